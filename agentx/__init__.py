@@ -1,0 +1,38 @@
+"""A workspace engine for AI agents: durable work, and a memory that can be trusted.
+
+Every task is a directory that is a Git repository. ``artifacts/`` holds what the agents made, an append-only
+``history.jsonl`` holds everything that happened, and memory is computed from that history.
+
+Public names load when they are first used, so that ``import agentx`` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agentx.context import Context
+    from agentx.storage.errors import AgentXError
+    from agentx.storage.events import Event
+    from agentx.synthesis.items import MemoryItem
+    from agentx.workspace import Workspace
+
+__version__ = "0.1.0"
+
+__all__ = ["AgentXError", "Context", "Event", "MemoryItem", "Workspace", "__version__"]
+
+_HOMES = {
+    "AgentXError": "agentx.storage.errors",
+    "Context": "agentx.context",
+    "Event": "agentx.storage.events",
+    "MemoryItem": "agentx.synthesis.items",
+    "Workspace": "agentx.workspace",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its home when it is first asked for (PEP 562)."""
+    try:
+        home = _HOMES[name]
+    except KeyError:
+        raise AttributeError(f"module 'agentx' has no attribute {name!r}") from None
+    return getattr(import_module(home), name)

@@ -1,0 +1,1 @@
+"""What is kept: events and their codec, the history log, the Git repository, artifacts, locks, the memory index."""

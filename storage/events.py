@@ -1,0 +1,295 @@
+"""The facts: what an event is, and the payload of each type of event that storage knows.
+
+An event is one line of the history. Its ``type`` is the explicit name of its payload, never a class path, and a
+payload that has once been written must load for ever: a changed shape gets a new version and an upcaster
+(:mod:`agentx.storage.codec`). Conclusions drawn from facts are events too; their payload lives with synthesis.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+
+class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Base of all payloads; the class name is the event's ``type``."""
+
+
+class Body(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Text of any length: whole when it is short, otherwise an extract and the blob that holds the whole.
+
+    Attributes:
+        text: The whole text, or a bounded extract (head and tail) of it.
+        blob: Git blob id of the whole text, kept under ``history/blobs``; empty when ``text`` is whole.
+        size_bytes: Size of the whole text in UTF-8; 0 when ``text`` is whole.
+    """
+
+    text: str
+    blob: str = ""
+    size_bytes: int = 0
+
+
+class FileChange(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One file of ``artifacts/`` going from one content to another.
+
+    Attributes:
+        path: Path relative to the artifacts root, with forward slashes.
+        before: Blob id before the change; empty where the file did not exist.
+        after: Blob id after the change; empty where the file is gone.
+        executable: Whether the file is executable afterwards.
+        link: Whether the file is a symbolic link afterwards (the blob then holds its target).
+        size_bytes: Size afterwards.
+    """
+
+    path: str
+    before: str = ""
+    after: str = ""
+    executable: bool = False
+    link: bool = False
+    size_bytes: int = 0
+
+
+class Unknown(Payload, frozen=True):
+    """A payload of a type that this version does not know: kept, skipped by the fold, and counted.
+
+    Attributes:
+        raw: The payload's JSON as it stands in the log.
+    """
+
+    raw: str = "{}"
+
+
+class Purged(Payload, frozen=True):
+    """The payload of an event whose content was purged; its digest still holds the chain together."""
+
+
+class WorkspaceCreated(Payload, frozen=True):
+    """The first event of every history.
+
+    Attributes:
+        title: What the task is called.
+        format: Number of the record's format; a newer one opens read-only.
+        artifacts: Where the artifacts lie, relative to the workspace: ``artifacts``, or ``..`` for an outer work tree.
+    """
+
+    title: str
+    format: int
+    artifacts: str = "artifacts"
+
+
+class UserMessageSent(Payload, frozen=True):
+    """A person said something to the agents of this task."""
+
+    body: Body
+
+
+class AgentMessageSent(Payload, frozen=True):
+    """An agent said something to the user.
+
+    Attributes:
+        final: Whether this answers the user's message and ends the turn.
+        model: Name of the model that spoke.
+    """
+
+    body: Body
+    final: bool = False
+    model: str = ""
+
+
+class AgentThoughtProcess(Payload, frozen=True):
+    """What an agent thought aloud between two tool calls."""
+
+    body: Body
+    model: str = ""
+
+
+class ToolCallRequested(Payload, frozen=True):
+    """A tool with effects outside the workspace is about to run; durable before it does.
+
+    Without a ``ToolCallExecuted`` of the same ``call_id`` its outcome is unknown, and is shown so.
+    """
+
+    call_id: str
+    tool: str
+    arguments: dict[str, Any] = {}
+    awaits_approval: bool = False
+
+
+ToolStatus = Literal["SUCCEEDED", "FAILED", "DENIED"]
+
+
+class ToolCallExecuted(Payload, frozen=True):
+    """A tool ran, failed, or was denied.
+
+    Attributes:
+        call_id: The model's id of the call, or one of ours.
+        tool: Name of the tool.
+        arguments: Its arguments, long values cut (file contents are named by blob id in ``changes`` instead).
+        status: ``SUCCEEDED``, ``FAILED`` (it ran and did not succeed) or ``DENIED`` (it was not allowed to run).
+        output: What the agent was answered.
+        changes: Files that the call changed.
+        command: For tools that run a program: the command line.
+        exit_code: For tools that run a program: its exit status; ``None`` where it was killed or none ran.
+        denied_by: Ids of the memory items that denied the call.
+        duration_ms: How long it took.
+        reverts: For undo and restore: the seq that the content was taken from.
+    """
+
+    call_id: str
+    tool: str
+    status: ToolStatus
+    arguments: dict[str, Any] = {}
+    output: Body = Body("")
+    changes: tuple[FileChange, ...] = ()
+    command: str = ""
+    exit_code: int | None = None
+    denied_by: tuple[str, ...] = ()
+    duration_ms: int = 0
+    reverts: int = 0
+
+
+class ApprovalDecided(Payload, frozen=True):
+    """A person allowed or refused a tool call that waited for their word."""
+
+    call_id: str
+    approved: bool
+    reason: str = ""
+
+
+class ArtifactChanged(Payload, frozen=True):
+    """Files in ``artifacts/`` were changed by someone other than the engine: a person, an editor, Git.
+
+    Attributes:
+        noticed: What made the engine look: ``open``, ``write``, ``scan``, ``watch``, ``import``.
+    """
+
+    changes: tuple[FileChange, ...]
+    noticed: str
+
+
+class WriteReverted(Payload, frozen=True):
+    """A recorded write that a crash cut off and that could not be rolled forward.
+
+    Attributes:
+        event: Seq of the event that announced the write.
+        path: The file that keeps its earlier content.
+    """
+
+    event: int
+    path: str
+    reason: str
+
+
+class RunStarted(Payload, frozen=True):
+    """An agent set to work on a user's message."""
+
+    task: Body
+    agent: str
+    model: str
+    resumes: str = ""
+
+
+RunStatus = Literal["COMPLETED", "FAILED", "LIMIT_REACHED", "INTERRUPTED", "WAITING"]
+
+
+class RunEnded(Payload, frozen=True):
+    """An agent stopped working.
+
+    Attributes:
+        status: How it ended; ``WAITING`` means that a tool call awaits a person's word.
+        reason: One sentence for a person.
+        cost_usd: What the model calls cost, as far as the provider's price is known.
+    """
+
+    status: RunStatus
+    reason: str = ""
+    steps: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+
+
+class ContextProvided(Payload, frozen=True):
+    """What an agent was shown: ids only, so that the same context can be assembled again."""
+
+    items: tuple[str, ...] = ()
+    recalled: tuple[str, ...] = ()
+    tokens: int = 0
+    max_tokens: int = 0
+    omitted: int = 0
+
+
+class SourceScanned(Payload, frozen=True):
+    """A read-only source outside the workspace was scanned into the index.
+
+    Attributes:
+        manifest_hash: blake2b-256 over the sorted ``path NUL content-hash LF`` lines.
+    """
+
+    source: str
+    manifest_hash: str
+    files: int
+    size_bytes: int
+
+
+FACTS: dict[str, type[Payload]] = {
+    payload.__name__: payload
+    for payload in (
+        WorkspaceCreated,
+        UserMessageSent,
+        AgentMessageSent,
+        AgentThoughtProcess,
+        ToolCallRequested,
+        ToolCallExecuted,
+        ApprovalDecided,
+        ArtifactChanged,
+        WriteReverted,
+        RunStarted,
+        RunEnded,
+        ContextProvided,
+        SourceScanned,
+    )
+}
+"""Every type of fact, by its name in the log."""
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """An event before it is appended: what happened and who did it, without a place in the history.
+
+    Attributes:
+        actor: Set by the channel, never by an argument of a tool: ``user``, ``user:<name>``, ``agent:<role>``,
+            ``tool:<name>``, ``engine:<part>``, ``watch`` or ``import:<source>``.
+        run: Id of the run that this belongs to.
+        cause: Seq of the event that led to this one; 0 for none.
+        key: Makes the append idempotent: a second event with the same key is not appended.
+    """
+
+    data: Payload
+    actor: str
+    run: str = ""
+    cause: int = 0
+    key: str = ""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the history.
+
+    Attributes:
+        seq: Place in the history, from 1, without gaps. The order of events is this, never their time.
+        at: UTC time, ISO 8601 with microseconds and ``Z``.
+        type: Name of the payload.
+        v: Version of the payload's shape as it was written.
+        digest: Hex blake2b-256 of salt and data.
+        hash: Hex blake2b-256 over the previous event's hash, this event's header and ``digest``.
+    """
+
+    seq: int
+    at: str
+    type: str
+    v: int
+    actor: str
+    data: Payload
+    run: str = ""
+    cause: int = 0
+    key: str = ""
+    digest: str = ""
+    hash: str = ""

@@ -1,0 +1,1 @@
+"""What is concluded: memory items and their policies, the fold, extractors, checks, embeddings, model clients."""

@@ -1,0 +1,64 @@
+"""What synthesis concludes, as an event: ``Concluded`` carries the watermark and the changes to memory in one line.
+
+So a conclusion is atomic, a rebuild never calls a model, and every change to memory has an author and a cause.
+"""
+
+from typing import Any
+
+import msgspec
+
+from agentx.storage.events import Payload
+from agentx.synthesis.items import Detail, Evidence, Link, MemoryItem, Scope, Status, Trust
+
+
+class Add(msgspec.Struct, frozen=True, tag="add"):
+    """A new item."""
+
+    item: MemoryItem
+
+
+class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="patch", omit_defaults=True):
+    """New values for some fields of an item; a field that is not given stays as it is."""
+
+    id: str
+    text: str | msgspec.UnsetType = msgspec.UNSET
+    short: str | msgspec.UnsetType = msgspec.UNSET
+    scope: Scope | msgspec.UnsetType = msgspec.UNSET
+    score: float | msgspec.UnsetType = msgspec.UNSET
+    utility: float | msgspec.UnsetType = msgspec.UNSET
+    strength: float | msgspec.UnsetType = msgspec.UNSET
+    evidence: tuple[Evidence, ...] | msgspec.UnsetType = msgspec.UNSET
+    trust: Trust | msgspec.UnsetType = msgspec.UNSET
+    links: tuple[Link, ...] | msgspec.UnsetType = msgspec.UNSET
+    until: str | msgspec.UnsetType = msgspec.UNSET
+    status: Status | msgspec.UnsetType = msgspec.UNSET
+    pinned: bool | msgspec.UnsetType = msgspec.UNSET
+    detail: Detail | msgspec.UnsetType = msgspec.UNSET
+
+    def fields(self) -> dict[str, Any]:
+        """The fields that are given, by name, without the id."""
+        values = {name: getattr(self, name) for name in self.__struct_fields__ if name != "id"}
+        return {name: value for name, value in values.items() if value is not msgspec.UNSET}
+
+
+Change = Add | Patch
+
+
+class Concluded(Payload, frozen=True):
+    """Changes to memory, and how far the facts were read to conclude them.
+
+    Attributes:
+        extractor: What concluded: an extractor's name, or ``person`` for a change that a person made by hand.
+        version: The extractor's version.
+        through: Watermark: every fact up to this seq has been read. A person's change leaves it where it was.
+        changes: In the order in which they apply.
+    """
+
+    extractor: str
+    version: int
+    through: int
+    changes: tuple[Change, ...] = ()
+
+
+CONCLUSIONS: dict[str, type[Payload]] = {"Concluded": Concluded}
+"""The event types that synthesis adds to :data:`agentx.storage.events.FACTS`."""

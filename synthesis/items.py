@@ -1,0 +1,274 @@
+"""The one entity of memory: an envelope that every kind of item shares, and a small typed detail per kind.
+
+Items are values. A change to one is a :class:`Patch` in a ``Concluded`` event (:mod:`agentx.synthesis.conclusions`);
+what may create, show, fade and end each kind is a row of the policy table (:mod:`agentx.synthesis.policies`).
+"""
+
+from typing import Literal
+
+import msgspec
+
+Kind = Literal[
+    "constraint",
+    "rejection",
+    "hot_issue",
+    "rule",
+    "decision",
+    "task",
+    "agent_state",
+    "context",
+    "knowledge",
+    "episode",
+    "topic",
+    "checkpoint",
+    "flow",
+    "north_star",
+    "capability",
+]
+
+Status = Literal["proposed", "active", "dormant", "resolved", "superseded", "archived", "retired"]
+
+Trust = Literal["user", "engine", "agent", "reported", "material"]
+"""Whose word an item rests on: the user's own, the engine's own measurement, an agent's, a model's report of what the
+user said, or material (what a tool printed or a file says). Ordered from most to least by :data:`TRUST_ORDER`."""
+
+TRUST_ORDER: tuple[Trust, ...] = ("user", "engine", "agent", "reported", "material")
+
+
+class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The words that an item rests on.
+
+    Attributes:
+        seq: The event that holds them.
+        start: First character of the span in the event's text, from 0.
+        end: One past its last character.
+        quote: The span itself, at most 400 characters.
+    """
+
+    seq: int
+    start: int = 0
+    end: int = 0
+    quote: str = ""
+
+
+class Scope(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where an item applies; an empty scope applies everywhere.
+
+    Attributes:
+        topic: Words of the subject it is limited to ("Tesla's future"); lower-case, in the user's order.
+        paths: Glob patterns relative to the artifacts root (``app/**``, ``*.py``, ``**/requirements.txt``).
+        tools: Names of tools it is limited to.
+    """
+
+    topic: str = ""
+    paths: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+
+
+class Link(msgspec.Struct, frozen=True):
+    """A directed relation to another item: ``supersedes``, ``superseded_by``, ``recurs``, ``learned_from``."""
+
+    relation: str
+    target: str
+
+
+# --- compiled checks: the part of a constraint that code can enforce -------------------------------------------------
+
+
+class ForbidPath(msgspec.Struct, frozen=True, tag="forbid_path", omit_defaults=True):
+    """No file may be created or written whose path matches one of these globs."""
+
+    globs: tuple[str, ...]
+
+
+class ForbidText(msgspec.Struct, frozen=True, tag="forbid_text", omit_defaults=True):
+    """None of these literal phrases may stand in a written file or an answer (case-insensitive, whole words).
+
+    Attributes:
+        phrases: What must not be said or written.
+        topic: Only where the text, the file's path or the user's message is about this; empty for everywhere.
+        globs: Only in files that match; empty for every file.
+        answers: Whether it holds for final answers.
+        files: Whether it holds for written files.
+    """
+
+    phrases: tuple[str, ...]
+    topic: str = ""
+    globs: tuple[str, ...] = ()
+    answers: bool = True
+    files: bool = True
+
+
+class RequireDecorator(msgspec.Struct, frozen=True, tag="require_decorator", omit_defaults=True):
+    """Functions that are new in a write and match must carry a decorator.
+
+    Attributes:
+        decorator: Dotted name without the ``@``.
+        functions: What kind of function in the user's words ("data-fetching"); empty for all functions.
+        globs: Only in files that match.
+    """
+
+    decorator: str
+    functions: str = ""
+    globs: tuple[str, ...] = ("**/*.py",)
+
+
+class RequireImport(msgspec.Struct, frozen=True, tag="require_import", omit_defaults=True):
+    """Written files that match must import a module (``forbidden=False``), or must not (``forbidden=True``)."""
+
+    module: str
+    forbidden: bool = False
+    globs: tuple[str, ...] = ("**/*.py",)
+
+
+Check = ForbidPath | ForbidText | RequireDecorator | RequireImport
+
+
+# --- details ---------------------------------------------------------------------------------------------------------
+
+
+class ConstraintDetail(msgspec.Struct, frozen=True, tag="constraint", omit_defaults=True):
+    """What the user demands.
+
+    Attributes:
+        modality: ``must``, ``must_not`` or ``prefer``.
+        duration: ``for_good``, or ``for_now`` where the user said that it is temporary.
+        check: The compiled check, where code can enforce it.
+    """
+
+    modality: Literal["must", "must_not", "prefer"] = "must"
+    duration: Literal["for_good", "for_now"] = "for_good"
+    check: Check | None = None
+
+
+class RejectionDetail(msgspec.Struct, frozen=True, tag="rejection", omit_defaults=True):
+    """An idea that the user ruled out, and why where they said so."""
+
+    idea: str
+    reason: str = ""
+    check: Check | None = None
+
+
+Priority = Literal["critical", "high", "normal"]
+
+
+class HotIssueDetail(msgspec.Struct, frozen=True, tag="hot_issue", omit_defaults=True):
+    """A failing check.
+
+    Attributes:
+        runner: What ran: ``pytest``, ``ruff``, ``exit`` where nothing but the exit status is known, ….
+        check: The check's name as its runner gives it (``tests/test_a.py::test_b``).
+        path: File that the failure points to, relative to the artifacts root.
+        line: Line in it, from 1; 0 for unknown.
+        message: Bounded extract of the failure, quoted material.
+        priority: ``critical`` blocks everything (nothing can be collected or built), ``high`` a failing test,
+            ``normal`` a lint finding.
+        failures: How often it has failed since it opened.
+        last_seq: The latest event in which it failed.
+        ended: How it ended: ``passed``, ``gone``, or empty.
+    """
+
+    runner: str
+    check: str
+    path: str = ""
+    line: int = 0
+    message: str = ""
+    priority: Priority = "high"
+    failures: int = 1
+    last_seq: int = 0
+    ended: str = ""
+
+
+class NoteDetail(msgspec.Struct, frozen=True, tag="note", omit_defaults=True):
+    """The detail of kinds that need none: free words beside the text."""
+
+    detail: str = ""
+
+
+Detail = ConstraintDetail | RejectionDetail | HotIssueDetail | NoteDetail
+
+
+class MemoryItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that is remembered.
+
+    Attributes:
+        id: Made from the event that it rests on, so that a replay gives the same: ``c-12``, ``h-31.2``.
+        kind: What it is; decides its policy.
+        text: It, in full, as a sentence that an agent can act on.
+        short: The same in at most 15 words.
+        domain: Free grouping ("payments"); empty for the whole task.
+        scope: Where it applies.
+        score: Importance from 1 to 10.
+        utility: How useful it proved, from 0 to 1.
+        strength: Memory strength S of the decay formulas; grows with use.
+        evidence: The words that it rests on, oldest first.
+        trust: The least trusted of its evidence.
+        links: Relations to other items.
+        until: What ends it, in the user's words; empty where nothing was said.
+        status: Where it stands in its life.
+        pinned: A person said: always show this.
+        created_seq: Event of the conclusion that made it.
+        changed_seq: Event of the last conclusion that changed it.
+    """
+
+    id: str
+    kind: Kind
+    text: str
+    short: str = ""
+    domain: str = ""
+    scope: Scope = Scope()
+    score: float = 5.0
+    utility: float = 0.0
+    strength: float = 1.0
+    evidence: tuple[Evidence, ...] = ()
+    trust: Trust = "material"
+    links: tuple[Link, ...] = ()
+    until: str = ""
+    status: Status = "active"
+    pinned: bool = False
+    detail: Detail = NoteDetail()
+    created_seq: int = 0
+    changed_seq: int = 0
+
+
+PREFIXES: dict[Kind, str] = {
+    "constraint": "c",
+    "rejection": "x",
+    "hot_issue": "h",
+    "rule": "r",
+    "decision": "d",
+    "task": "t",
+    "agent_state": "a",
+    "context": "n",
+    "knowledge": "k",
+    "episode": "e",
+    "topic": "o",
+    "checkpoint": "m",
+    "flow": "f",
+    "north_star": "s",
+    "capability": "b",
+}
+
+
+def item_id(kind: Kind, seq: int, ordinal: int = 0) -> str:
+    """Name an item by the event that it rests on.
+
+    Args:
+        kind: The item's kind.
+        seq: The event whose words gave rise to it.
+        ordinal: Which of several items of that kind from that event, from 0.
+
+    >>> item_id("constraint", 12), item_id("hot_issue", 31, 1)
+    ('c-12', 'h-31.2')
+    """
+    return f"{PREFIXES[kind]}-{seq}" + (f".{ordinal + 1}" if ordinal else "")
+
+
+def shorten(text: str, max_words: int = 15) -> str:
+    """Cut a text to its first words, with an ellipsis where something was cut.
+
+    >>> shorten("one two three", max_words=2)
+    'one two …'
+    """
+    words = text.split()
+    return " ".join(words) if len(words) <= max_words else " ".join(words[:max_words]) + " …"

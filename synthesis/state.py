@@ -1,0 +1,165 @@
+"""State is a fold over history: the same events give the same state, to the byte.
+
+Nothing here reads a clock, a file or a model. Only a ``Concluded`` event changes memory; every other event moves the
+bookkeeping that an agent and a person are shown (recent messages, open runs, calls that wait).
+"""
+
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from agentx.storage.events import (
+    AgentMessageSent,
+    ApprovalDecided,
+    Event,
+    RunEnded,
+    RunStarted,
+    ToolCallExecuted,
+    ToolCallRequested,
+    Unknown,
+    UserMessageSent,
+    WorkspaceCreated,
+)
+from agentx.synthesis.conclusions import Add, Concluded
+from agentx.synthesis.items import Kind, MemoryItem, Status
+
+FOLD_VERSION = 1
+"""Raised whenever the same history would fold to a different state; snapshots of another version are not read."""
+
+RECENT_MESSAGES = 30
+"""How many messages the state keeps at hand (tier 1 of the context)."""
+
+RECENT_TEXT = 2_000
+"""Characters kept of each of them; the event has the rest."""
+
+
+class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A message of the conversation, as the context shows it."""
+
+    seq: int
+    at: str
+    actor: str
+    text: str
+    run: str = ""
+
+
+class PendingCall(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tool call that was announced and has no result: it waits for a person, or its outcome is unknown."""
+
+    seq: int
+    call_id: str
+    tool: str
+    arguments: dict[str, Any] = {}
+    run: str = ""
+    awaits_approval: bool = False
+    approved: bool | None = None
+    reason: str = ""
+
+
+class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A run: what it was asked, and how it ended where it has."""
+
+    run: str
+    seq: int
+    task: str
+    agent: str
+    model: str
+    status: str = "RUNNING"
+    reason: str = ""
+    ended_seq: int = 0
+
+
+class State(msgspec.Struct, kw_only=True):
+    """Everything that is concluded and everything that is open, after the event ``seq``.
+
+    Attributes:
+        seq: The last event that was folded; 0 for none.
+        hash: Its hash.
+        watermark: How far the deterministic extractors have read, from 0.
+        items: All memory items, by id, in the order of their creation.
+        messages: The latest messages, oldest first.
+        pending: Tool calls without a result, by call id.
+        last_run: The latest run.
+        counts: Events folded, by type.
+        unknown: Events of a type that this version does not know.
+    """
+
+    title: str = ""
+    format: int = 0
+    artifacts: str = "artifacts"
+    seq: int = 0
+    hash: str = ""
+    watermark: int = 0
+    items: dict[str, MemoryItem] = msgspec.field(default_factory=dict)
+    messages: list[Message] = msgspec.field(default_factory=list)
+    pending: dict[str, PendingCall] = msgspec.field(default_factory=dict)
+    last_run: RunRecord | None = None
+    counts: dict[str, int] = msgspec.field(default_factory=dict)
+    unknown: int = 0
+
+    def apply(self, event: Event) -> None:
+        """Fold one event in; events come in order, each once."""
+        self.seq, self.hash = event.seq, event.hash
+        self.counts[event.type] = self.counts.get(event.type, 0) + 1
+        match event.data:
+            case Concluded():
+                self._conclude(event, event.data)
+            case UserMessageSent() | AgentMessageSent():
+                self._remember_message(event, event.data.body.text)
+            case ToolCallRequested() as call:
+                self.pending[call.call_id] = PendingCall(
+                    event.seq, call.call_id, call.tool, call.arguments, event.run, call.awaits_approval
+                )
+            case ApprovalDecided(call_id=call_id, approved=approved, reason=reason) if call_id in self.pending:
+                waiting = self.pending[call_id]
+                self.pending[call_id] = msgspec.structs.replace(waiting, approved=approved, reason=reason)
+            case ToolCallExecuted(call_id=call_id):
+                self.pending.pop(call_id, None)
+            case RunStarted() as run:
+                self.last_run = RunRecord(event.run, event.seq, run.task.text[:RECENT_TEXT], run.agent, run.model)
+            case RunEnded() as end if self.last_run is not None and self.last_run.run == event.run:
+                self.last_run = msgspec.structs.replace(
+                    self.last_run, status=end.status, reason=end.reason, ended_seq=event.seq
+                )
+            case WorkspaceCreated() as created:
+                self.title, self.format, self.artifacts = created.title, created.format, created.artifacts
+            case Unknown():
+                self.unknown += 1
+            case _:
+                pass
+
+    def apply_all(self, events: Iterable[Event]) -> "State":
+        """Fold many events in and return the state itself."""
+        for event in events:
+            self.apply(event)
+        return self
+
+    def active(self, *kinds: Kind, status: Status = "active") -> Iterator[MemoryItem]:
+        """The items of some kinds (of all where none is named) that have a status, oldest first."""
+        return (i for i in self.items.values() if i.status == status and (not kinds or i.kind in kinds))
+
+    def encode(self) -> bytes:
+        """The state as canonical JSON: keys sorted, no white space."""
+        return msgspec.json.encode(self, order="sorted")
+
+    @property
+    def digest(self) -> str:
+        """Hex blake2b-256 of :meth:`encode`; two replays of one history give the same."""
+        return blake2b(self.encode(), digest_size=32).hexdigest()
+
+    def _conclude(self, event: Event, concluded: Concluded) -> None:
+        self.watermark = max(self.watermark, concluded.through)
+        for change in concluded.changes:
+            if isinstance(change, Add):
+                item = change.item
+                self.items[item.id] = msgspec.structs.replace(item, created_seq=event.seq, changed_seq=event.seq)
+            elif change.id in self.items:
+                self.items[change.id] = msgspec.structs.replace(
+                    self.items[change.id], **change.fields(), changed_seq=event.seq
+                )
+
+    def _remember_message(self, event: Event, text: str) -> None:
+        self.messages.append(Message(event.seq, event.at, event.actor, text[:RECENT_TEXT], event.run))
+        del self.messages[:-RECENT_MESSAGES]
