@@ -1,0 +1,149 @@
+"""Counts and cuts text in model tokens, offline: a budget is only kept if it is measured.
+
+The tokenizer is OpenAI's ``cl100k_base``, whose vocabulary ships as a file inside litellm. The file is found and read
+without importing litellm and without the network, and is checked against the official SHA-256. Other vendors count a
+little differently; litellm itself estimates Claude, Gemini and Llama with the same encoding.
+"""
+
+import base64
+import hashlib
+import importlib.util
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
+VOCABULARY_FILE = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
+"""The file's name in a tiktoken cache: SHA-1 of the address it is published at."""
+
+VOCABULARY_SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
+"""The official file's digest, as ``tiktoken_ext.openai_public.cl100k_base`` gives it."""
+
+PATTERN = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$"
+    r"|\s*[\r\n]|\s+(?!\S)|\s"
+)
+"""How the encoding splits text into words before it merges bytes; from the same place."""
+
+WINDOW = 16_384
+"""Characters that are encoded at a time; bounds what a text without any word boundary can cost."""
+
+BYTES_PER_TOKEN = 3
+"""Of the estimate that stands in where the vocabulary is missing: high for prose, about right for code."""
+
+_BOUNDARY = re.compile(r".*[0-9A-Za-z](?=\s)", re.DOTALL)
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class Tokenizer:
+    """Counts and cuts text; without a vocabulary it estimates from the size in bytes.
+
+    Args:
+        vocabulary: The content of ``cl100k_base.tiktoken``, or ``None`` to estimate.
+    """
+
+    def __init__(self, vocabulary: bytes | None) -> None:
+        self._encoding = None if vocabulary is None else _encoding(vocabulary)
+
+    @property
+    def exact(self) -> bool:
+        """Whether tokens are counted; ``False`` where they are estimated at three bytes each."""
+        return self._encoding is not None
+
+    def count(self, text: str) -> int:
+        """How many tokens a text has; names of special tokens in it count as the plain text that they are.
+
+        Exact for text that has a letter or digit followed by white space in every window of
+        :data:`WINDOW` characters; elsewhere high by at most a few tokens a window.
+        """
+        if self._encoding is None:
+            return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
+        return sum(len(self._encoding.encode_ordinary(window)) for window in _windows(text))
+
+    def cut(self, text: str, max_tokens: int) -> str:
+        """The longest start of a text that has at most so many tokens; never half a character."""
+        if max_tokens <= 0:
+            return ""
+        if self._encoding is None:
+            kept = text.encode(errors="replace")[: max_tokens * BYTES_PER_TOKEN].decode(errors="ignore")
+            return text[: len(kept)]
+        length, left = 0, max_tokens
+        for window in _windows(text):
+            tokens = self._encoding.encode_ordinary(window)
+            if len(tokens) > left:
+                return text[: length + self._fit(self._encoding, tokens, left)]
+            length, left = length + len(window), left - len(tokens)
+        return text
+
+    @staticmethod
+    def _fit(encoding: "Encoding", tokens: list[int], most: int) -> int:
+        """How many characters the first tokens make; a cut word can take more tokens alone, so it is counted again."""
+        for kept in range(most, 0, -1):
+            start = encoding.decode_bytes(tokens[:kept]).decode(errors="ignore")
+            if len(encoding.encode_ordinary(start)) <= most:
+                return len(start)
+        return 0
+
+
+@cache
+def tokenizer() -> Tokenizer:
+    """The tokenizer of this process, loaded when it is first asked for (0.3 s)."""
+    return Tokenizer(_find_vocabulary())
+
+
+def count_tokens(text: str) -> int:
+    """How many tokens a text has.
+
+    >>> count_tokens("never create a requirements.txt file")
+    6
+    """
+    return tokenizer().count(text)
+
+
+def cut(text: str, max_tokens: int) -> str:
+    """The longest start of a text that has at most ``max_tokens`` tokens.
+
+    >>> cut("one two three four", 2)
+    'one two'
+    """
+    return tokenizer().cut(text, max_tokens)
+
+
+def _find_vocabulary() -> bytes | None:
+    """The vocabulary that ships inside litellm, or ``None`` where it is missing or not the official file."""
+    spec = importlib.util.find_spec("litellm")
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        path = Path(place) / "litellm_core_utils" / "tokenizers" / VOCABULARY_FILE
+        if path.is_file():
+            content = path.read_bytes()
+            if hashlib.sha256(content).hexdigest() == VOCABULARY_SHA256:
+                return content
+    return None
+
+
+def _encoding(vocabulary: bytes) -> "Encoding":
+    from tiktoken import Encoding  # noqa: PLC0415  (heavy: loaded when tokens are first counted)
+
+    ranks = {
+        base64.b64decode(token): int(rank)
+        for token, rank in (line.split() for line in vocabulary.splitlines() if line)
+    }
+    return Encoding("cl100k_base", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={})
+
+
+def _windows(text: str) -> Iterator[str]:
+    """Cut a text where the encoding cuts too: no word of it spans a letter or digit and the white space after it.
+
+    Where a window has no such place it is cut at its end. A lone surrogate, which no encoding can hold, becomes U+FFFD.
+    """
+    start = 0
+    while start < len(text):
+        end = start + WINDOW
+        if end < len(text) and (found := _BOUNDARY.match(text, start, end)):
+            end = found.end()
+        yield _SURROGATES.sub("\ufffd", text[start:end])
+        start = end
