@@ -1,0 +1,360 @@
+"""Definitions in source code, found with tree-sitter: one table per language, one walk for all.
+
+A grammar is loaded when the first file of its language is read. The walk goes into classes, namespaces and
+conditional blocks, never into the bodies of functions, and tolerates code that does not parse.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from agentx.synthesis.chunking.pieces import OutlineEntry
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node
+
+MAX_DEPTH = 24
+"""How deep definitions and conditional blocks may nest before the walk stops."""
+
+MAX_SIGNATURE = 200
+"""Characters kept of a signature."""
+
+MAX_DOC = 160
+"""Characters kept of a documentation line."""
+
+
+class Grammar(msgspec.Struct, frozen=True):
+    """What a language's syntax tree calls things.
+
+    Attributes:
+        module: Module of its wheel.
+        kinds: Node types that define something, with the kind of what they define.
+        transparent: Node types that definitions stand inside of without being named by them.
+        factory: The function of the module that gives the grammar.
+    """
+
+    module: str
+    kinds: Mapping[str, str]
+    transparent: frozenset[str]
+    factory: str = "language"
+
+
+_JAVASCRIPT_KINDS = {
+    "function_declaration": "function",
+    "generator_function_declaration": "function",
+    "class_declaration": "class",
+    "method_definition": "method",
+    "variable_declarator": "function",
+    "assignment_expression": "function",
+    "field_definition": "method",
+    "public_field_definition": "method",
+}
+_JAVASCRIPT_WRAPPERS = frozenset(
+    {
+        "export_statement",
+        "expression_statement",
+        "lexical_declaration",
+        "variable_declaration",
+        "ambient_declaration",
+    }
+)
+_JAVASCRIPT_TRANSPARENT = _JAVASCRIPT_WRAPPERS | {"statement_block"}
+_TYPESCRIPT_KINDS = _JAVASCRIPT_KINDS | {
+    "abstract_class_declaration": "class",
+    "abstract_method_signature": "method",
+    "enum_declaration": "enum",
+    "function_signature": "function",
+    "interface_declaration": "interface",
+    "internal_module": "module",
+    "module": "module",
+    "type_alias_declaration": "type",
+}
+_C_KINDS = {
+    "function_definition": "function",
+    "struct_specifier": "struct",
+    "union_specifier": "struct",
+    "enum_specifier": "enum",
+    "type_definition": "type",
+    "preproc_function_def": "macro",
+}
+_C_TRANSPARENT = frozenset(
+    {
+        "preproc_if",
+        "preproc_ifdef",
+        "preproc_else",
+        "preproc_elif",
+        "linkage_specification",
+        "declaration_list",
+    }
+)
+
+_PYTHON = Grammar(
+    "tree_sitter_python",
+    {"function_definition": "function", "class_definition": "class"},
+    frozenset(
+        {"decorated_definition", "if_statement", "else_clause", "elif_clause", "try_statement", "block"}
+    )
+    | {"except_clause", "finally_clause", "with_statement"},
+)
+_JAVASCRIPT = Grammar("tree_sitter_javascript", _JAVASCRIPT_KINDS, _JAVASCRIPT_TRANSPARENT)
+_TYPESCRIPT = Grammar(
+    "tree_sitter_typescript", _TYPESCRIPT_KINDS, _JAVASCRIPT_TRANSPARENT, factory="language_typescript"
+)
+_TSX = msgspec.structs.replace(_TYPESCRIPT, factory="language_tsx")
+_GO = Grammar(
+    "tree_sitter_go",
+    {
+        "function_declaration": "function",
+        "method_declaration": "method",
+        "type_spec": "type",
+        "type_alias": "type",
+    },
+    frozenset({"type_declaration"}),
+)
+_RUST = Grammar(
+    "tree_sitter_rust",
+    {
+        "function_item": "function",
+        "function_signature_item": "function",
+        "struct_item": "struct",
+        "union_item": "struct",
+        "enum_item": "enum",
+        "trait_item": "trait",
+        "impl_item": "impl",
+        "mod_item": "module",
+        "type_item": "type",
+        "macro_definition": "macro",
+    },
+    frozenset({"declaration_list"}),
+)
+_JAVA = Grammar(
+    "tree_sitter_java",
+    {
+        "class_declaration": "class",
+        "record_declaration": "class",
+        "interface_declaration": "interface",
+        "annotation_type_declaration": "interface",
+        "enum_declaration": "enum",
+        "method_declaration": "method",
+        "constructor_declaration": "method",
+        "compact_constructor_declaration": "method",
+    },
+    frozenset({"enum_body_declarations"}),
+)
+_C = Grammar("tree_sitter_c", _C_KINDS, _C_TRANSPARENT)
+_CPP = Grammar(
+    "tree_sitter_cpp",
+    _C_KINDS | {"class_specifier": "class", "namespace_definition": "module", "alias_declaration": "type"},
+    _C_TRANSPARENT | {"template_declaration", "field_declaration_list", "export_declaration"},
+)
+
+GRAMMARS: dict[str, Grammar] = {
+    ".py": _PYTHON,
+    ".pyi": _PYTHON,
+    ".js": _JAVASCRIPT,
+    ".jsx": _JAVASCRIPT,
+    ".mjs": _JAVASCRIPT,
+    ".cjs": _JAVASCRIPT,
+    ".ts": _TYPESCRIPT,
+    ".mts": _TYPESCRIPT,
+    ".cts": _TYPESCRIPT,
+    ".tsx": _TSX,
+    ".go": _GO,
+    ".rs": _RUST,
+    ".java": _JAVA,
+    ".c": _C,
+    ".h": _CPP,
+    ".cc": _CPP,
+    ".cpp": _CPP,
+    ".cxx": _CPP,
+    ".hh": _CPP,
+    ".hpp": _CPP,
+    ".hxx": _CPP,
+}
+"""The languages that are cut at their definitions, by suffix."""
+
+_CONTAINERS = frozenset({"class", "interface", "struct", "enum", "trait", "impl", "module"})
+_TYPES = _CONTAINERS - {"module"}
+_HELD_FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function", "class"})
+_NAMED_BY_VALUE = frozenset(
+    {"variable_declarator", "assignment_expression", "field_definition", "public_field_definition"}
+)
+_BARE_SPECIFIERS = frozenset({"struct_specifier", "union_specifier", "enum_specifier", "class_specifier"})
+_WRAPPERS = (
+    frozenset({"decorated_definition", "template_declaration", "type_declaration"}) | _JAVASCRIPT_WRAPPERS
+)
+_COMMENT_MARKS = re.compile(r"^\s*(?:/{2,}!?|/\*+!?|\*+/?|#+!?)\s?|\s*\*+/\s*$")
+_SIGNATURE_END = re.compile(r"\s*(?:[{:;=]|=>)$")
+_STRING_PREFIX = re.compile(r"^[rRuUbBfF]{0,2}(\"\"\"|'''|\"|')")
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """Where the walk stands.
+
+    Attributes:
+        scope: Symbol of what encloses it.
+        kind: Kind of that.
+        lead: Row at which what belongs to the definition begins (comments, decorators, ``export``); -1 for its own.
+        comment: The comment in front of it.
+        depth: How many nodes enclose it.
+    """
+
+    scope: str = ""
+    kind: str = ""
+    lead: int = -1
+    comment: str = ""
+    depth: int = 0
+
+
+def definitions(text: str, lines: Sequence[str], grammar: Grammar) -> list[OutlineEntry]:
+    """The definitions of a source file in the order of its lines, outer before inner."""
+    from tree_sitter import Parser  # noqa: PLC0415  (loaded when the first source file is read)
+
+    source = text.encode()
+    tree = Parser(_language(grammar.module, grammar.factory)).parse(source)
+    found = list(_walk(tree.root_node, source, grammar, _Place()))
+    last = len(lines)
+    return [e if e.end_line <= last else msgspec.structs.replace(e, end_line=last) for e in found]
+
+
+@cache
+def _language(module: str, factory: str) -> "Language":
+    from tree_sitter import Language  # noqa: PLC0415  (as above)
+
+    return Language(getattr(import_module(module), factory)())
+
+
+def _walk(parent: "Node", source: bytes, grammar: Grammar, place: _Place) -> Iterator[OutlineEntry]:
+    """Visit the children of a node, each with the comments that stand right above it."""
+    wrapper, start, end, comment = place.lead, -1, -2, ""
+    for node in parent.children:
+        row = node.start_point.row
+        if "comment" in node.type or node.type == "attribute_item":
+            if _stands_alone(node, source):
+                start, comment = (start, comment) if end >= row - 1 else (row, "")
+                comment = comment or (_text(node, source) if "comment" in node.type else "")
+                end = _last_row(node)
+            continue
+        adjoins = end >= row - 1
+        lead, words = (start, comment) if adjoins else (-1, "")
+        if wrapper >= 0:
+            lead, words = wrapper, place.comment
+        here = _Place(place.scope, place.kind, lead, words, place.depth + 1)
+        found = False
+        for entry in _visit(node, source, grammar, here):
+            found = True
+            yield entry
+        wrapper, end = -1 if found else wrapper, -2
+
+
+def _visit(node: "Node", source: bytes, grammar: Grammar, place: _Place) -> Iterator[OutlineEntry]:
+    kind = grammar.kinds.get(node.type)
+    name = _name(node, source) if kind and _defines(node) else ""
+    if kind is None or not name:
+        if place.depth <= MAX_DEPTH and (node.type in grammar.transparent or node.type == "ERROR"):
+            row = node.start_point.row if place.lead < 0 else place.lead
+            lead = row if node.type in _WRAPPERS else -1
+            yield from _walk(node, source, grammar, msgspec.structs.replace(place, lead=lead))
+        return
+    if kind == "function" and place.kind in _TYPES:
+        kind = "method"
+    symbol = f"{place.scope}.{name}" if place.scope else name
+    yield OutlineEntry(
+        symbol=symbol,
+        kind=kind,
+        start_line=(node.start_point.row if place.lead < 0 else place.lead) + 1,
+        end_line=_last_row(node) + 1,
+        signature=_signature(node, source),
+        doc=_doc(node, source, place.comment),
+    )
+    body = node.child_by_field_name("body")
+    if kind in _CONTAINERS and body is not None and place.depth <= MAX_DEPTH:
+        yield from _walk(body, source, grammar, _Place(symbol, kind, depth=place.depth))
+
+
+def _defines(node: "Node") -> bool:
+    """Whether a node of a defining type does define: an assignment does if it holds a function, a struct if it has a body."""
+    if node.type in _NAMED_BY_VALUE:
+        value = node.child_by_field_name("value") or node.child_by_field_name("right")
+        return value is not None and value.type in _HELD_FUNCTIONS
+    return node.type not in _BARE_SPECIFIERS or node.child_by_field_name("body") is not None
+
+
+def _name(node: "Node", source: bytes) -> str:
+    """The name that a definition gives; Go's methods are named with their receiver, C's inside their declarators."""
+    named = node.child_by_field_name("name")
+    if node.type == "impl_item":
+        named = node.child_by_field_name("type")
+    elif named is None and node.type == "assignment_expression":
+        named = node.child_by_field_name("left")
+    elif named is None and node.type == "field_definition":
+        named = node.child_by_field_name("property")
+    depth = 0
+    inner = node if named is None else None
+    while inner is not None and depth < MAX_DEPTH:
+        inner = inner.child_by_field_name("declarator") or _first_declarator(inner)
+        named, depth = inner or named, depth + 1
+    if named is None:
+        return ""
+    name = re.sub(r"\s+|<.*", "", _text(named, source)[:MAX_SIGNATURE].replace("::", "."))
+    receiver = node.child_by_field_name("receiver")
+    if receiver is not None:
+        owner = re.search(r"\*?\s*(\w+)\s*(?:\[[^\]]*\])?\s*\)$", _text(receiver, source)[:MAX_SIGNATURE])
+        return f"{owner[1]}.{name}" if owner else name
+    return name
+
+
+def _first_declarator(node: "Node") -> "Node | None":
+    """The declarator of a C++ reference, which its grammar gives no field."""
+    if node.type not in {"reference_declarator", "parenthesized_declarator"}:
+        return None
+    return next((child for child in node.named_children), None)
+
+
+def _signature(node: "Node", source: bytes) -> str:
+    held = node.child_by_field_name("value") or node.child_by_field_name("right")
+    body = node.child_by_field_name("body") or (held and held.child_by_field_name("body"))
+    end = body.start_byte if body else node.end_byte
+    text = source[node.start_byte : min(end, node.start_byte + 4 * MAX_SIGNATURE)].decode(errors="ignore")
+    if body is None:
+        text = text.partition("\n")[0]
+    return _SIGNATURE_END.sub("", " ".join(text.split()))[:MAX_SIGNATURE].rstrip()
+
+
+def _doc(node: "Node", source: bytes, comment: str) -> str:
+    """First line of a Python docstring, otherwise of the comment in front."""
+    body = node.child_by_field_name("body")
+    first = (
+        body.named_children[0]
+        if body and body.named_child_count and node.type.endswith("_definition")
+        else None
+    )
+    if first is not None and first.type == "expression_statement" and first.named_child_count:
+        first = first.named_children[0]
+    if first is not None and first.type == "string":
+        text = _STRING_PREFIX.sub("", _text(first, source))
+        return next((line.strip().rstrip("\"'") for line in text.split("\n") if line.strip("\"' \t\r")), "")[
+            :MAX_DOC
+        ]
+    plain = (_COMMENT_MARKS.sub("", line).strip() for line in comment.split("\n"))
+    return next((line for line in plain if line), "")[:MAX_DOC]
+
+
+def _stands_alone(node: "Node", source: bytes) -> bool:
+    """Whether nothing but white space stands before a comment on its line."""
+    start = source.rfind(b"\n", 0, node.start_byte) + 1
+    return not source[start : node.start_byte].strip()
+
+
+def _last_row(node: "Node") -> int:
+    """Row of a node's last character: a node that ends with the line feed does not hold the next row."""
+    end = node.end_point
+    return end.row - 1 if end.column == 0 and end.row > node.start_point.row else end.row
+
+
+def _text(node: "Node", source: bytes) -> str:
+    return source[node.start_byte : node.end_byte].decode(errors="ignore")

@@ -1,0 +1,125 @@
+"""Sections of prose and of configuration: headings are found by their lines alone, in one pass."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from agentx.synthesis.chunking.pieces import OutlineEntry
+
+SEPARATOR = " > "
+"""Between a heading and one below it in a symbol."""
+
+MAX_TITLE = 100
+"""Characters kept of one heading."""
+
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_NO_PARAGRAPH = re.compile(r"\s*$|\t| {4}| {0,3}(?:[>#|]|[-*+][ \t]|\d{1,9}[.)][ \t])")
+_ADORNMENT = re.compile(r"([-=~^\"'`#*+.:_<>])\1{2,}\s*$")
+_TABLE = re.compile(r"\s*\[{1,2}([^\[\]]+)\]{1,2}\s*(?:[#;].*)?$")
+_YAML_KEY = re.compile(r"([A-Za-z_][\w.-]*):(?:\s|$)")
+
+
+class Heading(msgspec.Struct, frozen=True):
+    """A heading: the index of its first line, how many lines it takes, its level from 1, and its words."""
+
+    line: int
+    height: int
+    level: int
+    title: str
+
+
+def markdown_headings(lines: Sequence[str]) -> Iterator[Heading]:
+    """ATX and setext headings (CommonMark 0.31, 4.2 and 4.3), outside fenced code and front matter."""
+    fence = ""
+    index = _front_matter_end(lines)
+    for number in range(index, len(lines)):
+        line = lines[number].rstrip("\r")
+        if opened := _FENCE.match(line):
+            mark = opened[1]
+            if not fence:
+                fence = mark
+            elif mark[0] == fence[0] and len(mark) >= len(fence) and not line[opened.end() :].strip():
+                fence = ""
+            continue
+        if fence:
+            continue
+        if atx := _ATX.match(line):
+            yield Heading(number, 1, len(atx[1]), _title(re.sub(r"(^|[ \t])#+[ \t]*$", "", atx[2] or "")))
+        elif number > index and (under := _SETEXT.match(line)) and not _NO_PARAGRAPH.match(lines[number - 1]):
+            yield Heading(number - 1, 2, 1 if under[1][0] == "=" else 2, _title(lines[number - 1]))
+
+
+def underlined_headings(lines: Sequence[str]) -> Iterator[Heading]:
+    """Titles under (and over) a row of one punctuation character, as in reStructuredText; levels by first use."""
+    styles: list[tuple[str, bool]] = []
+    for number in range(1, len(lines)):
+        row = _ADORNMENT.match(lines[number])
+        title = lines[number - 1].strip()
+        if row is None or not title or _ADORNMENT.match(lines[number - 1]):
+            continue
+        if len(lines[number].rstrip()) < len(title):
+            continue
+        over = number >= 2 and lines[number - 2].rstrip() == lines[number].rstrip()  # noqa: PLR2004 (two lines up)
+        above = "" if number < 2 else lines[number - 2]  # noqa: PLR2004 (two lines up)
+        if above.strip() and not over:
+            continue
+        style = (row[1], over)
+        if style not in styles:
+            styles.append(style)
+        yield Heading(number - 1 - over, 2 + over, styles.index(style) + 1, _title(title))
+
+
+def table_headings(lines: Sequence[str]) -> Iterator[Heading]:
+    """``[table]`` lines of TOML and INI files."""
+    for number, line in enumerate(lines):
+        if found := _TABLE.match(line):
+            yield Heading(number, 1, 1, _title(found[1]))
+
+
+def key_headings(lines: Sequence[str]) -> Iterator[Heading]:
+    """Keys of the outermost mapping of a YAML file."""
+    for number, line in enumerate(lines):
+        if found := _YAML_KEY.match(line):
+            yield Heading(number, 1, 1, found[1])
+
+
+def sections(headings: Sequence[Heading], lines: Sequence[str], kind: str) -> list[OutlineEntry]:
+    """Headings as outline entries: each runs to the next heading of its level or above."""
+    ends = [len(lines)] * len(headings)
+    open_ones: list[int] = []
+    entries: list[OutlineEntry] = []
+    for index, heading in enumerate(headings):
+        while open_ones and headings[open_ones[-1]].level >= heading.level:
+            ends[open_ones.pop()] = heading.line
+        open_ones.append(index)
+        entries.append(
+            OutlineEntry(
+                symbol=SEPARATOR.join(headings[i].title for i in open_ones if headings[i].title),
+                kind=kind,
+                start_line=heading.line + 1,
+                end_line=0,
+                signature=f"{'#' * heading.level} {heading.title}" if kind == "heading" else heading.title,
+                doc=_first_line(lines, heading.line + heading.height),
+            )
+        )
+    return [msgspec.structs.replace(entry, end_line=end) for entry, end in zip(entries, ends, strict=True)]
+
+
+def _front_matter_end(lines: Sequence[str]) -> int:
+    """Index of the first line after YAML front matter; 0 where there is none."""
+    if not lines or lines[0].rstrip() != "---":
+        return 0
+    return next((n + 1 for n in range(1, min(len(lines), 200)) if lines[n].rstrip() in {"---", "..."}), 0)
+
+
+def _first_line(lines: Sequence[str], start: int) -> str:
+    """The first line that says something within a few lines of a heading; empty where another heading comes first."""
+    text = next((line.strip() for line in lines[start : start + 4] if line.strip()), "")
+    return "" if text.startswith(("#", "```", "~~~", "[")) else text[:160]
+
+
+def _title(text: str) -> str:
+    return re.sub(r"[*`]|\s+", lambda m: " " if m[0].isspace() else "", text).strip()[:MAX_TITLE]
