@@ -1,0 +1,244 @@
+"""Run one program with a time limit and a cap on what is kept of its output.
+
+The invariant: ``run_process`` returns. A program that never ends, ignores SIGTERM, prints without end, leaves
+a child holding the pipe, or detaches itself into a session of its own is ended, and memory stays bounded
+by ``max_output_bytes`` however much is printed.
+"""
+
+import codecs
+import os
+import select
+import signal
+import subprocess
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+READ_BYTES = 1 << 16
+TERM_GRACE_S = 2.0
+"""How long a group has between SIGTERM and SIGKILL."""
+DRAIN_S = 0.5
+"""How long the pipe may stay open after the program itself has ended."""
+KILL_WAIT_S = 5.0
+POLL_S = 0.05
+COOKIE = "AGENTX_RUN"
+"""The environment variable by which processes that left the group are still found (Linux)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessOutcome:
+    """How a program ended, and what it printed.
+
+    Attributes:
+        exit_code: Its exit status, 128 + N where signal N ended it, as shells say it; None after a time-out.
+        timed_out: Whether the time limit ended it.
+        output: Standard output and standard error as they came, decoded as UTF-8 (what is not becomes U+FFFD);
+            where too long, the first and the last part with a line between that counts what is missing.
+        output_bytes: How much it printed in all.
+        truncated: Whether ``output`` lacks a part of that.
+        duration_ms: Wall-clock time.
+        leftovers: Whether processes that it started outlived it and were ended.
+    """
+
+    exit_code: int | None
+    timed_out: bool
+    output: str
+    output_bytes: int
+    truncated: bool
+    duration_ms: int
+    leftovers: bool
+
+
+class HeadAndTail:
+    r"""Keeps the first and the last bytes of a stream, and counts the rest.
+
+    Example:
+        >>> kept = HeadAndTail(8)
+        >>> for part in (b"abcdef", b"ghij", b"klmnop"):
+        ...     kept.add(part)
+        >>> kept.total_bytes, kept.text()
+        (16, 'abcd\n[... 8 bytes left out ...]\nmnop')
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.total_bytes = 0
+        self._head = bytearray()
+        self._head_bytes = max_bytes - max_bytes // 2
+        self._tail: deque[bytes] = deque()
+        self._tail_size = 0
+        self._tail_bytes = max_bytes // 2
+
+    def add(self, part: bytes) -> None:
+        """Take the next bytes of the stream."""
+        self.total_bytes += len(part)
+        room = self._head_bytes - len(self._head)
+        if room > 0:
+            self._head += part[:room]
+            part = part[room:]
+        if part:
+            self._tail.append(part)
+            self._tail_size += len(part)
+            while self._tail_size - len(self._tail[0]) >= self._tail_bytes:
+                self._tail_size -= len(self._tail.popleft())
+
+    @property
+    def left_out_bytes(self) -> int:
+        """How many bytes of the stream are not kept."""
+        return max(0, self.total_bytes - len(self._head) - self._tail_bytes)
+
+    def text(self) -> str:
+        """What is kept, as text: never cut inside a character, with a line that counts what is missing."""
+        tail = b"".join(self._tail)
+        if not self.left_out_bytes:
+            return (bytes(self._head) + tail).decode("utf-8", errors="replace")
+        tail = tail[len(tail) - self._tail_bytes :]
+        # An incremental decoder keeps an unfinished character back instead of replacing it.
+        head = codecs.getincrementaldecoder("utf-8")(errors="replace").decode(bytes(self._head))
+        start = next((i for i in range(min(4, len(tail))) if tail[i] & 0xC0 != 0x80), 0)  # noqa: PLR2004 - UTF-8
+        return f"{head}\n[... {self.left_out_bytes} bytes left out ...]\n" + tail[start:].decode(
+            "utf-8", errors="replace"
+        )
+
+
+def run_process(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    cookie: str,
+    timeout_s: float,
+    max_output_bytes: int,
+) -> ProcessOutcome:
+    """Run a program to its end or to the time limit, in a session of its own, reading nothing from a terminal.
+
+    Args:
+        argv: The program and its arguments; it must exist.
+        cwd: Where it runs.
+        env: The whole of its environment.
+        cookie: A word unique to this run; added to the environment so that strays can be found again.
+        timeout_s: After so long the whole group gets SIGTERM, and SIGKILL two seconds later.
+        max_output_bytes: How much of what it prints is kept; the rest is read, counted and dropped.
+
+    Raises:
+        OSError: The program cannot be started.
+    """
+    started = time.monotonic()
+    process = subprocess.Popen(
+        argv,
+        cwd=cwd,
+        env={**env, COOKIE: cookie},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    kept = HeadAndTail(max_output_bytes)
+    assert process.stdout is not None
+    pipe = process.stdout.fileno()
+    try:
+        timed_out = not _read_until_exit(process, pipe, kept, started + timeout_s)
+        if timed_out:
+            _signal_group(process.pid, signal.SIGTERM)
+            _read_until_exit(process, pipe, kept, time.monotonic() + TERM_GRACE_S)
+            leftovers = False
+        else:
+            leftovers = not _read_until_eof(pipe, kept, time.monotonic() + DRAIN_S)
+    finally:  # also on Ctrl-C: nothing that was started here outlives this call
+        strays = _end_all(process, cookie)
+        _read_until_eof(pipe, kept, time.monotonic() + DRAIN_S)
+        process.stdout.close()
+    return ProcessOutcome(
+        exit_code=None if timed_out else _shell_status(process.returncode),
+        timed_out=timed_out,
+        output=kept.text(),
+        output_bytes=kept.total_bytes,
+        truncated=kept.left_out_bytes > 0,
+        duration_ms=round((time.monotonic() - started) * 1000),
+        leftovers=not timed_out and (leftovers or strays),
+    )
+
+
+def _read_until_exit(process: subprocess.Popen[bytes], pipe: int, kept: HeadAndTail, deadline: float) -> bool:
+    """Read output until the program itself has ended; False where the deadline came first."""
+    open_ = True
+    while not _has_ended(process):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return False
+        if open_:
+            open_ = _read_some(pipe, kept, min(left, POLL_S)) is not False
+        else:  # it closed its output and goes on
+            time.sleep(min(left, POLL_S))
+    return True
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    # Where the system allows, the exit status is left unread: so the group keeps its number until it is ended.
+    if hasattr(os, "waitid"):
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    return process.poll() is not None
+
+
+def _read_until_eof(pipe: int, kept: HeadAndTail, deadline: float) -> bool:
+    """Read what is left in the pipe; False where somebody still holds it open at the deadline."""
+    while (left := deadline - time.monotonic()) > 0:
+        if _read_some(pipe, kept, left) is False:
+            return True
+    return False
+
+
+def _read_some(pipe: int, kept: HeadAndTail, wait_s: float) -> bool | None:
+    """Read once: True where bytes came, None where none came in time, False at the end of the stream."""
+    poller = select.poll()  # select() itself fails on descriptors above 1023
+    poller.register(pipe, select.POLLIN)
+    if not poller.poll(max(1, round(wait_s * 1000))):
+        return None
+    part = os.read(pipe, READ_BYTES)
+    kept.add(part)
+    return bool(part)
+
+
+def _end_all(process: subprocess.Popen[bytes], cookie: str) -> bool:
+    """End the group and whatever left it; True where a stray was found outside the group."""
+    _signal_group(process.pid, signal.SIGKILL)
+    with suppress(
+        subprocess.TimeoutExpired
+    ):  # stuck in the kernel (a dead network disk): it is not waited for
+        process.wait(timeout=KILL_WAIT_S)
+    found = False
+    # A stray may fork between the look and the signal: look until nothing is there, a few times at most.
+    for _ in range(5):
+        strays = _strays(cookie)
+        if not strays:
+            break
+        found = True
+        for pid in strays:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+    return found
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    # macOS answers EPERM for a group of zombies.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def _strays(cookie: str) -> list[int]:
+    """Processes that carry this run's cookie in their environment; none where there is no /proc."""
+    wanted = f"{COOKIE}={cookie}".encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+    return found
+
+
+def _shell_status(returncode: int | None) -> int | None:
+    if returncode is None:
+        return None
+    return returncode if returncode >= 0 else 128 - returncode

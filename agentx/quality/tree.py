@@ -1,0 +1,329 @@
+"""Copy a tree for a run, and tell afterwards what the run changed in the copy.
+
+The invariants: no symbolic link is ever followed, neither while copying nor while collecting; nothing that is
+not a plain file is opened; and what is collected is bounded in number and size, with a note for what is not.
+"""
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from pathspec import GitIgnoreSpec
+
+from agentx.storage.errors import AgentXError
+from agentx.storage.ignore import IgnoreRules
+
+CACHES = (
+    "__pycache__/",
+    ".pytest_cache/",
+    ".mypy_cache/",
+    ".ruff_cache/",
+    ".hypothesis/",
+    ".tox/",
+    ".nox/",
+    ".eggs/",
+    "*.egg-info/",
+    "node_modules/",
+    "*.pyc",
+    ".coverage",
+    ".coverage.*",
+    ".DS_Store",
+)
+"""What runners leave behind, as .gitignore patterns: never reported as a change."""
+
+RACY_NS = 50_000_000
+"""File times are as coarse as a kernel tick: a time this near to the end of the copy proves nothing."""
+
+CHUNK_BYTES = 1 << 20
+MAX_DEPTH = 100
+"""Directories nested deeper are not entered: nobody means them, and paths would grow past what systems take."""
+SHOWN = 5
+"""How many paths a note names."""
+OPEN_PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""Never through a link, and never waiting for the other end of a pipe."""
+
+
+class TreeTooLargeError(AgentXError):
+    """The tree holds more than a copy of it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeLimits:
+    """What a copy may hold and how much change is reported.
+
+    Attributes:
+        max_files: More files and directories than this are refused.
+        max_total_bytes: More than this in all is refused.
+        max_file_bytes: A larger file is left out of the copy, with a note.
+        max_changes: How many changes are reported.
+        max_change_bytes: How much content the reported changes hold in all.
+    """
+
+    max_files: int = 50_000
+    max_total_bytes: int = 2 << 30
+    max_file_bytes: int = 256 << 20
+    max_changes: int = 500
+    max_change_bytes: int = 32 << 20
+
+
+class FileChange(NamedTuple):
+    """One file that a run wrote or deleted.
+
+    Attributes:
+        path: Where, relative to the tree, with ``/``.
+        content: What it holds now; None where it was deleted.
+        executable: Whether its owner may execute it.
+    """
+
+    path: str
+    content: bytes | None
+    executable: bool
+
+
+class _Seen(NamedTuple):
+    """What a copied file was when the run began."""
+
+    inode: int
+    ctime_ns: int
+    size: int
+    executable: bool
+    digest: bytes
+
+
+class TreeCopy:
+    """A copy of a tree, and what is needed to tell what a run changed in it.
+
+    Attributes:
+        root: Where the copy lies.
+    """
+
+    def __init__(
+        self, source: Path, target: Path, limits: TreeLimits, *, exclude: Sequence[str] = ()
+    ) -> None:
+        """Copy files, directories and links (as links) to a new directory, with modes and times.
+
+        ``.git`` is skipped wherever it lies, as is what ``exclude`` names; files that are too large, cannot be read
+        or are no plain files are left out with a note. An absolute link into the source points into the copy
+        afterwards, so that a program that writes through it does not reach the original.
+
+        Args:
+            source: The tree to copy.
+            target: Where to; must not exist.
+            limits: How much may be copied, and how much change is reported.
+            exclude: Patterns, as in ``.gitignore``, of what is not copied.
+
+        Raises:
+            TreeTooLargeError: The tree holds more than the limits allow.
+            OSError: The copy cannot be written (a full disk).
+        """
+        self.root = target
+        self._source = source
+        self._limits = limits
+        self._excluded = GitIgnoreSpec.from_lines([".git", *exclude])
+        self._caches = GitIgnoreSpec.from_lines(CACHES)
+        self._ignore = IgnoreRules(source)  # the source's: what a run writes into its copy does not count
+        self._left_out: dict[str, list[str]] = {}
+        self._files: dict[str, _Seen] = {}
+        self._links: dict[str, str] = {}
+        self._copy()
+        self._done_ns = time.time_ns()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out and why: one sentence for each reason, naming the first few paths."""
+        return tuple(
+            f"{reason}: {', '.join(paths[:SHOWN])}"
+            + (f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else "")
+            for reason, paths in self._left_out.items()
+        )
+
+    def changes(self) -> tuple[FileChange, ...]:
+        """What differs from the tree as it was copied: deletions first, then what was written, each sorted by path.
+
+        Caches and what the tree's own ``.gitignore`` files name do not count. Links are never followed and never
+        reported as changes; a note says which were made or changed.
+        """
+        try:
+            files, links = self._list_now()
+        except TreeTooLargeError:
+            self._leave_out("the run left too many files behind, so its changes are not kept, in", "")
+            return ()
+        for path in sorted(links.keys() | self._links.keys()):
+            if links.get(path) != self._links.get(path) and path not in files:
+                self._leave_out("changed links are not kept", path)
+        gone = sorted(self._files.keys() - files.keys() - links.keys())
+        written = [path for path in sorted(files) if not self._is_same(path, files[path])]
+        changed: list[FileChange] = []
+        room = self._limits.max_change_bytes
+        for path in [*filter(self._is_content, gone), *written]:
+            now = files.get(path)
+            size = now.st_size if now else 0
+            if len(changed) >= self._limits.max_changes or size > room:
+                self._leave_out("changed, but not kept, because the run changed too much", path)
+            elif now is None:
+                changed.append(FileChange(path, None, executable=False))
+            elif (content := self._read(path)) is not None:
+                room -= size
+                changed.append(FileChange(path, content, executable=bool(now.st_mode & stat.S_IXUSR)))
+        return tuple(changed)
+
+    def _copy(self) -> None:
+        self.root.mkdir()
+        total = 0
+        directories = [(self._source, self.root)]
+        for path, entry in self._walk(self._source, self._is_excluded):
+            goal = self.root / path
+            if entry.is_symlink():
+                self._copy_link(path)
+            elif entry.is_dir(follow_symlinks=False):
+                goal.mkdir()
+                directories.append((Path(entry.path), goal))
+            elif entry.is_file(follow_symlinks=False):
+                total += self._copy_file(path)
+            else:
+                self._leave_out("left out of the copy, being neither files nor directories", path)
+            if total > self._limits.max_total_bytes:
+                raise self._too_large(f"{self._limits.max_total_bytes} bytes")
+        for original, made in reversed(directories):  # last, for writing into a directory changes its times
+            _give_mode_and_times(made, original.lstat(), at_least=stat.S_IRWXU)
+
+    def _copy_link(self, path: str) -> None:
+        goal = (self._source / path).readlink()
+        for base in (self._source.absolute(), self._source.resolve()):
+            if goal.is_relative_to(base):
+                goal = self.root / goal.relative_to(base)
+                break
+        (self.root / path).symlink_to(goal)
+        self._links[path] = str(goal)
+
+    def _copy_file(self, path: str) -> int:
+        try:
+            source = os.open(self._source / path, OPEN_PLAIN)
+        except OSError:
+            self._leave_out("left out of the copy, because they cannot be read", path)
+            return 0
+        with open(source, "rb") as reader:
+            was = os.fstat(source)
+            if was.st_size > self._limits.max_file_bytes:
+                self._leave_out(
+                    f"left out of the copy, being larger than {self._limits.max_file_bytes} bytes", path
+                )
+                return 0
+            goal = self.root / path
+            digest = _digest()
+            with goal.open("xb") as writer:
+                while part := reader.read(CHUNK_BYTES):
+                    digest.update(part)
+                    writer.write(part)
+        _give_mode_and_times(goal, was)
+        now = goal.lstat()
+        self._files[path] = _Seen(
+            now.st_ino, now.st_ctime_ns, now.st_size, bool(now.st_mode & stat.S_IXUSR), digest.digest()
+        )
+        return now.st_size
+
+    def _list_now(self) -> tuple[dict[str, os.stat_result], dict[str, str]]:
+        """Every file and every link of the copy that counts as content."""
+        files: dict[str, os.stat_result] = {}
+        links: dict[str, str] = {}
+        for path, entry in self._walk(self.root, self._is_ignored):
+            if entry.is_symlink():
+                links[path] = os.readlink(entry.path)
+            elif entry.is_file(follow_symlinks=False):
+                files[path] = entry.stat(follow_symlinks=False)
+        return files, links
+
+    def _walk(self, root: Path, skip: Callable[[str, bool], bool]) -> Iterator[tuple[str, os.DirEntry[str]]]:
+        """All entries below a directory with their relative paths, parents before children, in sorted order."""
+        most = self._limits.max_files
+        seen = 0
+        waiting = [""]
+        while waiting:
+            directory = waiting.pop()
+            try:
+                with os.scandir(root / directory) as entries:
+                    found = sorted(islice(entries, most + 1), key=lambda entry: entry.name)
+            except OSError:
+                self._leave_out("directories that cannot be read were left out", directory)
+                continue
+            seen += len(found)
+            if seen > most:
+                raise self._too_large(f"{most} files and directories")
+            below = []
+            for entry in found:
+                path = f"{directory}/{entry.name}" if directory else entry.name
+                is_dir = entry.is_dir(follow_symlinks=False)
+                if not _is_text(path):
+                    self._leave_out("left out, because their names are not UTF-8", ascii(path))
+                elif not skip(path, is_dir):
+                    yield path, entry
+                    if is_dir and path.count("/") < MAX_DEPTH:
+                        below.append(path)
+                    elif is_dir:
+                        self._leave_out(f"directories more than {MAX_DEPTH} deep were left out", path)
+            waiting.extend(reversed(below))
+
+    def _is_excluded(self, path: str, is_dir: bool) -> bool:  # noqa: FBT001 - the shape that _walk asks for
+        return self._excluded.match_file(path + "/" * is_dir)
+
+    def _is_ignored(self, path: str, is_dir: bool) -> bool:  # noqa: FBT001 - as above
+        return self._caches.match_file(path + "/" * is_dir) or self._ignore.ignores(path, directory=is_dir)
+
+    def _is_content(self, path: str) -> bool:
+        """Whether neither a file nor a directory above it is ignored."""
+        above = (str(directory) for directory in PurePosixPath(path).parents if directory.name)
+        return not self._is_ignored(path, is_dir=False) and not any(
+            self._is_ignored(d, is_dir=True) for d in above
+        )
+
+    def _is_same(self, path: str, now: os.stat_result) -> bool:
+        was = self._files.get(path)
+        if was is None or was.size != now.st_size or was.executable != bool(now.st_mode & stat.S_IXUSR):
+            return False
+        untouched = (was.inode, was.ctime_ns) == (now.st_ino, now.st_ctime_ns)
+        if untouched and was.ctime_ns < self._done_ns - RACY_NS:
+            return True
+        try:
+            with open(os.open(self.root / path, OPEN_PLAIN), "rb") as reader:
+                return hashlib.file_digest(reader, _digest).digest() == was.digest
+        except OSError:
+            return False
+
+    def _read(self, path: str) -> bytes | None:
+        try:
+            with open(os.open(self.root / path, OPEN_PLAIN), "rb") as reader:
+                return reader.read()
+        except OSError:
+            self._leave_out("changed, but cannot be read", path)
+            return None
+
+    def _too_large(self, limit: str) -> TreeTooLargeError:
+        return TreeTooLargeError(
+            f"{self._source} holds more than {limit}, so it is not copied for a check: exclude what the check does not need"
+        )
+
+    def _leave_out(self, reason: str, path: str) -> None:
+        self._left_out.setdefault(reason, []).append(path or ".")
+
+
+def _digest() -> "hashlib.blake2b":
+    return hashlib.blake2b(digest_size=16)
+
+
+def _give_mode_and_times(path: Path, like: os.stat_result, *, at_least: int = 0) -> None:
+    path.chmod(like.st_mode & 0o777 | at_least)  # never set-user-id
+    os.utime(path, ns=(like.st_atime_ns, like.st_mtime_ns))
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,283 @@
+"""Running a command in a copy: real processes, with and without bubblewrap."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from agentx.quality.bubblewrap import IsolationUnavailableError, why_unavailable
+from agentx.quality.sandbox import SandboxPolicy, run_in_copy
+from agentx.quality.tree import TreeLimits, TreeTooLargeError
+from agentx.storage.errors import UsageError
+
+
+def is_alive(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def test_exit_status_and_both_streams_come_back_in_order(run):
+    done = run("echo one; echo two >&2; exit 3")
+    assert (done.exit_code, done.output, done.timed_out, done.passed) == (3, "one\ntwo\n", False, False)
+    assert (done.output_bytes, done.truncated, done.changes) == (8, False, ())
+
+
+def test_a_string_is_read_by_the_shell_and_a_sequence_is_not(run):
+    assert run("echo $((1 + 1)) | tr 2 3").output == "3\n"
+    assert run(["echo", "$((1 + 1))", "a b"]).output == "$((1 + 1)) a b\n"
+
+
+def test_python_is_the_one_that_runs_agentx(run):
+    done = run("python -c 'import sys; print(sys.prefix)'")
+    assert done.output.strip() == sys.prefix
+
+
+def test_death_by_a_signal_is_128_and_its_number(run):
+    assert run("kill -9 $$").exit_code == 137
+
+
+def test_a_missing_program_is_127_with_a_sentence(run):
+    done = run("no-such-program-here --flag")
+    assert done.exit_code == 127
+    assert any("a program was not found" in note for note in done.notes)
+
+
+def test_a_missing_module_says_which_python_lacks_it(run):
+    done = run("python -m no_such_module_here")
+    assert done.exit_code == 1
+    assert "the Python that runs AgentX has no no_such_module_here" in done.notes[-1]
+
+
+@pytest.mark.parametrize("command", ["", "  ", [], "echo a\0b", "echo \ud800"])
+def test_what_is_no_command_is_wrong_use(run, command):
+    with pytest.raises(UsageError):
+        run(command)
+
+
+def test_time_limit_ends_a_program_that_ignores_sigterm(run):
+    done = run("trap '' TERM; echo started; while :; do sleep 1; done", timeout_s=1)
+    assert (done.timed_out, done.exit_code) == (True, None)
+    assert done.output == "started\n"
+
+
+def test_time_limit_ends_children_too(run, tree):
+    done = run("sh -c \"trap '' TERM; sleep 300\" & echo $!; wait", timeout_s=1)
+    assert done.timed_out
+    if done.isolation == "none":  # inside bubblewrap the number means nothing out here
+        assert not is_alive(int(done.output.split()[0]))
+
+
+def test_output_before_a_time_out_is_kept(run):
+    done = run("python -c \"import time; print('before'); time.sleep(300)\"", timeout_s=2)
+    assert (done.timed_out, done.output) == (True, "before\n")
+
+
+def test_a_grandchild_that_holds_the_pipe_does_not_hang_the_call(run):
+    done = run("sleep 300 & echo done", timeout_s=60)
+    assert (done.exit_code, done.timed_out, done.output) == (0, False, "done\n")
+    assert done.duration_ms < 60_000
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="strays are found through /proc")
+def test_a_grandchild_in_a_session_of_its_own_is_found_and_ended(tree):
+    detach = "import os,sys,time\nif os.fork(): os._exit(0)\nos.setsid()\nprint(os.getpid(), flush=True)\ntime.sleep(300)"
+    (tree / "detach.py").write_text(detach)
+    policy = SandboxPolicy(use_bwrap="never")
+    done = run_in_copy(tree, "python detach.py; sleep 1", timeout_s=60, max_output_bytes=999, policy=policy)
+    assert done.exit_code == 0
+    assert not is_alive(int(done.output))
+    assert "it left processes running in the background; they were ended" in done.notes
+
+
+def test_a_program_that_closes_its_output_is_still_waited_for(run):
+    done = run("exec >&- 2>&-; sleep 0.5; : > late.txt; exit 4")
+    assert done.exit_code == 4
+    assert [change.path for change in done.changes] == ["late.txt"]
+
+
+def test_100_mb_of_output_stay_bounded_and_are_counted(run):
+    tracemalloc.start()
+    done = run("printf START; head -c 100000000 /dev/zero | tr '\\0' x; printf END", max_output_bytes=20_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (done.exit_code, done.output_bytes, done.truncated) == (0, 100_000_008, True)
+    assert len(done.output) < 20_100
+    assert done.output.startswith("STARTxxx")
+    assert done.output.endswith("xxxEND")
+    assert "[... 99980008 bytes left out ...]" in done.output
+    assert peak < 5_000_000
+
+
+def test_output_that_is_not_utf8_and_control_characters(run):
+    assert run(r"printf 'a\377b\033[31mc\000d'").output == "a\ufffdb\x1b[31mc\0d"
+
+
+def test_a_cut_never_splits_a_character(run):
+    done = run("python -c \"print('é€😀' * 1000)\"", max_output_bytes=101)
+    assert done.truncated
+    assert "\ufffd" not in done.output
+
+
+def test_secrets_in_the_environment_are_not_visible(run):
+    environ = {"PATH": os.environ["PATH"], "OPENAI_API_KEY": "sk-secret", "LC_TIME": "C", "WANTED": "yes"}
+    done = run("env", environ=environ, env_allow=("WANTED",))
+    names = {line.split("=")[0] for line in done.output.splitlines()}
+    assert "sk-secret" not in done.output
+    assert {"WANTED", "LC_TIME", "HOME", "PATH", "TERM"} <= names
+    assert names <= {
+        "WANTED", "LC_TIME", "HOME", "PATH", "TERM", "LANG", "TMPDIR", "PWD", "OLDPWD", "SHLVL", "_", "VIRTUAL_ENV",
+        "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "AGENTX_RUN",
+    }  # fmt: skip
+
+
+def test_a_policy_does_not_print_the_environment_that_it_holds():
+    assert "sk-secret" not in repr(SandboxPolicy(environ={"KEY": "sk-secret"}))
+
+
+def test_home_and_temporary_directory_are_private_and_writable(run):
+    home = os.environ.get("HOME", "/")
+    done = run('echo "$HOME"; touch "$HOME/a" "$TMPDIR/b" && echo ok')
+    assert done.output.splitlines()[0] != home
+    assert done.output.splitlines()[1] == "ok"
+    assert done.changes == ()
+
+
+def test_there_is_no_input_to_wait_for(run):
+    assert run("cat; echo end").output == "end\n"
+
+
+def test_what_a_command_does_to_its_copy_does_not_reach_the_artifacts(run, tree):
+    (tree / "inside").symlink_to(tree / "notes.md")  # absolute: it must not lead back out of the copy
+    done = run("rm -r pkg; echo spoiled > notes.md; echo spoiled > inside; echo spoiled > ../history.jsonl")
+    assert done.exit_code == 0
+    assert (tree / "notes.md").read_text() == "# Notes\n"
+    assert (tree / "pkg" / "mod.py").exists()
+    assert (tree.parent / "history.jsonl").read_text() == '{"seq":1}\n'
+
+
+def test_the_copy_is_gone_afterwards_whatever_was_left_in_it(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    make_deep = "import os\nfor _ in range(1500):\n    os.mkdir('d')\n    os.chdir('d')\n"
+    run(["python", "-c", make_deep])
+    run("mkdir locked; touch locked/file; chmod 000 locked")
+    assert [path.name for path in tmp_path.iterdir()] == ["workspace"]
+
+
+def test_a_tree_over_the_limits_is_refused_with_a_sentence(run, tree):
+    with pytest.raises(TreeTooLargeError, match="holds more than 2 files"):
+        run("true", limits=TreeLimits(max_files=2))
+    with pytest.raises(TreeTooLargeError, match="holds more than 10 bytes"):
+        run("true", limits=TreeLimits(max_total_bytes=10))
+
+
+def test_what_is_excluded_and_git_are_not_copied(run, tree):
+    (tree / ".git").mkdir()
+    (tree / ".git" / "config").write_text("[core]\n")
+    (tree / "pkg" / ".git").write_text("gitdir: elsewhere\n")
+    (tree / "huge").mkdir()
+    (tree / "huge" / "data").write_text("x")
+    done = run("find . -type f | sort", exclude=("huge/",))
+    assert done.output.split() == ["./notes.md", "./pkg/mod.py"]
+    assert done.changes == ()
+
+
+# With bubblewrap only
+
+
+@pytest.fixture
+def isolated(tree):
+    environ = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(tree.parent / "home")}
+    (tree.parent / "home").mkdir()
+    (tree.parent / "home" / "token").write_text("secret")
+    (tree.parent / "home" / "cache").mkdir()
+    (tree.parent / "home" / "cache" / "entry").write_text("kept")
+    if reason := why_unavailable(environ["PATH"]):
+        pytest.skip(reason)
+
+    def run_it(command, **policy):
+        full = SandboxPolicy(environ=environ, use_bwrap="always", **policy)
+        return run_in_copy(tree, command, timeout_s=60, max_output_bytes=20_000, policy=full)
+
+    return run_it
+
+
+def test_isolated_home_is_hidden_but_for_what_is_named(isolated, tree):
+    home = tree.parent / "home"
+    done = isolated(f"cat {home}/token; cat {home}/cache/entry", readable=(home / "cache",))
+    assert done.isolation == "bubblewrap"
+    assert "secret" not in done.output
+    assert done.output.endswith("kept")
+
+
+def test_isolated_writes_outside_the_copy_reach_nothing(isolated, tree):
+    done = isolated(
+        f"echo spoiled > {tree}/notes.md; echo spoiled > /etc/agentx-was-here; touch /usr/agentx-was-here"
+    )
+    assert done.exit_code != 0
+    assert (tree / "notes.md").read_text() == "# Notes\n"
+    assert not Path("/etc/agentx-was-here").exists()
+
+
+def test_isolated_has_no_network_and_sees_no_other_process(isolated):
+    done = isolated("tail -n +3 /proc/net/dev | cut -d: -f1; ls /proc | grep -c '^[0-9]'")
+    *devices, processes = done.output.split()
+    assert set(devices) <= {"lo"}
+    assert int(processes) < 10
+
+
+def test_isolated_has_no_capabilities(isolated):
+    assert "CapEff:\t0000000000000000" in isolated("cat /proc/self/status").output
+
+
+# Without bubblewrap
+
+
+def test_without_bubblewrap_the_result_says_so(tree):
+    policy = SandboxPolicy(environ={"PATH": "/nowhere"}, use_bwrap="auto")
+    done = run_in_copy(tree, "true", timeout_s=60, max_output_bytes=99, policy=policy)
+    # the directory of the running Python comes first on PATH: bubblewrap lies there in no sane installation
+    assert done.isolation == "none"
+    assert done.notes[0] == "ran without isolation: bubblewrap (bwrap) is not installed"
+
+
+def test_insisting_on_isolation_raises_where_there_is_none(tree):
+    policy = SandboxPolicy(environ={"PATH": "/nowhere"}, use_bwrap="always")
+    with pytest.raises(IsolationUnavailableError, match=r"bubblewrap .* is not installed: install it"):
+        run_in_copy(tree, "true", timeout_s=60, max_output_bytes=99, policy=policy)
+
+
+def test_a_bubblewrap_that_is_refused_counts_as_none(tree, tmp_path):
+    fake = tmp_path / "bin" / "bwrap"
+    fake.parent.mkdir()
+    fake.write_text("#!/bin/sh\necho 'No permissions to create new namespace' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    assert why_unavailable(str(fake.parent)) == (
+        "bubblewrap (bwrap) may not work here: No permissions to create new namespace"
+    )
+
+
+def test_an_interrupted_call_leaves_nothing_running(tree, tmp_path):
+    (tree / "wait.py").write_text(
+        "import os,time\nopen(os.environ['MARK'],'w').write(str(os.getpid()))\ntime.sleep(300)"
+    )
+    script = (
+        "import os, pathlib, signal, threading, time\n"
+        "from agentx.quality.sandbox import SandboxPolicy, run_in_copy\n"
+        f"mark = pathlib.Path({str(tmp_path / 'mark')!r})\n"
+        "def interrupt():\n"
+        "    while not (mark.exists() and mark.read_text()): time.sleep(0.02)\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "threading.Thread(target=interrupt, daemon=True).start()\n"
+        "policy = SandboxPolicy(environ={'MARK': str(mark)}, env_allow=('MARK',), use_bwrap='never')\n"
+        f"run_in_copy(pathlib.Path({str(tree)!r}), 'python wait.py', timeout_s=100, max_output_bytes=9, policy=policy)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False, text=True)
+    assert "KeyboardInterrupt" in done.stderr
+    assert not is_alive(int((tmp_path / "mark").read_text()))
