@@ -60,12 +60,17 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """The whole answer, as the last part of every stream."""
+    """The whole answer, as the last part of every stream.
+
+    Attributes:
+        cut_off: Whether the provider's limit on output ended it in the middle.
+    """
 
     text: str
     tool_calls: tuple[ToolCall, ...]
     usage: Usage
     model: str
+    cut_off: bool = False
 
 
 class ModelClient(Protocol):

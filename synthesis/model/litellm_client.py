@@ -1,0 +1,459 @@
+"""Hosted and local models by name, through litellm; the only module that imports it.
+
+litellm takes three seconds to import and fetches its price map over the network unless it is told not to, so it is
+imported when a model is first asked, with ``LITELLM_LOCAL_MODEL_COST_MAP`` set: the one write to the environment in
+this project. Whatever litellm raises becomes a :class:`ModelError` whose sentence says what to do.
+"""
+
+import logging
+import os
+import re
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import Any
+
+import msgspec
+
+from agentx.synthesis.model.port import (
+    ChatMessage,
+    ModelError,
+    Reply,
+    TextPart,
+    ToolCall,
+    ToolSchema,
+    Usage,
+)
+
+EMBEDDING_BATCH = 64
+"""Texts in one embedding request; hosted ones allow 96 to 2,048."""
+
+EXTRACT = 240
+"""Characters of a provider's own words that an error quotes."""
+
+_PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s*)+")
+_API_KEY = re.compile(r"\b(?:sk|pk|gsk|xai|AIza)[-_]?[A-Za-z0-9_\-*]{8,}")
+
+
+class _Advice(msgspec.Struct, frozen=True):
+    retryable: bool
+    sentence: str
+
+
+# By the name of litellm's exception, most special first: the first that stands among an error's base classes counts.
+_ADVICE: dict[str, _Advice] = {
+    "ContextWindowExceededError": _Advice(
+        False,
+        "the conversation is longer than {model} takes; ask for less context, or use a model that takes more",
+    ),
+    "ContentPolicyViolationError": _Advice(
+        False, "the provider of {model} refused this content; word the request otherwise"
+    ),
+    "AuthenticationError": _Advice(False, "the provider of {model} did not accept the key; {key_hint}"),
+    "PermissionDeniedError": _Advice(
+        False, "this key may not use {model}; choose another model or another key ({key_hint})"
+    ),
+    "PaymentRequiredError": _Advice(False, "the account behind this key cannot pay for {model}; top it up"),
+    "NotFoundError": _Advice(
+        False,
+        "there is no model {model} at {where}; check the name: `agentx config set model.name PROVIDER/NAME`",
+    ),
+    "UnsupportedParamsError": _Advice(
+        False, "{model} cannot do what was asked (tools, say); use another model"
+    ),
+    "RateLimitError": _Advice(
+        True, "the provider of {model} takes no more requests just now; wait and run again"
+    ),
+    "Timeout": _Advice(True, "{model} did not answer in time; run again, or allow more time"),
+    "APIConnectionError": _Advice(
+        True,
+        "no answer that can be read came from {model} at {where}; check the network, and that the server runs",
+    ),
+    "InternalServerError": _Advice(True, "the server of {model} failed; run again later"),
+    "ServiceUnavailableError": _Advice(True, "the server of {model} is not available; run again later"),
+    "BadGatewayError": _Advice(True, "the server of {model} is not available; run again later"),
+    "BadRequestError": _Advice(False, "the provider of {model} did not understand the request"),
+}
+_NO_PROVIDER = _Advice(
+    False,
+    "{model} names no provider; write PROVIDER/NAME, as in openai/gpt-4o-mini, anthropic/claude-sonnet-4-5 "
+    "or ollama/llama3.2",
+)
+_NO_KEY = _Advice(False, "there is no key for {model}; {key_hint}, or run a local one, as in ollama/llama3.2")
+_BROKE_OFF = _Advice(True, "{model} broke its answer off in the middle; run again")
+_OTHER = _Advice(False, "{model} could not be asked")
+
+
+class LiteLLMClient:
+    """A model that litellm knows by name: ``openai/gpt-4o-mini``, ``anthropic/…``, ``ollama/…``.
+
+    Args:
+        name: Provider and model, as litellm writes them.
+        api_key: Key for the provider; the provider's own variable (``OPENAI_API_KEY``, …) where none is given.
+        api_base: Address of the server; the provider's own where none is given.
+        retries: How often a call is made again after a passing failure, as long as nothing was yielded yet.
+        idle_s: Longest silence within an answer that has begun, in seconds.
+        backoff_s: Wait before the first retry, in seconds; it doubles each time.
+
+    >>> LiteLLMClient("openai/gpt-4o-mini", api_base="http://localhost:8000/v1").name
+    'openai/gpt-4o-mini'
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        api_key: str | None = None,
+        api_base: str | None = None,
+        retries: int = 2,
+        idle_s: float = 60.0,
+        backoff_s: float = 0.5,
+    ) -> None:
+        self.name = name
+        self._api_key = api_key or None
+        self._api_base = api_base or None
+        self._retries = retries
+        self._idle_s = idle_s
+        self._backoff_s = backoff_s
+
+    def stream(
+        self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = (), *, timeout_s: float = 120.0
+    ) -> Iterator[TextPart | Reply]:
+        """Ask; yields text as it comes and ends with one :class:`Reply`.
+
+        Args:
+            messages: The conversation.
+            tools: What the model may call.
+            timeout_s: Limit of the whole call, its retries included, in seconds.
+
+        Raises:
+            ModelError: The model could not be reached, refused, broke off, or answered in no form that can be read.
+        """
+        litellm = _litellm()
+        request = self._request(litellm, messages, tools)
+        deadline = time.monotonic() + timeout_s
+        for attempt in range(self._retries + 1):
+            answer = _Answer()
+            try:
+                for chunk in self._chunks(litellm, request, deadline):
+                    if text := answer.add(chunk):
+                        yield TextPart(text)
+                yield answer.reply(self.name, _cost(litellm, self.name, answer.usage))
+            except ModelError as error:
+                pause = self._backoff_s * 2**attempt
+                out_of_time = time.monotonic() + pause >= deadline
+                if answer.begun or not error.retryable or attempt == self._retries or out_of_time:
+                    raise
+                time.sleep(pause)
+            else:
+                return
+
+    def _request(
+        self, litellm: Any, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema]
+    ) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "model": self.name,
+            "messages": [_wire_message(message) for message in messages],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "drop_params": True,  # a provider without stream_options still answers
+            "api_base": self._api_base,
+            "api_key": _key(litellm, self.name, self._api_base, self._api_key),
+            "num_retries": 0,  # retried here, where it is known whether anything was yielded
+            "max_retries": 0,
+            "_skip_mcp_handler": True,  # with tools, litellm would otherwise import the optional package `mcp`
+        }
+        if tools:
+            request["tools"] = [
+                {"type": "function", "function": msgspec.structs.asdict(tool)} for tool in tools
+            ]
+        return request
+
+    def _chunks(self, litellm: Any, request: dict[str, Any], deadline: float) -> Iterator[Any]:
+        """The chunks of one attempt, each in time.
+
+        The socket is read on another thread: a server that sends comments but no chunk would never let a
+        read run into its own limit.
+        """
+        remaining = max(deadline - time.monotonic(), 0.001)
+        pump = _Pump(lambda: litellm.completion(**request, timeout=remaining + 1.0))
+        limit = remaining
+        try:
+            while True:
+                try:
+                    item = pump.parts.get(timeout=max(min(limit, deadline - time.monotonic()), 0.001))
+                except Empty:
+                    raise ModelError(
+                        f"{self.name} did not answer within {min(limit, remaining):.0f} seconds; "
+                        "run again, or allow more time",
+                        retryable=True,
+                    ) from None
+                if isinstance(item, _Ended):
+                    break
+                yield item
+                limit = self._idle_s
+        finally:
+            pump.stop.set()
+        if item.error is not None:
+            raise _translate(litellm, item.error, self.name, self._api_base, self._api_key) from item.error
+
+
+def embed_texts(
+    model: str,
+    texts: Sequence[str],
+    *,
+    timeout_s: float = 60.0,
+    api_base: str | None = None,
+    api_key: str | None = None,
+) -> list[list[float]]:
+    """Embed texts with a hosted model.
+
+    Args:
+        model: Provider and model, as litellm writes them: ``openai/text-embedding-3-small``.
+        texts: What to embed; sent in batches of :data:`EMBEDDING_BATCH`.
+        timeout_s: Limit of each request, in seconds.
+        api_base: Address of the server; the provider's own where none is given.
+        api_key: Key for the provider; the provider's own variable where none is given.
+
+    Returns:
+        One vector for each text, in order, all of one length.
+
+    Raises:
+        ModelError: The model could not be reached, refused, or gave other than one vector for each text.
+    """
+    litellm = _litellm()
+    vectors: list[list[float]] = []
+    for start in range(0, len(texts), EMBEDDING_BATCH):
+        # Providers refuse empty texts; a blank stands for one.
+        batch = [_clean(text) or " " for text in texts[start : start + EMBEDDING_BATCH]]
+        try:
+            answer = litellm.embedding(
+                model=model,
+                input=batch,
+                timeout=timeout_s,
+                api_base=api_base or None,
+                api_key=_key(litellm, model, api_base, api_key),
+                max_retries=2,
+            )
+            rows = sorted(answer.data, key=lambda row: int(row["index"]))
+            vectors += [[float(value) for value in row["embedding"]] for row in rows]
+        except Exception as error:  # litellm raises what it likes, bare ValueErrors included
+            raise _translate(litellm, error, model, api_base, api_key) from error
+    if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1:
+        raise ModelError(
+            f"{model} gave {len(vectors)} vectors for {len(texts)} texts, or vectors of different lengths; "
+            "it cannot be used for embeddings"
+        )
+    return vectors
+
+
+def _litellm() -> Any:
+    """The module, imported at the first call and told to be quiet."""
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    # Its own deprecations are no matter of ours, and fail its calls where warnings are errors. Said at each call, since
+    # whoever calls may have set the filters back; a filter that stands is not added twice.
+    warnings.filterwarnings("ignore", module=r"litellm\b")
+    import litellm  # noqa: PLC0415 -- heavy: three seconds
+
+    litellm.suppress_debug_info = True
+    litellm.telemetry = False
+    litellm.disable_hf_tokenizer_download = True  # counting a Llama's tokens would go to the network
+    return litellm
+
+
+class _Ended(msgspec.Struct, frozen=True):
+    """The last item of a pump: what stopped it, or ``None`` where the stream was whole."""
+
+    error: Exception | None
+
+
+class _Pump:
+    """Reads a stream on a thread of its own and hands its chunks over."""
+
+    def __init__(self, open_stream: Callable[[], Any]) -> None:
+        self.parts: SimpleQueue[Any] = SimpleQueue()
+        self.stop = Event()
+        self._open_stream = open_stream
+        Thread(target=self._run, name="agentx-model", daemon=True).start()
+
+    def _run(self) -> None:
+        stream: Any = None
+        try:
+            stream = self._open_stream()
+            for chunk in stream:
+                if self.stop.is_set():
+                    return
+                self.parts.put(chunk)
+            # The chunks always end with a reason: where none was received, litellm makes one up.
+            whole = getattr(stream, "received_finish_reason", "") is not None
+            self.parts.put(_Ended(None if whole else _BrokeOffError()))
+        except Exception as error:  # noqa: BLE001 -- handed over to the caller's thread, which translates it
+            self.parts.put(_Ended(error))
+        finally:
+            with suppress(Exception):  # closing what is broken already may fail in any way
+                stream.completion_stream.close()
+
+
+class _BrokeOffError(Exception):
+    """The server closed the stream before it said that the answer was whole."""
+
+
+class _Answer:
+    """An answer as it is put together from chunks."""
+
+    def __init__(self) -> None:
+        self.usage: Any = None
+        self.begun = False
+        self._text: list[str] = []
+        self._calls: list[dict[str, Any]] = []
+        self._finish = ""
+
+    def add(self, chunk: Any) -> str:
+        """Take a chunk in; returns its text, fit to be shown."""
+        self.usage = getattr(chunk, "usage", None) or self.usage
+        if not chunk.choices:
+            return ""
+        choice = chunk.choices[0]
+        self._finish = choice.finish_reason or self._finish
+        for delta in choice.delta.tool_calls or ():
+            self._add_call(delta)
+        text = choice.delta.content or ""
+        self._text.append(text)
+        self.begun = self.begun or bool(text)
+        return _clean(text)
+
+    def reply(self, model: str, cost_usd: float) -> Reply:
+        """The whole answer, after its last chunk."""
+        text = _clean("".join(self._text))
+        calls = tuple(
+            ToolCall(
+                _clean(call["id"]) or f"call_{place}",
+                _clean(call["name"]),
+                _clean("".join(call["arguments"])),
+            )
+            for place, call in enumerate(self._calls)
+        )
+        usage = Usage(
+            int(getattr(self.usage, "prompt_tokens", 0) or 0),
+            int(getattr(self.usage, "completion_tokens", 0) or 0),
+            cost_usd,
+        )
+        return Reply(text, calls, usage, model, cut_off=self._finish == "length")
+
+    def _add_call(self, delta: Any) -> None:
+        """Take a piece of a tool call in.
+
+        A piece belongs to the latest call of its index, unless it brings an id other than that call's: some
+        servers number every call 0.
+        """
+        call = next((call for call in reversed(self._calls) if call["index"] == delta.index), None)
+        if call is None or (delta.id and call["id"] and delta.id != call["id"]):
+            call = {"index": delta.index, "id": "", "name": "", "arguments": []}
+            self._calls.append(call)
+        call["id"] = call["id"] or delta.id or ""
+        call["name"] = call["name"] or delta.function.name or ""
+        call["arguments"].append(delta.function.arguments or "")
+
+
+def _wire_message(message: ChatMessage) -> dict[str, Any]:
+    wire: dict[str, Any] = {"role": message.role, "content": _clean(message.content)}
+    if message.tool_calls:
+        wire["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": _json_object(call.arguments)},
+            }
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id:
+        wire["tool_call_id"] = message.tool_call_id
+    return wire
+
+
+def _json_object(arguments: str) -> str:
+    """Arguments as a provider takes them back: several refuse a conversation with broken JSON in it."""
+    try:
+        msgspec.json.decode(arguments.encode("utf-8", "replace"), type=dict[str, Any])
+    except msgspec.DecodeError:
+        return msgspec.json.encode({"malformed_arguments": _clean(arguments)}).decode()
+    return _clean(arguments)
+
+
+def _clean(text: str) -> str:
+    """Text that UTF-8 can hold: halves of a surrogate pair are joined where they meet, otherwise replaced."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _cost(litellm: Any, model: str, usage: Any) -> float:
+    if usage is None:
+        return 0.0
+    try:
+        return float(sum(litellm.cost_per_token(model=model, usage_object=usage)))
+    except Exception:  # noqa: BLE001 -- a model without a price raises one of several errors; it is not known
+        return 0.0
+
+
+def _translate(
+    litellm: Any, error: Exception, model: str, api_base: str | None, api_key: str | None
+) -> ModelError:
+    """What a person should read instead of a vendor's error."""
+    begun = isinstance(error, _BrokeOffError) or not getattr(error, "is_pre_first_chunk", True)
+    error = getattr(error, "original_exception", None) or error
+    missing = [] if api_key else _missing_keys(litellm, model)
+    if begun:
+        advice = _BROKE_OFF
+    elif "LLM Provider NOT provided" in str(error):
+        advice = _NO_PROVIDER
+    elif missing and not api_base:
+        advice = _NO_KEY
+    else:
+        advice = next((_ADVICE[name] for name in _ADVICE if name in _names(error)), _OTHER)
+    sentence = advice.sentence.format(
+        model=model,
+        where=api_base or "the provider's address",
+        key_hint=f"set {' or '.join(missing)}" if missing else "set the key that belongs to it",
+    )
+    said = "" if advice in (_NO_PROVIDER, _NO_KEY) else _said(error, api_key)
+    return ModelError(sentence + said, retryable=advice.retryable)
+
+
+def _names(error: Exception) -> set[str]:
+    """The classes of an error; litellm calls a server that is not there an internal error of it."""
+    names = {base.__name__ for base in type(error).__mro__}
+    if "InternalServerError" in names:
+        cause: BaseException | None = error.__context__
+        while cause is not None:
+            if type(cause).__name__ in ("APIConnectionError", "ConnectError"):
+                return {"APIConnectionError"}
+            cause = cause.__context__
+    return names
+
+
+def _key(litellm: Any, model: str, api_base: str | None, api_key: str | None) -> str | None:
+    """The key to send; a server of one's own often wants none, and its client wants something."""
+    return api_key or ("none" if api_base and _missing_keys(litellm, model) else None)
+
+
+def _missing_keys(litellm: Any, model: str) -> list[str]:
+    """The variables that could hold this provider's key and are not set."""
+    with suppress(Exception):  # an unknown provider; then nothing is known about its keys
+        known = litellm.validate_environment(model)
+        if not known["keys_in_environment"]:
+            return sorted(name for name in known["missing_keys"] if name.endswith("_API_KEY"))
+    return []
+
+
+def _said(error: Exception, api_key: str | None) -> str:
+    """The provider's own words: one bounded line without a key in it."""
+    words = " ".join(str(error).partition("Traceback")[0][: 20 * EXTRACT].split())
+    words = _PREFIXES.sub("", words)
+    if api_key:
+        words = words.replace(api_key, "[key]")
+    words = _API_KEY.sub("[key]", words)
+    return f" (it said: {words[:EXTRACT]})" if words else ""
