@@ -1,0 +1,200 @@
+"""What a commit says to a person: who did what, what else was recorded since, and which events it holds.
+
+A message is made from the events that the commit is the first to hold. The subject tells the most telling of them; the
+body lists them all, a line each; the trailers tie the commit to the log (``AgentX-Event: 9-12``).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from agentx.storage.events import (
+    AgentMessageSent,
+    AgentThoughtProcess,
+    ApprovalDecided,
+    ArtifactChanged,
+    ContextProvided,
+    Event,
+    FileChange,
+    RunEnded,
+    RunStarted,
+    SourceScanned,
+    ToolCallExecuted,
+    ToolCallRequested,
+    UserMessageSent,
+    WorkspaceCreated,
+    WriteReverted,
+)
+from agentx.synthesis.conclusions import Add, Concluded
+from agentx.synthesis.items import shorten
+
+SUBJECT_CHARACTERS = 72
+BODY_LINES = 40
+
+_CONTEXT_TOOLS = (
+    "read_file",
+    "list_directory",
+    "search_memory",
+    "summarize_directory_purpose",
+    "summarize_decisions",
+)
+
+
+def compose(events: Sequence[Event], *, actor: str = "") -> tuple[str, tuple[str, str]]:
+    """Make a commit's message and author.
+
+    Args:
+        events: What the commit is the first to hold, in order.
+        actor: Who acts; the actor of the most telling event where it is not given.
+
+    Returns:
+        The message, and name and address of the author.
+    """
+    told = [(rank(event), event) for event in events]
+    leading = max(told, key=lambda pair: (pair[0], pair[1].seq))[1] if told else None
+    subject = _one_line(_tell(leading)) if leading else "Record the workspace's files"
+    author = actor or (leading.actor if leading else "engine:workspace")
+    lines = [line for event in events if (line := _tell(event)) and event is not leading]
+    if len(lines) > BODY_LINES:
+        lines = [*lines[:BODY_LINES], f"and {len(lines) - BODY_LINES} more"]
+    parts = [
+        subject if len(subject) <= SUBJECT_CHARACTERS else subject[: SUBJECT_CHARACTERS - 1].rstrip() + "…"
+    ]
+    if lines:
+        parts.append("\n".join(f"- {_one_line(line)}" for line in lines))
+    if events:
+        first, last = events[0].seq, events[-1].seq
+        span = str(first) if first == last else f"{first}-{last}"
+        parts.append(f"AgentX-Event: {span}\nAgentX-Actor: {_one_line(author)}")
+    return "\n\n".join(parts) + "\n", author_of(author)
+
+
+def author_of(actor: str) -> tuple[str, str]:
+    """The Git identity of an actor, so that ``git blame`` and ``git shortlog`` answer who did what.
+
+    >>> author_of("agent:writer")
+    ('agent:writer', 'writer@agent.agentx.invalid')
+    """
+    role, _, name = actor.partition(":")
+    safe = "".join(c if c.isalnum() or c in "-._" else "-" for c in name or role)
+    return _one_line(actor).replace("<", "(").replace(">", ")"), f"{safe}@{role or 'engine'}.agentx.invalid"
+
+
+def through(trailers: dict[str, str]) -> int:
+    """The last event that a commit holds, by its trailers; 0 where it is not one of ours."""
+    last = trailers.get("AgentX-Event", "").rpartition("-")[2]
+    return int(last) if last.isdigit() else 0
+
+
+def rank(event: Event) -> int:
+    """How telling an event is for the subject of a commit."""
+    match event.data:
+        case WorkspaceCreated():
+            return 9
+        case ToolCallExecuted(changes=changes) if changes:
+            return 8
+        case ArtifactChanged():
+            return 8
+        case ToolCallExecuted(status="DENIED"):
+            return 7
+        case AgentMessageSent(final=True):
+            return 6
+        case ToolCallExecuted(exit_code=int()):
+            return 5
+        case UserMessageSent():
+            return 5
+        case Concluded(changes=changes) if changes:
+            return 4
+        case ContextProvided() | RunStarted() | RunEnded():
+            return 1
+        case _:
+            return 2
+
+
+def _tell(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each type of event
+    """One event in a line of a person's words; empty for what need not be told."""
+    match event.data:
+        case WorkspaceCreated(title=title):
+            return f"Create workspace: {title}"
+        case UserMessageSent(body=body):
+            return f"{event.actor} said: {shorten(body.text, 20)}"
+        case AgentMessageSent(body=body, final=final):
+            return f"{event.actor} {'answered' if final else 'said'}: {shorten(body.text, 20)}"
+        case AgentThoughtProcess(body=body):
+            return f"{event.actor} thought: {shorten(body.text, 20)}" if body.text else ""
+        case ToolCallExecuted() as call:
+            return _tell_call(event.actor, call)
+        case ToolCallRequested(tool=tool, awaits_approval=True):
+            return f"{event.actor} asks for a person's word on {tool}"
+        case ApprovalDecided(approved=approved, call_id=call_id):
+            return f"{event.actor} {'approved' if approved else 'refused'} {call_id}"
+        case ArtifactChanged(changes=changes):
+            return f"Edit outside: {describe(changes)}"
+        case WriteReverted(path=path):
+            return f"Set back {path}: its write was cut off"
+        case Concluded(changes=changes) if changes:
+            return "; ".join(_tell_change(change) for change in changes[:3])
+        case RunStarted(agent=agent, model=model):
+            return f"Run {event.run} starts ({agent}, {model})"
+        case RunEnded(status=status, steps=steps):
+            return f"Run {event.run} ends: {status} after {steps} steps"
+        case SourceScanned(source=source, files=files):
+            return f"Scan source {source}: {files} files"
+        case _:
+            return ""
+
+
+def _tell_call(actor: str, call: ToolCallExecuted) -> str:
+    if call.status == "DENIED":
+        rules = ", ".join(call.denied_by) or "the settings"
+        return f"Deny {call.tool} {_target(call.arguments)}: against {rules}"
+    if call.changes:
+        verb = {
+            "undo": "Undo",
+            "restore": "Restore",
+            "add": "Add",
+            "delete_file": "Delete",
+            "move_file": "Move",
+        }
+        first = verb.get(call.tool) or ("Create" if not call.changes[0].before else "Edit")
+        first = (
+            first if call.tool in verb or call.tool in ("write_file", "edit_file") else f"{call.tool} changed"
+        )
+        return f"{first} {describe(call.changes)}"
+    if call.exit_code is not None:
+        return f"{call.tool}: {'passed' if call.status == 'SUCCEEDED' else 'failed'} (exit {call.exit_code})"
+    if call.tool in _CONTEXT_TOOLS:
+        return f"{actor} called {call.tool} {_target(call.arguments)}"
+    return f"{actor} called {call.tool}: {call.status.lower()}"
+
+
+def _tell_change(change: Any) -> str:
+    if isinstance(change, Add):
+        item = change.item
+        state = "" if item.status == "active" else f" ({item.status})"
+        return f"New {item.kind.replace('_', ' ')} {item.id}{state}: {item.short or shorten(item.text)}"
+    status = change.fields().get("status")
+    return f"{change.id} is {status}" if status else f"{change.id} changed"
+
+
+def describe(changes: Sequence[FileChange]) -> str:
+    """Some files in few words.
+
+    >>> describe([FileChange("a.py"), FileChange("b.py"), FileChange("c.py"), FileChange("d.py")])
+    'a.py, b.py and 2 more'
+    """
+    names = [change.path for change in changes]
+    shown = 3 if len(names) == 3 else 2  # noqa: PLR2004 - "and 1 more" is longer than the name
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
+
+
+def _target(arguments: dict[str, Any]) -> str:
+    for name in ("path", "query", "command", "source"):
+        if arguments.get(name):
+            return shorten(str(arguments[name]), 8)
+    return ""
+
+
+def _one_line(text: str) -> str:
+    """Text from a model loses its newlines, or it could forge a trailer."""
+    return " ".join(text.split())

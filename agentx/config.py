@@ -1,0 +1,182 @@
+"""``agentx.toml``: what a workspace is told to do, checked when it is read."""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from agentx.storage.errors import UsageError
+
+FILE = "agentx.toml"
+
+
+class ConfigInvalid(UsageError):  # noqa: N818 - named for what the file is
+    """``agentx.toml`` cannot be read, or says something that is no setting."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class WorkspaceSection(_Section):
+    """Where the artifacts lie.
+
+    ``artifacts``, or a directory outside (``..``) that is mirrored and whose own repository is never written.
+    """
+
+    artifacts: str = "artifacts"
+
+
+class ModelSection(_Section):
+    """Which model answers: any name that litellm knows, or ``script:FILE``."""
+
+    name: str = ""
+    api_base: str = ""
+    timeout_s: float = Field(default=120.0, gt=0)
+
+
+class EmbeddingsSection(_Section):
+    """What turns text into vectors: ``minilm``, ``litellm:<model>`` or ``none``."""
+
+    model: str = "minilm"
+
+
+class LimitsSection(_Section):
+    """What a run may use, and how large a file may be."""
+
+    max_steps: int = Field(default=40, gt=0)
+    max_tokens: int = Field(default=400_000, gt=0)
+    max_cost_usd: float = Field(default=5.0, gt=0)
+    max_time_s: float = Field(default=1_800.0, gt=0)
+    context_tokens: int = Field(default=8_000, gt=0)
+    max_file_bytes: int = Field(default=20_000_000, gt=0)
+
+
+class CheckSection(_Section):
+    """A command that checks the work, run in a copy of the artifacts."""
+
+    command: str = ""
+    timeout_s: float = Field(default=300.0, gt=0)
+    max_output_bytes: int = Field(default=1_000_000, gt=0)
+
+
+class ChecksSection(_Section):
+    """The commands behind ``run_tests``, ``run_lint`` and ``run_build``."""
+
+    tests: CheckSection = CheckSection()
+    lint: CheckSection = CheckSection()
+    build: CheckSection = CheckSection()
+
+
+class ToolsSection(_Section):
+    """Which tools exist and how they run.
+
+    ``run_command`` is off until it is allowed; ``approve`` names tools that need a person's word; ``words`` are
+    spellings that ``check_document`` accepts.
+    """
+
+    run_command: bool = False
+    approve: tuple[str, ...] = ()
+    isolation: str = Field(default="auto", pattern="^(auto|bubblewrap|none)$")
+    words: tuple[str, ...] = ()
+
+
+class SourceSection(_Section):
+    """A pool of files outside the workspace, read-only, indexed in place."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
+    path: str
+    include: tuple[str, ...] = ("**/*",)
+    exclude: tuple[str, ...] = ()
+    max_file_bytes: int = Field(default=5_000_000, gt=0)
+
+
+class Config(_Section):
+    """Everything that ``agentx.toml`` can say; what it leaves out has these values."""
+
+    workspace: WorkspaceSection = WorkspaceSection()
+    model: ModelSection = ModelSection()
+    embeddings: EmbeddingsSection = EmbeddingsSection()
+    limits: LimitsSection = LimitsSection()
+    checks: ChecksSection = ChecksSection()
+    tools: ToolsSection = ToolsSection()
+    sources: tuple[SourceSection, ...] = ()
+
+
+def read_config(root: Path) -> Config:
+    """Read the configuration of a workspace; a missing file is an empty one.
+
+    Raises:
+        ConfigInvalid: It is not TOML, or holds something that is no setting.
+    """
+    path = root / FILE
+    try:
+        raw = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return Config()
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigInvalid(f"{path} is not TOML: {error}.") from error
+    return _checked(raw, path)
+
+
+def _checked(raw: Mapping[str, Any], path: Path) -> Config:
+    try:
+        return Config.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise ConfigInvalid(f"{path}: {name}: {first['msg']}.") from error
+
+
+def set_value(root: Path, name: str, value: str) -> Config:
+    """Set one value (``model.name``) in ``agentx.toml``, leaving the rest of the file, comments too, as it is.
+
+    Args:
+        root: The workspace's directory.
+        name: Section and key, with a dot between.
+        value: As TOML writes it; a bare word counts as a string.
+
+    Raises:
+        ConfigInvalid: There is no such setting, or the value is none that it can have.
+    """
+    section, _, key = name.rpartition(".")
+    if not section or not re.fullmatch(r"[a-z_]+(\.[a-z_]+)?", section) or not re.fullmatch(r"[a-z_]+", key):
+        raise ConfigInvalid(f"{name!r} names no setting; write it as SECTION.KEY, like model.name.")
+    path = root / FILE
+    text = path.read_text("utf-8") if path.exists() else ""
+    changed = _with_line(text, section, key, f"{key} = {_literal(value)}")
+    try:
+        raw = tomllib.loads(changed)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigInvalid(f"{value!r} is no TOML value for {name}: {error}.") from error
+    config = _checked(raw, path)
+    path.write_text(changed, "utf-8")
+    return config
+
+
+def _literal(value: str) -> str:
+    try:
+        tomllib.loads(f"x = {value}")
+    except tomllib.TOMLDecodeError:
+        return json.dumps(value)
+    return value
+
+
+def _with_line(text: str, section: str, key: str, line: str) -> str:
+    lines = text.splitlines()
+    try:
+        start = lines.index(f"[{section}]")
+    except ValueError:
+        return "\n".join([*lines, *([""] if lines else []), f"[{section}]", line]) + "\n"
+    end = next((i for i in range(start + 1, len(lines)) if lines[i].startswith("[")), len(lines))
+    for i in range(start + 1, end):
+        if re.match(rf"\s*{key}\s*=", lines[i]):
+            lines[i] = line
+            break
+    else:
+        lines.insert(start + 1, line)
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,562 @@
+"""The write path: lock → catch up → append → fold → release → publish, and one commit for each successful write.
+
+An event exists from the moment that its line is synced. Everything after that (the working file's name, the tree, the
+ref, the index file) can be made again from it, and is, at the next open after a crash (:mod:`agentx.recovery`).
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from agentx import commit_message, recovery
+from agentx.bus import ALL, MEMORY_CHANGED, Bus, MemoryChanged
+from agentx.storage.artifacts import Artifacts, change, entry_after
+from agentx.storage.blobs import BlobStore, blob_path, named_blobs
+from agentx.storage.codec import Codec
+from agentx.storage.errors import AgentXError
+from agentx.storage.events import ArtifactChanged, Body, Draft, Event, FileChange, Payload
+from agentx.storage.git.index_file import IndexFile
+from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository, TreeEntry
+from agentx.storage.history import (
+    LIVE,
+    ORPHANS,
+    Damage,
+    History,
+    HistoryRewound,
+    HistoryWriter,
+    count_segments,
+    segment_path,
+)
+from agentx.storage.lock import FileLock
+from agentx.storage.redaction import clean, clean_struct
+from agentx.synthesis.conclusions import Add, Concluded
+from agentx.synthesis.state import State
+
+ARTIFACTS = "artifacts"
+CONFIG = "agentx.toml"
+
+_CHANGES_BYTES = 9_000
+"""File changes in one event take at most so much of its line."""
+
+PayloadFor = Callable[[tuple[FileChange, ...]], Payload]
+"""Makes an event's payload from the changes that it announces."""
+
+
+class WriteFailed(AgentXError):  # noqa: N818 - named for what happened
+    """A file could not be written: a full disk, missing rights, a read-only file system. Nothing was recorded."""
+
+
+class Content(msgspec.Struct, frozen=True):
+    """What a file is to hold."""
+
+    data: bytes
+    executable: bool = False
+    link: bool = False
+
+    @property
+    def mode(self) -> int:
+        """Git's file mode."""
+        return LINK if self.link else EXECUTABLE if self.executable else REGULAR
+
+
+class WritePath:
+    """Owns the log, the repository and the working files of one workspace, and every change to them.
+
+    Args:
+        root: The workspace's directory.
+        codec: Knows the event types.
+        artifacts: The working files.
+        bus: Gets each event once it is durable.
+
+    Attributes:
+        state: The fold of everything that this process has read; call :meth:`refresh` for what others wrote.
+        damage: What was found wrong with the log.
+    """
+
+    def __init__(
+        self, root: Path, codec: Codec, artifacts: Artifacts, bus: Bus, *, outer: bool = False
+    ) -> None:
+        self.root = root
+        self.artifacts = artifacts
+        self.repo = GitRepository(root)
+        self.blobs = BlobStore(root)
+        self.history = History(root, codec)
+        self.state = State()
+        self.damage: list[Damage] = []
+        self.notes: list[str] = []
+        self.last_write = 0.0
+        self._bus = bus
+        self._lock = FileLock(self.repo.git_dir / "agentx.lock")
+        self._writer = HistoryWriter(root, codec)
+        self._index = IndexFile(self.repo.git_dir, outer=outer)
+        self._keys: dict[str, Event] | None = None
+        self._head = ""
+        self._committed_seq = 0
+        self._committed_segments = 0
+        self._pending: list[Event] = []
+        self._behind: dict[str, TreeEntry | None] = {}
+        self._index_unknown = False
+        self._loose_files: set[str] = set()
+
+    # --- opening and closing -------------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Fold the whole log; then :meth:`recover` what a crash cut off, and this object can be written through."""
+        head = self.repo.head
+        lost = recovery.lost_head(self.repo, head) if head else ""
+        if lost:
+            head = self._set_forward(lost, head)
+        self._head = head
+        self._committed_seq, _ = recovery.last_recorded(self.repo, head)
+        self._committed_segments = self._segments_in(self.tree)
+        self._index_unknown = self._index.held or bool(lost)
+        self._fold_from_zero()
+        if self.state.seq < self._committed_seq:
+            self.notes.append("The history was shorter than the last commit's and was restored from it.")
+            recovery.restore_log(self.root, self.repo, head)
+            self._fold_from_zero()
+        self._pending = list(self.history.read(self._committed_seq, self._pass_over))
+
+    def _fold_from_zero(self) -> None:
+        self.damage.clear()
+        self.state = State().apply_all(self.history.read(on_damage=self.damage.append))
+        if self.state.seq:
+            self._writer.start_at(self.state.seq, self.state.hash)
+
+    def recover(self) -> None:
+        """Finish writes that a crash cut off, and record what others did to the repository meanwhile."""
+        with self.exclusive():
+            self._adopt_foreign_commits(self._head)
+            unfinished = [
+                event
+                for event in self._pending
+                if getattr(event.data, "changes", ()) and not _concluded(event)
+            ]
+            if not unfinished:
+                return
+            outcome = recovery.roll_forward(unfinished, self.repo, self.artifacts)
+            if outcome.reverted:
+                self._append([Draft(data=lost, actor="engine:recovery") for lost in outcome.reverted])
+            self.commit(outcome.changes, actor="engine:recovery")
+            self.record_outside_edits(outcome.edited, noticed="open")
+
+    def close(self) -> None:
+        """Release files and handles; :meth:`flush` first."""
+        self._writer.close()
+        self.repo.close()
+
+    # --- what stands ---------------------------------------------------------------------------------------------
+
+    @property
+    def head(self) -> str:
+        """The commit that the next one builds upon."""
+        return self._head
+
+    @property
+    def tree(self) -> str:
+        """Its tree; empty before the first commit."""
+        return self.repo.tree_of(self._head)
+
+    def tracked(self, path: str) -> TreeEntry | None:
+        """What the record says of an artifact."""
+        return self.repo.entry(self.tree, f"{ARTIFACTS}/{path}")
+
+    def manifest(self) -> dict[str, TreeEntry]:
+        """Every artifact of the record, by path."""
+        return dict(self.repo.files(self.repo.subtree(self.tree, ARTIFACTS)))
+
+    def refresh(self) -> None:
+        """Fold what other processes wrote, and publish it."""
+        with self.exclusive():
+            pass
+
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Hold the lock, with everything that others wrote folded in; publish after the release."""
+        with self._lock.hold():
+            if self._lock.depth == 1:
+                self._catch_up()
+            yield
+        if not self._lock.held:
+            self._bus.deliver()
+
+    def _catch_up(self) -> None:
+        head = self.repo.head
+        moved = head != self._head
+        if moved:
+            self._follow(head)
+        try:
+            fresh = self._writer.catch_up(self.damage.append)
+        except HistoryRewound:
+            self.notes.append("The history was set back and was restored from the last commit.")
+            recovery.restore_log(self.root, self.repo, self._head)
+            self._writer.start_at(self.state.seq, self.state.hash)
+            fresh = self._writer.catch_up(self.damage.append)
+        self._fold(fresh)
+        self._pending = [event for event in [*self._pending, *fresh] if event.seq > self._committed_seq]
+        if moved:
+            self._adopt_foreign_commits(self._head)
+
+    def _follow(self, head: str) -> None:
+        """The branch was moved by another process: the engine elsewhere, or a person's Git."""
+        if self.repo.descends(self._head, head):
+            head = self._set_forward(self._head, head)
+            self._index_unknown = True
+        before = self.tree
+        self._head = head
+        self._behind |= {path: after for path, (_, after) in self.repo.diff(before, self.tree).items()}
+        self._committed_seq, _ = recovery.last_recorded(self.repo, head)
+        self._committed_segments = self._segments_in(self.tree)
+
+    def _set_forward(self, commit: str, head: str) -> str:
+        """Undo ``git reset``: a branch that was set back is moved forward again, so that no commit is lost."""
+        self.repo.move_ref(commit, head, "agentx: the branch was set back; no history is lost")
+        self.notes.append(
+            "Git had set the branch back; it was moved forward again, and the files are taken as edits."
+        )
+        return commit
+
+    def _adopt_foreign_commits(self, head: str) -> None:
+        """What a person committed with Git is recorded as an event; it stands in the tree already."""
+        _, foreign = recovery.last_recorded(self.repo, head)
+        if not foreign or not self._committed_seq:
+            return
+        base = self.repo.tree_of(foreign[-1].parents[0])
+        prefix = f"{ARTIFACTS}/"
+        made = [
+            change(path.removeprefix(prefix), before, after)
+            for path, (before, after) in self.repo.diff(base, self.tree).items()
+            if path.startswith(prefix)
+        ]
+        if made:
+            self._append(
+                [
+                    Draft(
+                        data=ArtifactChanged(changes=chunk, noticed="git"),
+                        actor="watch",
+                        key=f"git:{head}:{n}",
+                    )
+                    for n, chunk in enumerate(_chunks(made))
+                ]
+            )
+
+    def _segments_in(self, tree: str) -> int:
+        """How many sealed segments a commit's tree holds."""
+        paths = (path for path, _ in self.repo.files(self.repo.subtree(tree, "history")))
+        return sum(1 for path in paths if path[:3].isdigit())
+
+    # --- recording -----------------------------------------------------------------------------------------------
+
+    def record(self, drafts: Sequence[Draft]) -> list[Event]:
+        """Append events durably, without a change to files. They ride in the next commit.
+
+        A draft whose key stands in the history already is not appended; the event of that key is returned for it.
+        """
+        with self.exclusive():
+            return self._append(drafts)
+
+    def body(self, text: str) -> Body:
+        """A text as an event holds it: redacted, and in a blob where it is long."""
+        return self.blobs.body(clean(text))
+
+    def _append(self, drafts: Sequence[Draft]) -> list[Event]:
+        self._index.hold()
+        known = {draft.key: found for draft in drafts if draft.key and (found := self._keyed(draft.key))}
+        fresh = [_cleaned(draft) for draft in drafts if draft.key not in known]
+        events = self._writer.append(fresh) if fresh else []
+        self._fold(events)
+        self._pending += events
+        self.last_write = time.monotonic()
+        appended = iter(events)
+        return [known[draft.key] if draft.key in known else next(appended) for draft in drafts]
+
+    def _keyed(self, key: str) -> Event | None:
+        if self._keys is None:
+            self._keys = {
+                event.key: event for event in self.history.read(on_damage=self._pass_over) if event.key
+            }
+        return self._keys.get(key)
+
+    def _pass_over(self, _damage: Damage) -> None:
+        """What is damaged was told of when the log was folded."""
+
+    def _fold(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if isinstance(event.data, Concluded):
+                touched = dict.fromkeys(
+                    made.item.id if isinstance(made, Add) else made.id for made in event.data.changes
+                )
+                before = {item: self.state.items.get(item) for item in touched}
+                self.state.apply(event)
+                self._bus.enqueue([(event.type, event), (ALL, event)])
+                self._bus.enqueue(
+                    (MEMORY_CHANGED, MemoryChanged(self.state.items[item], before[item], event))
+                    for item in touched
+                    if item in self.state.items
+                )
+            else:
+                self.state.apply(event)
+                self._bus.enqueue([(event.type, event), (ALL, event)])
+            if event.key and self._keys is not None:
+                self._keys[event.key] = event
+
+    # --- changing files ------------------------------------------------------------------------------------------
+
+    def write(
+        self,
+        contents: Mapping[str, Content | None],
+        payload: PayloadFor,
+        *,
+        actor: str,
+        run: str = "",
+        cause: int = 0,
+    ) -> list[Event]:
+        """Change artifacts: one event (several where the changes are many), the files, one commit.
+
+        What a person did to these files meanwhile is recorded and committed first.
+
+        Args:
+            contents: New content by checked path; ``None`` removes the file.
+            payload: Makes the event's payload from the changes.
+            actor: Who does it.
+            run: Run that it belongs to.
+            cause: Event that led to it.
+
+        Raises:
+            WriteFailed: The disk refused; nothing was recorded and the files are as they were.
+        """
+        with self.exclusive():
+            self._index.hold()
+            self.record_outside_edits(list(contents), noticed="write")
+            changes = self._changes(contents)
+            prepared = self._prepare(contents, changes)
+            try:
+                drafts = [
+                    Draft(data=payload(chunk), actor=actor, run=run, cause=cause)
+                    for chunk in _chunks(changes)
+                ]
+                events = self._append(drafts)
+            except BaseException:
+                for temporary in prepared.values():
+                    temporary.unlink(missing_ok=True)
+                raise
+            self._place(contents, prepared)
+            self.commit(changes, actor=actor)
+            return events
+
+    def record_outside_edits(self, paths: Sequence[str], *, noticed: str) -> None:
+        """Where a working file is not what the record says, a person edited it: record and commit that."""
+        found = [
+            change(path, before, after)
+            for path in paths
+            if (after := self.artifacts.identify(path)) != (before := self.tracked(path))
+        ]
+        self.record_changes(found, noticed=noticed)
+
+    def record_changes(self, changes: Sequence[FileChange], *, noticed: str) -> None:
+        """Record changes that others made to the working files, with their contents, as one commit."""
+        if not changes:
+            return
+        with self.exclusive():
+            self._index.hold()
+            for made in changes:
+                if made.after and not self.repo.has_blob(made.after):
+                    self.repo.write_blob(self.artifacts.content(made.path))
+            self._append(
+                [
+                    Draft(data=ArtifactChanged(changes=chunk, noticed=noticed), actor="watch")
+                    for chunk in _chunks(changes)
+                ]
+            )
+            self.commit(changes, actor="watch")
+
+    def scan(self, *, noticed: str = "scan") -> list[FileChange]:
+        """Look at every working file, and record what people and their Git commands did to them."""
+        with self.exclusive():
+            self._record_stash()
+            known = self.manifest()
+            found = self.artifacts.scan(known)
+            self.notes += [note for note in found.notes if note not in self.notes]
+            self._record_staged(known, {made.path: made for made in found.changes})
+            made = [
+                msgspec.structs.replace(one, before=_oid(self.tracked(one.path))) for one in found.changes
+            ]
+            self.record_changes(made, noticed=noticed)
+            return list(found.changes)
+
+    def _record_staged(self, known: Mapping[str, TreeEntry], edited: Mapping[str, FileChange]) -> None:
+        """What was staged with `git add` and edited again exists nowhere else: record it before the edit."""
+        if self._index_unknown or self._behind:
+            return
+        prefix = f"{ARTIFACTS}/"
+        staged = [
+            change(path, known.get(path), entry)
+            for name, entry in self._index.entries().items()
+            if name.startswith(prefix)
+            and (path := name.removeprefix(prefix)) in edited
+            and entry != known.get(path)
+            and entry.oid != edited[path].after
+            and self.repo.has_blob(entry.oid)
+        ]
+        self.record_changes(staged, noticed="index")
+
+    def _record_stash(self) -> None:
+        """What `git stash` took out of the working files is put on record, and taken back, once."""
+        stash = self.repo.stash()
+        if not stash or self._keyed(f"stash:{stash}:0"):
+            return
+        info = self.repo.info(stash)
+        prefix = f"{ARTIFACTS}/"
+        base = self.repo.tree_of(info.parents[0])
+        made = [
+            change(path.removeprefix(prefix), before, after)
+            for path, (before, after) in self.repo.diff(base, info.tree).items()
+            if path.startswith(prefix)
+        ]
+        back = [change(one.path, entry_after(one), self.tracked(one.path)) for one in made]
+        for step, changes in enumerate((made, back)):
+            self._append(
+                [
+                    Draft(
+                        data=ArtifactChanged(changes=chunk, noticed="stash"),
+                        actor="watch",
+                        key=f"stash:{stash}:{step + 2 * n}",
+                    )
+                    for n, chunk in enumerate(_chunks(changes))
+                ]
+            )
+            self.commit(changes, actor="watch")
+
+    def _changes(self, contents: Mapping[str, Content | None]) -> list[FileChange]:
+        made = []
+        for path, content in contents.items():
+            before = self.tracked(path)
+            if content is None:
+                after, size = None, 0
+            else:
+                self.artifacts.check_size(path, len(content.data))
+                try:
+                    after = TreeEntry(self.repo.write_blob(content.data), content.mode)
+                except OSError as error:
+                    raise WriteFailed(f"{path!r} was not written: {error.strerror}.") from error
+                size = len(content.data)
+            if before != after:
+                made.append(change(path, before, after, size))
+        return made
+
+    def _prepare(
+        self, contents: Mapping[str, Content | None], changes: Sequence[FileChange]
+    ) -> dict[str, Path]:
+        prepared: dict[str, Path] = {}
+        try:
+            for made in changes:
+                content = contents[made.path]
+                if content is not None:
+                    prepared[made.path] = self.artifacts.prepare(
+                        made.path, content.data, executable=content.executable, link=content.link
+                    )
+        except OSError as error:
+            for temporary in prepared.values():
+                temporary.unlink(missing_ok=True)
+            raise WriteFailed(
+                f"{error.filename or 'A file'} could not be written: {error.strerror}. Nothing was recorded."
+            ) from error
+        return prepared
+
+    def _place(self, contents: Mapping[str, Content | None], prepared: Mapping[str, Path]) -> None:
+        for path, temporary in prepared.items():
+            self.artifacts.put(temporary, path)
+        for path, content in contents.items():
+            if content is None:
+                self.artifacts.remove(path)
+        self.artifacts.sync(contents)
+
+    # --- committing ----------------------------------------------------------------------------------------------
+
+    def include(self, path: str) -> None:
+        """A file beside the log (``agentx.toml``) is to be in the next commit."""
+        self._loose_files.add(path)
+
+    def commit(self, changes: Sequence[FileChange] = (), *, actor: str = "") -> None:
+        """Commit some changes to artifacts and everything that was recorded since the last commit."""
+        with self.exclusive():
+            self._index.hold()
+            entries: dict[str, TreeEntry | None] = {
+                f"{ARTIFACTS}/{made.path}": entry_after(made) for made in changes
+            }
+            entries |= self._log_entries()
+            tree = self.repo.update_tree(self.tree, entries)
+            if tree == self.tree and self._head:
+                return
+            message, author = commit_message.compose(self._pending, actor=actor)
+            commit = self.repo.commit(tree, self._head, message, author)
+            self.repo.move_ref(commit, self._head, f"agentx: {message.partition(chr(10))[0]}")
+            self._head = commit
+            self._behind |= entries
+            self._committed_seq = self.state.seq
+            self._pending = []
+            self._loose_files.clear()
+
+    def _log_entries(self) -> dict[str, TreeEntry | None]:
+        """The log, the segments sealed since the last commit, and whatever else lies beside it."""
+        segments = count_segments(self.root)
+        names = [LIVE]
+        names += [segment_path(number) for number in range(self._committed_segments + 1, segments + 1)]
+        names += sorted({blob_path(oid) for event in self._pending for oid in named_blobs(event.data)})
+        names += sorted(self._loose_files)
+        names += [ORPHANS] if (self.root / ORPHANS).exists() else []
+        self._committed_segments = segments
+        return {
+            name: TreeEntry(self.repo.write_blob_unsynced((self.root / name).read_bytes()), REGULAR)
+            for name in names
+        }
+
+    def flush(self) -> None:
+        """Commit what is pending, bring the index file up, and let git commands in: the end of a turn."""
+        with self.exclusive():
+            if self._pending or self._loose_files:
+                self.commit()
+            if self._behind or self._index_unknown or self._index.held:
+                self._index.refresh(self._index_changes(), self.root)
+                self._behind, self._index_unknown = {}, False
+
+    def _index_changes(self) -> dict[str, TreeEntry | None]:
+        if not self._index_unknown:
+            return self._behind
+        wanted, held = dict(self.repo.files(self.tree)), self._index.entries()
+        gone: dict[str, TreeEntry | None] = dict.fromkeys(held.keys() - wanted.keys())
+        return gone | {path: entry for path, entry in wanted.items() if held.get(path) != entry}
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether something waits for :meth:`flush`."""
+        return bool(self._pending or self._behind or self._loose_files)
+
+
+def _chunks(changes: Sequence[FileChange]) -> Iterator[tuple[FileChange, ...]]:
+    """Changes in groups that fit into one event each; an empty sequence is one empty group."""
+    group: list[FileChange] = []
+    size = 0
+    for made in changes:
+        length = len(msgspec.json.encode(made))
+        if group and size + length > _CHANGES_BYTES:
+            yield tuple(group)
+            group, size = [], 0
+        group.append(made)
+        size += length
+    yield tuple(group)
+
+
+def _cleaned(draft: Draft) -> Draft:
+    return msgspec.structs.replace(draft, data=clean_struct(draft.data))
+
+
+def _concluded(event: Event) -> bool:
+    return isinstance(event.data, Concluded)
+
+
+def _oid(entry: TreeEntry | None) -> str:
+    return entry.oid if entry else ""

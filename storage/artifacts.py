@@ -1,0 +1,241 @@
+"""The working files of a workspace: what lies in ``artifacts/``, compared with what a tree says."""
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from agentx.storage.durable import TEMPORARY_PREFIX, sync_directory, write_temporary
+from agentx.storage.errors import AgentXError
+from agentx.storage.events import FileChange
+from agentx.storage.git.objects import blob_id
+from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, TreeEntry
+from agentx.storage.ignore import IgnoreRules
+from agentx.storage.paths import PathRefused, check_path, resolve_inside
+
+
+class FileTooLarge(AgentXError):  # noqa: N818 - named for what the file is
+    """A file is over the limit of the workspace."""
+
+
+class ArtifactMissing(AgentXError):  # noqa: N818 - named for what the file is
+    """There is no such file or directory in the artifacts."""
+
+
+class Stamp(msgspec.Struct, frozen=True):
+    """What the file system says of a file, and the entry that its content had then."""
+
+    mtime_ns: int
+    ctime_ns: int
+    size: int
+    inode: int
+    entry: TreeEntry
+
+
+class Scan(msgspec.Struct, frozen=True):
+    """The working files against a tree.
+
+    Attributes:
+        changes: Files that differ, with the blob id of their content.
+        notes: What was passed over, and why.
+    """
+
+    changes: tuple[FileChange, ...]
+    notes: tuple[str, ...]
+
+
+class Artifacts:
+    """The working files below one directory.
+
+    Args:
+        root: The directory.
+        max_file_bytes: Larger files are refused, and passed over by a scan.
+        skip: Directories that are not part of the artifacts (the workspace itself, in an outer work tree).
+    """
+
+    def __init__(self, root: Path, max_file_bytes: int, skip: tuple[Path, ...] = ()) -> None:
+        self.root = root
+        self.max_file_bytes = max_file_bytes
+        self._skip = {os.path.realpath(path) for path in skip}
+        self._stamps: dict[str, Stamp] = {}
+
+    def identify(self, path: str) -> TreeEntry | None:
+        """What a tree would say of the working file; ``None`` where there is no file.
+
+        Raises:
+            FileTooLarge: It is over the limit.
+            PathRefused: Something that is no file has that name.
+        """
+        target = resolve_inside(self.root, path)
+        try:
+            info = os.lstat(target)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if stat.S_ISDIR(info.st_mode):
+            raise PathRefused(path, "it is a directory.")
+        return self._entry(path, info)
+
+    def _entry(self, path: str, info: os.stat_result) -> TreeEntry:
+        known = self._stamps.get(path)
+        seen = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
+        if known is not None and seen == (known.mtime_ns, known.ctime_ns, known.size, known.inode):
+            return known.entry
+        entry = TreeEntry(blob_id(self.content(path, info)), _mode(info))
+        self._stamps[path] = Stamp(*seen, entry)
+        return entry
+
+    def content(self, path: str, info: os.stat_result | None = None) -> bytes:
+        """The bytes of a working file; of a link, its target.
+
+        Raises:
+            ArtifactMissing: There is none.
+            FileTooLarge: It is over the limit.
+        """
+        target = resolve_inside(self.root, path)
+        try:
+            info = info or os.lstat(target)
+            if stat.S_ISLNK(info.st_mode):
+                return os.fsencode(os.readlink(target))
+            if not stat.S_ISREG(info.st_mode):
+                raise PathRefused(path, "it is neither a file nor a link.")
+            self.check_size(path, info.st_size)
+            return target.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            raise ArtifactMissing(f"There is no file {path!r} in the artifacts.") from None
+
+    def check_size(self, path: str, size_bytes: int) -> None:
+        """Refuse a file over the limit.
+
+        Raises:
+            FileTooLarge: It is.
+        """
+        if size_bytes > self.max_file_bytes:
+            raise FileTooLarge(
+                f"{path!r} has {size_bytes:,} bytes, over the limit of {self.max_file_bytes:,} "
+                "(`limits.max_file_bytes` in agentx.toml; a large pool of files is better declared as a source)."
+            )
+
+    def prepare(self, path: str, content: bytes, *, executable: bool = False, link: bool = False) -> Path:
+        """Write and sync a file's new content beside its target, making the directories on the way.
+
+        Returns:
+            The temporary file, for :meth:`put`.
+
+        Raises:
+            OSError: It could not be written; nothing is left behind but empty directories.
+        """
+        target = resolve_inside(self.root, path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if link:
+            temporary = target.parent / f"{TEMPORARY_PREFIX}{blob_id(content)[:12]}"
+            temporary.unlink(missing_ok=True)
+            os.symlink(os.fsdecode(content), temporary)
+            return temporary
+        return write_temporary(target.parent, content, 0o755 if executable else 0o644)
+
+    def put(self, temporary: Path, path: str) -> None:
+        """Give prepared content its name."""
+        os.replace(temporary, self.root / path)
+
+    def remove(self, path: str) -> None:
+        """Remove a file, and the directories that become empty with it."""
+        target = resolve_inside(self.root, path)
+        target.unlink(missing_ok=True)
+        self._stamps.pop(path, None)
+        parent = target.parent
+        while parent != self.root and not any(parent.iterdir()):
+            parent.rmdir()
+            parent = parent.parent
+
+    def sync(self, paths: Mapping[str, object]) -> None:
+        """Make the names of some files durable."""
+        for folder in sorted({(self.root / path).parent for path in paths}):
+            if folder.is_dir():
+                sync_directory(folder)
+
+    def walk(self, ignores: Callable[[str, bool], bool]) -> Iterator[tuple[str, os.stat_result]]:
+        """Every file and link below the root, sorted, without what is ignored, ``.git`` and temporary files."""
+        yield from self._walk("", ignores)
+
+    def _walk(
+        self, folder: str, ignores: Callable[[str, bool], bool]
+    ) -> Iterator[tuple[str, os.stat_result]]:
+        try:
+            entries = sorted(os.scandir(self.root / folder), key=lambda entry: entry.name)
+        except (FileNotFoundError, PermissionError):
+            return
+        for entry in entries:
+            path = folder + entry.name
+            if entry.name == ".git" or entry.name.startswith(TEMPORARY_PREFIX):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                if os.path.realpath(entry.path) not in self._skip and not ignores(path, True):
+                    yield from self._walk(path + "/", ignores)
+            elif not ignores(path, False):
+                try:
+                    yield path, entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+
+    def scan(self, known: Mapping[str, TreeEntry]) -> Scan:
+        """Compare the working files with what a tree says.
+
+        A file that the tree does not know is passed over where a ``.gitignore`` names it.
+
+        Args:
+            known: Entry by path, as the tree has them.
+        """
+        rules = IgnoreRules(self.root)
+        folders = {path[:end] for path in known for end in _slashes(path)}
+        changes: list[FileChange] = []
+        notes: list[str] = []
+        seen: set[str] = set()
+        for path, info in self.walk(
+            lambda path, directory: (
+                path not in known and path not in folders and rules.ignores(path, directory=directory)
+            )
+        ):
+            seen.add(path)
+            try:
+                check_path(path)
+                if not (stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):
+                    raise PathRefused(path, "it is neither a file nor a link.")
+                entry = self._entry(path, info)
+            except (AgentXError, OSError) as error:
+                notes.append(str(error))
+                continue
+            if entry != known.get(path):
+                changes.append(change(path, known.get(path), entry, info.st_size))
+        changes += [change(path, known[path], None) for path in sorted(known.keys() - seen)]
+        return Scan(tuple(changes), tuple(notes))
+
+
+def change(path: str, before: TreeEntry | None, after: TreeEntry | None, size_bytes: int = 0) -> FileChange:
+    """A file going from one tree entry to another."""
+    return FileChange(
+        path=path,
+        before=before.oid if before else "",
+        after=after.oid if after else "",
+        executable=after is not None and after.mode == EXECUTABLE,
+        link=after is not None and after.mode == LINK,
+        size_bytes=size_bytes,
+    )
+
+
+def entry_after(made: FileChange) -> TreeEntry | None:
+    """The tree entry that a change leads to; ``None`` where the file is gone."""
+    if not made.after:
+        return None
+    return TreeEntry(made.after, LINK if made.link else EXECUTABLE if made.executable else REGULAR)
+
+
+def _mode(info: os.stat_result) -> int:
+    if stat.S_ISLNK(info.st_mode):
+        return LINK
+    return EXECUTABLE if info.st_mode & stat.S_IXUSR else REGULAR
+
+
+def _slashes(path: str) -> Iterator[int]:
+    return (index for index, character in enumerate(path) if character == "/")

@@ -1,0 +1,97 @@
+"""Long content beside the log: ``history/blobs/ab/cdef…``, named by its Git blob id, tracked by Git.
+
+What an event names lies in the tree of a commit, or ``git gc`` and a clone would lose it.
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from agentx.storage.durable import write_file
+from agentx.storage.errors import AgentXError
+from agentx.storage.events import Body, Payload
+from agentx.storage.git.objects import blob_id
+
+FOLDER = "history/blobs"
+
+WHOLE_BYTES = 6_000
+"""A text whose JSON is not longer stands in the event itself."""
+
+_HEAD_BYTES, _TAIL_BYTES = 2_500, 1_500
+
+
+class BlobDamaged(AgentXError):  # noqa: N818 - named for what the blob is
+    """A blob is missing or is not what its name says."""
+
+
+class BlobStore:
+    """The blobs of one workspace."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def body(self, text: str) -> Body:
+        """Keep a text: in the body itself where it is short, otherwise as a blob with an extract of head and tail."""
+        if len(msgspec.json.encode(text)) <= WHOLE_BYTES:
+            return Body(text)
+        data = text.encode()
+        head, tail = _fit(text, _HEAD_BYTES), _fit(text[::-1], _TAIL_BYTES)[::-1]
+        left_out = len(text) - len(head) - len(tail)
+        extract = f"{head}\n[… {left_out:,} characters left out …]\n{tail}"
+        return Body(extract, self.put(data), len(data))
+
+    def text(self, body: Body) -> str:
+        """The whole text of a body.
+
+        Raises:
+            BlobDamaged: Its blob is missing or damaged.
+        """
+        return self.get(body.blob).decode("utf-8", "replace") if body.blob else body.text
+
+    def put(self, data: bytes) -> str:
+        """Keep a content durably; its id."""
+        oid = blob_id(data)
+        path = self._root / blob_path(oid)
+        if not (path.exists() and blob_id(path.read_bytes()) == oid):
+            write_file(path, data)
+        return oid
+
+    def get(self, oid: str) -> bytes:
+        """The content of a blob.
+
+        Raises:
+            BlobDamaged: It is missing or is not what its name says.
+        """
+        path = self._root / blob_path(oid)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise BlobDamaged(
+                f"{blob_path(oid)} cannot be read: {error.strerror}. `git checkout -- {FOLDER}` may restore it."
+            ) from error
+        if blob_id(data) != oid:
+            raise BlobDamaged(f"{blob_path(oid)} is damaged. `git checkout -- {FOLDER}` may restore it.")
+        return data
+
+
+def blob_path(oid: str) -> str:
+    """Where a blob lies, relative to the workspace.
+
+    >>> blob_path("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391")
+    'history/blobs/e6/9de29bb2d1d6434b8b29ae775ad8c2e48c5391'
+    """
+    return f"{FOLDER}/{oid[:2]}/{oid[2:]}"
+
+
+def named_blobs(payload: Payload) -> list[str]:
+    """Ids of the blobs that a payload names."""
+    values = (getattr(payload, name) for name in payload.__struct_fields__)
+    return [value.blob for value in values if isinstance(value, Body) and value.blob]
+
+
+def _fit(text: str, limit_bytes: int) -> str:
+    """The longest beginning whose JSON is at most so long (an escaped control character takes six bytes)."""
+    part = text[:limit_bytes]
+    while part and len(msgspec.json.encode(part)) > limit_bytes:
+        part = part[: len(part) * limit_bytes // (len(msgspec.json.encode(part)) + 1)]
+    return part

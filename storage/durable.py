@@ -1,0 +1,59 @@
+"""Durable file operations: what these return from has reached the disk.
+
+Every write goes to a temporary file beside its target, is synced, and takes its name by a rename, so that a reader
+sees the old content or the new and never a part.
+"""
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+TEMPORARY_PREFIX = ".agentx-tmp-"
+"""Names of temporary files beside their targets; a scan passes over them, the next open removes them."""
+
+
+def sync_directory(path: Path) -> None:
+    """Make renames and new names in a directory durable."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def write_temporary(directory: Path, content: bytes, mode: int = 0o644) -> Path:
+    """Write and sync a temporary file in a directory; a full disk or missing rights show here.
+
+    Raises:
+        OSError: The content could not be written; nothing is left behind.
+    """
+    fd, name = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, dir=directory)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(fd, mode)
+            os.fsync(fd)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+    return Path(name)
+
+
+def replace(temporary: Path, target: Path) -> None:
+    """Give a temporary file its name, durably."""
+    os.replace(temporary, target)
+    sync_directory(target.parent)
+
+
+def write_file(target: Path, content: bytes, mode: int = 0o644) -> None:
+    """Write a whole file durably, replacing what was there."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = write_temporary(target.parent, content, mode)
+    try:
+        replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,1 @@
+"""The Git repository of a workspace: objects, trees, the one ref, and the index file. The only home of pygit2."""

@@ -1,0 +1,157 @@
+"""Git's index file, kept in step with the commits so that ``git status`` is clean whenever nobody is writing.
+
+While a commit has moved on and the index file has not, the engine holds Git's own ``.git/index.lock``, with its process
+id inside: otherwise a person's ``git stash``, ``git reset --hard`` or ``git add; git commit`` would work from the old
+index and revert what was just written. All of it happens under the workspace's lock.
+"""
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pygit2
+
+from agentx.storage.errors import AgentXError
+from agentx.storage.git.repository import TreeEntry
+
+_MARK = b"agentx "
+_GIT_WAIT_S = 10.0
+_PAUSE_S = 0.02
+_SKIP_WORKTREE = 1 << 14
+"""Extended flag of an index entry (gitformat-index): Git takes the working file as unchanged and never looks at it."""
+
+
+class GitIsBusy(AgentXError):  # noqa: N818 - named for what is the case
+    """A git command holds ``.git/index.lock``."""
+
+
+class IndexFile:
+    """The index file of a workspace and the lock that guards it.
+
+    Args:
+        git_dir: The ``.git`` directory.
+        outer: Whether the artifacts lie outside the working directory, so that Git must not look for them there.
+    """
+
+    def __init__(self, git_dir: Path, *, outer: bool = False) -> None:
+        self._path = git_dir / "index"
+        self._lock = git_dir / "index.lock"
+        self._scratch = git_dir / "agentx-index"
+        self._outer = outer
+
+    def hold(self) -> None:
+        """Keep git commands off the index until :meth:`refresh` releases it; cheap where it is held already.
+
+        Raises:
+            GitIsBusy: A git command holds the lock and does not let go.
+        """
+        deadline = time.monotonic() + _GIT_WAIT_S
+        while True:
+            try:
+                fd = os.open(self._lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            except FileExistsError:
+                if self._held_by_engine():
+                    return
+                if time.monotonic() > deadline:
+                    raise GitIsBusy(
+                        f"A git command is at work in this workspace ({self._lock} is there). "
+                        "Wait for it; if no git command is running, delete that file."
+                    ) from None
+                time.sleep(_PAUSE_S)
+            else:
+                with os.fdopen(fd, "wb") as file:
+                    file.write(_MARK + str(os.getpid()).encode())
+                return
+
+    def _held_by_engine(self) -> bool:
+        """Whether the lock is the engine's; one that a dead engine left is taken over."""
+        try:
+            content = self._lock.read_bytes()
+        except FileNotFoundError:
+            return False
+        if not content.startswith(_MARK):
+            return False
+        if not _alive(int(content[len(_MARK) :] or b"0")):
+            self._lock.write_bytes(_MARK + str(os.getpid()).encode())
+        return True
+
+    @property
+    def held(self) -> bool:
+        """Whether the engine (in any process) holds the lock."""
+        try:
+            return self._lock.read_bytes().startswith(_MARK)
+        except FileNotFoundError:
+            return False
+
+    def entries(self) -> dict[str, TreeEntry]:
+        """Everything that the index file holds."""
+        if not self._path.exists():
+            return {}
+        return {
+            entry.path: TreeEntry(str(entry.id), int(entry.mode)) for entry in pygit2.Index(str(self._path))
+        }
+
+    def refresh(self, changes: Mapping[str, TreeEntry | None], root: Path) -> None:
+        """Bring the index file up to the commits and let git commands in again.
+
+        Args:
+            changes: Every path that differs from what the index file says; ``None`` for a path that is gone.
+            root: The working directory, whose files' times and sizes go in, so that ``git status`` need not read them.
+        """
+        self.hold()
+        if changes:
+            self._scratch.unlink(missing_ok=True)
+            if self._path.exists():
+                self._scratch.write_bytes(self._path.read_bytes())
+            index = pygit2.Index(str(self._scratch))
+            for path, entry in changes.items():
+                if entry is not None:
+                    index.add(
+                        _StatEntry(path, entry, root, skip=self._outer and path.startswith("artifacts/"))
+                    )
+                elif path in index:
+                    index.remove(path)
+            index.write()
+            os.replace(self._scratch, self._path)
+        self._lock.unlink(missing_ok=True)
+
+
+class _StatEntry(pygit2.IndexEntry):
+    """An index entry with the working file's stat data, which pygit2's own leaves out."""
+
+    def __init__(self, path: str, entry: TreeEntry, root: Path, *, skip: bool) -> None:
+        super().__init__(path, pygit2.Oid(hex=entry.oid), pygit2.enums.FileMode(entry.mode))
+        self._skip = skip
+        self._stat: os.stat_result | None = None
+        if not skip:
+            try:
+                self._stat = os.lstat(root / path)
+            except OSError:
+                self._stat = None  # Git reads the file itself, and shows that it is gone
+
+    def _to_c(self) -> tuple[Any, Any]:
+        entry, path = super()._to_c()
+        if self._skip:
+            entry.flags_extended = _SKIP_WORKTREE
+        if self._stat is not None:
+            info = self._stat
+            entry.mtime.seconds, entry.mtime.nanoseconds = divmod(info.st_mtime_ns, 1_000_000_000)
+            entry.ctime.seconds, entry.ctime.nanoseconds = divmod(info.st_ctime_ns, 1_000_000_000)
+            entry.dev, entry.ino = info.st_dev & 0xFFFFFFFF, info.st_ino & 0xFFFFFFFF
+            entry.uid, entry.gid = info.st_uid, info.st_gid
+            entry.file_size = info.st_size & 0xFFFFFFFF
+        return entry, path
+
+
+def _alive(pid: int) -> bool:
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,367 @@
+"""The repository: trees changed along one path, commits, and the one ref, moved by compare-and-swap.
+
+Nothing here runs the git program, reads a person's Git configuration, or touches the working files.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+import pygit2
+from pygit2.enums import DeltaStatus, FileMode, ObjectType, SortMode
+
+from agentx.storage.errors import AgentXError
+from agentx.storage.git import objects
+
+BRANCH = "refs/heads/main"
+
+REGULAR = int(FileMode.BLOB)
+EXECUTABLE = int(FileMode.BLOB_EXECUTABLE)
+LINK = int(FileMode.LINK)
+
+_REF_ATTEMPTS = 50
+_REF_PAUSE_S = 0.01
+
+_ATTRIBUTES = (
+    "# What AgentX records are the very bytes of the files.\n* -text -filter -ident -working-tree-encoding\n"
+)
+
+
+class NotARepository(AgentXError):  # noqa: N818 - named for what the directory is
+    """The directory has no Git repository that can be used."""
+
+
+class WriterConflict(AgentXError):  # noqa: N818 - named for what happened
+    """Another writer moved the ref although it did not hold the lock; what lost was set aside."""
+
+
+class TreeEntry(msgspec.Struct, frozen=True):
+    """What a tree says of a path: blob id in hex, and Git's file mode (100644, 100755 or 120000, octal)."""
+
+    oid: str
+    mode: int
+
+
+class CommitInfo(msgspec.Struct, frozen=True):
+    """A commit, as much of it as a person or the engine asks for.
+
+    Attributes:
+        at: UTC, seconds since 1970.
+        trailers: ``AgentX-…`` trailers of its message.
+    """
+
+    id: str
+    subject: str
+    message: str
+    author: str
+    at: int
+    tree: str
+    parents: tuple[str, ...]
+    trailers: dict[str, str]
+
+
+class GitRepository:
+    """A workspace's repository.
+
+    Args:
+        root: The working directory that holds ``.git``.
+
+    Raises:
+        NotARepository: There is none, or libgit2 refuses it.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        try:
+            self._repo = pygit2.Repository(str(root / ".git"))
+        except pygit2.GitError as error:
+            raise NotARepository(_refusal(root, str(error))) from error
+        self.git_dir = Path(self._repo.path)
+
+    @classmethod
+    def init(cls, root: Path) -> "GitRepository":
+        """Make a repository whose files are taken as they are, byte for byte, on the branch ``main``."""
+        repo = pygit2.init_repository(str(root), initial_head="main")
+        for key, value in (
+            ("core.autocrlf", "false"),
+            ("core.safecrlf", "false"),
+            ("core.logAllRefUpdates", "true"),
+            ("commit.gpgSign", "false"),
+        ):
+            repo.config[key] = value
+        info = root / ".git" / "info"
+        info.mkdir(exist_ok=True)
+        (info / "attributes").write_text(_ATTRIBUTES)
+        return cls(root)
+
+    def close(self) -> None:
+        """Release libgit2's handles."""
+        self._repo.free()
+
+    # --- the ref ---------------------------------------------------------------------------------------------------
+
+    @property
+    def head(self) -> str:
+        """Id of the commit that the branch names; empty before the first."""
+        try:
+            return str(self._repo.references[BRANCH].target)
+        except KeyError:
+            return ""
+
+    @property
+    def on_branch(self) -> bool:
+        """Whether ``HEAD`` names the branch that the engine writes."""
+        return self._repo.lookup_reference("HEAD").target == BRANCH
+
+    def move_ref(self, new: str, expected: str, note: str) -> None:
+        """Move the branch from one commit to another by compare-and-swap.
+
+        Raises:
+            WriterConflict: The branch names another commit than ``expected``.
+        """
+        for attempt in range(_REF_ATTEMPTS):
+            try:
+                self._move_ref_once(new, expected, note)
+            except pygit2.GitError as error:
+                # `git gc` and `git pack-refs` hold main.lock for a moment.
+                if self.head != expected or attempt == _REF_ATTEMPTS - 1:
+                    raise WriterConflict(
+                        f"Another writer moved {BRANCH} in {self.root} ({error}). Nothing of yours was committed; run it again."
+                    ) from error
+                time.sleep(_REF_PAUSE_S)
+            else:
+                return
+
+    def _move_ref_once(self, new: str, expected: str, note: str) -> None:
+        if not expected:
+            self._repo.create_reference_direct(BRANCH, pygit2.Oid(hex=new), False, message=note)
+            return
+        reference = self._repo.references[BRANCH]
+        if str(reference.target) != expected:
+            raise WriterConflict(
+                f"Another writer moved {BRANCH} in {self.root}. Nothing of yours was committed; run it again."
+            )
+        reference.set_target(new, note)
+
+    # --- objects ---------------------------------------------------------------------------------------------------
+
+    def write_blob(self, content: bytes) -> str:
+        """Keep a content durably; its id in hex."""
+        return objects.write_blob(self.git_dir, content)
+
+    def write_blob_unsynced(self, content: bytes) -> str:
+        """Keep a content that can be made again from a file that is already on the disk."""
+        return str(self._repo.create_blob(content))
+
+    def read_blob(self, oid: str) -> bytes:
+        """The content of a blob.
+
+        Raises:
+            ObjectDamaged: It is not there, or not what its name says.
+        """
+        loose = objects.read_loose(objects.loose_path(self.git_dir, oid), oid)
+        if loose is not None:
+            return loose[1]
+        try:
+            found = self._repo[oid]
+        except (KeyError, ValueError) as error:
+            raise objects.ObjectDamaged(f"The Git object {oid} is not in {self.root}.") from error
+        if not isinstance(found, pygit2.Blob):
+            raise objects.ObjectDamaged(f"The Git object {oid} is no file content.")
+        return found.data
+
+    def has_blob(self, oid: str) -> bool:
+        """Whether a blob can be read whole."""
+        try:
+            self.read_blob(oid)
+        except objects.ObjectDamaged:
+            return False
+        return True
+
+    # --- trees -----------------------------------------------------------------------------------------------------
+
+    def update_tree(self, base: str, changes: Mapping[str, TreeEntry | None]) -> str:
+        """Make the tree that differs from ``base`` in some paths; only the directories along them are read.
+
+        Args:
+            base: Tree id in hex; empty for the empty tree.
+            changes: New entry by path; ``None`` removes it. A directory that becomes empty goes too.
+        """
+        nested: _Nested = {}
+        for path, entry in changes.items():
+            *folders, name = path.split("/")
+            level = nested
+            for folder in folders:
+                below = level.setdefault(folder, {})
+                if not isinstance(below, dict):
+                    below = level[folder] = {}
+                level = below
+            level[name] = entry
+        return str(self._build(base, nested) or self._repo.TreeBuilder().write())
+
+    def _build(self, base: str, nested: "_Nested") -> pygit2.Oid | None:
+        tree = self._tree(base) if base else None
+        builder = self._repo.TreeBuilder(tree) if tree is not None else self._repo.TreeBuilder()
+        for name, entry in nested.items():
+            if isinstance(entry, TreeEntry):
+                builder.insert(name, pygit2.Oid(hex=entry.oid), entry.mode)
+                continue
+            old = tree[name] if tree is not None and name in tree else None
+            if isinstance(entry, dict):
+                below = self._build(str(old.id) if isinstance(old, pygit2.Tree) else "", entry)
+                if below is not None:
+                    builder.insert(name, below, int(FileMode.TREE))
+                    continue
+            if old is not None:
+                builder.remove(name)
+        return builder.write() if len(builder) else None
+
+    def _tree(self, oid: str) -> pygit2.Tree:
+        return self._repo[oid].peel(pygit2.Tree)
+
+    def entry(self, tree: str, path: str) -> TreeEntry | None:
+        """What a tree says of a file; ``None`` where it has none there."""
+        if not tree:
+            return None
+        try:
+            found = self._tree(tree)[path]
+        except KeyError:
+            return None
+        if found.type != ObjectType.BLOB:
+            return None
+        return TreeEntry(str(found.id), int(found.filemode))
+
+    def subtree(self, tree: str, path: str) -> str:
+        """Id of a directory in a tree; empty where there is none. ``""`` names the tree itself."""
+        if not path:
+            return tree
+        try:
+            found = self._tree(tree)[path] if tree else None
+        except KeyError:
+            return ""
+        return str(found.id) if isinstance(found, pygit2.Tree) else ""
+
+    def files(self, tree: str, prefix: str = "") -> Iterator[tuple[str, TreeEntry]]:
+        """Every file below a tree, with its path, in Git's order."""
+        if not tree:
+            return
+        for found in self._tree(tree):
+            path = prefix + str(found.name)
+            if found.type == ObjectType.TREE:
+                yield from self.files(str(found.id), path + "/")
+            elif found.type == ObjectType.BLOB:
+                yield path, TreeEntry(str(found.id), int(found.filemode))
+
+    def diff(self, old: str, new: str) -> dict[str, tuple[TreeEntry | None, TreeEntry | None]]:
+        """Files that differ between two trees: before and after, by path; only what differs is read."""
+        found: dict[str, tuple[TreeEntry | None, TreeEntry | None]] = {}
+        if old == new:
+            return found
+        empty = str(self._repo.TreeBuilder().write())
+        delta = self._tree(old or empty).diff_to_tree(self._tree(new or empty), context_lines=0)
+        for change in delta.deltas:
+            before, after = change.old_file, change.new_file
+            if change.status != DeltaStatus.ADDED:
+                found[before.path] = (TreeEntry(str(before.id), int(before.mode)), None)
+            if change.status != DeltaStatus.DELETED:
+                earlier = found.get(after.path, (None, None))[0]
+                found[after.path] = (earlier, TreeEntry(str(after.id), int(after.mode)))
+        return found
+
+    # --- commits ---------------------------------------------------------------------------------------------------
+
+    def commit(self, tree: str, parent: str, message: str, author: tuple[str, str]) -> str:
+        """Make a commit object; no ref moves.
+
+        Args:
+            tree: Its tree.
+            parent: Its parent; empty for the first.
+            message: Whole message.
+            author: Name and address.
+        """
+        signature = pygit2.Signature(author[0], author[1], int(time.time()), 0)
+        parents = [pygit2.Oid(hex=parent)] if parent else []
+        return str(
+            self._repo.create_commit(None, signature, signature, message, pygit2.Oid(hex=tree), parents)
+        )
+
+    def info(self, commit: str) -> CommitInfo:
+        """Read a commit.
+
+        Raises:
+            ObjectDamaged: There is no such commit.
+        """
+        try:
+            found = self._repo.revparse_single(commit).peel(pygit2.Commit)
+        except (KeyError, ValueError, pygit2.GitError) as error:
+            raise objects.ObjectDamaged(f"There is no commit {commit} in {self.root}.") from error
+        return _info(found)
+
+    def log(self, start: str = "") -> Iterator[CommitInfo]:
+        """Commits from the branch (or from ``start``) back, first parents first."""
+        begin = start or self.head
+        if begin:
+            for found in self._repo.walk(pygit2.Oid(hex=begin), SortMode.TOPOLOGICAL):
+                yield _info(found)
+
+    def reflog(self, limit: int) -> list[str]:
+        """Commits that the branch named before, newest first."""
+        try:
+            log = self._repo.references[BRANCH].log()
+            return [str(entry.oid_old) for entry in islice(log, limit) if str(entry.oid_old).strip("0")]
+        except KeyError:
+            return []
+
+    def descends(self, commit: str, ancestor: str) -> bool:
+        """Whether a commit has another among its ancestors; false where either is unknown."""
+        try:
+            return bool(self._repo.descendant_of(pygit2.Oid(hex=commit), pygit2.Oid(hex=ancestor)))
+        except (KeyError, ValueError, pygit2.GitError):
+            return False
+
+    def stash(self) -> str:
+        """The commit of the latest ``git stash``; empty where there is none."""
+        try:
+            return str(self._repo.references["refs/stash"].target)
+        except KeyError:
+            return ""
+
+    def tree_of(self, commit: str) -> str:
+        """The tree of a commit; empty for no commit."""
+        return str(self._repo[commit].peel(pygit2.Commit).tree.id) if commit else ""
+
+    def is_ignored(self, path: str) -> bool:
+        """Whether an untracked path, relative to the working directory, is one that Git ignores."""
+        return bool(self._repo.path_is_ignored(path))
+
+
+_Nested = dict[str, "TreeEntry | _Nested | None"]
+
+
+def _info(found: pygit2.Commit) -> CommitInfo:
+    trailers = {
+        key: value
+        for key, separator, value in (line.partition(": ") for line in found.message.splitlines())
+        if separator and key.startswith("AgentX-")
+    }
+    return CommitInfo(
+        id=str(found.id),
+        subject=found.message.partition("\n")[0],
+        message=found.message,
+        author=found.author.name,
+        at=found.commit_time,
+        tree=str(found.tree.id),
+        parents=tuple(str(parent) for parent in found.parent_ids),
+        trailers=trailers,
+    )
+
+
+def _refusal(root: Path, reason: str) -> str:
+    if "owner" in reason:
+        return (
+            f"{root} belongs to another user, so Git refuses it. Run as that user, or allow it with "
+            f"`git config --global --add safe.directory {root}`."
+        )
+    return f"{root} has no Git repository that can be opened: {reason}."

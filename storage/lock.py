@@ -1,0 +1,88 @@
+"""The lock of a workspace: one writer at a time, across threads and processes, held for milliseconds.
+
+The kernel frees an ``flock`` when its holder dies, so a crashed process never stops the next one.
+"""
+
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from agentx.storage.errors import AgentXError
+
+_FIRST_PAUSE_S = 0.0005
+_LONGEST_PAUSE_S = 0.02
+
+
+class WorkspaceBusy(AgentXError):  # noqa: N818 - named for what the workspace is
+    """Another process held the lock for longer than a writer may."""
+
+
+class FileLock:
+    """An exclusive lock on a file, re-entrant within a thread.
+
+    Args:
+        path: The lock file; made where it is missing, never removed.
+        timeout_s: How long to wait for another holder.
+    """
+
+    def __init__(self, path: Path, timeout_s: float = 30.0) -> None:
+        self._path = path
+        self._timeout_s = timeout_s
+        self._thread_lock = threading.RLock()
+        self._depth = 0
+        self._fd = -1
+
+    @property
+    def held(self) -> bool:
+        """Whether this object holds the lock, in whichever thread."""
+        return self._depth > 0
+
+    @property
+    def depth(self) -> int:
+        """How many times the lock is held, one inside the other; 0 for not at all."""
+        return self._depth
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Hold the lock for the body of a ``with``.
+
+        Raises:
+            WorkspaceBusy: It could not be had in time.
+        """
+        if not self._thread_lock.acquire(timeout=self._timeout_s):
+            raise WorkspaceBusy(f"Another thread has held {self._path} for {self._timeout_s:g} s; try again.")
+        try:
+            if self._depth == 0:
+                self._fd = self._acquire()
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+                if self._depth == 0:
+                    os.close(self._fd)
+        finally:
+            self._thread_lock.release()
+
+    def _acquire(self) -> int:
+        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        deadline = time.monotonic() + self._timeout_s
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    os.close(fd)
+                    raise WorkspaceBusy(
+                        f"Another process has held {self._path} for {self._timeout_s:g} s; "
+                        "find it with `fuser` on that file, end it, and try again."
+                    ) from None
+                time.sleep(pause_s)
+                pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+            else:
+                return fd

@@ -1,0 +1,122 @@
+"""Which paths an artifact may have: inside the artifacts, and such that any system can hold them."""
+
+import os
+import re
+from pathlib import Path
+
+from agentx.storage.durable import TEMPORARY_PREFIX
+from agentx.storage.errors import AgentXError
+
+MAX_PATH_BYTES = 1_024
+MAX_NAME_BYTES = 255
+
+_RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\]')
+_GIT = re.compile(r"\.git[ .]*|git~[0-9]+", re.IGNORECASE)
+# Characters that HFS+ ignores in names, so that ".g\u200cit" is ".git" there (git: verify_path).
+_IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+
+
+class PathRefused(AgentXError):  # noqa: N818 - named for what happened
+    """A path leads out of the artifacts, or is one that another system cannot hold.
+
+    Attributes:
+        path: The path as it was given.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"The path {path[:200]!r} is refused: {reason}")
+        self.path = path
+
+
+def check_path(path: str) -> str:
+    """Bring a path that an agent or a person gave into the one form that the record uses.
+
+    Args:
+        path: Relative to the artifacts root, with forward slashes; a leading ``./`` and a trailing slash are dropped.
+
+    Returns:
+        The path without empty and ``.`` components.
+
+    Raises:
+        PathRefused: It is absolute, contains ``..`` or ``.git``, or a name that some system cannot hold.
+
+    >>> check_path("./src//main.py")
+    'src/main.py'
+    >>> check_path("../secrets")
+    Traceback (most recent call last):
+    agentx.storage.paths.PathRefused: The path '../secrets' is refused: it leads out of the artifacts.
+    """
+    if path.startswith(("/", "~")) or re.match(r"[A-Za-z]:", path):
+        raise PathRefused(path, "it is absolute; give it relative to the artifacts, like 'src/main.py'.")
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if not parts:
+        raise PathRefused(path, "it names no file.")
+    for part in parts:
+        reason = _objection(part)
+        if reason:
+            raise PathRefused(path, reason)
+    clean = "/".join(parts)
+    if len(_bytes(clean, path)) > MAX_PATH_BYTES:
+        raise PathRefused(path, f"it is longer than {MAX_PATH_BYTES} bytes.")
+    return clean
+
+
+def _objection(name: str) -> str:
+    """Why a component of a path is refused; empty where it is not."""
+    if name == "..":
+        return "it leads out of the artifacts."
+    if _GIT.fullmatch(_IGNORED.sub("", name)):
+        return "'.git' belongs to Git."
+    if name.startswith(TEMPORARY_PREFIX):
+        return "that name is kept for temporary files."
+    if found := _FORBIDDEN.search(name):
+        return f"{found.group()!r} cannot stand in a file name on every system."
+    if _RESERVED.fullmatch(name):
+        return f"{name!r} is a device on Windows."
+    if name != name.rstrip(" ."):
+        return "a name that ends in a dot or a space is lost on Windows."
+    if len(_bytes(name, name)) > MAX_NAME_BYTES:
+        return f"a name in it is longer than {MAX_NAME_BYTES} bytes."
+    return ""
+
+
+def _bytes(text: str, path: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise PathRefused(path, "it is not valid Unicode.") from None
+
+
+def resolve_inside(root: Path, path: str) -> Path:
+    """The working file of a checked path, refusing links that lead out.
+
+    The last component itself may be a link: what is done to it is done to the link.
+
+    Raises:
+        PathRefused: A directory on the way is a link that leads out of ``root``, or a file.
+    """
+    target = root / path
+    real_root = os.path.realpath(root)
+    parent = os.path.realpath(target.parent)
+    if parent != real_root and not parent.startswith(real_root + os.sep):
+        raise PathRefused(path, "a link on the way leads out of the artifacts.")
+    above = Path(parent)
+    while not above.exists():
+        above = above.parent
+    if not above.is_dir():
+        raise PathRefused(path, f"{above.name!r} on the way is a file, not a directory.")
+    return target
+
+
+def resolve_file(root: Path, path: str) -> Path:
+    """Like :meth:`resolve_inside`, and where the last component is a link, it too must stay inside.
+
+    Raises:
+        PathRefused: A link leads out of ``root``.
+    """
+    target = resolve_inside(root, path)
+    real_root, real = os.path.realpath(root), os.path.realpath(target)
+    if real != real_root and not real.startswith(real_root + os.sep):
+        raise PathRefused(path, "it is a link that leads out of the artifacts.")
+    return target
