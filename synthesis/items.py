@@ -166,6 +166,8 @@ class HotIssueDetail(msgspec.Struct, frozen=True, tag="hot_issue", omit_defaults
         failures: How often it has failed since it opened.
         last_seq: The latest event in which it failed.
         ended: How it ended: ``passed``, ``gone``, or empty.
+        suite: What the check belongs to where its runner tells it apart: a test file, a Go package; else empty.
+        command: The command whose run opened it, without what only changes how its output is shown.
     """
 
     runner: str
@@ -177,6 +179,8 @@ class HotIssueDetail(msgspec.Struct, frozen=True, tag="hot_issue", omit_defaults
     failures: int = 1
     last_seq: int = 0
     ended: str = ""
+    suite: str = ""
+    command: str = ""
 
 
 class NoteDetail(msgspec.Struct, frozen=True, tag="note", omit_defaults=True):

@@ -1,0 +1,7 @@
+"""What check runs say: one table of parsers, one shape of result."""
+
+from agentx.synthesis.checks.command import is_check_command
+from agentx.synthesis.checks.registry import parse_output, parse_reports
+from agentx.synthesis.checks.report import CheckName, CheckReport, Finding
+
+__all__ = ["CheckName", "CheckReport", "Finding", "is_check_command", "parse_output", "parse_reports"]

@@ -1,0 +1,149 @@
+"""``cargo test`` (and nextest), with the compiler's errors where nothing could be built."""
+
+import re
+
+from agentx.synthesis.checks.output import Output
+from agentx.synthesis.checks.report import (
+    CheckReport,
+    Finding,
+    distinct,
+    finding,
+    names,
+    printable,
+    suite_names,
+)
+
+_TEST = re.compile(r"^test (\S.*?)(?: - should panic)? \.\.\. (ok|FAILED|ignored\b.*|bench:.*)$")
+_NEXTEST = re.compile(
+    r"^ +(PASS|FAIL|SKIP|TIMEOUT|SIGABRT|SIGSEGV) \[ *[\d.]+s\] (?:\( *\d+/\d+\) )?(\S+) (\S.*)$"
+)
+_RESULT = re.compile(
+    r"^test result: (ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored; \d+ measured; (\d+) filtered out"
+)
+_NEXTEST_RESULT = re.compile(
+    r"^ +Summary \[ *[\d.]+s\] (\d+)(?:/\d+)? tests? run: (\d+) passed(?:.*?, (\d+) failed)?"
+)
+_SUITE = re.compile(r"^ +(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))")
+_SECTION = re.compile(r"^---- (\S.*?) (?:stdout|stderr) ----$")
+_PANIC = re.compile(r"^thread '.{0,200}?'(?: \(\d+\))? panicked at (?:'(.*)', )?(\S+?):(\d+)(?::\d+)?:?$")
+_UNBUILT = re.compile(r"^error: could not compile `([^`]{1,200})`(?: \((.{1,200}?)\))?")
+_DIAGNOSTIC = re.compile(r"^error(?:\[(E\d+)\])?: (.+)$")
+_ARROW = re.compile(r"^ *--> (\S.*?):(\d+):(\d+)$")
+
+
+def parse_cargo(output: Output) -> CheckReport | None:
+    """Read the output of cargo; ``None`` where there is none."""
+    lines = output.lines
+    results = [match for line in lines if (match := _RESULT.match(line) or _NEXTEST_RESULT.match(line))]
+    unbuilt = any(_UNBUILT.match(line) for line in lines)
+    if not results and not unbuilt:
+        return None
+    if unbuilt and not results:
+        return _not_built(output)
+    return _tested(output, results)
+
+
+def _not_built(output: Output) -> CheckReport:
+    testing = " test" in output.command or "nextest" in output.command
+    failing = distinct(compile_errors(output.lines, "critical" if testing else "high"))
+    return CheckReport(
+        runner="cargo",
+        outcome="failed",
+        failing=failing,
+        names_all_failing=False,
+        error=printable(failing[0].check if failing else "could not compile", 400),
+    )
+
+
+def compile_errors(lines: list[str], priority: str = "high") -> list[Finding]:
+    """The errors of rustc: a message, then an arrow to its place."""
+    found: list[Finding] = []
+    for index, line in enumerate(lines):
+        match = _DIAGNOSTIC.match(line)
+        if (
+            not match
+            or _UNBUILT.match(line)
+            or match[2].startswith(("test failed", "aborting due", "process didn't"))
+        ):
+            continue
+        arrow = next(
+            (a for following in lines[index + 1 : index + 6] if (a := _ARROW.match(following))), None
+        )
+        path, number = (arrow[1], arrow[2]) if arrow else ("", 0)
+        label = " ".join(part for part in (match[1] or "", match[2]) if part)
+        check = f"{path}: {label}" if path else label
+        found.append(
+            finding(
+                check,
+                suite=path,
+                path=path,
+                line=number,
+                message=label,
+                priority="critical" if priority == "critical" else "high",
+            )
+        )
+    return found
+
+
+def _tested(output: Output, results: list[re.Match[str]]) -> CheckReport:
+    verdicts, suites = _verdicts(output.lines)
+    explained = _sections(output.lines)
+    failing: list[Finding] = []
+    for status, name, suite in verdicts:
+        if status in {"FAILED", "FAIL", "TIMEOUT", "SIGABRT", "SIGSEGV"}:
+            message, path, line = explained.get(name, ("", "", ""))
+            failing.append(finding(name, suite=suite, path=path, line=line, message=message))
+    for name, (message, path, line) in explained.items():
+        if not any(name == item.check for item in failing):
+            failing.append(finding(name, path=path, line=line, message=message))
+    nextest = "test result" not in results[0][0]
+    failed = sum(int((match[3] or "0")[:9]) for match in results)
+    passed = sum(int(match[2][:9]) for match in results)
+    filtered = not nextest and any(int(match[5][:9]) for match in results)
+    unique = distinct(failing) if failed else ()
+    return CheckReport(
+        runner="cargo",
+        outcome="failed" if failed or output.status else ("passed" if passed else "unknown"),
+        failing=unique,
+        passed=names([(name, suite) for status, name, suite in verdicts if status in {"ok", "PASS"}]),
+        skipped=names(
+            [(name, suite) for status, name, suite in verdicts if status.startswith(("ignored", "SKIP"))]
+        ),
+        suites=suite_names(suites),
+        ran=passed + failed,
+        failed=failed,
+        complete=output.selected.whole
+        and not filtered
+        and not failed,  # cargo stops at the first target that fails
+        names_all_failing=len(unique) >= failed and not output.cut,
+        names_all_passed=sum(status in {"ok", "PASS"} for status, _, _ in verdicts) >= passed > 0,
+        error=printable(f"{unique[0].check}: {unique[0].message}", 400) if unique else "",
+    )
+
+
+def _verdicts(lines: list[str]) -> tuple[list[tuple[str, str, str]], list[str]]:
+    suite, verdicts, suites = "", [], []
+    for line in lines:
+        if match := _TEST.match(line):
+            verdicts.append((match[2], match[1], suite))
+        elif line.startswith(" ") and (match := _NEXTEST.match(line)):
+            verdicts.append((match[1], match[3], match[2]))
+        elif line.startswith(" ") and (match := _SUITE.match(line)):
+            suite = match[1] or match[2]
+        elif suite and line.startswith("test result:"):
+            suites.append(suite)
+    return verdicts, suites
+
+
+def _sections(lines: list[str]) -> dict[str, tuple[str, str, str]]:
+    """What each failed test printed: message, path and line of its panic."""
+    found: dict[str, tuple[str, str, str]] = {}
+    title = ""
+    for index, line in enumerate(lines):
+        if line.startswith("---- ") and (match := _SECTION.match(line)):
+            title = match[1]
+            found.setdefault(title, ("", "", ""))
+        elif title and not found[title][0] and line.startswith("thread '") and (match := _PANIC.match(line)):
+            following = lines[index + 1] if index + 1 < len(lines) else ""
+            found[title] = (match[1] or following, match[2], match[3])
+    return found

@@ -1,0 +1,276 @@
+"""Linters, type checkers and compilers: one line, or a few, for each finding.
+
+Their outputs differ in one pattern, so they are rows of a table. A finding is named ``path: rule message``: without its
+line, which moves with every edit above it.
+"""
+
+import re
+from itertools import pairwise
+
+import msgspec
+
+from agentx.synthesis.checks.cargo_output import compile_errors
+from agentx.synthesis.checks.command import steps
+from agentx.synthesis.checks.output import Output
+from agentx.synthesis.checks.report import CheckReport, Finding, distinct, finding, printable
+from agentx.synthesis.items import Priority
+
+
+class Linter(msgspec.Struct, frozen=True):
+    """How one program prints its findings.
+
+    Attributes:
+        runner: Its name.
+        line: A finding: groups ``path``, ``line``, ``message`` and, where there is one, ``rule``.
+        programs: Names under which it stands in a command line; for a look-alike they decide.
+        failed: A line by which it sums up that it found something: certain that it spoke.
+        passed: A line by which it says that all is well.
+        priority: What a finding of it means.
+    """
+
+    runner: str
+    line: re.Pattern[str]
+    programs: tuple[str, ...]
+    failed: re.Pattern[str] | None = None
+    passed: re.Pattern[str] | None = None
+    priority: Priority = "normal"
+
+
+_PREFIX = r"^(?:\[[\w:.-]{1,40}\] )?"
+_PLACE = r"(?P<path>[^\s:()\"'][^:()\"']{0,300}?):(?P<line>\d{1,7})"
+
+LINTERS: tuple[Linter, ...] = (
+    Linter(
+        "mypy",
+        re.compile(
+            rf"^{_PLACE}(?::\d+)?(?::\d+:\d+)?: error: (?P<message>.*?)(?:  \[(?P<rule>[a-z][a-z0-9-]*)\])?$"
+        ),
+        ("mypy", "dmypy"),
+        re.compile(r"^Found \d+ errors? in \d+ files?"),
+        re.compile(r"^Success: no issues found in "),
+    ),
+    Linter(
+        "pyright",
+        re.compile(rf"^ *{_PLACE}:\d+ - error: (?P<message>.*?)(?: \((?P<rule>report\w+)\))?$"),
+        ("pyright", "basedpyright"),
+        re.compile(r"^[1-9]\d* errors?, \d+ warnings?, \d+ informations?"),
+        re.compile(r"^0 errors, \d+ warnings?, \d+ informations?"),
+    ),
+    Linter(
+        "tsc",
+        re.compile(
+            r"^(?P<path>[^\s:()][^:()]{0,300}?)(?:\((?P<line>\d{1,7}),\d+\): |:(?P<line2>\d{1,7}):\d+ - )error (?P<rule>TS\d+): (?P<message>.*)$"
+        ),
+        ("tsc", "vue-tsc"),
+        re.compile(r"^Found \d+ errors?(?: in .*)?\.?$"),
+        None,
+        "high",
+    ),
+    Linter(
+        "golangci-lint",
+        re.compile(_PREFIX + rf"{_PLACE}(?::\d+)?: (?P<message>.*) \((?P<rule>[a-z][a-z0-9_-]{{1,30}})\)$"),
+        ("golangci-lint",),
+        re.compile(_PREFIX + r"(?:[1-9]\d* issues:|\* [a-z][\w-]*: \d+)$"),
+        re.compile(_PREFIX + r"0 issues\.?$"),
+    ),
+    Linter(
+        "ruff",
+        re.compile(
+            rf"^{_PLACE}:\d+: (?P<rule>[A-Z]{{1,5}}\d{{1,4}}|invalid-syntax|SyntaxError):? (?:\[\*\] )?(?P<message>.*)$"
+        ),
+        ("ruff",),
+        re.compile(r"^Found \d+ errors?(?: \(.*\))?\.$"),
+        re.compile(r"^All checks passed!$"),
+    ),
+    Linter(
+        "flake8",
+        re.compile(rf"^{_PLACE}:\d+: (?P<rule>[A-Z]{{1,3}}\d{{1,4}}) (?P<message>.*)$"),
+        ("flake8", "pycodestyle", "pyflakes"),
+    ),
+    Linter(
+        "pylint",
+        re.compile(rf"^{_PLACE}:\d+: (?P<rule>[CRWEF]\d{{4}}): (?P<message>.*)$"),
+        ("pylint",),
+        re.compile(r"^\*{9,} Module \S+$"),
+        re.compile(r"^Your code has been rated at 10\.00/10"),
+    ),
+    Linter(
+        "gcc",
+        re.compile(rf"^{_PLACE}(?::\d+)?: (?:fatal )?error: (?P<message>.*)$"),
+        ("gcc", "g++", "cc", "c++", "clang", "clang++", "make", "gmake", "ninja", "cmake"),
+        re.compile(
+            r"^(?:\d+ errors? generated\.|compilation terminated\.|\S*(?:ld|collect2)\S*: .*error.*)$"
+        ),
+        None,
+        "high",
+    ),
+    Linter(
+        "go build",
+        re.compile(
+            _PREFIX + r"(?:vet: )?(?P<path>[^\s:]{1,300}\.go):(?P<line>\d{1,7})(?::\d+)?: (?P<message>.*)$"
+        ),
+        ("go",),
+        re.compile(_PREFIX + r"# \S+/\S+(?: \[\S+\])?$"),
+        None,
+        "high",
+    ),
+    Linter(
+        "shellcheck",
+        re.compile(rf"^{_PLACE}:\d+: (?:error|warning|note): (?P<message>.*) \[(?P<rule>SC\d+)\]$"),
+        ("shellcheck",),
+    ),
+)
+
+_WARNING_IS_ERROR = re.compile(r"^cc1\S*: (?:all|some) warnings being treated as errors$")
+_GENERIC = re.compile(rf"^{_PLACE}(?::\d+)?: (?P<message>\S.*?)(?: \[(?P<rule>[\w./-]{{1,60}})\])?$")
+_RUFF_RULE = re.compile(
+    r"^(?P<rule>[A-Z]{1,5}\d{1,4}|invalid-syntax)(?: \[\*\])?:? (?:\[\*\] )?(?P<message>\S.*)$"
+)
+_ARROW = re.compile(r"^ *--> (?P<path>\S.*?):(?P<line>\d{1,7}):\d+$")
+_ESLINT = re.compile(
+    r"^ +(?P<line>\d{1,7}):\d+ +(?P<level>error|warning) +(?P<message>\S.*?)(?:  +(?P<rule>[@\w][@\w/-]*))?$"
+)
+_ESLINT_END = re.compile(r"^✖ (\d+) problems? \((\d+) errors?, \d+ warnings?\)$")
+_PATH = re.compile(r"^(?:/|\.{0,2}/|[A-Za-z]:\\)?[^\s:][^:\n]{0,300}\.\w{1,6}$")
+_VARIABLE = re.compile(r"(?<![\w.])\d+(?:-\d+)?(?![\w.])")
+
+
+def parse_diagnostics(output: Output) -> list[CheckReport]:
+    """The reports of every linter, type checker and compiler that spoke, most certain patterns first."""
+    programs = {step.program for step in steps(output.command)}
+    reports: list[CheckReport] = []
+    claimed: set[int] = set()
+    for linter in LINTERS:
+        named = bool(programs & set(linter.programs))
+        report = _read(linter, output, claimed, named=named)
+        if report is not None:
+            reports.append(report)
+    return reports
+
+
+def _read(linter: Linter, output: Output, claimed: set[int], *, named: bool) -> CheckReport | None:
+    summed = linter.failed is not None and any(linter.failed.match(line) for line in output.lines if line)
+    clean = linter.passed is not None and any(linter.passed.match(line) for line in output.lines if line)
+    found: list[Finding] = []
+    lines: list[int] = []
+    for index, line in enumerate(output.lines):
+        if index not in claimed and (match := linter.line.match(line) if ":" in line else None):
+            found.append(_finding(match, linter.priority))
+            lines.append(index)
+    if linter.runner == "ruff" and not found:
+        found = _ruff_blocks(output.lines)
+    if not (named and (found or summed or clean)) and not (summed and found) and not clean:
+        return None
+    claimed.update(lines)
+    if clean and not found:
+        return _passed(linter.runner, output)
+    if not found and not summed:
+        return None
+    return _failed(linter.runner, output, found)
+
+
+def _finding(match: re.Match[str], priority: Priority) -> Finding:
+    groups = match.groupdict()
+    path = groups["path"].removeprefix("./")
+    label = " ".join(part for part in (groups.get("rule"), groups["message"]) if part)
+    return finding(
+        f"{path}: {_VARIABLE.sub('#', label)}",
+        suite=path,
+        path=path,
+        line=groups["line"] or groups.get("line2") or 0,
+        message=label,
+        priority=priority,
+    )
+
+
+def _passed(runner: str, output: Output) -> CheckReport:
+    failed = bool(output.status)
+    whole = output.selected.whole and not failed
+    return CheckReport(
+        runner=runner, outcome="passed", complete=whole, suites=output.selected.paths, failed=0
+    )
+
+
+def _failed(runner: str, output: Output, found: list[Finding]) -> CheckReport:
+    unique = distinct(found)
+    return CheckReport(
+        runner=runner,
+        outcome="failed",
+        failing=unique,
+        failed=len(unique) or None,
+        complete=output.selected.whole,
+        names_all_failing=bool(unique) and not output.cut,
+        error=printable(unique[0].check, 400) if unique else "",
+    )
+
+
+def _ruff_blocks(lines: list[str]) -> list[Finding]:
+    """Ruff's full form: the rule on one line, an arrow to the place on the next."""
+    found: list[Finding] = []
+    for line, following in pairwise(lines):
+        arrow = _ARROW.match(following)
+        rule = _RUFF_RULE.match(line) if arrow else None
+        if arrow and rule:
+            label = f"{rule['rule']} {rule['message']}"
+            found.append(
+                finding(
+                    f"{arrow['path']}: {label}",
+                    suite=arrow["path"],
+                    path=arrow["path"],
+                    line=arrow["line"],
+                    message=label,
+                    priority="normal",
+                )
+            )
+    return found
+
+
+def parse_eslint(output: Output) -> CheckReport | None:
+    """Read eslint's ``stylish`` form: a path, then its findings indented; ``None`` where there is none."""
+    end = next((match for line in output.lines if (match := _ESLINT_END.match(line))), None)
+    rows = [(index, match) for index, line in enumerate(output.lines) if (match := _ESLINT.match(line))]
+    if not rows or (end is None and "eslint" not in output.command):
+        return None
+    found: list[Finding] = []
+    path = ""
+    wanted = dict(rows)
+    for index, line in enumerate(output.lines):
+        match = wanted.get(index)
+        if match and match["level"] == "error" and path:
+            label = " ".join(part for part in (match["rule"], match["message"]) if part)
+            found.append(
+                finding(
+                    f"{path}: {label}",
+                    suite=path,
+                    path=path,
+                    line=match["line"],
+                    message=label,
+                    priority="normal",
+                )
+            )
+        elif not line.startswith(" ") and _PATH.match(line):
+            path = line
+    if not found and not (end and int(end[2][:9])):
+        return _passed("eslint", output)
+    return _failed("eslint", output, found)
+
+
+def parse_rustc(output: Output) -> CheckReport | None:
+    """Read rustc's and clippy's errors outside of a test run; ``None`` where there is none."""
+    found = compile_errors(output.lines)
+    located = [item for item in found if item.path]
+    return _failed("cargo", output, located) if located else None
+
+
+def parse_generic(output: Output) -> CheckReport | None:
+    """Read ``path:line: message [rule]``, the form that nearly every other checker can print.
+
+    Without a rule in brackets a line is only believed where the exit status says that something failed.
+    """
+    matches = [match for line in output.lines if ":" in line and (match := _GENERIC.match(line))]
+    believed = [match for match in matches if match["rule"] or output.status]
+    believed = [match for match in believed if "." in match["path"] or "/" in match["path"]]
+    if not believed or output.status == 0:
+        return None
+    program = next((step.program for step in steps(output.command)), "") or "check"
+    return _failed(program, output, [_finding(match, "normal") for match in believed])

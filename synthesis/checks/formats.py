@@ -1,0 +1,210 @@
+"""Formats that many runners share: TAP, JUnit XML, node's own runner and RSpec.
+
+JUnit XML is read with patterns, not with an XML parser: a report that was cut in the middle still names what failed,
+and no entity is ever expanded.
+"""
+
+import re
+from html import unescape
+
+from agentx.synthesis.checks.output import Output
+from agentx.synthesis.checks.report import CheckReport, Finding, Outcome, distinct, finding, names, printable
+
+_TAP = re.compile(r"^((?: {4})*)(not )?ok\b(?: (\d+))?(?: (?:- )?(.*?))?(?:\s+# (SKIP|TODO|skip|todo)\b.*)?$")
+_PLAN = re.compile(r"^1\.\.(\d+)(?:\s|$)")
+_SUBTEST = re.compile(r"^( *)# Subtest: (.+)$")
+_BAIL = re.compile(r"^Bail out!(.*)$")
+_YAML = re.compile(r"^\s+(?:message|error): ['\"]?(.*?)['\"]?$")
+
+_CASE = re.compile(r"<testcase\b([^<>]{0,4000}?)(/?)>")
+_ATTRIBUTE = re.compile(r"([\w:-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_VERDICT = re.compile(r"<(failure|error|skipped)\b([^<>]{0,4000})>([^<]{0,400})")
+
+_NODE_TOTAL = re.compile(r"^(?:ℹ|#) (tests|pass|fail|cancelled|skipped) (\d+)$")
+_NODE_FAIL = re.compile(r"^( *)✖ (\S.*?)(?: \([\d.]+ms\))?$")
+
+_RSPEC = re.compile(
+    r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?(?:, (\d+) errors? occurred outside of examples)?$"
+)
+_RSPEC_FAIL = re.compile(r"^rspec (\./\S+?):(\d+|'[^']*') # (.+)$|^rspec (\./\S+?)(\[[\d:]+\]) # (.+)$")
+_RSPEC_TITLE = re.compile(r"^  \d+\) (\S.*)$")
+
+
+def parse_tap(output: Output) -> CheckReport | None:
+    """Read the Test Anything Protocol (versions 12 to 14, with subtests); ``None`` where there is none."""
+    plan = next((int(match[1][:9]) for line in output.lines if (match := _PLAN.match(line))), None)
+    if plan is None and not any(line.startswith("TAP version ") for line in output.lines):
+        return None
+    passed, skipped, failing = _tap_points(output.lines)
+    bail = next((match[1].strip() for line in output.lines if (match := _BAIL.match(line))), None)
+    top = sum(bool((match := _TAP.match(line)) and not match[1]) for line in output.lines)
+    short = plan is not None and top < plan
+    unique = distinct(failing)
+    outcome: Outcome = (
+        "failed"
+        if unique or bail is not None or (short and not output.cut)
+        else ("passed" if passed else "unknown")
+    )
+    return CheckReport(
+        runner="tap",
+        outcome=outcome,
+        failing=unique,
+        passed=names([(name, "") for name in passed]),
+        skipped=names([(name, "") for name in skipped]),
+        ran=len(passed) + len(unique),
+        failed=len(unique),
+        complete=output.selected.whole and not short and bail is None and bool(passed),
+        names_all_failing=not short and bail is None and not output.cut,
+        names_all_passed=not output.cut,
+        error=printable(
+            f"{unique[0].check}: {unique[0].message}"
+            if unique
+            else bail or ("a test run shorter than its plan" if short else ""),
+            400,
+        ),
+    )
+
+
+def _tap_points(lines: list[str]) -> tuple[list[str], list[str], list[Finding]]:
+    """Each test point by the names around it; a parent that only repeats its subtests' failure is left out."""
+    passed: list[str] = []
+    skipped: list[str] = []
+    failing: list[Finding] = []
+    parents: list[str] = []
+    for index, line in enumerate(lines):
+        if "# Subtest: " in line and (match := _SUBTEST.match(line)):
+            parents = [*parents[: len(match[1]) // 4], match[2]]
+        elif (match := _TAP.match(line)) and (match[2] or line.lstrip().startswith("ok")):
+            depth = len(match[1]) // 4
+            name = match[4] or match[3] or ""
+            name = " > ".join([*parents[:depth], name][-20:])
+            if match[5]:
+                skipped.append(name)
+            elif not match[2]:
+                passed.append(name)
+            elif not any(item.check.startswith(f"{printable(name, 190)} > ") for item in failing[-200:]):
+                message = next(
+                    (m[1] for following in lines[index + 1 : index + 12] if (m := _YAML.match(following))), ""
+                )
+                failing.append(finding(name, message=message))
+    return passed, skipped, failing
+
+
+def parse_junit(output: Output) -> CheckReport | None:
+    """Read JUnit XML; ``None`` where there is none."""
+    cases = list(_CASE.finditer(output.text))
+    if not cases or "<testsuite" not in output.text:
+        return None
+    passed: list[tuple[str, str]] = []
+    skipped: list[tuple[str, str]] = []
+    failing: list[Finding] = []
+    for case, following in zip(cases, [*cases[1:], None], strict=True):
+        values = _attributes(case[1])
+        name, suite = values.get("name", ""), values.get("classname", "")
+        body = (
+            ""
+            if case[2]
+            else output.text[case.end() : following.start() if following else case.end() + 20_000]
+        )
+        verdict = _VERDICT.search(body)
+        if verdict is None:
+            passed.append((name, suite))
+        elif verdict[1] == "skipped":
+            skipped.append((name, suite))
+        else:
+            message = _attributes(verdict[2]).get("message") or unescape(verdict[3])
+            failing.append(
+                finding(
+                    name,
+                    suite=suite,
+                    path=values.get("file", ""),
+                    line=values.get("line", ""),
+                    message=message,
+                )
+            )
+    whole = "</testsuite" in output.text[-2_000:]
+    unique = distinct(failing)
+    return CheckReport(
+        runner="junit",
+        outcome="failed" if unique or not whole else ("passed" if passed else "unknown"),
+        failing=unique,
+        passed=names(passed),
+        skipped=names(skipped),
+        collected=len(cases),
+        ran=len(passed) + len(failing),
+        failed=len(failing),
+        complete=output.selected.whole and whole and not output.cut,
+        names_all_failing=whole and not output.cut,
+        names_all_passed=whole and not output.cut,
+        error=printable(f"{unique[0].check}: {unique[0].message}", 400) if unique else "",
+    )
+
+
+def _attributes(text: str) -> dict[str, str]:
+    return {match[1]: unescape(match[2] or match[3] or "") for match in _ATTRIBUTE.finditer(text)}
+
+
+def parse_node(output: Output) -> CheckReport | None:
+    """Read the ``spec`` reporter of ``node --test``; ``None`` where there is none."""
+    counts = {match[1]: int(match[2][:9]) for line in output.lines if (match := _NODE_TOTAL.match(line))}
+    if "pass" not in counts or "fail" not in counts:
+        return None
+    failing = distinct(_node_failing(output.lines))
+    failed = counts["fail"] + counts.get("cancelled", 0)
+    return CheckReport(
+        runner="node",
+        outcome="failed" if failed else ("passed" if counts["pass"] else "unknown"),
+        failing=failing if failed else (),
+        ran=counts["pass"] + failed,
+        failed=failed,
+        complete=output.selected.whole,
+        names_all_failing=len(failing) >= failed,
+        error=printable(f"{failing[0].check}: {failing[0].message}", 400) if failing and failed else "",
+    )
+
+
+def _node_failing(lines: list[str]) -> list[Finding]:
+    """The list of failures at the end, where each is named at the margin with its place above and its error below."""
+    start = next((i for i, line in enumerate(lines) if line.strip() == "✖ failing tests:"), None)
+    found: list[Finding] = []
+    for index in range(start + 1 if start is not None else len(lines), len(lines)):
+        if match := _NODE_FAIL.match(lines[index]):
+            place = re.match(r"^test at (\S+?):(\d+):\d+$", lines[index - 1])
+            message = next((line.strip() for line in lines[index + 1 : index + 4] if line.strip()), "")
+            path, number = (place[1], place[2]) if place else ("", "")
+            found.append(finding(match[2], path=path, line=number, message=message))
+    return found
+
+
+def parse_rspec(output: Output) -> CheckReport | None:
+    """Read RSpec's output; ``None`` where there is none."""
+    total = next((match for line in reversed(output.lines) if (match := _RSPEC.match(line))), None)
+    if total is None:
+        return None
+    ran, failed, outside = int(total[1][:9]), int(total[2][:9]), int((total[4] or "0")[:9])
+    messages = _rspec_messages(output.lines)
+    failing = []
+    for line in output.lines:
+        if line.startswith("rspec ") and (match := _RSPEC_FAIL.match(line)):
+            path, number, name = (match[1], match[2], match[3]) if match[1] else (match[4], "", match[6])
+            failing.append(finding(name, path=path, line=number, message=messages.get(name, "")))
+    unique = distinct(failing)
+    return CheckReport(
+        runner="rspec",
+        outcome="failed" if failed or outside else ("passed" if ran else "unknown"),
+        failing=unique,
+        ran=ran,
+        failed=failed,
+        complete=output.selected.whole and ran > 0 and not outside,
+        names_all_failing=len(unique) >= failed and not outside,
+        error=printable(f"{unique[0].check}: {unique[0].message}", 400) if unique else "",
+    )
+
+
+def _rspec_messages(lines: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for index, line in enumerate(lines):
+        if match := _RSPEC_TITLE.match(line):
+            following = [text.strip() for text in lines[index + 1 : index + 8] if text.strip()]
+            found[match[1]] = next((text for text in following if not text.startswith("Failure/Error:")), "")
+    return found

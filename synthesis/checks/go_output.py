@@ -1,0 +1,204 @@
+"""``go test`` as text and as ``-json``, and the compiler's errors within it."""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from agentx.synthesis.checks.output import Output
+from agentx.synthesis.checks.report import (
+    CheckReport,
+    Finding,
+    distinct,
+    finding,
+    names,
+    printable,
+    suite_names,
+)
+
+_RESULT = re.compile(r"--- (PASS|FAIL|SKIP|BENCH): (\S+)(?: \([\d.]+ ?s(?:econds)?\))?\s*$")
+_RUN = re.compile(r"^=== (?:RUN|CONT|NAME)\s+(\S+)")
+_PACKAGE = re.compile(r"^(?:\[[\w:-]+\] )?(ok|FAIL|---|\?)\s+(\S+)(?:\s+(.*))?$")
+_COMPILE = re.compile(r"^(?:\[[\w:-]+\] )?# (\S+)(?: \[(\S+)\])?$")
+_ERROR = re.compile(r"^(?:\[[\w:-]+\] )?(?:vet: )?(\S+?\.go):(\d+)(?::\d+)?: (.+)$")
+_LOG = re.compile(r"^\s+(?:\S+: )?(\S+_test\.go):(\d+): (.*)$")
+_UNBUILT = ("[build failed]", "[setup failed]")
+_PANIC = re.compile(r"^(panic: .*|fatal error: .*|\s*testing: .*race detected.*)$")
+_TIME = re.compile(r"^(?:[\d.]+s|\(cached\)|\[no test)")
+
+
+class _Record(msgspec.Struct):
+    """What has been read so far."""
+
+    passed: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    skipped: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    failing: list[Finding] = msgspec.field(default_factory=list)
+    suites: list[str] = msgspec.field(default_factory=list)
+    failed_packages: int = 0
+    bare_fail: bool = False
+    broke_off: bool = False
+    seen: bool = False
+
+
+class _JsonLine(msgspec.Struct):
+    Action: str = ""
+    Package: str = ""
+    ImportPath: str = ""
+    Test: str = ""
+    Output: str = ""
+
+
+def parse_go(output: Output) -> CheckReport | None:
+    """Read the output of ``go test``; ``None`` where there is none."""
+    record = _Record()
+    _read(list(_plain(output.lines)), record)
+    if not record.seen:
+        return None
+    failing = distinct(record.failing)
+    failed = bool(failing or record.failed_packages or record.bare_fail)
+    unbuilt = all(item.check.endswith(_UNBUILT) for item in failing)
+    if unbuilt and not record.suites and not record.passed:
+        failing = tuple(_critical(item) for item in failing)
+    unfinished = record.broke_off or output.cut
+    return CheckReport(
+        runner="go test",
+        outcome="failed" if failed else ("passed" if record.passed or record.suites else "unknown"),
+        failing=failing,
+        passed=names(record.passed),
+        skipped=names(record.skipped),
+        suites=suite_names(record.suites),
+        failed=sum(not item.check.endswith("]") for item in failing) if failed else 0,
+        complete=output.selected.whole and not unfinished,
+        names_all_failing=not failed or not unfinished,
+        names_all_passed=False,
+        error=printable(
+            f"{failing[0].check}: {failing[0].message}" if failing else "go test failed" if failed else "",
+            400,
+        ),
+    )
+
+
+def _critical(item: Finding) -> Finding:
+    return finding(
+        item.check,
+        suite=item.suite,
+        path=item.path,
+        line=item.line,
+        message=item.message,
+        priority="critical",
+    )
+
+
+def _plain(lines: list[str]) -> Iterator[str]:
+    """The lines of the text form; packages that run at once interleave in the JSON form and are put apart."""
+    decoder = msgspec.json.Decoder(_JsonLine)
+    outputs: dict[str, list[str]] = {}
+    for line in lines:
+        if not line.startswith('{"'):
+            yield line
+            continue
+        try:
+            item = decoder.decode(line)
+        except msgspec.MsgspecError:
+            continue
+        outputs.setdefault(item.Package or item.ImportPath, []).append(item.Output)
+    for package, pieces in outputs.items():
+        text = "".join(pieces)
+        yield from text.split("\n")
+        if package and "--- " in text and not _ends(text):
+            yield f"ok\t{package}\t0s"
+
+
+def _ends(text: str) -> bool:
+    return any(_PACKAGE.match(line) for line in text.split("\n")[-6:])
+
+
+def _read(lines: list[str], record: _Record) -> None:
+    """One pass: the tests of a package come before the line that names it."""
+    tests: list[tuple[str, str]] = []
+    logs: dict[str, tuple[str, str, str]] = {}
+    compile_errors: dict[str, tuple[str, str, str]] = {}
+    current = package = panic = ""
+    for line in lines:
+        stripped = line.lstrip()
+        if match := _RESULT.search(line):
+            tests.append((match[1], match[2]))
+            current = match[2] if match[1] == "FAIL" else ""
+            record.seen = True
+        elif line.startswith("===") and (match := _RUN.match(line)):
+            current, record.seen = match[1], True
+        elif match := _COMPILE.match(line):
+            package = match[1]
+        elif match := _LOG.match(line):
+            logs[current] = (
+                (match[1], match[2], match[3])
+                if current not in logs or not logs[current][2]
+                else logs[current]
+            )
+        elif package and (match := _ERROR.match(line)):
+            compile_errors.setdefault(package, (match[1], match[2], match[3]))
+        elif _PANIC.match(line):
+            panic = panic or line
+        elif stripped in {"FAIL", "PASS"}:
+            record.bare_fail |= stripped == "FAIL"
+        elif (match := _PACKAGE.match(line)) and _names_package(match):
+            record.seen = True
+            _close(record, match, tests, logs, compile_errors, panic)
+            tests, logs, panic = [], {}, ""
+    record.broke_off |= bool(panic)
+    _settle(record, tests, logs, "", panic)
+
+
+def _names_package(match: re.Match[str]) -> bool:
+    rest = match[3] or ""
+    if match[1] == "ok":
+        return bool(_TIME.match(rest))
+    return match[1] == "FAIL" and (bool(_TIME.match(rest)) or rest.startswith("["))
+
+
+def _close(
+    record: _Record,
+    match: re.Match[str],
+    tests: list[tuple[str, str]],
+    logs: dict[str, tuple[str, str, str]],
+    compile_errors: dict[str, tuple[str, str, str]],
+    panic: str,
+) -> None:
+    """A package's own line: its tests are known now, or it could not be built."""
+    package, rest = match[2], match[3] or ""
+    if rest.startswith("[") and match[1] == "FAIL":
+        path, line, message = compile_errors.get(package, ("", "", ""))
+        name = f"{package} {rest.split(']')[0]}]"
+        record.failing.append(finding(name, suite=package, path=path, line=line, message=message))
+        record.failed_packages += 1
+        return
+    before = len(record.failing)
+    _settle(record, tests, logs, package, panic)
+    if match[1] == "FAIL":
+        record.failed_packages += 1
+        if len(record.failing) == before:
+            record.failing.append(finding(f"{package} [failed]", suite=package, message=panic))
+            record.broke_off |= bool(panic)
+    elif "no tests to run" not in rest and "no test files" not in rest:
+        record.suites.append(package)
+    if match[1] == "FAIL" and not panic:
+        record.suites.append(package)
+
+
+def _settle(
+    record: _Record,
+    tests: list[tuple[str, str]],
+    logs: dict[str, tuple[str, str, str]],
+    package: str,
+    panic: str,
+) -> None:
+    for status, name in tests:
+        if status in {"PASS", "BENCH"}:
+            record.passed.append((name, package))
+        elif status == "SKIP":
+            record.skipped.append((name, package))
+        else:
+            path, line, message = logs.get(name, ("", "", ""))
+            record.failing.append(
+                finding(name, suite=package, path=path, line=line, message=message or panic)
+            )

@@ -1,0 +1,70 @@
+"""The output of a run as a parser sees it: clean lines, bounded, with the command that made it.
+
+However long an output is, the work is bounded: of one that is larger than the window its head and its tail are read,
+since runners announce themselves at the start and sum up at the end.
+"""
+
+import re
+
+import msgspec
+
+from agentx.synthesis.checks.command import Selection, cuts_output, masks_exit_status, selection
+
+HEAD_CHARS = 1_000_000
+TAIL_CHARS = 4_000_000
+MAX_LINE = 8_000
+
+# ECMA-48: CSI sequences, OSC strings (titles, links) and two-character escapes.
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+
+
+class Output(msgspec.Struct, frozen=True, kw_only=True):
+    """A run's output, ready to be parsed.
+
+    Attributes:
+        lines: Lines without colours, carriage returns and line ends.
+        text: The same, joined by newlines.
+        command: The command line, where it is known.
+        exit_code: The exit status, where it is known.
+        selected: What the command narrows the run to.
+        masked: Whether the exit status is that of another program (``pytest | tail``).
+        cut: Whether part of the output is missing: the window, or a pipe into ``head``, ``tail`` or ``grep``.
+    """
+
+    lines: list[str]
+    text: str
+    command: str
+    exit_code: int | None
+    selected: Selection
+    masked: bool
+    cut: bool
+
+    @property
+    def status(self) -> int | None:
+        """The exit status of the check itself; ``None`` where it is unknown or hidden by a pipe."""
+        return None if self.masked else self.exit_code
+
+
+def read_output(text: str, command: str, exit_code: int | None) -> Output:
+    """Clean an output: colours out, only the last state of a progress line, bounded in size and in line length."""
+    windowed = len(text) > HEAD_CHARS + TAIL_CHARS
+    if windowed:
+        text = text[:HEAD_CHARS] + "\n" + text[-TAIL_CHARS:]
+    text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\0", "")
+    lines = [_final_state(line)[:MAX_LINE].rstrip() for line in text.split("\n")]
+    return Output(
+        lines=lines,
+        text="\n".join(lines),
+        command=command,
+        exit_code=exit_code,
+        selected=selection(command),
+        masked=masks_exit_status(command),
+        cut=windowed or cuts_output(command),
+    )
+
+
+def _final_state(line: str) -> str:
+    """What a terminal shows of a line that was written over with carriage returns."""
+    if "\r" not in line:
+        return line
+    return next((part for part in reversed(line.split("\r")) if part.strip()), "")

@@ -1,0 +1,231 @@
+"""pytest: its short summary, its verbose lines and its progress lines.
+
+A test of pytest itself, or of a plugin, prints whole sessions of its own: the last summary is the run's.
+"""
+
+import re
+
+from agentx.synthesis.checks.output import Output
+from agentx.synthesis.checks.report import (
+    CheckReport,
+    Finding,
+    Outcome,
+    distinct,
+    finding,
+    names,
+    printable,
+    suite_names,
+)
+
+_COUNTS = re.compile(
+    r"^(?:=+ )?(?P<counts>\d+ [a-z]+(?:, \d+ [a-z]+)*|no tests ran|no tests collected[^=]{0,40})"
+    r" in \d[\d.]*\s?s(?:econds)?(?: \([\d:]+\))?(?: =+)?$"
+)
+_SUMMARY = re.compile(r"^=+ short test summary info =+$")
+_SESSION = re.compile(r"^=+ test session starts =+$")
+_RESULT = re.compile(r"^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (\S.*)$")
+_VERBOSE = re.compile(
+    r"^(?:\[gw\d+\] \[ *\d+%\] )?(?:(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) )?(\S+\.\w+::\S.*?)"
+    r"(?: (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: \(.{0,200}\))?)? *(?:\[ *\d+%\])?$"
+)
+_PROGRESS = re.compile(r"^(\S+\.\w+) ([.FEsxXRrp]+) *(?:\[ *\d+%\])?$")
+_DOTS = re.compile(r"^[.FEsxX]+ *\[ *\d+%\]$")
+_BARE_DOTS = re.compile(r"^[.FEsxX]+$")
+_SECTION = re.compile(
+    r"^=+ (?:FAILURES|ERRORS|PASSES|XFAILURES|warnings summary|short test summary info)[ (\w)]* =+$"
+)
+_COLLECTED = re.compile(r"^collect(?:ed|ing \.\.\. collected) (\d+) items?(?: / (.*))?$")
+_HEADER = re.compile(r"^_{3,} (?:ERROR (?:at \w+ of|collecting) )?(\S.*?) _{3,}$")
+_LOCATION = re.compile(r"^(\S+?):(\d+): (?:\S.*)?$")
+_CONFTEST = re.compile(r"^ImportError while loading conftest '(.{1,500})'\.?$")
+_USAGE = re.compile(
+    r"^(?:ERROR: (?:usage: |file or directory not found|not found: |found no collectors).*|\S*pytest: error: .*)$"
+)
+_BROKEN = (
+    "!!! Interrupted:",
+    "INTERNALERROR>",
+    "!!! KeyboardInterrupt",
+    "!!! _pytest.outcomes.Exit",
+    "!!! stopping after",
+)
+
+
+def parse_pytest(output: Output) -> CheckReport | None:
+    """Read pytest's output; ``None`` where there is none."""
+    lines = output.lines
+    ends = [i for i, line in enumerate(lines) if line[:1] in "=0123456789n" and _COUNTS.match(line)]
+    conftest = next((match[1] for line in lines if (match := _CONFTEST.match(line))), "")
+    usage = next((line for line in lines if _USAGE.match(line)), "")
+    dots = _BARE_DOTS if "pytest" in output.command else _DOTS
+    begun = any(_SESSION.match(line) or _DOTS.match(line) or dots.match(line) for line in lines)
+    if not (ends or conftest or usage or begun):
+        return None
+    if conftest or (usage and not ends):
+        return _not_started(output, conftest, usage)
+    return _session(output, ends[-1] if ends else None)
+
+
+def _not_started(output: Output, conftest: str, usage: str) -> CheckReport:
+    error = next((line[1:].strip() for line in output.lines if line.startswith("E  ")), usage)
+    failing = (finding(conftest, path=conftest, message=error, priority="critical"),) if conftest else ()
+    return CheckReport(
+        runner="pytest",
+        outcome="failed",
+        failing=failing,
+        ran=0,
+        names_all_failing=False,
+        error=printable(error or usage, 400),
+    )
+
+
+def _session(output: Output, end: int | None) -> CheckReport:
+    lines = output.lines if end is None else output.lines[: end + 1]
+    match = _COUNTS.match(lines[-1]) if end is not None else None
+    counts = _counts(match["counts"]) if match else {}
+    results, suites = _results(lines)
+    failing = [
+        _failing(name, status, message) for status, name, message in results if status in {"FAILED", "ERROR"}
+    ]
+    failed = counts.get("failed", 0) + counts.get("errors", 0) + counts.get("error", 0)
+    if match and not failed:
+        failing = []
+    passed = [(name, _file(name)) for status, name, _ in results if status in {"PASSED", "XFAIL", "XPASS"}]
+    failing = _explained(lines, failing)
+    broken = end is None or any(mark in line for line in lines for mark in _BROKEN if line[:1] in "!I")
+    collected, deselected = _collected(lines)
+    ran = failed + sum(counts.get(word, 0) for word in ("passed", "xfailed", "xpassed"))
+    if match and not counts.get("passed") and broken:
+        failing = [_critical(item) if "::" not in item.check else item for item in failing]
+    unique = distinct(failing)
+    outcome = _outcome(output, counts, bad=bool(failed or unique), ended=end is not None)
+    return CheckReport(
+        runner="pytest",
+        outcome=outcome,
+        failing=unique,
+        passed=names(passed),
+        skipped=names(
+            [(name, _file(name)) for status, name, _ in results if status == "SKIPPED" and "::" in name]
+        ),
+        suites=suite_names([*suites, *(_file(name) for _, name, _ in results if "::" in name)]),
+        collected=collected,
+        ran=ran if match else None,
+        failed=failed if match else None,
+        complete=output.selected.whole and not broken and not deselected and ran > 0,
+        names_all_failing=not broken and len(unique) >= failed,
+        names_all_passed=bool(passed) and len(set(passed)) >= counts.get("passed", 0),
+        error=printable(_first_error(lines, unique) if outcome == "failed" else "", 400),
+    )
+
+
+def _outcome(output: Output, counts: dict[str, int], *, bad: bool, ended: bool) -> Outcome:
+    """A session without its last line failed, unless a pipe cut that line off."""
+    if bad:
+        return "failed"
+    if not ended:
+        return "unknown" if output.cut else "failed"
+    if sum(counts.get(word, 0) for word in ("passed", "xfailed", "xpassed")):
+        return "passed"
+    if output.status:
+        return "failed"
+    return "passed" if counts.get("skipped") else "unknown"
+
+
+def _counts(text: str) -> dict[str, int]:
+    pairs = (part.partition(" ") for part in text.split(", "))
+    return {pair[2]: int(pair[0][:9]) for pair in pairs if pair[0].isdigit()}
+
+
+def _results(lines: list[str]) -> tuple[list[tuple[str, str, str]], list[str]]:
+    """What each named check gave, as (status, name, message), and the files whose progress was shown."""
+    start = max((i for i, line in enumerate(lines) if _SUMMARY.match(line)), default=None)
+    results: list[tuple[str, str, str]] = []
+    suites: list[str] = []
+    body = next(
+        (i for i, line in enumerate(lines) if line.startswith("==") and _SECTION.match(line)), len(lines)
+    )
+    for line in lines[:body]:  # what a section quotes may itself look like results
+        if "::" in line and (match := _VERBOSE.match(line)) and (match[1] or match[3]):
+            results.append((match[1] or match[3], match[2], ""))
+        elif match := _PROGRESS.match(line):
+            suites.append(match[1])
+    for line in lines[start:] if start is not None else ():
+        if match := _RESULT.match(line):
+            name, message = _split_result(match[2])
+            results.append((match[1], name, message))
+    return results, suites
+
+
+def _split_result(rest: str) -> tuple[str, str]:
+    """Split ``name - message``; the brackets of a parametrised test may hold the separator."""
+    bracket, dash = rest.find("["), rest.find(" - ")
+    if "::" in rest and bracket >= 0 and (dash < 0 or bracket < dash):
+        close = rest.find("] - ", bracket)
+        if close >= 0:
+            return rest[: close + 1], rest[close + 4 :]
+        return (rest, "") if rest.endswith("]") or dash < 0 else (rest[:dash], rest[dash + 3 :])
+    return (rest, "") if dash < 0 else (rest[:dash], rest[dash + 3 :])
+
+
+def _file(name: str) -> str:
+    return name.split("::", 1)[0]
+
+
+def _failing(name: str, status: str, message: str) -> Finding:
+    if status == "ERROR" and "::" not in name:  # the file could not be collected
+        return finding(name, suite=name, path=name, message=message)
+    return finding(name, suite=_file(name), path=_file(name), message=message)
+
+
+def _critical(item: Finding) -> Finding:
+    return finding(
+        item.check,
+        suite=item.suite,
+        path=item.path,
+        line=item.line,
+        message=item.message,
+        priority="critical",
+    )
+
+
+def _explained(lines: list[str], failing: list[Finding]) -> list[Finding]:
+    """Add the whole message and the place from the section of each failure: the summary cuts its lines."""
+    sections: dict[str, tuple[str, int]] = {}
+    title, message, place = "", "", 0
+    for line in [*lines, "___ end ___"]:
+        if line.startswith(("___", "===")):
+            if title and title not in sections:
+                sections[title] = (message, place)
+            match = _HEADER.match(line)
+            title, message, place = (match[1] if match else ""), "", 0
+        elif title and not message and line.startswith("E  "):
+            message = line[1:].strip()
+        elif title and (match := _LOCATION.match(line)):
+            place = int(match[2][:9])
+    explained = []
+    for item in failing:
+        key = item.check.split("::", 1)[-1].replace("::", ".")
+        full, place = sections.get(key, ("", 0))
+        explained.append(
+            finding(
+                item.check,
+                suite=item.suite,
+                path=item.path,
+                line=place or item.line,
+                message=full or item.message,
+            )
+        )
+    return explained
+
+
+def _collected(lines: list[str]) -> tuple[int | None, bool]:
+    for line in reversed(lines):
+        if line.startswith("collect") and (match := _COLLECTED.match(line)):
+            return int(match[1][:9]), "deselected" in (match[2] or "")
+    return None, any(" deselected" in line for line in lines[-1:])
+
+
+def _first_error(lines: list[str], failing: tuple[Finding, ...]) -> str:
+    if failing:
+        return f"{failing[0].check}: {failing[0].message}"
+    marked = next((line for line in lines if line.startswith(("E  ", "INTERNALERROR>", "!!!"))), "")
+    return marked or "the test session did not come to its end"

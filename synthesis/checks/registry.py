@@ -1,0 +1,206 @@
+"""The one table of parsers, and :func:`parse_output`, which picks among them.
+
+Adding a runner is one function and one row: ``docs/check-parsers.md``.
+"""
+
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from agentx.synthesis.checks.cargo_output import parse_cargo
+from agentx.synthesis.checks.command import normal_form, steps
+from agentx.synthesis.checks.diagnostics import parse_diagnostics, parse_eslint, parse_generic, parse_rustc
+from agentx.synthesis.checks.formats import parse_junit, parse_node, parse_rspec, parse_tap
+from agentx.synthesis.checks.go_output import parse_go
+from agentx.synthesis.checks.javascript_output import parse_jest, parse_mocha, parse_vitest
+from agentx.synthesis.checks.output import Output, read_output
+from agentx.synthesis.checks.pytest_output import parse_pytest
+from agentx.synthesis.checks.report import CheckReport, printable
+from agentx.synthesis.checks.sympy_output import parse_sympy
+from agentx.synthesis.checks.unittest_output import parse_unittest
+
+
+class Parser(msgspec.Struct, frozen=True):
+    """A row of the table.
+
+    Attributes:
+        name: The runner.
+        hints: One of these stands in every output of it; where none does, the parser is not asked.
+        parse: Gives the report, or ``None`` where the output is not this runner's after all.
+    """
+
+    name: str
+    hints: tuple[str, ...]
+    parse: Callable[[Output], CheckReport | None]
+
+
+PARSERS: tuple[Parser, ...] = (
+    Parser("junit", ("<testsuite",), parse_junit),
+    Parser(
+        "pytest", (" in ", "test session starts", "conftest '", "ERROR: ", ": error: ", "%]"), parse_pytest
+    ),
+    Parser("sympy", ("test process starts",), parse_sympy),
+    Parser(
+        "django and unittest",
+        ("\nRan ", "Testing against Django", "Found ", "test database", " ... "),
+        parse_unittest,
+    ),
+    Parser("go test", ("--- ", "\t", "FAIL", "=== RUN", '"Action"', "ok "), parse_go),
+    Parser("cargo", ("test result: ", "could not compile", "tests run: "), parse_cargo),
+    Parser("jest", ("Tests: ", "Test Suites: "), parse_jest),
+    Parser("vitest", (" Tests ", " Test Files "), parse_vitest),
+    Parser("mocha", (" passing",), parse_mocha),
+    Parser("rspec", (" example",), parse_rspec),
+    Parser("node", ("ℹ pass ", "# pass "), parse_node),
+    Parser("tap", ("1..", "TAP version "), parse_tap),
+)
+"""Test runners. Linters and compilers are rows of :data:`agentx.synthesis.checks.diagnostics.LINTERS`."""
+
+_ECHOES: dict[str, frozenset[str]] = {
+    "tap": frozenset({"node"}),
+    "unittest": frozenset({"pytest", "go test", "cargo"}),
+    "junit": frozenset({"pytest", "unittest", "django", "go test", "cargo", "jest", "vitest", "mocha"}),
+}
+"""Formats that a test may print while it runs: not believed where one of these runners spoke too."""
+
+# Signs by which a shell, a task runner or an interpreter says that a program failed, where the exit status is unknown.
+_FAILURE = re.compile(
+    r"^(?:make(?:\[\d+\])?: \*\*\* |npm (?:ERR!|error) |error Command failed with exit code |.{0,60}ERROR task failed$"
+    r"|(?:\w*sh|\(eval\))(?::| ).{0,200}(?:command not found|[Nn]o such file or directory|[Pp]ermission denied)"
+    r"|.{0,100}: command not found$|fatal: |Segmentation fault|Killed$|error(?:\[\w+\])?: |Error: |ERROR:? |panic: "
+    r"|(?:Process completed with )?[Ee]xit (?:code|status) [1-9]\d*$|(?:\w+\.)*\w*(?:Error|Exception): |\[ERROR\] "
+    r"|.{0,100}(?:build failed|BUILD FAILED|BUILD FAILURE|FAILURE: Build failed|Build FAILED))"
+)
+_TASK_FAILED = re.compile(
+    r"^(?:make(?:\[\d+\])?: \*\*\* .*Error \d+|npm ERR! |npm error |error Command failed |.{0,60}ERROR task failed$)"
+)
+_NOT_RUNNABLE = re.compile(
+    r"(?:command not found|No module named|[Cc]annot find module|[Nn]o such file or directory)"
+)
+_TIMED_OUT = re.compile(r"\btim(?:ed|e) ?-?out\b|\btime limit\b", re.IGNORECASE)
+TIMEOUT_STATUS = 124
+
+
+def parse_reports(text: str, *, command: str = "", exit_code: int | None = None) -> tuple[CheckReport, ...]:
+    """What every runner in an output said: a command line may run several, one after the other.
+
+    Where no runner is recognised, the exit status decides, and the report's runner is ``exit``.
+
+    Args:
+        text: What the command printed, however long, with whatever in it.
+        command: The command line; tells what a run was narrowed to and whether a pipe hides its exit status.
+        exit_code: The exit status, where one is known.
+    """
+    output = read_output(text, command, exit_code)
+    reports = [
+        report for row in PARSERS if _hinted(row, output) and (report := row.parse(output)) is not None
+    ]
+    reports = _without_echoes(reports)
+    tested = bool(reports)
+    lint = [*parse_diagnostics(output), *_optional(parse_eslint(output))]
+    if tested:
+        lint = [report for report in lint if not _belongs_to_tests(report, output)]
+    reports += lint
+    if not reports:
+        reports = _optional(parse_rustc(output)) or _optional(parse_generic(output))
+    if not any(report.outcome == "failed" for report in reports):
+        reports += _optional(_by_status(output, reports))
+    return tuple(reports)
+
+
+def parse_output(text: str, *, command: str = "", exit_code: int | None = None) -> CheckReport:
+    r"""What a check run said, in one report; where several runners spoke, theirs are joined.
+
+    Args:
+        text: What the command printed.
+        command: The command line, where it is known.
+        exit_code: The exit status, where it is known.
+
+    >>> report = parse_output("FAILED tests/test_a.py::test_b - assert 1 == 2\n1 failed in 0.12s", command="pytest -q | tail -2")
+    >>> report.runner, report.outcome, report.failing[0].check
+    ('pytest', 'failed', 'tests/test_a.py::test_b')
+    """
+    reports = parse_reports(text, command=command, exit_code=exit_code)
+    if len(reports) == 1:
+        return reports[0]
+    if not reports:
+        return CheckReport(runner="exit", outcome="unknown")
+    failed = [report for report in reports if report.outcome == "failed"]
+    first = (failed or list(reports))[0]
+    known = [report.outcome for report in reports]
+    outcome = "failed" if failed else ("passed" if "passed" in known else "unknown")
+    return msgspec.structs.replace(
+        first,
+        outcome=outcome,
+        failing=tuple(item for report in reports for item in report.failing),
+        passed=tuple(item for report in reports for item in report.passed),
+        skipped=tuple(item for report in reports for item in report.skipped),
+        suites=tuple(item for report in reports for item in report.suites),
+        failed=sum(report.failed or 0 for report in reports),
+        complete=all(report.complete for report in reports),
+        names_all_failing=all(report.names_all_failing for report in reports),
+        names_all_passed=all(report.names_all_passed for report in reports),
+    )
+
+
+def _hinted(row: Parser, output: Output) -> bool:
+    return row.name in output.command or any(hint in output.text for hint in row.hints)
+
+
+def _optional(report: CheckReport | None) -> list[CheckReport]:
+    return [] if report is None else [report]
+
+
+def _without_echoes(reports: list[CheckReport]) -> list[CheckReport]:
+    """Drop what a weaker pattern read out of a stronger runner's output (TAP inside node, say) and empty reports."""
+    runners = {report.runner for report in reports}
+    kept = [report for report in reports if not (_ECHOES.get(report.runner, frozenset()) & runners)]
+    telling = [report for report in kept if report.outcome != "unknown"]
+    return telling or kept
+
+
+def _belongs_to_tests(report: CheckReport, output: Output) -> bool:
+    """Whether what looks like a linter's finding was printed by a test: then nothing in the command names the linter."""
+    names = " ".join(" ".join((step.program, *step.arguments)) for step in steps(output.command))
+    words = {"golangci-lint": "lint", "go build": "build", "gcc": "build", "tsc": "t"}
+    return report.runner == "go build" or (
+        report.runner not in names
+        and words.get(report.runner, report.runner) not in names
+        and "lint" not in names
+    )
+
+
+def _by_status(output: Output, reports: list[CheckReport]) -> CheckReport | None:
+    """What the exit status says, or where it is hidden, what the lines say that shells and task runners print."""
+    name = printable(normal_form(output.command), 200)
+    if output.status == 0:
+        return (
+            None if reports else CheckReport(runner="exit", outcome="passed", complete=output.selected.whole)
+        )
+    if output.status is None:
+        sign = _TASK_FAILED if reports else _FAILURE
+        error = next((line for line in output.lines if sign.match(line)), "")
+        if not error:
+            return None if reports else CheckReport(runner="exit", outcome="unknown")
+    else:
+        error = next((line for line in output.lines if _FAILURE.match(line)), "") or _last_line(output)
+    return CheckReport(
+        runner="exit", outcome="failed", names_all_failing=False, error=printable(error or name, 400)
+    )
+
+
+def timed_out(text: str, exit_code: int | None) -> bool:
+    """Whether a run was ended by a time limit: status 124 (timeout(1)), or killed and saying so at its end."""
+    return exit_code == TIMEOUT_STATUS or (
+        exit_code is None and bool(_TIMED_OUT.search(text[-500:]) or _TIMED_OUT.search(text[:500]))
+    )
+
+
+def not_runnable(report: CheckReport, exit_code: int | None) -> bool:
+    """Whether nothing could be run at all: a missing program or module."""
+    return report.runner == "exit" and (exit_code in {126, 127} or bool(_NOT_RUNNABLE.search(report.error)))
+
+
+def _last_line(output: Output) -> str:
+    return next((line for line in reversed(output.lines) if line.strip()), "")

@@ -1,0 +1,181 @@
+"""unittest, and Django's test runner, which prints the same with its own preamble."""
+
+import re
+
+from agentx.synthesis.checks.output import Output
+from agentx.synthesis.checks.report import (
+    CheckReport,
+    Finding,
+    Outcome,
+    distinct,
+    finding,
+    names,
+    printable,
+    suite_names,
+)
+
+_TITLE = re.compile(r"^(FAIL|ERROR|UNEXPECTED SUCCESS): (\S.*)$")
+_NAME = re.compile(r"^([A-Za-z_]\w* \([\w.<>]+\))")
+_STATUS = re.compile(r"\.\.\. *(ok|FAIL|ERROR|skipped\b.*|expected failure|unexpected success)$")
+_BARE = re.compile(r"^(ok|FAIL|ERROR|skipped\b.*|expected failure|unexpected success)$")
+_RAN = re.compile(r"^Ran (\d+) tests? in \d")
+_END = re.compile(r"^(OK|FAILED|NO TESTS RAN)(?: \((.*)\))?$")
+_DJANGO = re.compile(
+    r"^(Testing against Django installed in |Creating test database for alias |Found \d+ test\(s\)|System check identified )"
+)
+_PLACE = re.compile(r'^  File "([^"]{1,500})", line (\d+)')
+_NO_MESSAGE = re.compile(r" \[<object object at 0x[0-9a-f]{4,16}>\]")
+_ADDRESS = re.compile(r" at 0x[0-9a-f]{4,16}")
+_LOADER = ("unittest.loader._FailedTest", "unittest.loader.ModuleImportFailure")
+
+
+def parse_unittest(output: Output) -> CheckReport | None:
+    """Read the output of unittest or Django's runner; ``None`` where there is none."""
+    lines = output.lines
+    ran_at = max(
+        (i for i, line in enumerate(lines) if line.startswith("Ran ") and _RAN.match(line)), default=None
+    )
+    django = any(_DJANGO.match(line) for line in lines)
+    runner = "django" if django else "unittest"
+    verbose = _verbose(lines)
+    if ran_at is None:
+        begun = django or sum(status == "ok" for _, status in verbose) > 1
+        return _unfinished(output, runner, verbose) if begun else None
+    return _finished(output, runner, verbose, ran_at)
+
+
+def _finished(output: Output, runner: str, verbose: list[tuple[str, str]], ran_at: int) -> CheckReport:
+    lines = output.lines
+    match = _RAN.match(lines[ran_at])
+    ran = int(match[1][:9]) if match else 0
+    end = next((found for line in lines[ran_at:] if (found := _END.match(line))), None)
+    failing = distinct(_failing(lines[: ran_at + 1]))
+    failed = _failed_count(end[2] or "") if end else len(failing)
+    if end and end[1] == "OK":
+        failing = ()
+    if failing and all(item.priority == "critical" for item in failing) and ran > len(failing):
+        failing = tuple(_lowered(item) for item in failing)
+    outcome: Outcome = "failed" if failing or (end and end[1] == "FAILED") else "passed" if end else "unknown"
+    if (end and end[1] == "NO TESTS RAN") or (ran == 0 and outcome == "passed"):
+        outcome = "failed" if output.status else "unknown"
+    passed = [(name, _suite(name)) for name, status in verbose if status in {"ok", "expected failure"}]
+    skipped = [(name, _suite(name)) for name, status in verbose if status.startswith("skipped")]
+    return CheckReport(
+        runner=runner,
+        outcome=outcome,
+        failing=failing,
+        passed=names(passed),
+        skipped=names(skipped),
+        suites=suite_names([_suite(name) for name, _ in verbose]),
+        ran=ran,
+        failed=failed,
+        complete=output.selected.whole and ran > 0,
+        names_all_failing=len(failing) >= failed,
+        names_all_passed=bool(passed) and len(set(passed)) + len(skipped) + len(failing) >= ran,
+        error=printable(f"{failing[0].check}: {failing[0].message}" if failing else "", 400),
+    )
+
+
+def _unfinished(output: Output, runner: str, verbose: list[tuple[str, str]]) -> CheckReport:
+    """The run broke off: before the first test (nothing could be imported) or amid them."""
+    error = _last_error(output.lines)
+    return CheckReport(
+        runner=runner,
+        outcome="failed" if error or not output.cut else "unknown",
+        failing=distinct(_failing(output.lines)),
+        passed=names([(name, _suite(name)) for name, status in verbose if status == "ok"]),
+        ran=len(verbose),
+        names_all_failing=False,
+        error=printable(error or "the tests did not come to their end", 400),
+    )
+
+
+def _verbose(lines: list[str]) -> list[tuple[str, str]]:
+    """(name, status) of each test of a verbose run; a docstring or a log line may stand between the two."""
+    results: list[tuple[str, str]] = []
+    pending = ""
+    for line in lines:
+        name = match[1] if (match := _NAME.match(line)) else ""
+        pending = name or pending
+        status = _STATUS.search(line) if line.find("... ") >= 0 or line.endswith("...") else None
+        status = status or _BARE.match(line)
+        if pending and status:
+            results.append((pending, status[1]))
+            pending = ""
+        elif line.startswith("======"):
+            pending = ""
+    return results
+
+
+def _failing(lines: list[str]) -> list[Finding]:
+    """The sections of the failures: a title between two rules, then a traceback."""
+    found: list[Finding] = []
+    for index, line in enumerate(lines):
+        match = _TITLE.match(line)
+        if not match or not (index and lines[index - 1].startswith("=====")):
+            continue
+        name = _ADDRESS.sub(" at 0x…", _NO_MESSAGE.sub("", match[2]))  # else no two runs name a subtest alike
+        path, number, message = _traceback(lines, index + 1)
+        loader = any(mark in name for mark in _LOADER)
+        found.append(
+            finding(
+                name,
+                suite=_suite(name),
+                path=path,
+                line=number,
+                message=message,
+                priority="critical" if loader else "high",
+            )
+        )
+    return found
+
+
+def _traceback(lines: list[str], start: int) -> tuple[str, int, str]:
+    """Place and message of a failure: the outermost frame that is not of a library, the last line at the margin."""
+    path, number, message = "", 0, ""
+    for line in lines[start : start + 400]:
+        if line.startswith(("======", "Ran ")) or (line.startswith("-----") and message):
+            break
+        frame = _PLACE.match(line)
+        if frame and not path and "/lib/python" not in frame[1] and "/unittest/" not in frame[1]:
+            path, number = frame[1], int(frame[2][:9])
+        elif (
+            line
+            and not line.startswith((" ", "-", "Traceback"))
+            and (path or frame is None)
+            and not message
+            and ":" in line
+        ):
+            message = line
+    return path, number, message
+
+
+def _suite(name: str) -> str:
+    match = _NAME.match(name)
+    return match[1].partition(" (")[2].rstrip(")") if match else ""
+
+
+def _lowered(item: Finding) -> Finding:
+    return finding(item.check, suite=item.suite, path=item.path, line=item.line, message=item.message)
+
+
+def _failed_count(counts: str) -> int:
+    pairs = (part.partition("=") for part in counts.split(", "))
+    return sum(
+        int(value[:9])
+        for word, _, value in pairs
+        if word in {"failures", "errors", "unexpected successes"} and value.isdigit()
+    )
+
+
+def _last_error(lines: list[str]) -> str:
+    """The last line of a traceback, or of Django's system check, at the end of the output."""
+    for index in range(len(lines) - 1, -1, -1):
+        if lines[index].startswith(("Traceback (most recent call last):", "django.core.")):
+            tail = [
+                line
+                for line in lines[index + 1 : index + 500]
+                if line and not line.startswith((" ", "During", "The above"))
+            ]
+            return tail[0] if tail else lines[index]
+    return ""
