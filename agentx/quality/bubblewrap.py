@@ -9,7 +9,7 @@ import functools
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from agentx.storage.errors import AgentXError
@@ -57,7 +57,8 @@ def wrapped(
     *,
     writable: Path,
     cwd: Path,
-    environ: Mapping[str, str],
+    home: str,
+    search_path: str,
     readable: Sequence[Path] = (),
 ) -> list[str]:
     """The command line that runs ``argv`` inside bubblewrap.
@@ -66,18 +67,14 @@ def wrapped(
         argv: The program and its arguments.
         writable: The one directory that may be written.
         cwd: Where it runs.
-        environ: The caller's environment: its HOME is hidden, what its PATH names stays visible.
+        home: The caller's home, which is hidden; empty for none.
+        search_path: The caller's PATH: where bubblewrap is found; what it names stays visible.
         readable: Further files and directories that stay visible, read-only, though they lie in what is hidden.
     """
-    home = environ.get("HOME", "")
-    hidden = [Path(home)] if home.startswith("/") and Path(home) != Path("/") and Path(home).is_dir() else []
-    kept = [
-        Path(sys.base_prefix),
-        Path(sys.prefix),
-        *map(Path, environ.get("PATH", "").split(":")),
-        *readable,
-    ]
-    parts = ["bwrap", *NAMESPACES, *SYSTEM]
+    hidden = [Path(home)] if Path(home).is_absolute() and home != "/" and Path(home).is_dir() else []
+    named = [Path(entry) for entry in search_path.split(":") if entry.startswith("/")]
+    kept = [Path(sys.base_prefix), Path(sys.prefix), *named, *readable]
+    parts = [shutil.which("bwrap", path=search_path) or "bwrap", *NAMESPACES, *SYSTEM]
     for directory in hidden:
         parts += ["--tmpfs", str(directory)]
     for path in kept:

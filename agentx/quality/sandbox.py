@@ -142,19 +142,19 @@ def run_in_copy(
         (0, 'hello\n', (FileChange(path='new.txt', content=b'made\n', executable=False),))
     """
     shown, argv = _shell_command(command)
-    search_path = _search_path(policy.environ)
-    isolation, notes = _choose_isolation(policy.use_bwrap, search_path)
+    isolation, notes = _choose_isolation(policy)
     with _box() as box:
         tree = box / "tree" / (root.name or "tree")
         try:
             copy = TreeCopy(root, tree, policy.limits, exclude=policy.exclude)
-            env = _environment(policy, box, search_path)
+            env = _environment(policy, box)
             if isolation == "bubblewrap":
                 argv = bubblewrap.wrapped(
                     argv,
                     writable=box,
                     cwd=tree,
-                    environ={**policy.environ, "PATH": search_path},
+                    home=policy.environ.get("HOME", ""),
+                    search_path=_user_path(policy),
                     readable=policy.readable,
                 )
             outcome = run_process(
@@ -199,13 +199,13 @@ def _shell_command(command: str | Sequence[str]) -> tuple[str, list[str]]:
     return shown, ["/bin/sh", "-c", shown if isinstance(command, str) else f"exec {shown}"]
 
 
-def _choose_isolation(wanted: Bwrap, search_path: str) -> tuple[Isolation, list[str]]:
-    if wanted == "never":
+def _choose_isolation(policy: SandboxPolicy) -> tuple[Isolation, list[str]]:
+    if policy.use_bwrap == "never":
         return "none", []
-    reason = bubblewrap.why_unavailable(search_path)
+    reason = bubblewrap.why_unavailable(_user_path(policy))
     if reason is None:
         return "bubblewrap", []
-    if wanted == "always":
+    if policy.use_bwrap == "always":
         raise bubblewrap.IsolationUnavailableError(
             f"{reason}: install it, or allow checks without isolation in agentx.toml"
         )
@@ -220,7 +220,7 @@ def _box() -> Iterator[Path]:
     except OSError as error:
         raise SandboxError(f"no temporary directory can be made: {error}") from error
     try:
-        for name in ("home", "tmp", "tree"):
+        for name in ("bin", "home", "tmp", "tree"):
             (box / name).mkdir()
         yield box
     finally:
@@ -236,13 +236,23 @@ def _remove(box: Path) -> None:
         subprocess.run(["rm", "-rf", "--", str(box)], capture_output=True, check=False)
 
 
-def _search_path(environ: Mapping[str, str]) -> str:
+def _search_path(policy: SandboxPolicy, box: Path) -> str:
     """PATH with the Python that runs AgentX first, so that ``python -m pytest`` finds that one."""
-    own = [str(Path(sys.executable).parent)] if sys.executable else []
-    return ":".join([*own, environ.get("PATH") or os.defpath])
+    if sys.prefix != sys.base_prefix:
+        own = Path(sys.executable).parent
+    else:  # the directory of a system's Python holds everything else too, and often no plain ``python``
+        own = box / "bin"
+        for name in ("python", "python3"):
+            (own / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
+            (own / name).chmod(0o755)
+    return f"{own}:{_user_path(policy)}"
 
 
-def _environment(policy: SandboxPolicy, box: Path, search_path: str) -> dict[str, str]:
+def _user_path(policy: SandboxPolicy) -> str:
+    return policy.environ.get("PATH") or os.defpath
+
+
+def _environment(policy: SandboxPolicy, box: Path) -> dict[str, str]:
     names = {*TOOLCHAINS, *policy.env_allow, "LANG", "LANGUAGE", "TZ"}
     passed = {
         name: value for name, value in policy.environ.items() if name in names or name.startswith("LC_")
@@ -250,7 +260,7 @@ def _environment(policy: SandboxPolicy, box: Path, search_path: str) -> dict[str
     env = {
         "LANG": "C.UTF-8",
         **passed,
-        "PATH": search_path,
+        "PATH": _search_path(policy, box),
         "HOME": str(box / "home"),
         "TMPDIR": str(box / "tmp"),
         "TERM": "dumb",
