@@ -1,0 +1,58 @@
+"""Opens the embedder that a setting names."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from agentx.storage.errors import UsageError
+from agentx.synthesis.embedding.hosted import EmbedTexts, HostedEmbedder
+from agentx.synthesis.embedding.install import is_whole, minilm_folder
+from agentx.synthesis.embedding.minilm import MiniLM
+from agentx.synthesis.embedding.port import Embedder, ModelUnavailable
+
+HOSTED_PREFIX = "litellm:"
+"""Begins the name of a hosted model."""
+
+
+def open_embedder(
+    spec: str, cache_dir: Path, embed_hosted: Callable[[str], EmbedTexts] | None = None
+) -> Embedder | None:
+    """The embedder that a setting names; nothing is loaded, fetched or asked until it is used.
+
+    Args:
+        spec: ``none``, ``minilm`` or ``litellm:<model>``.
+        cache_dir: The user's cache directory of this project.
+        embed_hosted: For a hosted model: gives the function that asks the model of a name.
+
+    Returns:
+        The embedder, or ``None`` where search is to be lexical.
+
+    Raises:
+        ModelUnavailable: MiniLM is not installed or was changed, or nothing can ask a hosted model.
+        UsageError: No such embedder.
+
+    >>> open_embedder("none", Path("/nowhere")) is None
+    True
+    """
+    if spec == "none":
+        return None
+    if spec == "minilm":
+        return _open_minilm(minilm_folder(cache_dir))
+    model = spec.removeprefix(HOSTED_PREFIX)
+    if not model or model == spec:
+        raise UsageError(f"No embedder is called {spec!r}: use none, minilm or litellm:<model>.")
+    if embed_hosted is None:
+        raise ModelUnavailable(f"Nothing here can ask a hosted model for {spec!r}; use minilm or none.")
+    return HostedEmbedder(model, embed_hosted(model))
+
+
+def _open_minilm(folder: Path) -> MiniLM:
+    if not folder.is_dir():
+        raise ModelUnavailable(
+            "The embedding model is not installed, so search is lexical. Run `agentx models install minilm`."
+        )
+    if not is_whole(folder):
+        raise ModelUnavailable(
+            f"The embedding model in {folder} is not what was installed, so it is not used and search is lexical. "
+            "Run `agentx models install minilm` to put it right."
+        )
+    return MiniLM(folder)

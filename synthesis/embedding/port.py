@@ -1,0 +1,59 @@
+"""The port of an embedder: text goes in, vectors of unit length come out."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from agentx.storage.errors import AgentXError
+from agentx.storage.index.port import Vector
+
+
+class ModelUnavailable(AgentXError):  # noqa: N818  (what it is; every message is a sentence)
+    """No embedding model can be had; search goes on lexically."""
+
+
+class Embedder(Protocol):
+    """A model that places text among others by its meaning.
+
+    Attributes:
+        name: Tells one model and its settings from another; vectors of different names never compare.
+        dimensions: Length of every vector; 0 for a hosted model that has not answered yet.
+    """
+
+    @property
+    def name(self) -> str:
+        """See the class."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """See the class."""
+        ...
+
+    def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
+        """Vectors of passages, in their order.
+
+        Raises:
+            ModelUnavailable: The model cannot be loaded or reached.
+        """
+        ...
+
+    def embed_query(self, text: str) -> Vector:
+        """Vector of a question.
+
+        Raises:
+            ModelUnavailable: The model cannot be loaded or reached.
+        """
+        ...
+
+
+def unit(values: Sequence[float] | Vector) -> Vector:
+    """The vector scaled to unit length; a vector of zeros stays one.
+
+    >>> unit([3.0, 4.0]).tolist() == [np.float32(0.6), np.float32(0.8)]
+    True
+    """
+    vector = np.asarray(values, dtype=np.float32)
+    length = float(np.linalg.norm(vector))
+    return vector if length == 0 else vector / np.float32(length)
