@@ -204,7 +204,8 @@ def _ended(run: _Run, detail: HotIssueDetail, *, overflowing: bool) -> str:
 
 def _whole_ended(run: _Run, detail: HotIssueDetail, reports: list[CheckReport], *, overflowing: bool) -> str:
     """How an issue about a whole run ends: by a full pass, or when the same command names all that fails."""
-    if any(report.outcome == "passed" and report.complete for report in reports):
+    full_pass = any(report.outcome == "passed" and report.complete for report in reports)
+    if full_pass and detail.runner != "exit":
         return "passed"
     named = [report for report in run.reports if report.failing and report.names_all_failing]
     return "gone" if run.command == detail.command and named and not overflowing else ""
@@ -221,9 +222,12 @@ def _ended_by(report: CheckReport, selected: Selection, detail: HotIssueDetail) 
         return "passed"
     if not report.names_all_failing:
         return ""
+    unbuilt = (
+        detail.check.startswith((f"{detail.suite} [", f"{detail.suite}: ")) or detail.check == detail.suite
+    )
+    if unbuilt and detail.suite in report.suites:  # what could not be built or loaded was run
+        return "passed"
     if report.names_all_passed:
-        if detail.check == detail.suite and detail.suite in report.suites:
-            return "passed"
         return "gone" if report.complete else ""
     if selected.names:
         named = _selects(selected, detail) and report.outcome == "passed" and not report.skipped

@@ -47,7 +47,7 @@ def _not_built(output: Output) -> CheckReport:
     testing = " test" in output.command or "nextest" in output.command
     failing = distinct(compile_errors(output.lines, "critical" if testing else "high"))
     return CheckReport(
-        runner="cargo",
+        runner="rustc",
         outcome="failed",
         failing=failing,
         names_all_failing=False,

@@ -135,9 +135,13 @@ _VALUE_FLAGS = {
     "-cover", "-coverpkg", "-cpu", "-ldflags", "-mod", "--maxfail", "--tb", "--config", "--config-file", "--ext",
     "--max-warnings", "--features", "--rootdir", "--cov", "--durations", "--color", "--select", "--jobs", "--settings",
     "--verbosity", "--reporter", "--manifest-path", "--target", "--timeout", "--numprocesses", "--dist", "--format", "-E",
-    "--output-format", "--exclude", "--project", "--package", "--parallel", "--target-dir", "-I", "-D", "-L", "-std", "-s",
+    "--output-format", "--exclude", "--project", "--package", "--parallel", "--target-dir", "-I", "-D", "-L", "-std", "-s", "--cache-dir", "-x",
 }  # fmt: skip
 """Flags whose value is the next word and narrows nothing (the lists of the runners are joined: a clash is harmless)."""
+
+_COMPILERS = ("gcc", "g++", "cc", "c++", "clang", "clang++")
+_PLAIN_FLAGS = {("--test", "node"), ("-e", "tox"), *(("-c", compiler) for compiler in _COMPILERS)}
+"""Flags without a value where another program's have one."""
 
 _EVERYTHING = {
     ".",
@@ -342,6 +346,8 @@ def _narrow(step: Step, paths: list[str], names: list[str]) -> bool:
     for word in arguments:
         flag, _, value = word.partition("=")
         if word.startswith("-") and word != "--":
+            if (flag, step.program) in _PLAIN_FLAGS:
+                continue
             if flag in _NAME_FLAGS:
                 names.append(value or next(arguments, ""))
             elif flag in _NARROWING_FLAGS:
@@ -362,6 +368,6 @@ def _own_arguments(step: Step) -> list[str]:
         words = words[: min(words.index(sign) for sign in (">", ">>") if sign in words)]
     if step.program in _TASK_RUNNERS and step.program not in _SUBCOMMANDS:
         return words[words.index("--") + 1 :] if "--" in words else [w for w in words if "::" in w]
-    if step.program in _SUBCOMMANDS or step.program in {"golangci-lint", "biome"}:
-        return words[1:]
+    if step.program in _SUBCOMMANDS or step.program in {"golangci-lint", "biome", "vitest"}:
+        return words[1:] if words and not words[0].startswith("-") else words
     return words[1:] if words[:1] == ["discover"] else words

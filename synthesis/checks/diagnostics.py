@@ -26,6 +26,8 @@ class Linter(msgspec.Struct, frozen=True):
         failed: A line by which it sums up that it found something: certain that it spoke.
         passed: A line by which it says that all is well.
         priority: What a finding of it means.
+        silent: Whether it prints nothing where all is well, so that exit status 0 is its word.
+        certain: Whether the pattern of a finding is unmistakable by itself.
     """
 
     runner: str
@@ -34,6 +36,8 @@ class Linter(msgspec.Struct, frozen=True):
     failed: re.Pattern[str] | None = None
     passed: re.Pattern[str] | None = None
     priority: Priority = "normal"
+    certain: bool = False
+    silent: bool = False
 
 
 _PREFIX = r"^(?:\[[\w:.-]{1,40}\] )?"
@@ -65,6 +69,8 @@ LINTERS: tuple[Linter, ...] = (
         re.compile(r"^Found \d+ errors?(?: in .*)?\.?$"),
         None,
         "high",
+        certain=True,
+        silent=True,
     ),
     Linter(
         "golangci-lint",
@@ -86,6 +92,7 @@ LINTERS: tuple[Linter, ...] = (
         "flake8",
         re.compile(rf"^{_PLACE}:\d+: (?P<rule>[A-Z]{{1,3}}\d{{1,4}}) (?P<message>.*)$"),
         ("flake8", "pycodestyle", "pyflakes"),
+        silent=True,
     ),
     Linter(
         "pylint",
@@ -103,6 +110,7 @@ LINTERS: tuple[Linter, ...] = (
         ),
         None,
         "high",
+        silent=True,
     ),
     Linter(
         "go build",
@@ -113,15 +121,18 @@ LINTERS: tuple[Linter, ...] = (
         re.compile(_PREFIX + r"# \S+/\S+(?: \[\S+\])?$"),
         None,
         "high",
+        silent=True,
     ),
     Linter(
         "shellcheck",
         re.compile(rf"^{_PLACE}:\d+: (?:error|warning|note): (?P<message>.*) \[(?P<rule>SC\d+)\]$"),
         ("shellcheck",),
+        certain=True,
+        silent=True,
     ),
 )
 
-_WARNING_IS_ERROR = re.compile(r"^cc1\S*: (?:all|some) warnings being treated as errors$")
+_BUILDERS = {"make", "gmake", "ninja", "cmake"}
 _GENERIC = re.compile(rf"^{_PLACE}(?::\d+)?: (?P<message>\S.*?)(?: \[(?P<rule>[\w./-]{{1,60}})\])?$")
 _RUFF_RULE = re.compile(
     r"^(?P<rule>[A-Z]{1,5}\d{1,4}|invalid-syntax)(?: \[\*\])?:? (?:\[\*\] )?(?P<message>\S.*)$"
@@ -132,17 +143,28 @@ _ESLINT = re.compile(
 )
 _ESLINT_END = re.compile(r"^✖ (\d+) problems? \((\d+) errors?, \d+ warnings?\)$")
 _PATH = re.compile(r"^(?:/|\.{0,2}/|[A-Za-z]:\\)?[^\s:][^:\n]{0,300}\.\w{1,6}$")
+_BUILT = re.compile(r"^ +Finished [`\[\w].* target\(s\) in ")
 _VARIABLE = re.compile(r"(?<![\w.])\d+(?:-\d+)?(?![\w.])")
 
 
 def parse_diagnostics(output: Output) -> list[CheckReport]:
     """The reports of every linter, type checker and compiler that spoke, most certain patterns first."""
-    programs = {step.program for step in steps(output.command)}
+    ran = steps(output.command)
+    programs = {
+        step.program for step in ran if step.program != "go" or {"build", "vet"} & set(step.arguments[:1])
+    }
     reports: list[CheckReport] = []
     claimed: set[int] = set()
     for linter in LINTERS:
         named = bool(programs & set(linter.programs))
         report = _read(linter, output, claimed, named=named)
+        if (
+            report is None
+            and linter.silent
+            and output.status == 0
+            and programs & (set(linter.programs) - _BUILDERS)
+        ):
+            report = _passed(linter.runner, output)
         if report is not None:
             reports.append(report)
     return reports
@@ -159,7 +181,8 @@ def _read(linter: Linter, output: Output, claimed: set[int], *, named: bool) -> 
             lines.append(index)
     if linter.runner == "ruff" and not found:
         found = _ruff_blocks(output.lines)
-    if not (named and (found or summed or clean)) and not (summed and found) and not clean:
+    spoke = (found and (named or summed or linter.certain)) or (named and summed) or clean
+    if not spoke:
         return None
     claimed.update(lines)
     if clean and not found:
@@ -229,8 +252,9 @@ def parse_eslint(output: Output) -> CheckReport | None:
     """Read eslint's ``stylish`` form: a path, then its findings indented; ``None`` where there is none."""
     end = next((match for line in output.lines if (match := _ESLINT_END.match(line))), None)
     rows = [(index, match) for index, line in enumerate(output.lines) if (match := _ESLINT.match(line))]
-    if not rows or (end is None and "eslint" not in output.command):
-        return None
+    ran = any(step.program == "eslint" for step in steps(output.command))
+    if not rows or (end is None and not ran):
+        return _passed("eslint", output) if ran and output.status == 0 else None
     found: list[Finding] = []
     path = ""
     wanted = dict(rows)
@@ -256,10 +280,11 @@ def parse_eslint(output: Output) -> CheckReport | None:
 
 
 def parse_rustc(output: Output) -> CheckReport | None:
-    """Read rustc's and clippy's errors outside of a test run; ``None`` where there is none."""
-    found = compile_errors(output.lines)
-    located = [item for item in found if item.path]
-    return _failed("cargo", output, located) if located else None
+    """Read rustc's and clippy's errors, or cargo's word that it built all; ``None`` where there is neither."""
+    if any(_BUILT.match(line) for line in output.lines):
+        return _passed("rustc", output)
+    located = [item for item in compile_errors(output.lines) if item.path]
+    return _failed("rustc", output, located) if located else None
 
 
 def parse_generic(output: Output) -> CheckReport | None:
@@ -273,4 +298,11 @@ def parse_generic(output: Output) -> CheckReport | None:
     if not believed or output.status == 0:
         return None
     program = next((step.program for step in steps(output.command)), "") or "check"
-    return _failed(program, output, [_finding(match, "normal") for match in believed])
+    return _failed(
+        program,
+        output,
+        [
+            _finding(match, "high" if match["message"].startswith(("error:", "fatal error:")) else "normal")
+            for match in believed
+        ],
+    )

@@ -20,7 +20,7 @@ _CASE = re.compile(r"<testcase\b([^<>]{0,4000}?)(/?)>")
 _ATTRIBUTE = re.compile(r"([\w:-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _VERDICT = re.compile(r"<(failure|error|skipped)\b([^<>]{0,4000})>([^<]{0,400})")
 
-_NODE_TOTAL = re.compile(r"^(?:ℹ|#) (tests|pass|fail|cancelled|skipped) (\d+)$")
+_NODE_TOTAL = re.compile(r"^ℹ (tests|pass|fail|cancelled|skipped) (\d+)$")
 _NODE_FAIL = re.compile(r"^( *)✖ (\S.*?)(?: \([\d.]+ms\))?$")
 
 _RSPEC = re.compile(

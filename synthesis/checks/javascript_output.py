@@ -149,7 +149,8 @@ def parse_vitest(output: Output) -> CheckReport | None:
     unique = distinct(failing)
     ran = counts.get("passed", 0) + counts.get("failed", 0)
     bad = bool(unique or counts.get("failed") or " failed" in files)
-    shown = [match[1] for line in lines if (match := _VITEST_FILE.match(line))]
+    unloaded = {item.suite for item in unique if item.check == item.suite}
+    shown = [match[1] for line in lines if (match := _VITEST_FILE.match(line)) and match[1] not in unloaded]
     return CheckReport(
         runner="vitest",
         outcome="failed" if bad else ("passed" if ran else "unknown"),

@@ -18,14 +18,14 @@ from agentx.synthesis.checks.report import (
 )
 
 _COUNTS = re.compile(
-    r"^(?:=+ )?(?P<counts>\d+ [a-z]+(?:, \d+ [a-z]+)*|no tests ran|no tests collected[^=]{0,40})"
+    r"^(?:=+ )?(?P<counts>\d+ [a-z]+(?: [a-z]+)?(?:, \d+ [a-z]+(?: [a-z]+)?)*|no tests ran|no tests collected[^=]{0,40})"
     r" in \d[\d.]*\s?s(?:econds)?(?: \([\d:]+\))?(?: =+)?$"
 )
 _SUMMARY = re.compile(r"^=+ short test summary info =+$")
 _SESSION = re.compile(r"^=+ test session starts =+$")
-_RESULT = re.compile(r"^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (\S.*)$")
+_RESULT = re.compile(r"^(PASSED|(?:SUB)?FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?:[(\[].{0,200}?[)\]])? (\S.*)$")
 _VERBOSE = re.compile(
-    r"^(?:\[gw\d+\] \[ *\d+%\] )?(?:(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) )?(\S+\.\w+::\S.*?)"
+    r"^(?:\[gw\d+\] \[ *\d+%\] (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) )?(\S+\.\w+::\S.*?)"
     r"(?: (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: \(.{0,200}\))?)? *(?:\[ *\d+%\])?$"
 )
 _PROGRESS = re.compile(r"^(\S+\.\w+) ([.FEsxXRrp]+) *(?:\[ *\d+%\])?$")
@@ -97,6 +97,9 @@ def _session(output: Output, end: int | None) -> CheckReport:
     if match and not counts.get("passed") and broken:
         failing = [_critical(item) if "::" not in item.check else item for item in failing]
     unique = distinct(failing)
+    all_named = bool(passed) and len(set(passed)) >= counts.get("passed", 0)
+    failed_names = {item.check for item in unique}  # a test whose subtest failed is told as passed, too
+    passed = [pair for pair in passed if pair[0] not in failed_names]
     outcome = _outcome(output, counts, bad=bool(failed or unique), ended=end is not None)
     return CheckReport(
         runner="pytest",
@@ -112,7 +115,7 @@ def _session(output: Output, end: int | None) -> CheckReport:
         failed=failed if match else None,
         complete=output.selected.whole and not broken and not deselected and ran > 0,
         names_all_failing=not broken and len(unique) >= failed,
-        names_all_passed=bool(passed) and len(set(passed)) >= counts.get("passed", 0),
+        names_all_passed=all_named,
         error=printable(_first_error(lines, unique) if outcome == "failed" else "", 400),
     )
 
@@ -144,14 +147,17 @@ def _results(lines: list[str]) -> tuple[list[tuple[str, str, str]], list[str]]:
         (i for i, line in enumerate(lines) if line.startswith("==") and _SECTION.match(line)), len(lines)
     )
     for line in lines[:body]:  # what a section quotes may itself look like results
-        if "::" in line and (match := _VERBOSE.match(line)) and (match[1] or match[3]):
+        if start is None and (match := _RESULT.match(line)):  # the summary's title was cut off
+            name, message = _split_result(match[2])
+            results.append((match[1].removeprefix("SUB"), name, message))
+        elif "::" in line and (match := _VERBOSE.match(line)) and (match[1] or match[3]):
             results.append((match[1] or match[3], match[2], ""))
         elif match := _PROGRESS.match(line):
             suites.append(match[1])
     for line in lines[start:] if start is not None else ():
         if match := _RESULT.match(line):
             name, message = _split_result(match[2])
-            results.append((match[1], name, message))
+            results.append((match[1].removeprefix("SUB"), name, message))
     return results, suites
 
 

@@ -52,7 +52,7 @@ PARSERS: tuple[Parser, ...] = (
     Parser("vitest", (" Tests ", " Test Files "), parse_vitest),
     Parser("mocha", (" passing",), parse_mocha),
     Parser("rspec", (" example",), parse_rspec),
-    Parser("node", ("ℹ pass ", "# pass "), parse_node),
+    Parser("node", ("ℹ pass ",), parse_node),
     Parser("tap", ("1..", "TAP version "), parse_tap),
 )
 """Test runners. Linters and compilers are rows of :data:`agentx.synthesis.checks.diagnostics.LINTERS`."""
@@ -102,8 +102,10 @@ def parse_reports(text: str, *, command: str = "", exit_code: int | None = None)
     if tested:
         lint = [report for report in lint if not _belongs_to_tests(report, output)]
     reports += lint
+    if not any(report.runner == "rustc" for report in reports):
+        reports += _optional(parse_rustc(output))
     if not reports:
-        reports = _optional(parse_rustc(output)) or _optional(parse_generic(output))
+        reports = _optional(parse_generic(output))
     if not any(report.outcome == "failed" for report in reports):
         reports += _optional(_by_status(output, reports))
     return tuple(reports)

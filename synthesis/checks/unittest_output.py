@@ -152,7 +152,8 @@ def _traceback(lines: list[str], start: int) -> tuple[str, int, str]:
 
 def _suite(name: str) -> str:
     match = _NAME.match(name)
-    return match[1].partition(" (")[2].rstrip(")") if match else ""
+    method, _, place = match[1].partition(" (") if match else ("", "", "")
+    return place.rstrip(")").removesuffix(f".{method}")  # from Python 3.11 on the place ends with the method
 
 
 def _lowered(item: Finding) -> Finding:
