@@ -1,0 +1,161 @@
+"""The one text analysis that every backend ranks by: text goes in, index terms come out.
+
+Words are folded to ASCII where they can be, lower-cased and stemmed (Snowball English). What is built from words
+(``getUserName``, ``user_name``, ``app.users``, ``src/app/users.py``) is kept whole, so that an exact name, version or
+hash finds exactly its places, and is split as well, so that its words find it. Backends never analyse text
+themselves: they are given the terms, joined by spaces, and so they all see the same ones.
+"""
+
+import re
+import threading
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Protocol, cast
+
+from agentx.storage.index.port import Chunk
+
+MAX_CHARS = 200_000
+"""Characters of one chunk that are analysed; what comes after them is kept and shown, but not found."""
+
+MAX_QUERY_CHARS = 20_000
+"""Characters of a query that are read: a pasted log is cut here."""
+
+MAX_TERM_CHARS = 64
+"""Longer terms keep a head and a digest, so that they still match exactly and nothing else does."""
+
+STOPWORDS = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "by",
+        "for",
+        "from",
+        "in",
+        "is",
+        "it",
+        "of",
+        "on",
+        "or",
+        "that",
+        "the",
+        "this",
+        "to",
+        "was",
+        "were",
+        "with",
+    ]
+)
+
+# A run of word characters, and further runs joined by the separators of names, paths, versions, dates and addresses.
+# Separators and word characters are disjoint, so the match is linear.
+_COMPOUND = re.compile(r"\w+(?:[./\\:@\-]{1,3}\w+)*")
+_WORD = re.compile(r"\w+")
+_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+[0-9]*|[A-Z]+[0-9]*|[0-9]+|[^\W_A-Za-z0-9]+")
+_HASH = re.compile(r"(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,}")
+# Scripts that are written without spaces: their runs are cut into pairs of characters.
+_UNSPACED = re.compile(r"[぀-ヿ㐀-䶿一-鿿ｦ-ﾟ฀-๿]{2,}")
+
+
+class _Stemmer(Protocol):
+    def stemWord(self, word: str) -> str: ...  # noqa: N802 - snowballstemmer's name
+
+
+_stemming = threading.Lock()
+
+
+@lru_cache(maxsize=1)
+def _stemmer() -> _Stemmer:
+    from snowballstemmer.english_stemmer import EnglishStemmer  # noqa: PLC0415 - loads when text is first analysed
+
+    return cast("_Stemmer", EnglishStemmer())
+
+
+@lru_cache(maxsize=1 << 16)
+def _stem(word: str) -> str:
+    with _stemming:  # a Snowball stemmer keeps its word in itself, so it serves one thread at a time
+        return _stemmer().stemWord(word)
+
+
+def encodable(text: str) -> str:
+    """Replace lone surrogates, which no file can hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def fold(text: str) -> str:
+    """Take accents and compatibility forms off, and lone surrogates out; other scripts stay as they are.
+
+    >>> fold("Café ﬁle")
+    'Cafe file'
+    """
+    if text.isascii():
+        return text
+    decomposed = unicodedata.normalize("NFKD", encodable(text))
+    return "".join(char for char in decomposed if not unicodedata.combining(char))
+
+
+def analyse(text: str) -> list[str]:
+    """Turn text into index terms, in order, repeated as often as they occur.
+
+    >>> analyse("The getUserName calls in src/users.py")
+    ['getusernam', 'get', 'user', 'name', 'call', 'src/users.py', 'users.py', 'src', 'user', 'py']
+    """
+    folded = fold(text[:MAX_CHARS])
+    return [_bounded(term) for match in _COMPOUND.finditer(folded) for term in _terms(match.group())]
+
+
+def tokens_of(chunk: Chunk) -> list[str]:
+    """The terms that a chunk is found by: those of its context and of its text."""
+    return analyse(f"{chunk.context}\n{chunk.text}" if chunk.context else chunk.text)
+
+
+def query_terms(query: str) -> list[str]:
+    """The distinct terms of a query, in the order in which they first occur; never parsed as a query language.
+
+    >>> query_terms('title:"users" AND users')
+    ['titl', 'user']
+    """
+    return list(dict.fromkeys(analyse(query[:MAX_QUERY_CHARS])))
+
+
+def _terms(compound: str) -> Iterator[str]:
+    words = _WORD.findall(compound)
+    if len(words) > 1:
+        whole = compound.lower()
+        yield whole
+        name = max(whole.rfind("/"), whole.rfind("\\")) + 1
+        if name and _WORD.fullmatch(whole, name) is None:
+            yield whole[name:]
+    for word in words:
+        yield from _word_terms(word)
+
+
+def _word_terms(word: str) -> Iterator[str]:
+    lower = word.lower()
+    if word.isascii() and word.isalpha() and (word.islower() or word[1:].islower() or word.isupper()):
+        if lower not in STOPWORDS:
+            yield _stem(lower) if len(lower) <= MAX_TERM_CHARS else lower
+        return
+    if _UNSPACED.fullmatch(word):
+        yield from (word[i : i + 2] for i in range(len(word) - 1))
+        return
+    yield _stem(lower) if lower.isalpha() and lower.isascii() else lower
+    if _HASH.fullmatch(lower):
+        return
+    parts = _PART.findall(word)
+    if len(parts) > 1:
+        for part in parts:
+            if len(part) > 1:
+                yield from _word_terms(part) if part.isalpha() and part.isascii() else (part.lower(),)
+
+
+def _bounded(term: str) -> str:
+    if len(term) <= MAX_TERM_CHARS:
+        return term
+    return f"{term[:40]}~{blake2b(term.encode(), digest_size=8).hexdigest()}"

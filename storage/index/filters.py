@@ -1,0 +1,208 @@
+"""What a :class:`Filter` means, once as a predicate and once as SQL; the contract suite holds the two to each other."""
+
+import fnmatch
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+
+from agentx.storage.errors import UsageError
+from agentx.storage.index.analysis import encodable
+from agentx.storage.index.port import OPEN, Chunk, Filter
+
+MAX_PATH_CHARS = 1_000
+"""A longer path filter is refused."""
+
+
+def predicate(where: Filter) -> Callable[[Chunk], bool]:
+    """Compile a filter to a test of one chunk.
+
+    Raises:
+        UsageError: ``since`` or ``before`` is no ISO date or time, or ``path`` is too long.
+    """
+    since, before = canonical_time(where.since), canonical_time(where.before)
+    source = None if where.source is None else encodable(where.source)
+    actor = encodable(where.actor)
+    in_path = _path_test(where.path)
+
+    def matches(chunk: Chunk) -> bool:
+        return (
+            (not where.kinds or chunk.kind in where.kinds)
+            and (source is None or chunk.source == source)
+            and (chunk.to_seq == OPEN if where.as_of is None else chunk.seq <= where.as_of < chunk.to_seq)
+            and (not actor or _actor_matches(chunk.actor, actor))
+            and (not since or (chunk.at != "" and chunk.at >= since))
+            and (not before or (chunk.at != "" and chunk.at < before))
+            and in_path(chunk.path)
+        )
+
+    return matches
+
+
+def sql(where: Filter) -> str:
+    """Write a filter as a condition for a table whose columns are named as the fields of :class:`Chunk`.
+
+    Raises:
+        UsageError: As :func:`predicate`.
+
+    >>> sql(Filter(path="it's", as_of=7))
+    "(path = 'it''s' OR (path >= 'it''s/' AND path < 'it''s0')) AND seq <= 7 AND to_seq > 7"
+    """
+    parts = []
+    if where.kinds:
+        parts.append(any_of("kind", where.kinds))
+    if where.source is not None:
+        parts.append(f"source = {literal(where.source)}")
+    if where.actor.endswith(":"):
+        parts.append(_starts_with("actor", where.actor))
+    elif where.actor:
+        parts.append(f"actor = {literal(where.actor)}")
+    if where.since:
+        parts.append(f"at <> '' AND at >= {literal(canonical_time(where.since))}")
+    if where.before:
+        parts.append(f"at <> '' AND at < {literal(canonical_time(where.before))}")
+    parts.extend(_path_sql(where.path))
+    if where.as_of is None:
+        parts.append(f"to_seq = {OPEN}")
+    else:
+        parts.append(f"seq <= {int(where.as_of)} AND to_seq > {int(where.as_of)}")
+    return " AND ".join(parts)
+
+
+def literal(text: str) -> str:
+    """Quote text as an SQL string: only the quote itself has a meaning inside, and lone surrogates are replaced."""
+    return "'" + encodable(text).replace("'", "''") + "'"
+
+
+def any_of(column: str, values: Sequence[str]) -> str:
+    """Write "this column is one of these texts"; of none, it never is."""
+    return f"{column} IN ({', '.join(map(literal, values))})" if values else "false"
+
+
+def canonical_time(text: str) -> str:
+    """Bring a date or time to the form that sorts as text with the ``at`` of events: UTC, without ``Z``.
+
+    Raises:
+        UsageError: It is no ISO date or time.
+
+    >>> canonical_time("2026-11-20"), canonical_time("2026-11-20T10:00:00+02:00")
+    ('2026-11-20', '2026-11-20T08:00:00')
+    """
+    if not text or re.fullmatch(r"\d{4}(-\d\d){0,2}", text, re.ASCII):
+        return text
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(
+            f"{text[:40]!r} is no ISO date or time; write it as 2026-11-20 or 2026-11-20T09:30:00Z."
+        ) from error
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return moment.isoformat().removesuffix("+00:00")
+
+
+def matches_glob(path: str, glob: str) -> bool:
+    """Whether a path matches a glob: ``*`` and ``?`` stay inside one name, ``**`` stands for any directories.
+
+    A glob without a slash matches the name of a file at any depth. There are no character classes.
+
+    >>> matches_glob("src/api/client.py", "src/**/*.py"), matches_glob("src/api/client.py", "src/*.py")
+    (True, False)
+    """
+    tests = _glob_tests(glob)
+    states = {0}
+    for name in path.split("/"):
+        reached = set()
+        for state in _past_stars(states, tests) - {len(tests)}:
+            test = tests[state]
+            if test is None:
+                reached.add(state)
+            elif test.match(name):
+                reached.add(state + 1)
+        states = reached
+    return len(tests) in _past_stars(states, tests)
+
+
+@lru_cache(maxsize=64)
+def _glob_tests(glob: str) -> tuple[re.Pattern[str] | None, ...]:
+    """One test for each name of the path; ``None`` for any number of names."""
+    return tuple(
+        None if part == "**" else re.compile(fnmatch.translate(part.replace("[", "[[]")))
+        for part in _glob_parts(glob)
+    )
+
+
+def _past_stars(states: set[int], tests: tuple[re.Pattern[str] | None, ...]) -> set[int]:
+    found = set(states)
+    for state in states:
+        after = state
+        while after < len(tests) and tests[after] is None:
+            after += 1
+            found.add(after)
+    return found
+
+
+def _glob_parts(glob: str) -> list[str]:
+    return glob.split("/") if "/" in glob else ["**", glob]
+
+
+def _glob_regex(glob: str) -> str:
+    """The same as :func:`matches_glob` for an engine whose expressions are linear (Rust's)."""
+    parts = _glob_parts(glob)
+    written = ""
+    for number, part in enumerate(parts):
+        last = number == len(parts) - 1
+        if part == "**":
+            written += "(?:.*)" if last else "(?:[^/]*/)*"
+        else:
+            written += "".join(_glob_char(char) for char in part) + (
+                "" if last else _slash(parts[number + 1 :])
+            )
+    return f"(?s)^{written}$"
+
+
+def _slash(rest: list[str]) -> str:
+    # What only "**" follows may also end here: "app/**" matches "app" in the walk over names as well.
+    return "(?:/|$)" if all(part == "**" for part in rest) else "/"
+
+
+def _glob_char(char: str) -> str:
+    if char in "*?":
+        return "[^/]*" if char == "*" else "[^/]"
+    return "\\" + char if char in ".^$+{}[]|()\\" else char
+
+
+def _path_of(text: str) -> str:
+    if len(text) > MAX_PATH_CHARS:
+        raise UsageError(
+            f"The path filter is {len(text)} characters long; at most {MAX_PATH_CHARS} are allowed."
+        )
+    path = text.removeprefix("./").rstrip("/")
+    return "" if path == "." else path
+
+
+def _path_test(text: str) -> Callable[[str], bool]:
+    text = encodable(text)
+    path = _path_of(text)
+    if not path:
+        return lambda _: True
+    if "*" in path or "?" in path:
+        return lambda candidate: candidate == text or matches_glob(candidate, path)
+    return lambda candidate: candidate == path or candidate.startswith(path + "/")
+
+
+def _path_sql(text: str) -> list[str]:
+    path = _path_of(text)
+    if not path:
+        return []
+    if "*" in path or "?" in path:
+        return [f"(path = {literal(text)} OR regexp_like(path, {literal(_glob_regex(path))}))"]
+    return [f"(path = {literal(path)} OR {_starts_with('path', path + '/')})"]
+
+
+def _starts_with(column: str, prefix: str) -> str:
+    # A range instead of LIKE: nothing in the prefix needs escaping. The prefix ends in "/" or ":".
+    return f"({column} >= {literal(prefix)} AND {column} < {literal(prefix[:-1] + chr(ord(prefix[-1]) + 1))})"
+
+
+def _actor_matches(actor: str, wanted: str) -> bool:
+    return actor.startswith(wanted) if wanted.endswith(":") else actor == wanted

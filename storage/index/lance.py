@@ -1,0 +1,421 @@
+"""The memory index on LanceDB: a table that is written in batches, and a waiting file that is searched beside it.
+
+Invariant: a search reads the waiting file first and the table afterwards, and a flush brings rows to the table before
+it deletes them from the waiting file. So what was put is found from then on, by every process; rows in both places
+are the same rows, and the waiting one hides the other. A flush that is killed is done again by the next one: every
+step can be repeated.
+
+LanceDB chooses candidates (its BM25 index, its vector scan); they are scored here with the formula of the reference
+(:mod:`agentx.storage.index.bm25`), so that a rank depends neither on the state of LanceDB's index nor on whether a
+row still waits. One process at a time writes the table, held apart by a file lock. Nothing is synced to the disk:
+after a power cut the index may be damaged, which is told, and is filled again from the history.
+
+A directory holds ``index.json`` (format, name of the table, dimensions, small values), ``waiting-*.jsonl``,
+``<table>.terms`` and ``lance/``. LanceDB is imported when the table is first needed: an index whose chunks all still
+wait, as in a small task, is searched without it.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from agentx.storage.index import bm25, filters
+from agentx.storage.index.analysis import encodable, query_terms
+from agentx.storage.index.lance_table import VENDOR_ERRORS, Database, Table
+from agentx.storage.index.manifest import (
+    IndexDamaged,
+    IndexUnavailable,
+    Manifest,
+    read_manifest,
+    reason_of,
+    set_aside,
+    write_manifest,
+)
+from agentx.storage.index.memory import (
+    Row,
+    agreed_dimensions,
+    best,
+    cosines,
+    lacks_vector,
+    make_rows,
+    oldest,
+    pack,
+)
+from agentx.storage.index.port import OPEN, Chunk, Filter, Ranked, Vector
+from agentx.storage.index.waiting import (
+    Clear,
+    Close,
+    Embed,
+    Follower,
+    ForgetVectors,
+    Meta,
+    Overlay,
+    Put,
+    Record,
+    WaitingFile,
+    locked,
+)
+
+FLUSH_ROWS = 256
+"""So many waiting rows make a flush worth it; four times as many and ``put`` itself flushes."""
+FLUSH_BYTES = 1 << 20
+_SPARE = 100
+"""Candidates beyond those asked for: LanceDB's order is its own, and is made good here."""
+_MAX_CANDIDATES = 1_000_000
+
+_T = TypeVar("_T")
+
+
+def open_index(path: Path) -> tuple["LanceIndex", str]:
+    """Open the index in a directory; one that cannot be used is set aside and an empty one takes its place.
+
+    Returns:
+        The index, and a sentence on what was set aside; empty where nothing was.
+    """
+    try:
+        return LanceIndex(path), ""
+    except IndexDamaged as damage:
+        aside = set_aside(path)
+        return LanceIndex(path), f"{damage} The old one was moved to {aside.name}."
+
+
+class LanceIndex:
+    """The memory index in a directory; safe to share between threads, and any number of processes may open it.
+
+    Args:
+        path: The directory; it is made where it is missing.
+        flush_rows: How many waiting rows are worth a flush.
+
+    Raises:
+        IndexDamaged: The directory holds an index that cannot be read, or one of another version.
+        IndexUnavailable: The directory cannot be made.
+    """
+
+    def __init__(self, path: Path, *, flush_rows: int = FLUSH_ROWS) -> None:
+        self._path = path
+        self._flush_rows = flush_rows
+        self._file = WaitingFile(path)
+        self._follower = Follower(self._file)
+        self._overlay = Overlay()
+        self._database = Database(path)
+        self._lock = threading.RLock()
+        self._appended = 0
+        self._manifest = self._first_manifest()
+        self._dimensions = self._manifest.dimensions
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None = None) -> None:
+        """Add chunks, replacing those of the same id; found by every process when this returns.
+
+        Raises:
+            UsageError: The vectors do not fit the chunks, or those that are here already.
+            IndexUnavailable: The disk is full.
+        """
+        packed, step = pack(vectors, len(chunks)), 4 * self._flush_rows
+        self._agree(packed)
+        for start in range(0, len(chunks), step):
+            rows = make_rows(chunks[start : start + step], packed[start : start + step])
+            self._append(Put(tuple(rows)), len(rows))
+
+    def embed(self, ids: Sequence[str], vectors: Sequence[Vector]) -> None:
+        """Give vectors to chunks that are in the index already; ids that are not there are passed over.
+
+        Raises:
+            UsageError: The vectors do not fit the ids, or those that are here already.
+            IndexUnavailable: The disk is full.
+        """
+        packed = pack(vectors, len(ids))
+        self._agree(packed)
+        self._append(Embed(tuple(map(encodable, ids)), tuple(packed)), len(ids))
+
+    def close_chunks(self, *, path: str, seq: int, source: str = "") -> None:
+        """End the validity of every open chunk of a file."""
+        self._append(Close(encodable(source), encodable(path), seq), 1)
+
+    def write_meta(self, key: str, value: str) -> None:
+        """Keep a small value, in order with the chunks that were put before it."""
+        self._append(Meta(encodable(key), encodable(value)), 0)
+
+    def forget_vectors(self) -> None:
+        """Drop all vectors; text stays searchable, and the next vector may have other dimensions."""
+        self._append(ForgetVectors(), 0)
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self._append(Clear(), 0)
+
+    def _agree(self, packed: Sequence[bytes]) -> None:
+        """Refuse vectors of other dimensions than those that are here."""
+        if not any(len(vector) != 4 * self._dimensions for vector in packed if vector):
+            return
+        with self._lock:  # the first vectors of this handle, or all were forgotten: look
+            self._reading(self._catch_up)
+            known = 0 if self._overlay.forgotten else self._manifest.dimensions
+            waiting = (row.vector for row in self._overlay.rows.by_id.values() if row.vector)
+            known = known or len(next(waiting, b"")) // 4
+        self._dimensions = agreed_dimensions(known, packed)
+
+    def _append(self, record: Record, rows: int) -> None:
+        with self._writing():
+            size = self._file.append([record])
+        self._appended += rows
+        if self._appended >= 4 * self._flush_rows or size >= 8 * FLUSH_BYTES:
+            self.flush()
+
+    # --- searching -------------------------------------------------------------------------------------------------
+
+    def search_text(self, query: str, k: int, where: Filter) -> list[Ranked]:
+        """The ``k`` best by BM25 over context and text, best first.
+
+        Raises:
+            UsageError: A date or path of the filter cannot be read.
+            IndexDamaged: The table cannot be read.
+        """
+        keep, condition, terms = filters.predicate(where), filters.sql(where), query_terms(query)
+        return self._reading(lambda: self._search_text(terms, k, keep, condition)) if k > 0 and terms else []
+
+    def _search_text(
+        self, terms: list[str], k: int, keep: Callable[[Chunk], bool], condition: str
+    ) -> list[Ranked]:
+        with self._lock:
+            table = self._catch_up()
+            weights = bm25.weigh(terms, _Combined(self._overlay, table))
+            scored = list(self._overlay.rows.score_text(weights, keep))
+            hidden = frozenset(self._overlay.rows.by_id)
+        if table is not None:
+            words = " ".join(weights.idf)
+            rows = _visible(k + _SPARE, hidden, lambda limit: table.match(words, condition, limit))
+            for row in rows:
+                counts = Counter(row.tokens.split(" "))
+                scored.append((bm25.score(weights, counts, counts.total()), row.chunk))
+        return best(scored, k)
+
+    def search_vector(self, vector: Vector, k: int, where: Filter) -> list[Ranked]:
+        """The ``k`` best by cosine similarity, best first; chunks without a vector are not found.
+
+        Raises:
+            UsageError: A date or path of the filter cannot be read, or the vector is none.
+            IndexDamaged: The table cannot be read.
+        """
+        keep, condition, packed = filters.predicate(where), filters.sql(where), pack([vector], 1)[0]
+        return (
+            self._reading(lambda: self._search_vector(vector, len(packed), k, keep, condition))
+            if k > 0
+            else []
+        )
+
+    def _search_vector(
+        self, vector: Vector, size: int, k: int, keep: Callable[[Chunk], bool], condition: str
+    ) -> list[Ranked]:
+        with self._lock:
+            table = self._catch_up()
+            scored = list(self._overlay.rows.score_vector(vector, keep))
+            hidden = frozenset(self._overlay.rows.by_id)
+            comparable = not self._overlay.forgotten and 4 * self._manifest.dimensions == size
+        if table is not None and comparable:
+            rows = _visible(k, hidden, lambda limit: table.nearest(vector, condition, limit))
+            if rows:
+                similar = cosines(vector, [row.vector for row in rows])
+                scored += [(float(score), row.chunk) for score, row in zip(similar, rows, strict=True)]
+        return best(scored, k)
+
+    def without_vectors(self, limit: int) -> list[Chunk]:
+        """Up to ``limit`` open chunks that have no vector yet, oldest first."""
+        return self._reading(lambda: self._without_vectors(limit)) if limit > 0 else []
+
+    def _without_vectors(self, limit: int) -> list[Chunk]:
+        with self._lock:
+            table = self._catch_up()
+            chunks = [row.chunk for row in self._overlay.rows.by_id.values() if lacks_vector(row)]
+            hidden = frozenset(self._overlay.rows.by_id)
+            every = self._overlay.forgotten or not self._manifest.dimensions
+        if table is not None:
+            condition = f"to_seq = {OPEN}" + ("" if every else " AND vector IS NULL")
+            rows = _visible(limit, hidden, lambda number: table.oldest(condition, number))
+            chunks += [row.chunk for row in rows]
+        return oldest(chunks, limit)
+
+    def get(self, ids: Iterable[str]) -> dict[str, Chunk]:
+        """Chunks by id; ids that are not there are left out."""
+        wanted = list(dict.fromkeys(map(encodable, ids)))
+        return self._reading(lambda: self._get(wanted))
+
+    def _get(self, wanted: list[str]) -> dict[str, Chunk]:
+        with self._lock:
+            table = self._catch_up()
+            found = {i: self._overlay.rows.by_id[i].chunk for i in wanted if i in self._overlay.rows.by_id}
+        missing = [i for i in wanted if i not in found]
+        if table is not None and missing:
+            found |= {row.chunk.id: row.chunk for row in table.having("id", missing)}
+        return {i: found[i] for i in wanted if i in found}
+
+    def count(self, where: Filter | None = None) -> int:
+        """How many chunks match; all of them, closed ones too, for ``None``."""
+        condition = "true" if where is None else filters.sql(where)
+        keep = filters.predicate(where) if where is not None else lambda _: True
+        return self._reading(lambda: self._count(keep, condition))
+
+    def _count(self, keep: Callable[[Chunk], bool], condition: str) -> int:
+        with self._lock:
+            table = self._catch_up()
+            total = sum(keep(row.chunk) for row in self._overlay.rows.by_id.values())
+            hidden = list(self._overlay.rows.by_id)
+        return total if table is None else total + table.count(condition, without=hidden)
+
+    def read_meta(self, key: str) -> str:
+        """A small value kept beside the chunks; empty where there is none."""
+
+        def read() -> str:
+            with self._lock:
+                self._catch_up()
+                kept = {} if self._overlay.cleared else self._manifest.meta
+                return self._overlay.meta.get(name, kept.get(name, ""))
+
+        name = encodable(key)
+        return self._reading(read)
+
+    # --- housekeeping ----------------------------------------------------------------------------------------------
+
+    def flush(self) -> bool:
+        """Bring all that waits to the table.
+
+        Returns:
+            Whether it was done; false where another thread or process is at it.
+
+        Raises:
+            IndexDamaged: The table cannot be read.
+            IndexUnavailable: The disk is full; what waits goes on waiting, and is found.
+        """
+        with self._writing(), locked(self._path / "index.lock", wait=False) as mine:
+            if mine:
+                self._flush()
+        return mine
+
+    def maintain(self) -> None:
+        """Flush where enough waits, compact and prune; called in the background, never on the write path.
+
+        Raises:
+            IndexDamaged: The table cannot be read.
+            IndexUnavailable: The disk is full.
+        """
+        if self._is_due():
+            self.flush()
+        with self._writing(), locked(self._path / "index.lock", wait=False) as mine:
+            if mine:
+                self._database.compact(read_manifest(self._path).table)
+
+    def close(self) -> None:
+        """Release what is held; what waits stays in its file, where it is found, unless it has grown long."""
+        if self._path.is_dir() and self._file.size_bytes() >= FLUSH_BYTES:
+            self.flush()
+        self._database = Database(self._path)
+
+    def _is_due(self) -> bool:
+        with self._lock:
+            self._reading(self._catch_up)
+            waiting = len(self._overlay.rows.by_id)
+        return waiting >= self._flush_rows or self._file.size_bytes() >= FLUSH_BYTES
+
+    def _flush(self) -> None:
+        below = self._file.seal()
+        with self._lock:
+            self._reading(self._catch_up)
+            overlay, self._overlay = self._overlay, Overlay()
+            self._follower = Follower(self._file)
+            manifest = self._manifest
+        manifest = self._database.write(manifest, overlay)
+        write_manifest(self._path / "index.json", manifest)
+        self._file.drop(below)
+        self._appended = 0
+        if overlay.cleared:
+            self._database.drop_others(manifest.table)
+        self._database.compact(manifest.table, slack=4)
+
+    def _catch_up(self) -> Table | None:
+        """Read what is new in the waiting file, then the manifest; returns the table that lies below, if any."""
+        try:
+            restarted, records = self._follower.poll()
+            if restarted:
+                self._overlay = Overlay()
+            self._manifest = read_manifest(self._path)
+            name = "" if self._overlay.cleared else self._manifest.table
+            table = self._database.table(name) if name else None
+            below = {} if table is None else _touched(records, table)
+            for record in records:
+                self._overlay.apply(record, below)
+        except BaseException:  # what was polled may not have been applied: read it all again the next time
+            self._overlay, self._follower = Overlay(), Follower(self._file)
+            raise
+        return None if self._overlay.cleared else table
+
+    def _first_manifest(self) -> Manifest:
+        path = self._path / "index.json"
+        with self._writing():
+            self._path.mkdir(parents=True, exist_ok=True)
+            with locked(self._path / "index.lock"):
+                if not path.exists():
+                    if (self._path / "lance").exists():
+                        raise IndexDamaged(self._path, "index.json is missing")
+                    write_manifest(path, Manifest())
+        return read_manifest(self._path)
+
+    def _reading(self, ask: Callable[[], _T]) -> _T:
+        """Ask twice: another process may have cleared the table, or pruned the version, that the first asked."""
+        try:
+            return ask()
+        except VENDOR_ERRORS:
+            self._database.reopen()
+        try:
+            return ask()
+        except VENDOR_ERRORS as error:
+            raise IndexDamaged(self._path, reason_of(error)) from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except VENDOR_ERRORS as error:
+            raise IndexUnavailable(
+                f"The search index in {self._path} cannot be written ({reason_of(error)}). Make room or set the rights; "
+                "what was put before is safe."
+            ) from error
+
+
+class _Combined:
+    """The statistics of the table and of what waits, together; a row that is in both counts twice, in all figures."""
+
+    def __init__(self, overlay: Overlay, table: Table | None) -> None:
+        self._rows = overlay.rows
+        self._counts = table.counts if table is not None else None
+
+    def totals(self) -> tuple[int, int]:
+        docs, length = self._rows.totals()
+        below = self._counts.totals() if self._counts is not None else (0, 0)
+        return docs + below[0], length + below[1]
+
+    def frequency(self, term: str) -> int:
+        below = self._counts.frequency(term) if self._counts is not None else 0
+        return self._rows.frequency(term) + below
+
+
+def _visible(wanted: int, hidden: frozenset[str], fetch: Callable[[int], list[Row]]) -> list[Row]:
+    """Fetch until there are enough rows that nothing waiting hides, or no more."""
+    limit = wanted + 32
+    while True:
+        rows = fetch(min(limit, _MAX_CANDIDATES))
+        seen = [row for row in rows if row.chunk.id not in hidden]
+        if len(seen) >= wanted or len(rows) < limit:
+            return seen
+        limit *= 4
+
+
+def _touched(records: list[Record], table: Table) -> dict[str, Row]:
+    """The rows of the table that records change without bringing them."""
+    ids = [chunk_id for record in records if isinstance(record, Embed) for chunk_id in record.ids]
+    paths = [record.path for record in records if isinstance(record, Close)]
+    rows = table.having("id", ids) + table.having("path", paths, f"to_seq = {OPEN}")
+    return {row.chunk.id: row for row in rows}

@@ -1,0 +1,310 @@
+"""The reference of the memory index: everything in memory, every score computed exactly.
+
+It defines what the port means. The LanceDB backend is measured against it, and uses the same :class:`Rows` for what
+waits beside its table.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from agentx.storage.errors import UsageError
+from agentx.storage.index import bm25, filters
+from agentx.storage.index.analysis import encodable, query_terms, tokens_of
+from agentx.storage.index.port import OPEN, Chunk, Filter, Ranked, Vector
+
+Keep = Callable[[Chunk], bool]
+
+SCORE_DIGITS = 6
+"""Scores are rounded to this, so that the order of near ties depends on no processor; ties go by id."""
+
+
+class Row(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A chunk as an index keeps it.
+
+    Attributes:
+        tokens: Its terms, joined by spaces.
+        vector: Its embedding as little-endian float32, unit length; empty where it has none.
+    """
+
+    chunk: Chunk
+    tokens: str = ""
+    vector: bytes = b""
+
+
+def make_rows(chunks: Sequence[Chunk], packed: Sequence[bytes]) -> list[Row]:
+    """Analyse chunks, and give each its packed vector."""
+    return [
+        Row(chunk, " ".join(tokens_of(chunk)), vector)
+        for chunk, vector in zip(map(_encodable, chunks), packed, strict=True)
+    ]
+
+
+def pack(vectors: Sequence[Vector] | None, expected: int) -> list[bytes]:
+    """Bring vectors to unit length and to bytes; ``None`` gives empty bytes for each.
+
+    Raises:
+        UsageError: There are not as many as ``expected``, they differ in size, or one is not finite or is zero.
+    """
+    if vectors is None:
+        return [b""] * expected
+    if len(vectors) != expected:
+        raise UsageError(
+            f"{len(vectors)} vectors were given for {expected} chunks; give one each, or none at all."
+        )
+    packed = []
+    for vector in vectors:
+        array = np.asarray(vector, dtype="<f4")
+        norm = float(np.linalg.norm(array.astype("f8")))
+        if array.ndim != 1 or not np.isfinite(norm) or norm == 0 or array.size != len(vectors[0]):
+            raise UsageError(
+                "An embedding must be one row of finite numbers, not all zero, and as long as the others."
+            )
+        packed.append((array / np.float32(norm)).astype("<f4").tobytes())
+    return packed
+
+
+def best(scored: Iterable[tuple[float, Chunk]], k: int) -> list[Ranked]:
+    """The ``k`` best of scored chunks; equal scores go by id."""
+    ordered = sorted(((round(score, SCORE_DIGITS), chunk) for score, chunk in scored), key=_place)
+    return [Ranked(chunk, score) for score, chunk in ordered[: max(k, 0)]]
+
+
+def cosines(vector: Vector, packed: Sequence[bytes]) -> npt.NDArray[np.float32]:
+    """Cosine of one vector with each of the packed ones, which must be as long as it."""
+    query = np.frombuffer(pack([vector], 1)[0], dtype="<f4")
+    matrix = np.frombuffer(b"".join(packed), dtype="<f4").reshape(len(packed), query.size)
+    result: npt.NDArray[np.float32] = matrix @ query
+    return result
+
+
+class Rows:
+    """Rows in memory, with what is needed to rank them; the statistics that ranking uses are given from outside."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[str, Row] = {}
+        self._counts: dict[str, Counter[str]] = {}
+        self._postings: dict[str, set[str]] = {}
+        self._paths: dict[tuple[str, str], set[str]] = {}
+        self._length = 0
+
+    def put(self, row: Row) -> None:
+        """Add a row, replacing that of the same id."""
+        self._remove(row.chunk.id)
+        chunk, counts = row.chunk, Counter(row.tokens.split(" ") if row.tokens else ())
+        self.by_id[chunk.id] = row
+        self._counts[chunk.id] = counts
+        self._length += counts.total()
+        self._paths.setdefault((chunk.source, chunk.path), set()).add(chunk.id)
+        for term in counts:
+            self._postings.setdefault(term, set()).add(chunk.id)
+
+    def forget_vectors(self) -> None:
+        """Take all vectors away."""
+        self.by_id = {
+            chunk_id: msgspec.structs.replace(row, vector=b"") for chunk_id, row in self.by_id.items()
+        }
+
+    def embed(self, chunk_id: str, vector: bytes) -> None:
+        """Give a row that is here its vector."""
+        row = self.by_id.get(chunk_id)
+        if row is not None:
+            self.by_id[chunk_id] = msgspec.structs.replace(row, vector=vector)
+
+    def close(self, source: str, path: str, seq: int) -> None:
+        """End the validity of the open rows of a file."""
+        for chunk_id in self._paths.get((source, path), ()):
+            row = self.by_id[chunk_id]
+            self.by_id[chunk_id] = closed(row, seq)
+
+    def totals(self) -> tuple[int, int]:
+        """How many rows there are, and how many terms in all of them."""
+        return len(self.by_id), self._length
+
+    def frequency(self, term: str) -> int:
+        """How many rows hold a term."""
+        return len(self._postings.get(term, ()))
+
+    def score_text(self, weights: bm25.Weights, keep: Keep) -> Iterator[tuple[float, Chunk]]:
+        """Score the rows that hold a term of the query and pass the filter."""
+        found: set[str] = set().union(*(self._postings.get(term, ()) for term in weights.idf))
+        for chunk_id in found:
+            chunk, counts = self.by_id[chunk_id].chunk, self._counts[chunk_id]
+            if keep(chunk):
+                yield bm25.score(weights, counts, counts.total()), chunk
+
+    def score_vector(self, vector: Vector, keep: Keep) -> Iterator[tuple[float, Chunk]]:
+        """Score the rows that have a vector of this size and pass the filter."""
+        size = 4 * len(vector)
+        rows = [row for row in self.by_id.values() if len(row.vector) == size and keep(row.chunk)]
+        if rows:
+            for score, row in zip(cosines(vector, [row.vector for row in rows]), rows, strict=True):
+                yield float(score), row.chunk
+
+    def _remove(self, chunk_id: str) -> None:
+        row = self.by_id.pop(chunk_id, None)
+        if row is None:
+            return
+        counts = self._counts.pop(chunk_id)
+        self._length -= counts.total()
+        self._paths[row.chunk.source, row.chunk.path].discard(chunk_id)
+        for term in counts:
+            holders = self._postings[term]
+            holders.discard(chunk_id)
+            if not holders:
+                del self._postings[term]
+
+
+def closed(row: Row, seq: int) -> Row:
+    """The row with its validity ended by event ``seq``, unless it has ended already."""
+    if row.chunk.to_seq != OPEN:
+        return row
+    return msgspec.structs.replace(row, chunk=msgspec.structs.replace(row.chunk, to_seq=seq))
+
+
+class InMemoryIndex:
+    """The exact reference of :class:`agentx.storage.index.port.MemoryIndex`; safe to share between threads.
+
+    >>> index = InMemoryIndex()
+    >>> index.put([Chunk(id="m-1", kind="message", text="Retry payments three times.")])
+    >>> [hit.chunk.text for hit in index.search_text("payment retries", 5, Filter())]
+    ['Retry payments three times.']
+    """
+
+    def __init__(self) -> None:
+        self._rows = Rows()
+        self._meta: dict[str, str] = {}
+        self._dimensions = 0
+        self._lock = threading.RLock()
+
+    def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None = None) -> None:
+        """Add chunks, replacing those of the same id.
+
+        Raises:
+            UsageError: The vectors do not fit the chunks, or those that are here already.
+        """
+        rows = make_rows(chunks, pack(vectors, len(chunks)))
+        with self._lock:
+            self._check_dimensions([row.vector for row in rows])
+            for row in rows:
+                self._rows.put(row)
+
+    def embed(self, ids: Sequence[str], vectors: Sequence[Vector]) -> None:
+        """Give vectors to chunks that are here already.
+
+        Raises:
+            UsageError: The vectors do not fit the ids, or those that are here already.
+        """
+        packed = pack(vectors, len(ids))
+        with self._lock:
+            self._check_dimensions(packed)
+            for chunk_id, vector in zip(ids, packed, strict=True):
+                self._rows.embed(encodable(chunk_id), vector)
+
+    def close_chunks(self, *, path: str, seq: int, source: str = "") -> None:
+        """End the validity of every open chunk of a file."""
+        with self._lock:
+            self._rows.close(encodable(source), encodable(path), seq)
+
+    def search_text(self, query: str, k: int, where: Filter) -> list[Ranked]:
+        """The ``k`` best by BM25, best first."""
+        keep, terms = filters.predicate(where), query_terms(query)
+        with self._lock:
+            return best(self._rows.score_text(bm25.weigh(terms, self._rows), keep), k)
+
+    def search_vector(self, vector: Vector, k: int, where: Filter) -> list[Ranked]:
+        """The ``k`` best by cosine similarity, best first."""
+        keep = filters.predicate(where)
+        with self._lock:
+            return best(self._rows.score_vector(vector, keep), k)
+
+    def without_vectors(self, limit: int) -> list[Chunk]:
+        """Up to ``limit`` open chunks that have no vector yet, oldest first."""
+        with self._lock:
+            return oldest((row.chunk for row in self._rows.by_id.values() if lacks_vector(row)), limit)
+
+    def get(self, ids: Iterable[str]) -> dict[str, Chunk]:
+        """Chunks by id."""
+        with self._lock:
+            return {row.chunk.id: row.chunk for row in map(self._rows.by_id.get, map(encodable, ids)) if row}
+
+    def count(self, where: Filter | None = None) -> int:
+        """How many chunks match; all of them for ``None``."""
+        with self._lock:
+            if where is None:
+                return len(self._rows.by_id)
+            keep = filters.predicate(where)
+            return sum(keep(row.chunk) for row in self._rows.by_id.values())
+
+    def read_meta(self, key: str) -> str:
+        """A small value kept beside the chunks; empty where there is none."""
+        with self._lock:
+            return self._meta.get(encodable(key), "")
+
+    def write_meta(self, key: str, value: str) -> None:
+        """Keep a small value beside the chunks."""
+        with self._lock:
+            self._meta[encodable(key)] = encodable(value)
+
+    def forget_vectors(self) -> None:
+        """Drop all vectors; text stays searchable."""
+        with self._lock:
+            self._dimensions = 0
+            self._rows.forget_vectors()
+
+    def clear(self) -> None:
+        """Drop everything."""
+        with self._lock:
+            self._rows, self._meta, self._dimensions = Rows(), {}, 0
+
+    def maintain(self) -> None:
+        """Nothing needs compacting in memory."""
+
+    def close(self) -> None:
+        """Nothing is held that must be released."""
+
+    def _check_dimensions(self, packed: Sequence[bytes]) -> None:
+        self._dimensions = agreed_dimensions(self._dimensions, packed)
+
+
+def agreed_dimensions(known: int, packed: Sequence[bytes]) -> int:
+    """The dimensions that vectors have together with those known before, 0 for none.
+
+    Raises:
+        UsageError: They differ.
+    """
+    for vector in packed:
+        size = len(vector) // 4
+        if vector and known not in {0, size}:
+            raise UsageError(
+                f"The index holds vectors of {known} dimensions, and one of {size} was given; forget them first."
+            )
+        known = size or known
+    return known
+
+
+def lacks_vector(row: Row) -> bool:
+    """Whether an embedder should still see this row."""
+    return not row.vector and row.chunk.to_seq == OPEN
+
+
+def oldest(chunks: Iterable[Chunk], limit: int) -> list[Chunk]:
+    """The first ``limit`` chunks by the event that brought them, then by id."""
+    return sorted(chunks, key=lambda chunk: (chunk.seq, chunk.id))[: max(limit, 0)]
+
+
+def _encodable(chunk: Chunk) -> Chunk:
+    texts = {
+        name: encodable(value)
+        for name, value in msgspec.structs.asdict(chunk).items()
+        if isinstance(value, str)
+    }
+    return msgspec.structs.replace(chunk, **texts)
+
+
+def _place(scored: tuple[float, Chunk]) -> tuple[float, str]:
+    return -scored[0], scored[1].id

@@ -1,0 +1,56 @@
+"""The backends that the contract holds; LanceDB twice, with everything waiting and with everything in the table."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agentx.storage.index.lance import LanceIndex
+from agentx.storage.index.memory import InMemoryIndex
+from agentx.storage.index.port import Chunk, MemoryIndex, Vector
+
+
+@pytest.fixture(params=["memory", "lance-waiting", "lance-table"])
+def backend(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def index(backend, tmp_path) -> Iterator[MemoryIndex]:
+    made = InMemoryIndex() if backend == "memory" else LanceIndex(tmp_path / "index")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def settle(backend, index) -> Callable[[], None]:
+    """Bring what was written to where this backend is meant to have it."""
+
+    def flush() -> None:
+        if backend == "lance-table":
+            assert index.flush()
+
+    return flush
+
+
+@pytest.fixture
+def message() -> Callable[..., Chunk]:
+    def make(chunk_id: str, text: str, **fields) -> Chunk:
+        return Chunk(id=chunk_id, text=text, **{"kind": "message", **fields})
+
+    return make
+
+
+@pytest.fixture
+def unit() -> Callable[..., Vector]:
+    def make(*numbers: float) -> Vector:
+        array = np.array(numbers, dtype=np.float32)
+        return array / np.linalg.norm(array)
+
+    return make
+
+
+@pytest.fixture
+def directory(tmp_path) -> Path:
+    return tmp_path / "index"
