@@ -1,0 +1,1 @@
+"""Agents: the loop that lets a model work in a workspace."""

@@ -1,0 +1,89 @@
+"""What a run is given and what it gives back: limits, someone who watches, someone to ask, the result."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from agentx.storage.events import RunStatus
+from agentx.synthesis.enforcement import Violation
+from agentx.synthesis.model.port import Reply, ToolCall, Usage
+from agentx.synthesis.state import PendingCall
+
+if TYPE_CHECKING:
+    from agentx.context import Context
+    from agentx.tools.base import ToolResult
+
+AskPerson = Callable[[PendingCall], bool]
+"""Asks the person at the terminal whether a call may run."""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run may use; it ends with ``LIMIT_REACHED`` when one is reached.
+
+    Attributes:
+        max_steps: Calls of the model.
+        max_tokens: Tokens of all prompts and answers together.
+        max_cost_usd: Cost, as far as the provider's price is known.
+        max_time_s: Duration.
+        max_repeats: How often the same call may be made in a row.
+        context_tokens: Size of the context at each step.
+        answer_time_s: Duration of one answer of the model.
+    """
+
+    max_steps: int = 40
+    max_tokens: int = 400_000
+    max_cost_usd: float = 5.0
+    max_time_s: float = 1_800.0
+    max_repeats: int = 4
+    context_tokens: int = 8_000
+    answer_time_s: float = 120.0
+
+
+class RunResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run ended.
+
+    Attributes:
+        run: Its id.
+        answer: The model's answer; empty where there is none.
+        reason: One sentence for a person; empty where the status says it all.
+        violations: What the delivered answer breaks, although it was sent back once.
+        waiting: The call that waits for a person's word.
+    """
+
+    run: str
+    status: RunStatus
+    answer: str = ""
+    reason: str = ""
+    steps: int = 0
+    usage: Usage = Usage()
+    violations: tuple[Violation, ...] = ()
+    waiting: PendingCall | None = None
+
+
+class Observer:
+    """Is told what happens in a run while it happens; this one ignores it all."""
+
+    def run_started(self, run: str, model: str, message: str, *, resumed: bool) -> None:
+        """A run began, or went on."""
+
+    def step_started(self, number: int, context: "Context") -> None:
+        """The model is about to be asked, with this context."""
+
+    def text_arrived(self, text: str) -> None:
+        """Some words of the model."""
+
+    def reply_ended(self, reply: Reply) -> None:
+        """The model's reply is whole: a thought where it calls tools, otherwise an answer."""
+
+    def tool_started(self, call: ToolCall) -> None:
+        """A tool is about to run."""
+
+    def tool_ended(self, call: ToolCall, result: "ToolResult") -> None:
+        """A tool answered."""
+
+    def answer_sent_back(self, violations: Sequence[Violation], objection: str) -> None:
+        """An answer was not accepted; without violations it was empty or cut off."""
+
+    def run_ended(self, result: RunResult) -> None:
+        """The run is over."""

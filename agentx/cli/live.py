@@ -1,0 +1,347 @@
+"""The live view of a run: what the agent says and does, what is recorded, and what memory gains and loses.
+
+Everything goes into one log that scrolls, with a gutter that says who speaks. On a terminal the words of the model
+appear as they come; elsewhere (a pipe, a file, a recording) each block is printed once it is whole. What models, tools
+and files say is printed as plain text: no markup and no control characters of theirs reach the terminal.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.live import Live
+from rich.markdown import Markdown
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.segment import Segment
+from rich.spinner import Spinner
+from rich.text import Text
+
+from agentx.agents.port import Observer, RunResult
+from agentx.bus import MEMORY_CHANGED, MemoryChanged
+from agentx.commit_message import compose
+from agentx.storage.events import ArtifactChanged, Event, RunStatus, ToolCallExecuted
+from agentx.synthesis.enforcement import Violation
+from agentx.synthesis.items import HotIssueDetail, MemoryItem
+from agentx.synthesis.model.port import Reply, ToolCall
+from agentx.synthesis.state import PendingCall
+
+if TYPE_CHECKING:
+    from agentx.context import Context
+    from agentx.tools.base import ToolResult
+    from agentx.workspace import Workspace
+
+GUTTER = 8
+TAIL_LINES = 12
+"""How many lines of a growing answer are shown while it grows."""
+
+ARGUMENT = 50
+"""Characters that are shown of one argument of a tool."""
+
+_KINDS = {"constraint": "rule", "rejection": "rejected", "hot_issue": "issue", "agent_state": "state"}
+_ENDINGS: dict[RunStatus, tuple[str, str]] = {
+    "COMPLETED": ("✓ done", "green"),
+    "WAITING": ("… waiting for you", "yellow"),
+    "INTERRUPTED": ("‖ interrupted", "yellow"),
+    "LIMIT_REACHED": ("‖ a limit was reached", "yellow"),
+    "FAILED": ("✗ failed", "red"),
+}
+_ASCII = str.maketrans(
+    {"＋": "+", "✓": "v", "✗": "x", "⊘": "!", "…": "~", "‖": "=", "·": "-", "▸": ">", "“": '"', "”": '"'}
+)
+
+
+class LiveView(Observer):
+    """Shows a run on a console.
+
+    Args:
+        console: Where to; its recording, if it has one, can be exported as a picture.
+
+    >>> view = LiveView(Console(width=60, no_color=True))
+    >>> view.run_started("r-1", "script:demo.jsonl", "Hello", resumed=False)
+    r-1 · script:demo.jsonl ────────────────────────────────────
+             The words of the model come from a file; everything
+             else is real.
+    <BLANKLINE>
+         you Hello
+    """
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._moving = console.is_terminal and not console.record
+        self._unicode = console.encoding.lower().startswith("utf")
+        self._live: Live | None = None
+        self._words = ""
+        self._tool: ToolCall | None = None
+        self._held: list[RenderableType] = []
+        self._lock = RLock()
+        self._began = time.monotonic()
+        self._commits = 0
+        self._opened = 0
+        self._closed = 0
+
+    @contextmanager
+    def watching(self, ws: "Workspace") -> Iterator["LiveView"]:
+        """Show, for the body of a ``with``, what the workspace's bus carries: commits, rules, issues."""
+        ends: list[Callable[[], None]] = [
+            ws.on("*", self.event_recorded),
+            ws.on(MEMORY_CHANGED, self.memory_changed),
+        ]
+        try:
+            yield self
+        finally:
+            for end in ends:
+                end()
+            self._stop_moving()
+
+    # --- the run -----------------------------------------------------------------------------------------------------
+
+    def run_started(self, run: str, model: str, message: str, *, resumed: bool) -> None:
+        """Say who works on what."""
+        self._began = time.monotonic()
+        self.console.rule(Text(self._plain(_safe(f"{run} · {model}")), "dim"), align="left", style="dim")
+        if model.startswith("script:"):
+            self._row(
+                "", Text("The words of the model come from a file; everything else is real.", "dim italic")
+            )
+        if resumed:
+            self._row("", Text("It goes on where it stood.", "dim italic"))
+        self.console.print()
+        self._row("you", Text(_safe(message), "bold"), "bold cyan")
+
+    def step_started(self, number: int, context: "Context") -> None:
+        """Show that the model is being asked."""
+        self._words = ""
+        self._move(Spinner("dots", Text(f" step {number}, {context.tokens:,} tokens of context", "dim")))
+
+    def text_arrived(self, text: str) -> None:
+        """Let the model's words grow."""
+        self._words += _safe(text)
+        tail = self._words[-TAIL_LINES * self.console.width :].splitlines()[-TAIL_LINES:]
+        self._move(Text("\n".join(tail), "italic"))
+
+    def reply_ended(self, reply: Reply) -> None:
+        """Print a thought for good; an answer waits until it is delivered."""
+        self._stop_moving()
+        if reply.tool_calls and reply.text.strip():
+            self.console.print()
+            self._row("agent", Text(_safe(reply.text.strip()), "italic"), "magenta")
+
+    def tool_started(self, call: ToolCall) -> None:
+        """Show that a tool runs; what the bus says meanwhile is printed below its line."""
+        with self._lock:
+            self._tool = call
+        self._move(Spinner("dots", _tool_line(call)))
+
+    def tool_ended(self, call: ToolCall, result: "ToolResult") -> None:
+        """Print the tool's line with its outcome, and what came of it."""
+        self._stop_moving()
+        mark, style = {"SUCCEEDED": ("✓", "green"), "FAILED": ("✗", "red"), "DENIED": ("⊘", "yellow")}[
+            result.status
+        ]
+        line = _tool_line(call)
+        first = next((line for line in _safe(result.output).splitlines() if line.strip()), "")
+        if result.status == "SUCCEEDED":
+            line.append(f"  {first}", "dim")
+            line.no_wrap, line.overflow = True, "ellipsis"
+            outcome: RenderableType = line
+        else:
+            outcome = Group(line, Text(first, style))
+        with self._lock:
+            self._tool = None
+            self._row(Text.assemble((mark, style), (" tool", "dim")), outcome)
+            for row in self._held:
+                self.console.print(row)
+            self._held.clear()
+
+    def answer_sent_back(self, violations: Sequence[Violation], objection: str) -> None:
+        """Show which rule an answer broke."""
+        self.console.print()
+        if not violations:
+            self._row(Text.assemble(("⊘", "yellow"), (" answer", "dim")), Text(_safe(objection), "yellow"))
+        for violation in violations:
+            text = Text.assemble(
+                ("sent back once: ", "yellow"),
+                (_safe(violation.reason), "yellow"),
+                (f"\n{violation.item_id}  “{_safe(violation.sentence)}”", "dim"),
+            )
+            self._row(Text.assemble(("⊘", "yellow"), (" answer", "dim")), text)
+
+    def run_ended(self, result: RunResult) -> None:
+        """Print the answer, how the run ended and what it took."""
+        self._stop_moving()
+        title, color = _ENDINGS[result.status]
+        parts: list[RenderableType] = []
+        if result.answer.strip():
+            parts.append(Markdown(_safe(result.answer), hyperlinks=False))
+        if result.reason:
+            parts.append(Text(_safe(result.reason), "yellow" if result.status == "COMPLETED" else color))
+        parts.append(Padding(Text(self._summary(result), "dim"), (1 if parts else 0, 0, 0, 0)))
+        self.console.print()
+        self.console.print(
+            Panel(
+                Group(*parts),
+                title=Text(self._plain(title), f"bold {color}"),
+                title_align="left",
+                border_style=color,
+            )
+        )
+
+    def ask(self, waiting: PendingCall) -> bool:
+        """Ask the person at the terminal whether a call may run; no answer is a no."""
+        self._stop_moving()
+        call = ToolCall(waiting.call_id, waiting.tool, msgspec.json.encode(waiting.arguments).decode())
+        self._row(
+            "asks",
+            Text.assemble(("May it run ", "bold yellow"), _tool_line(call), ("?", "bold yellow")),
+            "yellow",
+        )
+        try:
+            word = self.console.input(" " * (GUTTER + 1) + "y = yes, anything else = no: ")
+        except EOFError:
+            return False
+        return word.strip().lower() in ("y", "yes")
+
+    # --- the bus -----------------------------------------------------------------------------------------------------
+
+    def event_recorded(self, event: Event) -> None:
+        """Show the commit that a write became, and edits from outside."""
+        if isinstance(event.data, ToolCallExecuted | ArtifactChanged) and event.data.changes:
+            self._commits += 1
+            subject = compose([event])[0].partition("\n")[0]
+            self._hold(Text("commit", "blue"), Text(_safe(subject), "blue"))
+
+    def memory_changed(self, change: MemoryChanged) -> None:
+        """Show what memory gained or lost."""
+        item, before = change.item, change.before
+        if before is not None and before.status == item.status:
+            return
+        came = item.status in ("active", "proposed")
+        if item.kind == "hot_issue":
+            self._opened += came
+            self._closed += not came
+        mark, style = ("＋", "red" if item.kind == "hot_issue" else "yellow") if came else ("✓", "green")
+        label = Text.assemble((mark, style), (f" {_KINDS.get(item.kind, item.kind)}"[: GUTTER - 1], style))
+        self._hold(label, _item_line(item, came=came))
+
+    # --- how it looks ------------------------------------------------------------------------------------------------
+
+    def _summary(self, result: RunResult) -> str:
+        used = result.usage
+        facts = [
+            f"{result.steps} step{'s' * (result.steps != 1)}",
+            f"{self._commits} commit{'s' * (self._commits != 1)}" if self._commits else "",
+            f"issues: {self._opened} opened, {self._closed} closed" if self._opened or self._closed else "",
+            f"{used.prompt_tokens + used.completion_tokens:,} tokens",
+            f"${used.cost_usd:.4f}" if used.cost_usd else "",
+            f"{time.monotonic() - self._began:.1f} s",
+        ]
+        return self._plain(" · ".join(fact for fact in facts if fact))
+
+    def _hold(self, label: Text, body: RenderableType) -> None:
+        with self._lock:
+            row = self._grid(label, body)
+            if self._tool is None:
+                self.console.print(row)
+            else:
+                self._held.append(row)
+
+    def _row(self, label: str | Text, body: RenderableType, style: str = "dim") -> None:
+        self.console.print(self._grid(Text(label, style) if isinstance(label, str) else label, body))
+
+    def _grid(self, label: Text, body: RenderableType) -> "_Row":
+        for text in (label, body):
+            if isinstance(text, Text):
+                text.plain = self._plain(text.plain)
+        return _Row(label, body)
+
+    def _plain(self, text: str) -> str:
+        return text if self._unicode else text.translate(_ASCII)
+
+    def _move(self, body: RenderableType) -> None:
+        """Show something that will still change, on the last lines of a terminal."""
+        if not self._moving:
+            return
+        with self._lock:
+            row = self._grid(Text(), body)
+            if self._live is None:
+                self._live = Live(row, console=self.console, transient=True, refresh_per_second=12)
+                self._live.start()
+            else:
+                self._live.update(row)
+
+    def _stop_moving(self) -> None:
+        with self._lock:
+            if self._live is not None:
+                self._live.stop()
+                self._live = None
+
+
+class _Row:
+    """Something to show, with a label in the gutter beside its first line; no line ends in blanks."""
+
+    def __init__(self, label: Text, body: RenderableType) -> None:
+        self.label = label
+        self.body = body
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = max(options.max_width - GUTTER - 1, 20)
+        label = self.label.copy()
+        label.pad_left(max(GUTTER - label.cell_len, 0))
+        for line in console.render_lines(self.body, options.update(width=width), pad=False):
+            yield from label.append(" ").render(console)
+            yield from line
+            yield Segment.line()
+            label = Text(" " * GUTTER)
+
+
+def _tool_line(call: ToolCall) -> Text:
+    """A call in one line: its name, and its arguments as far as they fit."""
+    line = Text.assemble((_safe(call.name)[:60], "bold"))
+    try:
+        arguments = msgspec.json.decode(
+            call.arguments.encode("utf-8", "replace") or b"{}", type=dict[str, Any]
+        )
+    except msgspec.DecodeError:
+        return line.append("  arguments that are no JSON", "red")
+    for name, value in list(arguments.items())[:6]:
+        text = _safe(value if isinstance(value, str) else msgspec.json.encode(value).decode()).strip()
+        lines = text.count("\n") + 1
+        if lines > 1:
+            text = f"{lines} lines"
+        elif len(text) > ARGUMENT:
+            text = f"{text[: ARGUMENT - 1]}…"
+        line.append("  ").append("" if name == "path" else f"{_safe(name)[:30]} ", "dim").append(text, "cyan")
+    return line
+
+
+def _item_line(item: MemoryItem, *, came: bool) -> Text:
+    detail = item.detail
+    if isinstance(detail, HotIssueDetail):
+        line = Text.assemble((item.id, "dim"), "  ", (_safe(detail.check or detail.runner), "bold"))
+        message = next((line for line in _safe(detail.message).splitlines() if line.strip()), "")
+        line.append(
+            f"  {message}" if came else f"  {detail.ended or item.status}", "dim" if came else "green"
+        )
+        line.no_wrap, line.overflow = True, "ellipsis"
+        return line
+    text = _safe(item.text if came else item.short or item.text)
+    line = Text.assemble((item.id, "dim"), "  ", text)
+    if item.status == "proposed":
+        line.append("  (proposed: `agentx memory review`)", "dim")
+    elif not came:
+        line.append(f"  {item.status}", "green")
+    return line
+
+
+def _safe(text: str) -> str:
+    """Text without what could steer a terminal: control characters, and marks that reverse its direction."""
+    return "".join(
+        letter
+        for letter in text.replace("\t", "    ").encode("utf-8", "replace").decode()
+        if letter == "\n" or letter.isprintable()
+    )
