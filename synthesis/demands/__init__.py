@@ -1,0 +1,1 @@
+"""The lasting demands of a user's message, taken without a model: what is certain is a rule, what is likely a proposal."""

@@ -1,0 +1,268 @@
+"""Sorts the sentences of a message: a lasting demand, a rejection, a retraction, or nothing that outlives the turn.
+
+The words that decide stand in :mod:`agentx.synthesis.demands.tables`; here is only the order in which they are asked.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import partial
+
+import msgspec
+
+from agentx.synthesis.demands import tables
+from agentx.synthesis.demands import vocabulary as v
+from agentx.synthesis.demands.clause import Clause, has, is_base_verb, lead_length, take_apart
+from agentx.synthesis.demands.material import NAME, own_words, straighten
+from agentx.synthesis.demands.scope import reach_of
+from agentx.synthesis.demands.sentences import Span, clauses, sentences
+from agentx.synthesis.demands.words import content_words
+from agentx.synthesis.items import Scope
+
+_MAX_QUOTE = 400
+_MAX_CLAUSE = 1_200
+_EDGES = " \t\r\n,;:-–—"
+
+
+class Demand(msgspec.Struct, frozen=True, kw_only=True):
+    """A lasting demand found in a message.
+
+    Attributes:
+        text: The demand as a sentence, in the user's words.
+        evidence: Where it stands in the message, at most 400 characters.
+        certainty: ``active`` where it is certain, ``proposed`` where it is likely.
+        shape: Name of the row of :data:`agentx.synthesis.demands.tables.SHAPES` that took it.
+    """
+
+    text: str
+    evidence: Span
+    modality: v.Modality
+    certainty: v.Certainty
+    scope: Scope
+    until: str
+    for_now: bool
+    shape: str
+
+
+class Rejection(msgspec.Struct, frozen=True, kw_only=True):
+    """An idea that the user ruled out; ``certainty`` is ``active`` only where it clearly goes beyond one call."""
+
+    text: str
+    evidence: Span
+    idea: str
+    reason: str
+    certainty: v.Certainty
+
+
+class Retraction(msgspec.Struct, frozen=True, kw_only=True):
+    """Words that end a rule: ``what`` says which; ``sure`` whether they can mean nothing else."""
+
+    what: str
+    evidence: Span
+    sure: bool
+
+
+class Fulfilment(msgspec.Struct, frozen=True, kw_only=True):
+    """A statement that something has come to pass, which may be what a rule was to last until."""
+
+    what: str
+    evidence: Span
+
+
+Finding = Demand | Rejection | Retraction | Fulfilment
+
+
+def findings(text: str) -> tuple[Finding, ...]:
+    """Everything in a user's message that concerns rules, in the order of the message.
+
+    Args:
+        text: The whole message, quotes and pasted material included.
+
+    >>> [f.text for f in findings("Hi! Never create a requirements.txt file; use pyproject.toml instead. Thanks")]
+    ['Never create a requirements.txt file; use pyproject.toml instead.']
+    >>> findings("can you run the tests?")
+    ()
+    """
+    plain = own_words(text)
+    original = straighten(text)
+    found: list[Finding] = []
+    for sentence in sentences(plain):
+        found += _of_sentence(plain, original, sentence)
+    return tuple(found)
+
+
+def _of_sentence(plain: str, original: str, sentence: Span) -> Iterator[Finding]:
+    words = plain[sentence.start : sentence.end]
+    asks = bool(v.FEATURES["question"].search(words))
+    if not asks and (ended := _retraction(original, sentence, words)):
+        yield ended
+        return
+    ruling = _ruling(original, sentence, words, asks=asks)
+    if ruling and ruling.certainty == "active":
+        yield ruling
+        return
+    demands = [d for part in clauses(plain, sentence) if (d := _demand(plain, original, sentence, part))]
+    yield from demands
+    if ruling and not demands:
+        yield ruling
+    if (
+        not asks
+        and not demands
+        and not ruling
+        and (match := tables.FULFILLED.search(_bare(words)))
+        and not v.FEATURES["negated"].search(words)
+    ):
+        yield Fulfilment(what=match["what"], evidence=_quoted(sentence))
+
+
+def _bare(words: str) -> str:
+    return words[v.LEAD_INS.match(words).end() :] if v.LEAD_INS.match(words) else words  # type: ignore[union-attr]
+
+
+# --- demands ----------------------------------------------------------------------------------------------------------
+
+
+def _demand(plain: str, original: str, sentence: Span, part: Span) -> Demand | None:
+    words = plain[part.start : min(part.end, part.start + _MAX_CLAUSE)]
+    clause = take_apart(words)
+    if v.VETOES.match(clause.body) or v.VETOES.match(_bare(words)):
+        return None
+    for shape in tables.SHAPES:
+        for candidate in (words,) if shape.anywhere else clause.forms:
+            match = shape.pattern.search(candidate) if shape.anywhere else shape.pattern.match(candidate)
+            if match and _may_be(shape, match, clause):
+                certainty = _grade(shape, match, clause, candidate)
+                if certainty:
+                    return _build(
+                        original,
+                        sentence,
+                        part,
+                        clause,
+                        shape,
+                        certainty,
+                        match.start() if shape.anywhere else None,
+                    )
+    return None
+
+
+def _may_be(shape: tables.Shape, match: re.Match[str], clause: Clause) -> bool:
+    if clause.asks and not shape.anywhere and not v.FEATURES["polite_question"].search(clause.whole):
+        return False
+    verb = match.groupdict().get("verb")
+    return (
+        verb is None
+        or shape.name
+        in {"our practice", "as instructed", "passive prohibition", "must always", "all of them must"}
+        or is_base_verb(verb)
+    )
+
+
+def _grade(shape: tables.Shape, match: re.Match[str], clause: Clause, candidate: str) -> v.Certainty | None:
+    has_feature = partial(has, clause=clause, candidate=candidate, match=match)
+    for needs, certainty in shape.grades:
+        if all(has_feature(name.lstrip("!")) != name.startswith("!") for name in needs.split()):
+            if clause.asks and shape.name == "order" and not has_feature("standing"):
+                return None
+            if (
+                clause.asks
+                and certainty == "active"
+                and "please" not in clause.whole.lower()
+                and not has_feature("standing")
+            ):
+                return "proposed"
+            return certainty
+    return None
+
+
+def _build(
+    original: str,
+    sentence: Span,
+    part: Span,
+    clause: Clause,
+    shape: tables.Shape,
+    certainty: v.Certainty,
+    begins: int | None,
+) -> Demand:
+    start = part.start + (begins if begins is not None else lead_length(clause.whole))
+    text = _sentence(original[start : part.end])
+    reach = reach_of(" ".join(original[start : part.end].split()))
+    temporary = bool(reach.until) or bool(v.FEATURES["for_now"].search(clause.whole))
+    evidence = (
+        sentence
+        if sentence.end - sentence.start <= _MAX_QUOTE
+        else Span(start, min(part.end, start + _MAX_QUOTE))
+    )
+    return Demand(
+        text=text,
+        evidence=evidence,
+        modality=_modality(shape, clause),
+        certainty=certainty,
+        scope=reach.scope,
+        until=reach.until,
+        for_now=temporary,
+        shape=shape.name,
+    )
+
+
+def _modality(shape: tables.Shape, clause: Clause) -> v.Modality:
+    if shape.name in {"our practice", "the rule is", "our convention"} and v.FEATURES["negated"].search(
+        clause.whole
+    ):
+        return "must_not"
+    if v.SOFTENED.match(clause.frames + clause.body):
+        return "prefer"
+    return shape.modality
+
+
+def _sentence(words: str) -> str:
+    """The user's words as a sentence: white space collapsed, "please" dropped after a comma, a capital to begin with."""
+    text = re.sub(r"(^|[,;] )please ", r"\1", " ".join(words.split()), flags=re.IGNORECASE).strip(_EDGES)
+    return text[:1].upper() + text[1:]
+
+
+# --- rejections and ends ----------------------------------------------------------------------------------------------
+
+
+def _ruling(original: str, sentence: Span, words: str, *, asks: bool) -> Rejection | None:
+    if asks or tables.NO_REJECTION.match(words):
+        return None
+    bare = words[lead_length(words) :]
+    for ruling in tables.RULINGS:
+        match = ruling.pattern.search(words) or ruling.pattern.search(bare)
+        if not match:
+            continue
+        idea = next(value for key, value in match.groupdict().items() if key.startswith("idea") and value)
+        lasting = ruling.lasting or (
+            ruling.name in {"ruled out", "not going to"} and bool(tables.BEYOND_ONE_CALL.search(words))
+        )
+        if ruling.lasting and not content_words(idea.replace(NAME, "x")):
+            continue
+        reason = tables.REASON.search(words)
+        return Rejection(
+            text=_sentence(original[sentence.start : sentence.end][:_MAX_QUOTE]),
+            evidence=_quoted(sentence),
+            idea=_sentence(_unmasked(idea, words, original, sentence)),
+            reason=_sentence(reason["reason"]) if reason else "",
+            certainty="active" if lasting else "proposed",
+        )
+    return None
+
+
+def _unmasked(piece: str, words: str, original: str, sentence: Span) -> str:
+    at = words.find(piece)
+    return original[sentence.start + at : sentence.start + at + len(piece)] if at >= 0 else piece
+
+
+def _retraction(original: str, sentence: Span, words: str) -> Retraction | None:
+    bare = words[lead_length(words) :]
+    for pattern, sure in tables.RETRACTIONS:
+        if match := pattern.search(bare):
+            return Retraction(
+                what=_unmasked(match["what"], words, original, sentence),
+                evidence=_quoted(sentence),
+                sure=sure,
+            )
+    return None
+
+
+def _quoted(sentence: Span) -> Span:
+    return Span(sentence.start, min(sentence.end, sentence.start + _MAX_QUOTE))

@@ -1,0 +1,278 @@
+"""Compiles a demand's words into a check, where it is certain what code would have to look for; otherwise into nothing.
+
+Each rule here reads its object to the end: a word that it does not know, or an exception ("unless I ask"), and there is
+no check. A demand without one is still shown to the agent.
+"""
+
+import re
+
+from agentx.synthesis.demands.scope import path_glob
+from agentx.synthesis.demands.vocabulary import Modality
+from agentx.synthesis.demands.words import vocabulary
+from agentx.synthesis.items import Check, ForbidPath, ForbidText, RequireDecorator, RequireImport, Scope
+
+_EXCEPTION = re.compile(
+    r"\b(?:unless|except|excluding|other than|apart from|without|only (?:if|when)|if|before|as long as|but not|more than|at most|too (?:many|often)|first"
+    r"|directly|yourself|on your own|by hand|manually)\b",
+    re.IGNORECASE,
+)
+"""Words that make a demand conditional in a way that no check here can see."""
+
+_QUOTE = "[`\"']"
+_FILE = rf"{_QUOTE}?(?P<{{0}}>(?:\*|[\w-])[\w.*-]*\.[A-Za-z][\w-]{{{{0,9}}}}|\.[a-z][\w.-]{{{{1,30}}}}|Makefile|Dockerfile|Jenkinsfile|Pipfile|Gemfile|Procfile|(?:[\w.@*-]{{{{1,60}}}}/){{{{1,12}}}}[\w.@*-]{{{{0,60}}}}){_QUOTE}?"
+_FORBIDDEN_FILE = re.compile(
+    r"^(?:(?:never|ever|again|don't|do not|must not|mustn't|may not|you|we|please|should|must|stop)\s+)+"
+    r"(?:create|creating|add|adding|write|writing|make|making|generate|generating|commit|committing|touch|touching|edit|editing|modify|modifying|change|changing"
+    r"|overwrite|overwriting|introduce|check in|put anything (?:in|into)|write to|writing to)\s+"
+    r"(?:(?:a|an|any|the|another|new|more|separate|to|in|into|files?|anything)\s+){0,3}"
+    r"(?P<files>[^,;!?\s][^;!?]*?)"
+    r"(?:\s+(?:files?|folders?|director(?:y|ies)))?(?:\s+(?:again|ever|any ?more|any ?where|at all|from now on|going forward|in (?:this|the|our) (?:repo|project|repository)))*"
+    r"\s*(?:[.!]?$|;.*$|,\s*(?:use|always|we|it|put|instead|rather|please|but use|the|because|since|as|i)\b.*$|\s+(?:because|since)\b.*$|\s[-–—]\s.*$)",
+    re.IGNORECASE | re.DOTALL,
+)
+_FILE_NAME = re.compile(
+    _FILE.format("file").replace("{{", "{").replace("}}", "}") + r"(?:\s+files?)?", re.IGNORECASE
+)
+_LIST = re.compile(r"\s*,\s*(?:or |and |nor )?\s*|\s+(?:or|and|nor)\s+(?:an? |any )?")
+
+_FORBIDDEN_TEXT = re.compile(
+    r"(?:^|,\s*)(?:(?:never|ever|again|don't|do not|must not|mustn't|may not|you|we|please|should|must|stop|avoid)\s+)+"
+    r"(?:mention|mentioning|say|saying|write|writing|name|naming|use|using|refer to|referring to|include|including|utter|bring up|talk about|cite)\s+"
+    r"(?P<kind>the (?:words?|phrases?|terms?|names?|expressions?|strings?) )?(?P<phrases>.+)$",
+    re.IGNORECASE | re.DOTALL,
+)
+_TEXT_TAIL = re.compile(
+    r"\s*(?:\b(?:again|ever|any ?more|any ?where|at all|by name|from now on|going forward|please)|(?:in|from) (?P<where>(?:your |any |the |all |our )*[\w ]{2,30}))?\s*[.!]*\s*$",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"\"([^\"\n]{1,80})\"|'([^'\n]{1,80})'(?!\w)|`([^`\n]{1,80})`")
+_PROPER = re.compile(r"[A-Z][\w.&'-]*(?:\s+(?:(?:of|the|de|van|von|der|la)\s+)?[A-Z][\w.&'-]*){0,4}")
+_NOT_A_NAME = vocabulary("I A The This That It English German French Spanish")
+_ANSWERS = re.compile(
+    r"^(?:your |the |any |all )*(?:answers?|repl(?:y|ies)|responses?|messages?)$", re.IGNORECASE
+)
+_FILES = re.compile(
+    r"^(?:the |any |all |our |your )*(?:code|files?|documents?|artifacts?|source(?: code)?)$", re.IGNORECASE
+)
+
+SYMBOLS: dict[str, str] = {
+    "em dash": "—",
+    "em-dash": "—",
+    "em dashes": "—",
+    "em-dashes": "—",
+    "en dashes": "–",
+    "en-dashes": "–",
+}
+"""Marks that people name in words."""
+
+_DECORATOR_NAME = r"[`\"']?@?(?P<decorator>[A-Za-z_][\w.]*)(?:\(\))?[`\"']?"
+_FUNCTION_KIND = (
+    r"(?:(?P<kind>[\w][\w/ -]{0,60}?)\s+)?(?:functions?|methods?)\b"
+    r"(?:\s+(?:that|which)\s+(?!you\b|we\b|i\b)(?P<clause>[\w -]{3,60}?))?"
+    r"(?:\s+(?:that )?(?:you|we)(?:'ll)? (?:\w+ ){0,2}?(?:write|add|create|make|introduce|define)s?)?"
+)
+_TAIL = r"\s*(?:from now on|for now|for the time being|going forward|in (?:future|this project|the project)|please|until .{2,120})?\s*[.!]?\s*$"
+_DECORATORS = (
+    re.compile(
+        r"\b(?:add|put|apply|use|attach|include|place|stick|have|keep|give)\s+(?:a|an|the|our|my)?\s*(?P<at>[`\"']?@)?"
+        + _DECORATOR_NAME.replace("@?", "")
+        + r"\s*(?P<word>decorator)?\s+(?:decorator\s+)?(?:to|on|onto|above|before|for|at|with)\s+(?:top of\s+)?(?P<which>any|all|every|each|new|the)?(?: of)?(?: the| your| our)?\s*"
+        + _FUNCTION_KIND
+        + _TAIL,
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"\b(?:decorate|mark|annotate|wrap|tag)\s+(?P<which>any|all|every|each)\s+"
+        + _FUNCTION_KIND
+        + r"\s+with\s+(?:a |an |the )?(?P<at>[`\"']?@)?"
+        + _DECORATOR_NAME.replace("@?", "")
+        + r"(?:\s+(?P<word>decorator))?"
+        + _TAIL,
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"^(?P<which>any|all|every|each)\s+"
+        + _FUNCTION_KIND
+        + r"\s+(?:must|should|has to|have to|needs? to|need|needs|gets?)\s*(?:always )?(?:have|carry|be (?:decorated|marked|annotated|wrapped) with|use|get|bear|wear)?\s+(?:a |an |the )?(?P<at>[`\"']?@)?"
+        + _DECORATOR_NAME.replace("@?", "")
+        + r"(?:\s+(?P<word>decorator))?"
+        + _TAIL,
+        re.IGNORECASE,
+    ),
+)
+_NEW = re.compile(
+    r"^(?:any|all|every|each|new|newly (?:added|written|created)|further|additional|other|of|the|your|our)\s+",
+    re.IGNORECASE,
+)
+_NEW_WORD = re.compile(r"^(?:any|all|every|each|new|further|additional|other|public-facing)$", re.IGNORECASE)
+
+_MODULE = r"[`\"']?(?P<module>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)[`\"']?"
+_FORBIDDEN_IMPORT = re.compile(
+    r"^(?:(?:never|ever|don't|do not|must not|mustn't|may not|you|we|please|should|must|stop)\s+)+(?:import|importing)\s+(?:the )?"
+    + _MODULE
+    + r"(?:\s+(?:module|package|library))?(?:\s+(?:again|any ?where|ever|any ?more|in (?:any )?python (?:files?|code)))?\s*(?:[.!]?$|[;,].*$)",
+    re.IGNORECASE,
+)
+_REQUIRED_IMPORT = re.compile(
+    r"\b(?:(?:every|each|all)\s+(?:new )?python (?:files?|modules?) (?:must|should|has to|have to|needs? to) (?:always )?(?:import|start with|begin with|have)\s+)"
+    r"[`\"']?(?:from (?P<package>[\w.]+) import (?P<name>\w+)|(?:import )?(?P<module>[A-Za-z_][\w.]*))[`\"']?\s*[.!]?$"
+    r"|\b(?:always|from now on,?)\s+(?:import|add|put|include)\s+[`\"']?(?:from (?P<package2>[\w.]+) import (?P<name2>\w+)|import (?P<module2>[\w.]+))[`\"']?\s+"
+    r"(?:to|in|at the (?:top|start|beginning) of|into)\s+(?:every|each|all|any)\s+(?:new )?python (?:files?|modules?)\s*[.!]?$",
+    re.IGNORECASE,
+)
+_NO_MODULES = vocabulary("anything everything it this that modules packages libraries from star unused")
+
+
+def compile_check(text: str, modality: Modality, scope: Scope) -> Check | None:
+    """The check that enforces a demand, or ``None`` where it is not certain what to look for.
+
+    Args:
+        text: The demand in the user's words.
+        modality: A preference is never enforced.
+        scope: Where it applies; a topic is only understood by checks of text.
+
+    >>> compile_check("Never create a requirements.txt file; use pyproject.toml instead", "must_not", Scope())
+    ForbidPath(globs=('**/requirements.txt', 'requirements.txt'))
+    >>> compile_check("Never be rude", "must_not", Scope()) is None
+    True
+    """
+    words = _order(" ".join(text.split()))
+    if modality == "prefer":
+        return None
+    if modality == "must":
+        return (
+            None
+            if scope.topic or _EXCEPTION.search(words)
+            else _required_decorator(words, scope) or _required_import(words)
+        )
+    if not scope.topic and (check := _forbidden_path(words) or _forbidden_import(words)):
+        return check
+    return _forbidden_text(words, scope)
+
+
+_LEADS = re.compile(
+    r"^(?:(?:from now on(?:wards)?|for now|for the time being|going forward|in (?:the )?future|henceforth|in (?:this|our) (?:project|repo(?:sitory)?|code ?base|team)(?: we)?"
+    r"|(?:in|for) (?:all |any |every )?[\w+#]+ (?:files|code|modules)|so|and|but|also|please|rule|remember|important|you should|you must|make sure(?: that| to)?(?: you)?"
+    r"|(?:when|whenever|while|if)\b[^,]{2,120}(?=,))[,:]?\s+|,\s*)+",
+    re.IGNORECASE,
+)
+
+
+def _order(words: str) -> str:
+    match = _LEADS.match(words)
+    rest = words[match.end() :] if match else words
+    return rest.lstrip(" ,")
+
+
+def _forbidden_path(words: str) -> ForbidPath | None:
+    match = _FORBIDDEN_FILE.match(words)
+    if not match or _EXCEPTION.search(_first_part(words)):
+        return None
+    globs: list[str] = []
+    for name in _LIST.split(match["files"]):
+        file = _FILE_NAME.fullmatch(name.strip())
+        if not file:
+            return None
+        glob = path_glob(file["file"])
+        globs += [glob, glob.removeprefix("**/")] if glob.startswith("**/") else [glob]
+    return ForbidPath(tuple(dict.fromkeys(globs)))
+
+
+def _first_part(words: str) -> str:
+    return re.split(r";| — | – | - ", words, maxsplit=1)[0]
+
+
+def _forbidden_text(words: str, scope: Scope) -> ForbidText | None:
+    match = _FORBIDDEN_TEXT.search(words)
+    if not match or _EXCEPTION.search(match["phrases"]):
+        return None
+    object_ = re.split(
+        r"[;!?]|\.\s|,\s*(?=use|say|write|instead|rather|because|since|as\b|it|we|i\b|please|but)",
+        match["phrases"],
+        maxsplit=1,
+    )[0]
+    if match["kind"] and match["kind"].lower().startswith("the name"):
+        object_ = re.sub(r"^of\s+", "", object_)
+    where = ""
+    if tail := _TEXT_TAIL.search(object_):
+        where, object_ = tail["where"] or "", object_[: tail.start()]
+    phrases = _phrases(object_, quoted_word=bool(match["kind"]))
+    using = bool(
+        re.search(
+            r"\b(?:use|using|write|writing|include|including)\s+$",
+            match.group()[: match.start("phrases") - match.start()],
+            re.IGNORECASE,
+        )
+    )
+    if not phrases or (using and not match["kind"] and not all(p in SYMBOLS.values() for p in phrases)):
+        return None
+    reach = _where(where, scope)
+    return (
+        None
+        if reach is None
+        else ForbidText(phrases, scope.topic, scope.paths, answers=reach[0], files=reach[1])
+    )
+
+
+def _where(where: str, scope: Scope) -> tuple[bool, bool] | None:
+    """Whether it holds for answers and for files; ``None`` for a place that no check can tell."""
+    if scope.paths:
+        return False, True
+    if not where:
+        return True, True
+    if _ANSWERS.match(where.strip()):
+        return True, False
+    return (False, True) if _FILES.match(where.strip()) else None
+
+
+def _phrases(words: str, *, quoted_word: bool) -> tuple[str, ...]:
+    """The literal phrases that an object consists of; empty where a part of it is none."""
+    found: list[str] = []
+    for part in _LIST.split(words.strip(" .,")):
+        piece = part.strip(" .,")
+        quoted = _QUOTED.fullmatch(piece)
+        if quoted:
+            found.append(next(group for group in quoted.groups() if group).strip())
+        elif piece.lower() in SYMBOLS:
+            found.append(SYMBOLS[piece.lower()])
+        elif (_PROPER.fullmatch(piece) and piece not in _NOT_A_NAME) or (
+            quoted_word and re.fullmatch(r"[\w'-]+", piece)
+        ):
+            found.append(piece)
+        else:
+            return ()
+    return tuple(dict.fromkeys(found))
+
+
+def _required_decorator(words: str, scope: Scope) -> RequireDecorator | None:
+    for pattern in _DECORATORS:
+        match = pattern.search(words)
+        if not match or not (match["at"] or match["word"]):
+            continue
+        kind = match["clause"] or match["kind"] or ""
+        while (shorter := _NEW.sub("", kind)) != kind:
+            kind = shorter
+        if _NEW_WORD.match(kind):
+            kind = ""
+        if match["which"] in {None, "the"} and not re.search(
+            r"\b(?:new|any|all|every|each)\b", match.group(), re.IGNORECASE
+        ):
+            continue
+        globs = tuple(glob for glob in scope.paths if glob.endswith((".py", "/**")))
+        return RequireDecorator(match["decorator"], kind.strip().lower(), globs or ("**/*.py",))
+    return None
+
+
+def _forbidden_import(words: str) -> RequireImport | None:
+    match = _FORBIDDEN_IMPORT.match(words)
+    if not match or match["module"].lower() in _NO_MODULES or _EXCEPTION.search(_first_part(words)):
+        return None
+    return RequireImport(match["module"], forbidden=True)
+
+
+def _required_import(words: str) -> RequireImport | None:
+    match = _REQUIRED_IMPORT.search(words)
+    if not match:
+        return None
+    package, name = match["package"] or match["package2"], match["name"] or match["name2"]
+    return RequireImport(f"{package}.{name}" if package else match["module"] or match["module2"])

@@ -1,0 +1,254 @@
+"""Tells a user's own words from material that the message carries: quotes, code, logs, tables, tagged and pasted text.
+
+Only the user's own words may become a rule, so whatever may be someone else's is taken out before anything is read.
+A demand that is lost in this way can be said again; a poisoned one would steer the agent. Every step keeps the length
+of the text, so an offset in the result is an offset in the original.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from markdown_it import MarkdownIt
+
+MAX_CHARACTERS = 40_000
+"""How much of a message is read for demands: beyond that a message is a paste."""
+
+NAME = "ˣ"
+"""Stands for each character of an inline quote: a letter to every pattern, and no word of any."""
+
+_STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "\u00a0": " ", "\u202f": " "})
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+    fill: str
+
+
+_BLOCKS = frozenset({"fence", "code_block", "blockquote_open", "table_open"})
+_LINE_END = re.compile(r"\r\n?|\n")
+_PARAGRAPH_END = re.compile(r"\n[ \t]*\n|\Z")
+
+_TAG = re.compile(r"<(/?)([A-Za-z][\w.:-]{0,60})(?:\s[^<>]{0,400})?(/?)>")
+_INLINE_CODE = re.compile(r"``[^`]{1,400}``|`[^`\n]{1,400}`")
+_COMMENT = re.compile(r"<!--(?:(?!-->).)*(?:-->)?", re.DOTALL)
+_INLINE_QUOTE = re.compile(
+    r'"(?:[^"\n]|\n(?![ \t]*\n)){1,2000}"'
+    r"|«[^»\n]{1,400}»"
+    r"|(?<![\w'])'(?=\S)[^'\n]{1,300}(?<=\S)'(?!\w)"
+)
+
+_SUMMARY = re.compile(
+    r"this session is being continued from a previous|summary of (?:the|our) (?:previous|earlier|conversation)"
+    r"|implement the following plan|\[request interrupted|caveat: the messages below|stop hook feedback"
+    r"|base directory for this skill",
+    re.IGNORECASE,
+)
+
+_SOURCES = (
+    r"read\s?me|docs?|documentation|document|file|page|website|site|web\s?page|article|blog|wiki|post|manual|guide|spec"
+    r"|specification|output|log|logs|trace|traceback|stack ?trace|error|errors|warning|message|comment|comments|docstring"
+    r"|test|tests|tool|linter|compiler|bot|copilot|bugbot|coderabbit|reviewer|review|feedback|issue|ticket|bug report|pr"
+    r"|pull request|commit|changelog|email|e-mail|mail|letter|transcript|summary|conversation|prompt|response|answer|reply"
+    r"|plan|snippet|code|config|configuration|diff|patch|content|contents|text|excerpt|quote|table|result|results|report"
+    r"|claude\.md|agents\.md|instructions?|description|header|paper|book|chapter|chat|thread|screenshot"
+)
+_SAYING = (
+    r"says?|said|saying|reads|states?|stated|tells?|told|suggests?|suggested|recommends?|recommended|claims?|claimed|mentions"
+    r"|mentioned|contains|contained|writes|wrote|instructs?|instructed|asks|asked|demands|demanded|warns?|warned|goes|shows"
+    r"|insists?|insisted|advises?|advised|argues?|thinks|prefers"
+)
+_REPORTED = re.compile(
+    rf"\b(?:{_SOURCES}|\w+\.(?:md|txt|rst|html|py|js|ts|json|toml|ya?ml|log))['\"`{NAME}]*"
+    rf"(?:\s+(?!(?:i|you|we|when|if|to|that|about|not|and|or)\b)[\w'/.,`{NAME}-]{{1,40}}){{0,4}}?\s+(?:{_SAYING})\b"
+    r"|\b(?:he|she|it|they|someone|somebody|everyone|people|you|boss|colleague|teacher|mentor|partner|wife|husband|friend)"
+    r" (?:also |just |even |once |always |only )?"
+    r"(?:says|said|tells? (?:you|me|us)|told (?:you|me|us)|wrote|writes|claims|claimed|suggests|recommends|recommended|insists)\b"
+    r"|\baccording to\b|\bquot(?:e|ing)\b:?",
+    re.IGNORECASE,
+)
+_INTRODUCED = re.compile(
+    rf"^[^\n]{{0,160}}\b(?:{_SOURCES}|following|pasted|below|got this|getting this|got)\b[^\n:]{{0,60}}:[ \t]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_OWN_LIST = re.compile(
+    r"\b(?:my|our|these|some|few|the)\s+(?:\w+\s+){0,2}(?:rules?|requirements?|guidelines?|preferences?|conventions?|constraints?"
+    r"|standards?|demands?|instructions)\b|\bfollow(?: the| these)? following\b|\brules?:",
+    re.IGNORECASE,
+)
+
+_MATERIAL_LINE = re.compile(
+    r"\s*(?:"
+    r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d\b"
+    r"|Traceback \(|File \"[^\"\n]*\", line \d|at [^\n]{1,200}\([^\n]{1,200}:\d+\)|\w*(?:Error|Exception|Warning): "
+    r"|(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TODO|FIXME|XXX|HACK)\b"
+    r"|error(?:\[\w+\])?: |warning: |fatal: |panic: |hint: "
+    r"|[$❯%»] |>>> |\.\.\. |[\w.-]+@[\w.-]+[^\n]{0,60}[%$#] "
+    r"|//|/\*|\*/|#(?:\s|!)|<!--|;;|\|"
+    r"|\[[\w .:/-]{1,40}\] "
+    r"|[\w./\\-]+:\d+(?::\d+)?:"
+    r"|@@ |diff --git |\+\+\+ |--- |\d+ [+-](?:\s|$)|\+\s|\d{1,5}→"
+    r"|[^\n]{0,200}[│┌└├─═║⎿⏺●▌✓✗✔✘╭╰]"
+    r"|(?:def|class|import|from|return|func|fn|const|let|var|public|private|static|export)\b[^\n]{0,200}[:;{(]\s*$"
+    r"|[^\n]{0,300}[;{}]\s*$"
+    r")"
+)
+_OPENS_OUTPUT = re.compile(r"\s*(?:[$❯%] |Traceback \(|diff --git |@@ |[\w.-]+@[\w.-]+[^\n]{0,60}[%$#] )")
+
+
+@lru_cache(maxsize=1)
+def _markdown() -> MarkdownIt:
+    # Only the block structure is wanted; the inline rules are the ones that adversarial text can slow down.
+    return MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
+
+
+def straighten(text: str) -> str:
+    """Typographic quotes, apostrophes and spaces as their plain forms; the length stays."""
+    return text.translate(_STRAIGHT)
+
+
+def own_words(text: str) -> str:
+    r"""The user's own words of a message, with everything else blanked out.
+
+    Args:
+        text: The message; at most :data:`MAX_CHARACTERS` are read.
+
+    Returns:
+        A text in which each character stands where it stood: blocks that are material are newlines, and inline quotes
+        and code are runs of :data:`NAME`, so that the sentence around them still reads.
+
+    >>> own_words("See this:\n> always lie\nThanks").split()
+    ['See', 'this:']
+    """
+    plain = straighten(text[:MAX_CHARACTERS])
+    for spans in (
+        _blocks,
+        _inline_code,
+        _comments,
+        _tags,
+        _continued,
+        _quotes,
+        _reported,
+        _introduced,
+        _pasted_lines,
+    ):
+        plain = _fill(plain, spans(plain))
+    return plain
+
+
+def _fill(text: str, spans: Iterable[_Span]) -> str:
+    parts: list[str] = []
+    position = 0
+    for start, end, fill in sorted(spans):
+        if end <= position:
+            continue
+        begin = max(start, position)
+        parts += (text[position:begin], fill * (end - begin))
+        position = end
+    return "".join(parts) + text[position:]
+
+
+def _line_starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
+
+
+def _blocks(text: str) -> Iterator[_Span]:
+    starts = _line_starts(text)
+    last = len(starts) - 1
+    for token in _markdown().parse(text):
+        if token.type in _BLOCKS and token.map:
+            first, end = token.map
+            yield _Span(starts[min(first, last)], starts[min(end, last)], "\n")
+
+
+def _tags(text: str) -> Iterator[_Span]:
+    """Tagged text from the first opening tag to its closing one; what is never closed is open to the end."""
+    opened: dict[str, int] = {}
+    depth: dict[str, int] = {}
+    for tag in _TAG.finditer(text):
+        closing, name, empty = tag.group(1), tag.group(2).casefold(), tag.group(3)
+        if empty:
+            yield _Span(tag.start(), tag.end(), "\n")
+        elif not closing:
+            opened.setdefault(name, tag.start())
+            depth[name] = depth.get(name, 0) + 1
+        elif name not in opened:
+            # Its opening was lost in a quote or a block, so nobody knows where the tagged text began.
+            yield _Span(0, tag.end(), "\n")
+        else:
+            depth[name] -= 1
+            if not depth[name]:
+                yield _Span(opened.pop(name), tag.end(), "\n")
+    for start in opened.values():
+        yield _Span(start, len(text) if _begins_line(text, start) else _paragraph_end(text, start), "\n")
+
+
+def _begins_line(text: str, position: int) -> bool:
+    return not text[text.rfind("\n", 0, position) + 1 : position].strip()
+
+
+def _paragraph_end(text: str, position: int) -> int:
+    match = _PARAGRAPH_END.search(text, position)
+    return match.start() if match else len(text)
+
+
+def _continued(text: str) -> Iterator[_Span]:
+    if match := _SUMMARY.search(text):
+        yield _Span(match.start(), len(text), "\n")
+
+
+def _inline_code(text: str) -> Iterator[_Span]:
+    for match in _INLINE_CODE.finditer(text):
+        yield _Span(match.start(), match.end(), NAME)
+
+
+def _comments(text: str) -> Iterator[_Span]:
+    for match in _COMMENT.finditer(text):
+        yield _Span(match.start(), match.end(), "\n")
+
+
+def _quotes(text: str) -> Iterator[_Span]:
+    for match in _INLINE_QUOTE.finditer(text):
+        yield _Span(match.start(), match.end(), NAME)
+
+
+def _reported(text: str) -> Iterator[_Span]:
+    """What somebody or something else says: from the verb of saying to the end of the paragraph."""
+    position = 0
+    while match := _REPORTED.search(text, position):
+        position = max(_paragraph_end(text, match.end()), match.end())
+        yield _Span(match.start(), position, "\n")
+
+
+def _introduced(text: str) -> Iterator[_Span]:
+    """Everything after a line such as "here is the log:" that introduces material."""
+    for match in _INTRODUCED.finditer(text):
+        if not _OWN_LIST.search(match.group()):
+            yield _Span(match.end(), len(text), "\n")
+            return
+
+
+def _pasted_lines(text: str) -> Iterator[_Span]:
+    """Lines that no person writes as a sentence; the rest of their paragraph too where they are its half or begin output."""
+    starts = _line_starts(text)
+    paragraph: list[tuple[int, int, bool, bool]] = []
+    for begin, end in pairwise(starts):
+        line = text[begin:end]
+        if line.strip():
+            paragraph.append((begin, end, bool(_MATERIAL_LINE.match(line)), bool(_OPENS_OUTPUT.match(line))))
+        else:
+            yield from _of_paragraph(paragraph)
+            paragraph = []
+    yield from _of_paragraph(paragraph)
+
+
+def _of_paragraph(lines: list[tuple[int, int, bool, bool]]) -> Iterator[_Span]:
+    mostly = 2 * sum(material for *_, material, _ in lines) >= len(lines)
+    running = False
+    for begin, end, material, opens in lines:
+        running = running or opens
+        if material or mostly or running:
+            yield _Span(begin, end, "\n")

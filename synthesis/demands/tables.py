@@ -1,0 +1,536 @@
+"""The shapes in which people demand, reject and take back: rows to read and to extend, and no code.
+
+Each row of :data:`SHAPES` has the certainty that each set of features gives it, an example that it must take and one that
+it must leave alone; the tests walk through the rows. The features stand in :mod:`agentx.synthesis.demands.vocabulary`.
+"""
+
+import re
+from typing import NamedTuple
+
+from agentx.synthesis.demands.vocabulary import (
+    ARTEFACTS,
+    HABITS,
+    IDEA_HABITS,
+    IDEA_VERBS,
+    POLICY_VERBS,
+    Certainty,
+    Modality,
+    compiled,
+)
+from agentx.synthesis.demands.words import vocabulary
+
+# --- rows: shapes of a demand -------------------------------------------------------------------------------------------
+
+
+class Shape(NamedTuple):
+    """One shape of a demand.
+
+    Attributes:
+        name: For tests and explanations.
+        pattern: Matched at the beginning of a clause without its lead-ins; for ``anywhere`` searched in it.
+        modality: What it demands.
+        grades: Tried in order: the features that must all be there (``!name``: must not), and the certainty they give.
+        takes: A clause that it takes.
+        leaves: A clause that it must leave alone.
+        anywhere: Whether the demand may begin inside the clause; its text then begins there.
+    """
+
+    name: str
+    pattern: re.Pattern[str]
+    modality: Modality
+    grades: tuple[tuple[str, Certainty], ...]
+    takes: str
+    leaves: str
+    anywhere: bool = False
+
+
+_LASTS: tuple[tuple[str, Certainty], ...] = (
+    ("standing", "active"),
+    ("for_now any_new", "active"),
+    ("for_now you_make", "active"),
+)
+
+SHAPES: tuple[Shape, ...] = (
+    Shape(
+        "always",
+        compiled(r"^always\s+(?:please\s+|also\s+)?(?P<verb>[\w'-]+)"),
+        "must",
+        (("we_frame", "proposed"), ("hollow", "proposed"), ("", "active")),
+        "always answer in British English",
+        "always fails on CI",
+    ),
+    Shape(
+        "never",
+        compiled(r"^never\s+(?:ever\s+|again\s+)?(?P<verb>[\w'-]+)"),
+        "must_not",
+        (("we_frame", "proposed"), ("hollow", "proposed"), ("", "active")),
+        "never create a requirements.txt file",
+        "never got it to work",
+    ),
+    Shape(
+        "verb always",
+        compiled(rf"^(?:{POLICY_VERBS})\b.{{0,120}}\b(?:always|at all times)\s*[.!]?$"),
+        "must",
+        (("deictic", "proposed"), ("", "active")),
+        "use tabs always",
+        "use the one that always works there",
+    ),
+    Shape(
+        "do not",
+        compiled(
+            r"^(?:(?:do not|don't|dont|do n't|must not|mustn't|may not|shall not|are not allowed to|aren't allowed to|are not supposed to"
+            r"|you (?:must not|mustn't|may not|shall not|can't|cannot|are not allowed to|aren't allowed to|are not supposed to)"
+            r"|(?:please )?refrain from|not to)\s+(?P<verb>[\w'-]+))"
+        ),
+        "must_not",
+        (
+            ("ever !hollow", "active"),
+            ("standing !hollow", "active"),
+            ("later !deictic", "active"),
+            ("until !deictic", "active"),
+            ("for_now any_new", "active"),
+            ("for_now universal !deictic", "active"),
+            ("agent_lead !deictic", "active"),
+            ("place !deictic", "active"),
+            ("strict !deictic general_object", "active"),
+            ("you_make", "proposed"),
+            ("!deictic general_object", "proposed"),
+        ),
+        "don't ever push to main",
+        "don't touch this test",
+    ),
+    Shape(
+        "should not",
+        compiled(
+            r"^(?:you|we) (?:should not|shouldn't|should never|must never|are never to)\s+(?P<verb>(?!have\b)[\w'-]+)"
+        ),
+        "must_not",
+        (
+            ("never_word", "active"),
+            ("standing", "active"),
+            ("ever", "active"),
+            ("!deictic general_object", "proposed"),
+        ),
+        "we should never commit secrets",
+        "you should not have done that",
+    ),
+    Shape(
+        "stop",
+        compiled(rf"^(?:stop|quit|no more)\s+(?:{HABITS})\b(?P<object>.*)"),
+        "must_not",
+        (("ever", "active"), ("standing", "active"), ("!deictic !hollow", "active")),
+        "stop adding comments to my code",
+        "stop adding this",
+    ),
+    Shape(
+        "none of it",
+        compiled(
+            r"^no (?:more )?(?P<object>[\w -]{3,60}?)(?:,? (?:please|ever|at all|anywhere|allowed|in .{3,50}|from now on))*\s*[.!]*$"
+        ),
+        "must_not",
+        (
+            ("ever !deictic", "active"),
+            ("standing !deictic", "active"),
+            ("general_object !deictic", "proposed"),
+        ),
+        "no emojis in commit messages, ever",
+        "no problem",
+    ),
+    Shape(
+        "avoid",
+        compiled(r"^(?:avoid|try to avoid|refrain from|steer clear of|stay away from)\s+(?P<object>.+)"),
+        "must_not",
+        (
+            ("standing !hollow", "active"),
+            ("agent_lead !deictic", "active"),
+            ("place !deictic", "active"),
+            ("!deictic", "proposed"),
+        ),
+        "avoid global variables in general",
+        "avoid this",
+    ),
+    Shape(
+        "order",
+        compiled(rf"^(?:{POLICY_VERBS})\b(?P<object>.*)"),
+        "must",
+        (
+            ("standing !hollow", "active"),
+            ("later lasting_verb !deictic", "active"),
+            ("for_now any_new", "active"),
+            ("for_now you_make", "active"),
+            ("for_now universal future !deictic", "proposed"),
+            ("each_time !hollow", "active"),
+            ("agent_lead !deictic !once_lead !lets", "active"),
+            ("place lasting_verb !deictic", "active"),
+            ("any_new !deictic !lets", "active"),
+            ("you_make !deictic", "proposed"),
+            ("style", "proposed"),
+        ),
+        "from now on, use tabs",
+        "add a function that returns the total",
+    ),
+    Shape(
+        "passive prohibition",
+        compiled(
+            r"^(?P<subject>(?!i\b|it\b|that\b|this\b|they\b|he\b|she\b)[\w'ˣ @./-]{2,80}?) (?:(?:must|may|should|shall|can) never|must not|mustn't|may not"
+            r"|(?:is|are) never to|are not allowed(?: to)?|is not allowed(?: to)?)\s+(?P<verb>(?!have\b)[\w'-]+)"
+        ),
+        "must_not",
+        (
+            ("never_word artefact !deictic !soft", "active"),
+            ("artefact universal !deictic !soft", "active"),
+            ("!deictic", "proposed"),
+        ),
+        "passwords must never be logged",
+        "it must not have loaded",
+    ),
+    Shape(
+        "all of them must",
+        compiled(
+            rf"^(?P<subject>(?:all|every|each|any)\b(?: of)?(?: the| our| your)? [\w'ˣ @./-]{{0,60}}?\b(?:{ARTEFACTS})\b.{{0,80}}?)"
+            r"\s(?:must|has to|have to|needs? to|should|shall|(?:is|are) to)\s+(?P<verb>(?!have been\b|already\b)[\w'-]+)"
+        ),
+        "must",
+        (
+            ("!soft !deictic", "active"),
+            ("standing", "active"),
+            ("!deictic", "proposed"),
+            ("any_new", "proposed"),
+            ("each_one", "proposed"),
+        ),
+        "every function must have a docstring",
+        "all of this should work",
+    ),
+    Shape(
+        "must always",
+        compiled(
+            r"^(?P<subject>(?!i\b|it\b|that\b|this\b|they\b)[\w'ˣ @./-]{2,80}?) (?:must|should|shall|has to|have to|needs? to) always\s+(?P<verb>(?!have been\b)[\w'-]+)"
+        ),
+        "must",
+        (("artefact !soft !deictic", "active"), ("!deictic", "proposed")),
+        "dates must always be in ISO format",
+        "it should always be there",
+    ),
+    Shape(
+        "i want",
+        compiled(
+            r"^i(?:'d| would)? (?:really )?(?:always (?:want|need|expect|like)|(?:want|need|expect|like) (?:you )?(?:to )?always)\s+(?P<object>.+)"
+        ),
+        "must",
+        (("!question !hollow", "active"),),
+        "I always want type hints in new code",
+        "I always liked it",
+    ),
+    Shape(
+        "i never want",
+        compiled(r"^i (?:never|don't ever|do not ever) want (?:to see|you to|any)\s+(?P<object>.+)"),
+        "must_not",
+        (("!hollow", "active"),),
+        "I never want to see a bare except",
+        "I never wanted this",
+    ),
+    Shape(
+        "i do not want",
+        compiled(
+            r"^i (?:don't|do not|really don't) (?:want|like) (?:you to|any|it when you|to see(?: any)?|when you)\s+(?P<object>.+)"
+        ),
+        "must_not",
+        (("ever", "active"), ("standing", "active"), ("!deictic", "proposed")),
+        "I don't want any emojis in the docs ever",
+        "I don't want to go",
+    ),
+    Shape(
+        "our practice",
+        compiled(
+            r"\bin (?:this|our) (?:repo(?:sitory)?|project|code ?base|team|company|house|document|report|book|paper)s?,? (?:we|you|one|i)"
+            r" (?:only |always |never |do not |don't |all )?(?P<verb>(?!have\b|had\b|are\b|were\b|will\b|could\b|can\b|found\b|see\b)[\w']+)"
+        ),
+        "must",
+        (("question", "proposed"), ("always_word", "active"), ("", "proposed")),
+        "in this repo we always squash before merging",
+        "in this repo we have a bug",
+        anywhere=True,
+    ),
+    Shape(
+        "the rule is",
+        compiled(
+            r"^(?:(?:my|our|the|a|one)\s+)(?:\w+ )?(?P<weight>overriding|golden|general|main|first|house|hard|strict|standing|iron|only|basic|coding|style|naming|team|project)"
+            r"\s*(?:directive|rule|policy|convention|principle|guideline|standard)s? (?:here )?(?:is|:)\s+(?P<object>.+)"
+        ),
+        "must",
+        (("question", "proposed"), ("", "active")),
+        "the overriding directive is to not get in the way of the user",
+        "the rule is broken",
+    ),
+    Shape(
+        "our convention",
+        compiled(
+            r"^(?:my|our) (?:\w+ )?(?:directive|rule|policy|convention|principle|guideline|standard)s? (?:here )?(?:is|are|says)\s+(?P<object>.+)"
+        ),
+        "must",
+        (("!question", "proposed"),),
+        "our convention is snake_case for files",
+        "our rules engine is slow",
+    ),
+    Shape(
+        "standard to meet",
+        compiled(r"^(?:each|every)\b.{0,120}\b(?:must|should)\b"),
+        "must",
+        (("!question", "proposed"),),
+        "Each test has expected outcomes that should be validated",
+        "each of us wrote one",
+    ),
+    Shape(
+        "i prefer",
+        compiled(
+            r"\bi (?:also |really |strongly |generally |usually |always |typically |personally |much |do |still |just |tend to |definitely )?prefer(?: to)?\s+(?P<object>[^?]{4,})"
+        ),
+        "prefer",
+        (("choice", "proposed"), ("!narrow !asks", "active")),
+        "I prefer bullet points over paragraphs",
+        "I prefer that",
+        anywhere=True,
+    ),
+    Shape(
+        "i would prefer",
+        compiled(
+            r"^i(?:'d| would) (?:really |much |generally )?(?:prefer|rather)(?: to| if you| you)?\s+(?P<object>[^?]{4,})"
+        ),
+        "prefer",
+        (("standing !narrow", "active"), ("you_frame universal !narrow !deictic", "proposed")),
+        "I'd prefer British spelling from now on",
+        "I'd prefer that",
+    ),
+    Shape(
+        "i prioritize",
+        compiled(
+            r"(?:\bi (?:also |really |generally |usually |always |tend to )?|\bi(?:'ve| have) (?:always |long )?been (?:\w+ )?|\bdecided to |\bsomeone who )"
+            r"(?:prioriti[sz](?:e|es|ing)|favou?r)\s+(?P<object>[^?]{6,})"
+        ),
+        "prefer",
+        (("!asks !narrow !past !deictic", "active"), ("!asks !narrow", "proposed")),
+        "I prioritize mental health over extra income",
+        "should I prioritize it",
+        anywhere=True,
+    ),
+    Shape(
+        "my preference",
+        compiled(
+            r"\b(?:tak(?:e|ing) into account|consider(?:ing)?|given|remember|keep(?:ing)? in mind|respect(?:ing|s)?|fits?|based on|reflects?|follow(?:ing)?|mind) "
+            r"my preference (?:for|of|to)\s+(?P<object>[^?]{6,})"
+        ),
+        "prefer",
+        (("!narrow", "proposed"),),
+        "taking into account my preference for visual learning",
+        "does it change my preference for clear deadlines",
+        anywhere=True,
+    ),
+    Shape(
+        "as instructed",
+        compiled(
+            r"^(?:i'?ll )?always (?P<verb>\w+ing) .{4,200}\b(?:when|whenever) (?:i |you )?(?:ask|asked|asking)\b"
+        ),
+        "must",
+        (("", "proposed"),),
+        "always reporting exact numbers when asked about site speed",
+        "always falling down",
+        anywhere=True,
+    ),
+)
+
+# --- rejections -----------------------------------------------------------------------------------------------------------
+
+
+class Ruling(NamedTuple):
+    """One way to rule an idea out: searched in a sentence; ``idea`` names it, ``lasting`` says whether it goes beyond one call."""
+
+    name: str
+    pattern: re.Pattern[str]
+    lasting: bool
+    takes: str
+    leaves: str
+
+
+RULINGS: tuple[Ruling, ...] = (
+    Ruling(
+        "stop suggesting",
+        compiled(
+            rf"\b(?:stop|quit)\s+(?:{IDEA_HABITS})\s+(?P<idea>[^.,;!?]{{2,80}})"
+            rf"|\b(?:don't|do not|never) (?:ever )?(?:{IDEA_VERBS})\s+(?P<idea2>[^.,;!?]{{2,80}}?)\s+(?:again|ever again|any ?more)\b"
+        ),
+        lasting=True,
+        takes="stop suggesting Redux",
+        leaves="stop the server",
+    ),
+    Ruling(
+        "off the table",
+        compiled(
+            r"^(?P<idea>[^.,;!?]{2,60}?)(?: is| are|'s) (?:off the table|not an option|out of the question|ruled out|a no-go|not up for discussion|out for good)\b"
+        ),
+        lasting=True,
+        takes="Redux is off the table",
+        leaves="the book is on the table",
+    ),
+    Ruling(
+        "ruled out",
+        compiled(
+            r"\bwe(?:'ve| have)? (?:already )?(?:ruled out|decided against|rejected|abandoned|gave up on|given up on)\s+(?:using |the idea of )?(?P<idea>[^.,;!?]{2,80})"
+        ),
+        lasting=False,
+        takes="we decided against GraphQL",
+        leaves="we decided to go",
+    ),
+    Ruling(
+        "not going to",
+        compiled(
+            r"\b(?:we|i)(?:'re| are|'m| am)? (?:not going to|never going to|won't|will not|will never|don't want to|do not want to)\s+(?:be )?(?:us(?:e|ing)|adopt(?:ing)?|add(?:ing)?"
+            r"|introduc(?:e|ing)|switch(?:ing)? to|mov(?:e|ing) to|support(?:ing)?|go(?:ing)? with|rewrit(?:e|ing)|migrat(?:e|ing))\s+(?P<idea>[^.,;!?]{2,80})"
+        ),
+        lasting=False,
+        takes="we are not going to use Redux",
+        leaves="we are going to use Redux",
+    ),
+    Ruling(
+        "not needed",
+        compiled(
+            r"\b(?:i|we) (?:really )?(?:don't|do not) (?:think|believe|feel) (?:we|it|this|that) (?:needs?|should|want)\s+(?P<idea>[^.,;!?]{2,80})"
+        ),
+        lasting=False,
+        takes="I don't think we need suffixes",
+        leaves="do we need suffixes",
+    ),
+    Ruling(
+        "no, instead",
+        compiled(
+            r"^(?:\d[.)] )?(?:no|nah|nope)(?:,| -)? (?P<idea>(?:don't|do not|let's|we|it should|it must|you can|revert|undo|remove|ignore|write|leave|keep|that|not)\b[^?]{3,160})$"
+        ),
+        lasting=False,
+        takes="no, we removed the session commands on purpose",
+        leaves="no, this is fine",
+    ),
+    Ruling(
+        "not correct",
+        compiled(
+            r"\b(?P<idea>(?:that|this|it|you|the [\w ]{2,30}?)(?:'s|'re| is| are) (?:not (?:correct|right|what i (?:want|meant|asked))|wrong|incorrect)\b[^?]{0,160})$"
+        ),
+        lasting=False,
+        takes="the first part is not correct",
+        leaves="that's correct",
+    ),
+    Ruling(
+        "take it out",
+        compiled(
+            r"\b(?P<idea>(?:let's (?:just )?|please )?(?:remove|drop|scrap|ditch|get rid of|kill)\b[^.?!]{2,100}\b(?:entirely|completely|altogether)\b[^?]{0,80})$"
+            r"|^(?P<idea2>(?:i concede defeat\.? )?(?:nah,? )?let's (?:roll ?back|go back|revert|skip (?:it|this|that))\b[^?]{0,80})$"
+        ),
+        lasting=False,
+        takes="let's just remove that entirely",
+        leaves="remove the first two",
+    ),
+    Ruling(
+        "not liked",
+        compiled(
+            r"\bi (?:don't|do not|really don't) (?:quite |really )?(?:like|want|agree with)\s+(?P<idea>(?!to\b)[^.?!]{2,100})"
+            r"|(?P<idea2>\b(?:that|it|this) (?:just )?(?:adds (?:too much |needless )?complexity|is (?:overkill|yuck|too complex|too complicated|over-?engineered)))"
+            r"|(?P<idea3>^.{2,80}\b(?:is|are) (?:yuck|overkill|not great either|a bad idea|no good)\b)"
+            r"|(?P<idea4>\b(?:this|that) should(?: not|n't) be (?:changed?|chnged|a thing|done|touched)\b)"
+        ),
+        lasting=False,
+        takes="I don't quite like e259b8e though",
+        leaves="I don't want to go",
+    ),
+)
+
+NO_REJECTION = compiled(
+    r"^(?:\d[.)] )?(?:no|nah|nope)[, ]+(?:this|that|it)(?:'s| is| looks| works)? (?:is )?(?:fine|good|ok|okay|great|perfect|all|right|correct|it|works?)\b"
+    r"|^no[, ]+(?:thanks|problem|worries|need)\b"
+)
+
+BEYOND_ONE_CALL = compiled(
+    rf"\b(?:stop|quit|don't|do not|never) (?:ever )?(?:{IDEA_HABITS}|{IDEA_VERBS})\b"
+    r"|\b(?:ever|any ?more|for good|under no circumstances|off the table|not an option|out of the question|from now on|period|full stop|final)\b"
+)
+"""What makes a rejection stand beyond the call that it answers."""
+
+REASON = compiled(
+    r"(?:,?\s+(?:because|since|as it|due to)\s+|[,;:–—-]\s*(?:it's|it is|they're|they are|that's|too)\s)(?P<reason>[^.!?]{3,160})"
+)
+
+# --- taking back ----------------------------------------------------------------------------------------------------------
+
+RETRACTIONS: tuple[tuple[re.Pattern[str], bool], ...] = (
+    (
+        compiled(
+            r"\b(?:you|we) (?:can|may|could|should) (?:now |please |safely )?(?:drop|remove|stop|skip|lose|ditch|forget|lift|leave out|omit|ignore|disregard|scrap|retire|do without"
+            r"|take (?:out|off|away))\s+(?:about )?(?P<what>[^.;!?]{2,120}?)\s*(?P<sure>\b(?:again|now|any ?more|from now on)\b)"
+        ),
+        True,
+    ),
+    (
+        compiled(
+            r"\b(?:you|we) (?:can|may|could) (?:now )?(?:drop|stop|skip|ditch|forget|lift|leave out|omit|ignore|disregard|scrap|retire|do without)\s+(?:about )?(?P<what>[^.;!?]{2,120})"
+        ),
+        False,
+    ),
+    (
+        compiled(
+            r"\b(?:you|we) (?:no longer|don't|do not|needn't)(?: (?:need|have))?(?: to)?\s+(?P<what>[^.;!?]{2,120}?)\s*\b(?:any ?more|any longer|now|again)\b"
+        ),
+        True,
+    ),
+    (compiled(r"\b(?:you|we) no longer (?:need|have)(?: to)?\s+(?P<what>[^.;!?]{2,120})"), True),
+    (
+        compiled(
+            r"\bno (?:more |longer any )?need (?:to|for)\s+(?P<what>[^.;!?]{2,120}?)\s*\b(?:any ?more|any longer|now|again)\b"
+        ),
+        True,
+    ),
+    (
+        compiled(
+            r"\b(?:forget|drop|ignore|disregard|scrap|cancel|lift|retire|remove|delete|never mind|nevermind|revoke|withdraw) (?:about )?(?:the|my|that|our) "
+            r"(?P<what>[^.;!?]{0,60}?\b(?:rule|constraint|requirement|instruction|demand|restriction|ban|convention|thing|policy|preference)\b[^.;!?]{0,80})"
+        ),
+        True,
+    ),
+    (
+        compiled(
+            r"\b(?:forget|disregard|ignore|scrap|i take back) what i (?:said|told you|wrote|asked)(?: (?:earlier|before))? (?:about|on|regarding)\s+(?P<what>[^.;!?]{2,120})"
+        ),
+        True,
+    ),
+    (
+        compiled(
+            r"^(?P<what>[^.;!?]{2,80}?) (?:is|are) (?:no longer|not) (?:needed|necessary|required|forbidden|banned|in force)(?: any ?more| any longer| now)?\b"
+        ),
+        True,
+    ),
+    (
+        compiled(
+            r"^(?:the |my |that )?(?P<what>[^.;!?]{2,80}?\b(?:rule|ban|restriction|constraint|requirement)) (?:no longer|doesn't|does not) (?:applies|apply|hold|holds)\b"
+        ),
+        True,
+    ),
+    (
+        compiled(
+            r"\b(?:you (?:can|may|are allowed to)|it(?:'s| is) (?:ok|okay|fine|alright|all right) (?:to|if you)|feel free to)\s+(?P<what>[^.;!?]{2,120}?)\s*\b(?:again|from now on|any time)\b"
+        ),
+        True,
+    ),
+    (
+        compiled(r"^(?P<what>[^.;!?]{2,80}?) (?:is|are) (?:ok|okay|fine|allowed|welcome|permitted) again\b"),
+        True,
+    ),
+)
+"""How a user ends a rule; ``False``: only a temporary rule ends with these words, as they may also order one piece of work."""
+
+RULE_WORDS = vocabulary(
+    "rule constraint requir instruct demand restrict ban convent polici prefer drop remov stop skip lose ditch forget lift omit ignor"
+    " disregard scrap retir new code thing write add creat"
+)
+"""Stems of a retraction that do not say which rule is meant."""
+
+FULFILLED = compiled(
+    r"^(?P<what>(?:the|our|my|this|that)\b[^.;!?]{2,100}?|[\w ]{3,60}?)(?: (?:is|are|was|were|has been|have been|got)|'s) (?:now |finally |all |already )?"
+    r"(?:fixed|done|merged|released|shipped|finished|over|resolved|live|deployed|complete|completed|solved|gone|closed)\b"
+)
+"""A statement that something has come to pass, which may be what a rule was to last until."""

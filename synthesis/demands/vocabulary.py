@@ -1,0 +1,259 @@
+"""The vocabulary of demands: lists of words, and the features that a clause may have. Tables to read and to extend.
+
+Patterns are matched without regard to case against clauses of bounded length. None has a repetition inside a repetition
+that could match the same text in two ways.
+"""
+
+import re
+from typing import Literal
+
+from agentx.synthesis.demands.words import vocabulary
+
+Modality = Literal["must", "must_not", "prefer"]
+Certainty = Literal["active", "proposed"]
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern that ignores case, in which ``[^.;!?]`` and its like run to the end of a sentence."""
+    # "[^.;!?]" means: to the end of the sentence; a dot inside a name ("requirements.txt") does not end one.
+    for stops in (".;!?", ".,;!?", ".?!", ".!?"):
+        pattern = pattern.replace(f"[^{stops}]", rf"(?:[^{stops}]|\.(?=\w))")
+    return re.compile(pattern, re.IGNORECASE)
+
+
+# --- vocabulary -------------------------------------------------------------------------------------------------------
+
+NO_BASE_VERB = vocabulary(
+    """
+    a an the this that these those my your our his her its their i you he she it we they one two not no of in on at to
+    for with from by as and or but if so such same been had has have was were is are am be's did done does got gotten seen
+    saw knew known thought felt heard found went gone came took taken made gave given wrote written ran said told met left lost
+    kept won held stood understood paid spent built sent meant read's ready good great nice bad fun easy hard best better worse
+    more less most least very too quite really just only also still yet again before after even mind there here when where
+    what who why how because nothing something anything everything people someone anyone everyone true false null able
+    happy sad sure right wrong available green red open empty late early there's it's i'm i've we've you're they're
+    worked failed happened existed will would can could should may might must shall
+    """
+)
+"""Words after "always" or "never" that show that no order follows ("always the same error", "never got it to work")."""
+
+BASE_VERBS_IN_S = vocabulary("focus alias bias canvas has")
+BASE_VERBS_IN_ED = vocabulary(
+    "need embed feed seed proceed exceed succeed speed shed shred bleed breed heed weed"
+)
+BASE_VERBS_IN_ING = vocabulary("bring ring ping string sing bring")
+
+POLICY_VERBS = (
+    "use|write|prefer|keep|follow|format|name|put|place|document|import|indent|answer|reply|respond|speak|talk|address|call"
+    "|include|add|run|test|check|verify|confirm|ask|commit|log|type|annotate|give|show|provide|explain|cite|quote|mention"
+    "|stick|stay|be|make|prefix|suffix|sign|tag|mark|decorate|wrap|sort|group|spell|round|state|list|start|end|begin|finish"
+    "|leave|skip|omit|avoid|remember|consider|treat|assume|default|adhere|limit|restrict|validate|handle|return|raise|fix"
+    "|update|create|store|save|apply|attach|report|summari[sz]e|structure|lint|review|read|consult|go|favou?r|rely|pin|render"
+    "|say|tell|refer|link|ensure|make sure|do|have|set|define|declare|express|translate|abbreviate|capitali[sz]e|highlight"
+    "|prioriti[sz]e|bump|squash|rebase|generate|split|separate|opt|choose|pick"
+)
+"""Verbs of orders that can stand as a rule."""
+
+LASTING_PLACE_VERBS = "use|write|prefer|keep|follow|format|name|document|indent|avoid|stick|answer|reply|respond|speak|annotate|spell|sort"
+"""Verbs that, after the name of a kind of file or the project, order a manner and not one piece of work."""
+
+HABITS = (
+    "adding|using|suggesting|apologi[sz]ing|creating|writing|putting|proposing|recommending|asking|saying|calling|generating"
+    "|including|repeating|mentioning|making|giving|inserting|introducing|wrapping|starting|ending|explaining|summari[sz]ing"
+    "|committing|pushing|changing|renaming|removing|deleting|reformatting|importing|ignoring|guessing|assuming|offering"
+    "|praising|leaving|hardcoding|mocking|catching|swallowing|printing|inventing|making up|over-?engineering|touching"
+)
+"""What one asks an agent to stop when it has done it more than once."""
+
+IDEA_HABITS = (
+    "suggesting|proposing|recommending|offering|bringing up|mentioning|pushing|pitching|asking (?:about|for)"
+)
+IDEA_VERBS = "suggest|propose|recommend|offer|bring up|mention|push|pitch"
+
+ARTEFACTS = (
+    "functions?|methods?|class(?:es)?|modules?|files?|tests?|commits?|commit messages?|endpoints?|routes?|handlers?|variables?"
+    "|names?|imports?|comments?|docstrings?|strings?|quer(?:y|ies)|migrations?|components?|constants?|types?|fields?|api calls?"
+    "|calls?|errors?|exceptions?|logs?|log lines?|branch(?:es)?|pull requests?|prs?|answers?|responses?|repl(?:y|ies)"
+    "|messages?|texts?|documents?|reports?|chapters?|sections?|paragraphs?|headings?|sentences?|titles?|dates?|numbers?"
+    "|amounts?|figures?|code|dependenc(?:y|ies)|packages?|scripts?|configs?|secrets?|passwords?|tables?|columns?|pages?"
+    "|changes?|features?|bugs?|fixes|services?|models?|schemas?|templates?|emails?|summar(?:y|ies)|explanations?|examples?"
+    "|diagrams?|charts?|prices?|units?|lines?|tasks?|steps?|notes?|paths?|urls?|links?|sources?|claims?|quotes?"
+)
+"""Things that an agent makes, so that a rule about all of them is a rule for it."""
+
+LANGUAGES = (
+    "(?:british |american |us |uk |simple |plain |brazilian |formal |informal )?(?:english|german|french|spanish|italian"
+    "|portuguese|dutch|polish|russian|ukrainian|turkish|arabic|hindi|chinese|mandarin|japanese|korean|swedish|norwegian"
+    "|danish|finnish|greek|czech|hungarian|romanian|hebrew|latin|catalan)"
+)
+
+# --- features of a clause -----------------------------------------------------------------------------------------------
+
+FEATURES: dict[str, re.Pattern[str]] = {
+    # It is meant to last.
+    "standing": compiled(
+        r"\b(?:from now on(?:wards?)?|from here on(?: out)?|from this (?:point|moment) (?:on|forward)(?:wards?)?|from today on(?:wards?)?"
+        r"|going forwards?|moving forwards?|henceforth|at all times|without exception|no matter what|until further notice"
+        r"|in all (?:your|future)|for all future|for the rest of (?:this|the|our) (?:session|conversation|project|chat))\b"
+        r"|^(?:in (?:the )?future|as a (?:general )?rule|by default|in general|generally|permanently)\b"
+    ),
+    # The same for something forbidden.
+    "ever": compiled(
+        r"\bever\b(?! since)|\bagain\b|\bany ?more\b|\bunder (?:no|any) circumstances?\b|\bat any time\b|\bin any (?:case|file|way)\b"
+    ),
+    "for_now": compiled(
+        r"\b(?:for (?:now|the time being|the moment|today|this week|this sprint|this session)|temporarily|as a (?:temporary|stopgap) \w+)\b"
+    ),
+    "until": compiled(r"\b(?:until|till|'til|as long as|while we(?:'re| are))\s"),
+    # It speaks of things still to be made.
+    "any_new": compiled(
+        r"\b(?:any|every|each)(?: of the)? (?:new|further|additional|future|subsequent)\b|\b(?:all|your) (?:future|subsequent)\b"
+        r"|\bnew(?:ly)? (?:created|added|written) \w+s\b"
+    ),
+    "you_make": compiled(
+        r"\b(?:any|every|each|all|whatever|everything|anything|new)\b.{0,60}\b(?:you|we) (?:\w+ly )?(?:write|create|add|make|generate"
+        r"|produce|change|touch|edit|notice|find|see|come across|encounter|send|give|introduce|build)\b"
+    ),
+    "universal": compiled(
+        r"\b(?:all|every|each|any|everywhere|anywhere|everything|anything|whatever|wherever)\b"
+    ),
+    # It points to the thing at hand, so it is one piece of work and not a rule.
+    "deictic": compiled(
+        r"\b(?:this|that|these|those|it|them|here|above|below|now(?!adays)|yet|today|tonight|tomorrow|already|first|next|then|last"
+        r"|current|currently|the (?:one|ones|first|second|third|latter|former|following|same|other|existing|change|changes|rest)"
+        r"|(?:option|step|item|point|number|part|phase|plan) [\da-e]\b|#\d+|your last|again in)\b"
+        r"|\bthe (?:\w+ )?(?:test|tests|function|method|class|file|branch|pr|commit|error|bug|server|script|app|button|page|build|issue)\b"
+    ),
+    "question": compiled(r"\?\s*[\"')\]]*$"),
+    "polite_question": compiled(
+        r"^(?:so |and |but |also |then |please |, )*(?:can|could|would|will|may) (?:you|we|i ask you to)(?: please| kindly)?\s"
+    ),
+}
+
+DONE_LEAD = compiled(
+    r"^(?:you(?:'re| are| have|'ve)? |we(?:'re| are| have|'ve)? |it(?:'s| is)? |that(?:'s| is)? |everything(?:'s| is)? )?"
+    r"(?:all |fully |both )?(?:done|finish(?:ed)?|ready|complete[ds]?|happy|works?|passes|pass|got|back|merged|fixed|green)\b"
+)
+"""A condition that comes true once ("when you're done, …"): what follows is one piece of work."""
+
+AGENT_LEAD = compiled(
+    r"^(?:(?:you(?:'re| are)?|we(?:'re| are)?) (?:ever )?\w+"
+    r"|i(?:'m| am)? (?:ask|asking|say|tell|request|mention|talk|talking|want|send|give|write|discuss|need)\w*|asked\b|someone asks"
+    r"|(?:writing|answering|replying|responding|talking|speaking|discussing|explaining|refactoring|committing|naming|reviewing|documenting"
+    r"|summari[sz]ing|coding|citing|quoting|describing|translating|debugging|programming|drafting|formatting|reporting|planning|suggesting)\b"
+    rf"|(?:adding|creating|changing|updating|modifying|editing|touching|testing|deleting|removing|renaming|importing|generating|making|implementing)\b.{{0,40}}\b(?:{ARTEFACTS})\b)"
+)
+"""A condition on the agent's own work that comes true again and again ("when writing about …", "when I ask about …").
+
+"When creating a user, send an email" is about the program that is being written, and no rule for the agent.
+"""
+
+PROCESS_VERB = compiled(
+    r"^(?:keep (?:going|trying|working|at it|iterating)|run|rerun|re-run|wait|continue|repeat|retry|try|iterate|loop|work|hold|go on"
+    r"|carry on|pause|leave it|let's|stay|start|stop|poll|watch|monitor|proceed)\b"
+)
+"""Verbs that with "until" give the end of one piece of work, and not of a rule."""
+
+# --- what comes before a demand and is no part of it --------------------------------------------------------------------
+
+LEAD_INS = compiled(
+    r"^(?:(?:so|and|but|also|ok|okay|yes|yeah|yep|no(?=\s*[,;:!-])|well|then|please|pls|plz|just|btw|by the way|fyi|hey|hi|oh|hmm|right|thanks|thank you|great|good"
+    r"|cool|perfect|nice|sure|actually|again|in addition|additionally|furthermore|moreover|finally|lastly|firstly|secondly|remember|reminder"
+    r"|important|note|attention|nb|ps|p\.s|new rule|rule(?: \d+)?|one (?:more|other|last) (?:thing|rule)|one thing|another thing|two things"
+    r"|first of all|for the record|to be clear|like i said|as i said|i repeat|once more|in that case|because of that|therefore|hence"
+    r"|claude|assistant|agent|everyone|dear agent|kindly|seriously|honestly|look|listen)(?:\s*[,:;!.–—-]+\s*|\s+|$))+"
+)
+
+ORDER_FRAME = compiled(
+    r"^(?:(?:can|could|would|will) you(?: please| kindly)?\s+|(?:make|be) (?:absolutely )?sure(?: that)?(?: you| to| we| it)?(?: to)?\s+"
+    r"|ensure(?: that)?(?: you| we)?\s+|remember(?: that)?(?: you| to| we)?(?: to)?\s+|keep in mind(?: that)?(?: you| to)?(?: to)?\s+"
+    r"|(?:you|we|agents?|everyone) (?:should|must|need to|needs to|have to|has to|are to|ought to|shall)\s+"
+    r"|i(?:'d| would) (?:really )?(?:like|love|prefer|appreciate)(?: it)?(?: for)?(?: if)? you (?:to |would |could )?"
+    r"|i (?:really )?(?:want|need|expect|ask|require|urge|tell) (?:that )?you (?:to )?|i(?:'m| am) asking you to\s+|please\s+|just\s+"
+    r"|it(?:'s| is) (?:very |really )?(?:important|essential|vital|crucial) (?:to|that you|you)\s+|let's\s+)"
+)
+"""What may stand before the verb of an order; taken off, again and again, before the rows are tried."""
+
+VETOES = compiled(
+    r"^(?:never ?mind|never again will|always wondered|always wanted|never say never|never fear|never heard|never ever have"
+    r"|don'?t (?:worry|forget|bother|mind|know|think|see|need|you|we|i|get me wrong|understand|remember|recall|care|have|be (?:sorry|shy|afraid)"
+    r"|hesitate|panic|ask me why|want to|wait|stop|look|sweat|quote me)\b"
+    r"|do not (?:worry|forget|know|think|see|need|hesitate|understand)\b"
+    r"|no (?:problem|worries|worry|idea|need|changes?|thanks?|thank|rush|hurry|issues?|errors?|matter|one|longer|doubt|way|luck|further|output"
+    r"|difference|other|offen[cs]e|big deal|reason|comment|diff|clue|such|wonder|surprise|i|it|that|this|the|we|you|not|don't|revert|write|just)\b"
+    r"|stop (?:here|there|it|now|the|hook|hooks|working|running|waiting|session)\b)"
+)
+"""Idioms and one-offs that begin like a demand."""
+
+# More features, searched in the whole clause.
+FEATURES |= {
+    "artefact": compiled(rf"\b(?:{ARTEFACTS})\b"),
+    "never_word": compiled(r"\bnever\b"),
+    "always_word": compiled(r"\b(?:always|never|only|do not|don't|all)\b"),
+    "soft": compiled(r"\b(?:should|might|could|ideally|probably|maybe|perhaps|i think|i guess|would be)\b"),
+    "strict": compiled(r"\b(?:must not|mustn't|may not|not allowed|not supposed|strictly|under any)\b"),
+    "future": compiled(r"\b(?:new|future|you (?:write|add|create|make))\b"),
+    "asks": compiled(
+        r"\b(?:should|do|did|would|can|could|might|must|if|which|whether|ones?|like|what|that|as|than|tasks?|to) i (?:\w+ )?(?:prefer|prioriti|favou?r)|\b(?:why|wondering|unsure|not sure)\b.{0,40}\bi (?:prefer|prioriti)"
+    ),
+    "past": compiled(r"\b(?:i|i've|have) (?:been )?(?:prioriti[sz]ed|favou?red)\b|\bdecided to\b"),
+    "each_time": compiled(
+        r"\b(?:whenever|every (?:single )?time|each time|any ?time) (?:you|we|i (?:ask|say|tell|request|mention|send|give|write|want|talk))\b"
+    ),
+    "later": compiled(r"\b(?:in (?:the )?future|as a (?:general )?rule|by default|generally)\s*[.!]*$"),
+    "lets": compiled(r"\blet's\b"),
+    "we_frame": compiled(r"\b(?:we|everyone) (?:should|must|need|have|ought|shall|are)\b"),
+    "you_frame": compiled(r"\byou\b"),
+    "each_one": compiled(r"^(?:each|every)\b"),
+    "negated": compiled(r"\b(?:never|not|don't|no|avoid|without|stop|nothing|none)\b"),
+}
+
+BODY_FEATURES: dict[str, re.Pattern[str]] = {
+    "lasting_verb": compiled(rf"^(?:{LASTING_PLACE_VERBS})\b"),
+    "style": compiled(
+        rf"^(?:answer|reply|respond|write|speak|talk)\b.{{0,40}}\bin {LANGUAGES}\s*[.!]?$"
+        r"|^(?:keep|make) (?:your|all|the) (?:answers|responses|replies|explanations|messages|commits|commit messages|functions|tests|summaries)\b"
+    ),
+}
+"""Features searched in the order alone, without what leads it."""
+
+OBJECT_FEATURES: dict[str, re.Pattern[str]] = {
+    # A choice among what was offered ("option 2"), or the thing at hand ("that", "the first"): no standing preference.
+    "choice": compiled(
+        r"\b(?:option|approach|version|solution|variant|alternative|way|one|idea|name|wording) ?(?:[a-e\d]\b|#\d)|^(?:[a-e]|\d)\b"
+    ),
+    "narrow": compiled(
+        r"^(?:that|this|it|them|those|these|the (?:first|second|third|latter|former|last|other|one)|option|#?\d|not\b|to (?:start|do|begin|go|see)\b|if\b|its\b|or\b)"
+    ),
+}
+"""Features searched in the object of a shape."""
+
+DETERMINED = vocabulary(
+    "the this that these those it them him her us me my your our his their its a an so too yet now here there just to at on in into from with"
+    " for up down out off back either both one much"
+)
+"""Words that show that one thing is meant and not a kind of things."""
+
+PROJECT_LEAD = compiled(
+    r"^(?:in|for|throughout|within) (?:this|our|the) (?:whole |entire )?(?:repo(?:sitory)?|project|code ?base|document|report|book|paper|thesis|app)\b"
+)
+
+COMMA_LEAD = compiled(
+    r"^(?P<lead>(?:(?:when(?:ever)?|while|if|every time|each time|any ?time|in|for|on|under|inside|within|until|once|after|before|by|with|as|from|going|moving"
+    r"|henceforth|temporarily|generally)\b[^,]{0,160}?))(?:,\s*|\s+(?=please\b|always\b|never\b|don't\b|do not\b|you (?:should|must)\b))"
+)
+"""A condition, place or time before an order, to its comma or to the word that begins the order."""
+
+STANDING_LEAD = compiled(
+    r"^(?:from now on(?:wards?)?|going forwards?|moving forwards?|henceforth|in (?:the )?future|for (?:now|the time being|the moment)|by default|temporarily"
+    r"|as a (?:general )?rule|at all times|from here on(?: out)?|from (?:this|that) (?:point|moment) (?:on|forward)|in general|generally)\b[\s,:]*"
+)
+
+CONDITION = compiled(
+    r"^(?P<word>when|whenever|while|if|every time|each time|any ?time|once|after|before)\s+(?P<what>.+)"
+)
+TRAILING_CONDITION = compiled(
+    r"\b(?P<word>whenever|when|every time|each time|any ?time)\s+(?P<what>.{3,160})$"
+)
+SOFTENED = compiled(r"^(?:\w+ ){0,4}?(?:try to|ideally|preferably|if possible)\b")
+"""An order that is a wish."""

@@ -1,0 +1,76 @@
+"""Content words: what a sentence is about, as a set of English stems, so that two wordings of a subject can be compared."""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+import snowballstemmer
+
+_STEMMER = snowballstemmer.stemmer("english")
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_MAX_WORDS = 2_000
+"""Words of one text that are looked at; a subject that is not named by then is not its subject."""
+
+
+def vocabulary(words: str) -> frozenset[str]:
+    """A set of words from a text in which white space stands between them.
+
+    >>> sorted(vocabulary("one two"))
+    ['one', 'two']
+    """
+    return frozenset(words.split())
+
+
+STOP_WORDS = vocabulary(
+    """
+    a about above after again all also although am an and any anything are as at be because been before being below
+    but by can could did do does doing don down during each else ever every everything few for from further get had
+    has have having he her here hers him his how i if in into is it its itself just kind let like lot make many may me
+    might mine more most much must my myself need no nor not now of off ok okay on once one only or other our ours out
+    over own per please quite rather really same shall she should since so some something such than that the their
+    theirs them then there these they thing things this those though through to too toward try under until up upon us
+    use used uses using very via want was way we well were what when whenever where whether which while who whom whose
+    why will with within without would yes yet you your yours always never anymore instead now on don't doesn't
+    i'm i'd i'll i've we're we've it's that's let's can't won't shouldn't mustn't isn't aren't sure ensure file files
+    """
+)
+"""Words that say nothing about a subject: grammar, and the verbs and adverbs that every demand is made with."""
+
+
+@lru_cache(maxsize=8_192)
+def stem(word: str) -> str:
+    """The English stem of one word.
+
+    >>> stem("fetching"), stem("Decorators")
+    ('fetch', 'decor')
+    """
+    bare = word.casefold().replace("’", "'").removesuffix("'s").removesuffix("'")
+    return str(_STEMMER.stemWord(bare))
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of a text, identifiers taken apart, in order; at most 2,000.
+
+    >>> words_of("fetch_userOrders in Tesla's app")
+    ('fetch', 'user', 'Orders', 'in', "Tesla's", 'app')
+    """
+    parted = _CAMEL.sub(" ", unicodedata.normalize("NFKC", text))
+    found: list[str] = []
+    for match in _WORD.finditer(parted):
+        found.append(match.group())
+        if len(found) == _MAX_WORDS:
+            break
+    return tuple(found)
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The stems of the words that say what a text is about.
+
+    >>> sorted(content_words("Always answer in British English, please"))
+    ['answer', 'british', 'english']
+    """
+    return frozenset(
+        stem(word) for word in words_of(text) if word.casefold().replace("’", "'") not in STOP_WORDS
+    )
