@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from agentx.storage.index.port import Vector
 from agentx.synthesis.embedding.port import ModelUnavailable, unit
+from agentx.synthesis.model.port import ModelError
 
 EmbedTexts = Callable[[list[str]], list[list[float]]]
 """Asks the model; gives one vector per text, in their order."""
@@ -20,7 +21,7 @@ class HostedEmbedder:
 
     Args:
         model: Its name, as litellm knows it.
-        embed: Asks it; its own errors pass through.
+        embed: Asks it; may raise :class:`~agentx.synthesis.model.port.ModelError`.
 
     Attributes:
         name: ``litellm:<model>``.
@@ -40,7 +41,7 @@ class HostedEmbedder:
         """Vectors of passages, in their order.
 
         Raises:
-            ModelUnavailable: The answer is not one vector per text, all of one length.
+            ModelUnavailable: It could not be asked, or its answer is not one vector per text, all of one length.
         """
         vectors: list[Vector] = []
         for start in range(0, len(texts), BATCH):
@@ -49,7 +50,11 @@ class HostedEmbedder:
                 t[:READ_CHARACTERS].encode(errors="replace").decode() or " "
                 for t in texts[start : start + BATCH]
             ]
-            vectors += self._checked(self._embed(batch), len(batch))
+            try:
+                answer = self._embed(batch)
+            except ModelError as error:
+                raise ModelUnavailable(str(error)) from error
+            vectors += self._checked(answer, len(batch))
         return vectors
 
     def embed_query(self, text: str) -> Vector:

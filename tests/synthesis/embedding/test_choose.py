@@ -6,6 +6,7 @@ import pytest
 from agentx.storage.errors import UsageError
 from agentx.synthesis.embedding import ModelUnavailable, open_embedder
 from agentx.synthesis.embedding.hosted import BATCH
+from agentx.synthesis.model.port import ModelError
 
 
 def test_none_means_lexical_search(tmp_path):
@@ -54,3 +55,11 @@ def test_a_hosted_model_that_lies_about_its_vectors_is_refused(answer, tmp_path)
     embedder.embed_query("x")
     with pytest.raises(ModelUnavailable, match="one of the same length for each"):
         embedder.embed_query("y")
+
+
+def test_a_hosted_model_that_cannot_be_reached_is_unavailable_in_its_own_words(tmp_path):
+    def embed(texts):
+        raise ModelError("No key is set for openai.")
+
+    with pytest.raises(ModelUnavailable, match="No key is set for openai"):
+        open_embedder("litellm:m", tmp_path, lambda _: embed).embed_query("x")
