@@ -120,7 +120,7 @@ class Conversation:
         if event.seq < self.start:
             return
         match event.data:
-            case UserMessageSent(body=body):
+            case UserMessageSent(body=body) if event.actor.partition(":")[0] == "user":
                 self.hear(self._read_body(body))
             case RunStarted() if event.cause == self.start:
                 self._runs.add(event.run)

@@ -1,0 +1,100 @@
+"""What bounds a run: steps, tokens, cost, time, and doing one and the same thing over and over."""
+
+import time
+
+from agentx.agents.port import Limits
+from agentx.storage.events import RunStatus
+from agentx.synthesis.model.port import Usage
+from agentx.synthesis.state import PendingCall
+
+
+class RunStops(Exception):  # noqa: N818 - not an error: a run ends
+    """Ends a run from wherever it stands.
+
+    Attributes:
+        status: How it ended.
+        reason: One sentence for a person.
+        waiting: The call that waits for a person's word.
+    """
+
+    def __init__(self, status: RunStatus, reason: str, waiting: PendingCall | None = None) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+        self.waiting = waiting
+
+
+class Bounds:
+    """Counts what a run uses and stops it where a limit is reached.
+
+    Args:
+        limits: What it may use; its time runs from now.
+
+    Attributes:
+        steps: Calls of the model so far.
+        usage: Their tokens and cost.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.steps = 0
+        self.usage = Usage()
+        self._limits = limits
+        self._until = time.monotonic() + limits.max_time_s
+        self._last = ("", "")
+        self._repeats = 0
+
+    @property
+    def answer_time_s(self) -> float:
+        """How long the next answer may take."""
+        return min(self._limits.answer_time_s, self._until - time.monotonic())
+
+    def begin_step(self) -> None:
+        """Count a call of the model.
+
+        Raises:
+            RunStops: There is no step, token, money or time left for it.
+        """
+        limits, used = self._limits, self.usage
+        tokens = used.prompt_tokens + used.completion_tokens
+        self._stop_if(self.steps >= limits.max_steps, f"{limits.max_steps} steps", "max_steps")
+        self._stop_if(tokens >= limits.max_tokens, f"{limits.max_tokens:,} tokens", "max_tokens")
+        self._stop_if(used.cost_usd >= limits.max_cost_usd, f"{limits.max_cost_usd:g} USD", "max_cost_usd")
+        self.check_time()
+        self.steps += 1
+
+    def check_time(self) -> None:
+        """Stop where the time is up.
+
+        Raises:
+            RunStops: It is.
+        """
+        self._stop_if(time.monotonic() >= self._until, f"{self._limits.max_time_s:g} seconds", "max_time_s")
+
+    def spend(self, usage: Usage) -> None:
+        """Count what a call of the model used."""
+        self.usage = Usage(
+            self.usage.prompt_tokens + usage.prompt_tokens,
+            self.usage.completion_tokens + usage.completion_tokens,
+            self.usage.cost_usd + usage.cost_usd,
+        )
+
+    def check_repeats(self, name: str, arguments: str) -> None:
+        """Stop an agent that goes round in circles.
+
+        Raises:
+            RunStops: It has made this very call too often in a row.
+        """
+        self._repeats = self._repeats + 1 if (name, arguments) == self._last else 1
+        self._last = (name, arguments)
+        if self._repeats > self._limits.max_repeats:
+            raise RunStops(
+                "LIMIT_REACHED",
+                f"It went round in circles: {name[:60]} with the same arguments {self._repeats} times in a row.",
+            )
+
+    def _stop_if(self, reached: bool, what: str, name: str) -> None:  # noqa: FBT001 - reads as a sentence
+        if reached:
+            raise RunStops(
+                "LIMIT_REACHED",
+                f"It has used its {what}; `agentx run` goes on, and limits.{name} in agentx.toml allows more.",
+            )
