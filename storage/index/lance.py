@@ -326,12 +326,12 @@ class LanceIndex:
             self._reading(self._catch_up)
             overlay, self._overlay = self._overlay, Overlay()
             self._follower = Follower(self._file)
-            manifest = self._manifest
-        manifest = self._database.write(manifest, overlay)
+            before = self._manifest
+        manifest = self._database.write(before, overlay)
         write_manifest(self._path / "index.json", manifest)
         self._file.drop(below)
         self._appended = 0
-        if overlay.cleared:
+        if manifest.table != before.table:
             self._database.drop_others(manifest.table)
         self._database.compact(manifest.table, slack=4)
 

@@ -1,7 +1,7 @@
 """The waiting file: what was put into an index and is not in its table yet, seen by every process.
 
-A table that is written row by row decays (docs/decisions/0006-memory-index.md), so writes are appended here first, as
-JSON lines, and go over in batches. One short lock orders the appends of all processes, so this file is also the order
+A table of LanceDB that is written row by row decays (measured: 3,000 single rows grow to 15 ms each, 388 ms a search
+and 400 MB), so writes are appended here first, as JSON lines, and go over in batches. One short lock orders the appends of all processes, so this file is also the order
 in which everything happened to the index.
 
 A line begins and ends with a newline: what a killed writer left half written is a line that cannot be read, it is
