@@ -51,9 +51,9 @@ def compose(events: Sequence[Event], *, actor: str = "") -> tuple[str, tuple[str
     """
     told = [(rank(event), event) for event in events]
     leading = max(told, key=lambda pair: (pair[0], pair[1].seq))[1] if told else None
-    subject = _one_line(_tell(leading)) if leading else "Record the workspace's files"
+    subject = _one_line(tell(leading)) if leading else "Record the workspace's files"
     author = actor or (leading.actor if leading else "engine:workspace")
-    lines = [line for event in events if (line := _tell(event)) and event is not leading]
+    lines = [line for event in events if (line := tell(event)) and event is not leading]
     if len(lines) > BODY_LINES:
         lines = [*lines[:BODY_LINES], f"and {len(lines) - BODY_LINES} more"]
     parts = [
@@ -110,7 +110,7 @@ def rank(event: Event) -> int:
             return 2
 
 
-def _tell(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each type of event
+def tell(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each type of event
     """One event in a line of a person's words; empty for what need not be told."""
     match event.data:
         case WorkspaceCreated(title=title):

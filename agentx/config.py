@@ -14,7 +14,7 @@ from agentx.storage.errors import UsageError
 FILE = "agentx.toml"
 
 
-class ConfigInvalid(UsageError):  # noqa: N818 - named for what the file is
+class ConfigInvalid(UsageError):
     """``agentx.toml`` cannot be read, or says something that is no setting."""
 
 

@@ -30,6 +30,7 @@ from agentx.storage.history import (
     count_segments,
     segment_path,
 )
+from agentx.storage.ignore import IgnoreRules
 from agentx.storage.lock import FileLock
 from agentx.storage.redaction import clean, clean_struct
 from agentx.synthesis.conclusions import Add, Concluded
@@ -45,8 +46,12 @@ PayloadFor = Callable[[tuple[FileChange, ...]], Payload]
 """Makes an event's payload from the changes that it announces."""
 
 
-class WriteFailed(AgentXError):  # noqa: N818 - named for what happened
+class WriteFailed(AgentXError):
     """A file could not be written: a full disk, missing rights, a read-only file system. Nothing was recorded."""
+
+
+class ReadOnly(AgentXError):
+    """The workspace was written by a newer version, and opens for reading only."""
 
 
 class Content(msgspec.Struct, frozen=True):
@@ -100,6 +105,13 @@ class WritePath:
         self._behind: dict[str, TreeEntry | None] = {}
         self._index_unknown = False
         self._loose_files: set[str] = set()
+
+    read_only = ""
+
+    def make_read_only(self, reason: str) -> None:
+        """Refuse every write from now on, with this sentence."""
+        self.read_only = reason
+        self.notes.append(reason)
 
     # --- opening and closing -------------------------------------------------------------------------------------
 
@@ -167,6 +179,16 @@ class WritePath:
     def manifest(self) -> dict[str, TreeEntry]:
         """Every artifact of the record, by path."""
         return dict(self.repo.files(self.repo.subtree(self.tree, ARTIFACTS)))
+
+    def working_files(self) -> list[tuple[str, int]]:
+        """Path and size in bytes of every working file that is not ignored."""
+        rules = IgnoreRules(self.artifacts.root)
+        return [
+            (path, info.st_size)
+            for path, info in self.artifacts.walk(
+                lambda name, directory: rules.ignores(name, directory=directory)
+            )
+        ]
 
     def refresh(self) -> None:
         """Fold what other processes wrote, and publish it."""
@@ -263,6 +285,8 @@ class WritePath:
         return self.blobs.body(clean(text))
 
     def _append(self, drafts: Sequence[Draft]) -> list[Event]:
+        if self.read_only:
+            raise ReadOnly(self.read_only)
         self._index.hold()
         known = {draft.key: found for draft in drafts if draft.key and (found := self._keyed(draft.key))}
         fresh = [_cleaned(draft) for draft in drafts if draft.key not in known]
@@ -516,6 +540,8 @@ class WritePath:
 
     def flush(self) -> None:
         """Commit what is pending, bring the index file up, and let git commands in: the end of a turn."""
+        if self.read_only:
+            return
         with self.exclusive():
             if self._pending or self._loose_files:
                 self.commit()

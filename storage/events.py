@@ -106,11 +106,17 @@ class ToolCallRequested(Payload, frozen=True):
     """A tool with effects outside the workspace is about to run; durable before it does.
 
     Without a ``ToolCallExecuted`` of the same ``call_id`` its outcome is unknown, and is shown so.
+
+    Attributes:
+        arguments: Its arguments, long values cut.
+        whole: The arguments in full, as JSON, so that the very call can be run later.
+        awaits_approval: Whether it waits for a person's word.
     """
 
     call_id: str
     tool: str
     arguments: dict[str, Any] = {}
+    whole: Body = Body("")
     awaits_approval: bool = False
 
 

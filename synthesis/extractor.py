@@ -12,15 +12,17 @@ ReadBody = Callable[[Body], str]
 
 
 class Extractor(Protocol):
-    """Concludes from one fact at a time.
+    """Concludes from one fact at a time."""
 
-    Attributes:
-        name: Stands in the ``Concluded`` event.
-        version: Raised when the same fact would give another conclusion.
-    """
+    @property
+    def name(self) -> str:
+        """Stands in the ``Concluded`` event."""
+        ...
 
-    name: str
-    version: int
+    @property
+    def version(self) -> int:
+        """Raised when the same fact would give another conclusion."""
+        ...
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
         """The changes to memory that this event calls for; empty for none.

@@ -13,6 +13,7 @@ import msgspec
 from agentx.storage.events import (
     AgentMessageSent,
     ApprovalDecided,
+    Body,
     Event,
     RunEnded,
     RunStarted,
@@ -53,6 +54,7 @@ class PendingCall(msgspec.Struct, frozen=True, omit_defaults=True):
     tool: str
     arguments: dict[str, Any] = {}
     run: str = ""
+    whole: Body = Body("")
     awaits_approval: bool = False
     approved: bool | None = None
     reason: str = ""
@@ -110,15 +112,19 @@ class State(msgspec.Struct, kw_only=True):
                 self._remember_message(event, event.data.body.text)
             case ToolCallRequested() as call:
                 self.pending[call.call_id] = PendingCall(
-                    event.seq, call.call_id, call.tool, call.arguments, event.run, call.awaits_approval
+                    event.seq, call.call_id, call.tool, call.arguments, event.run, call.whole, call.awaits_approval
                 )
-            case ApprovalDecided(call_id=call_id, approved=approved, reason=reason) if call_id in self.pending:
+            case ApprovalDecided(call_id=call_id, approved=approved, reason=reason) if (
+                call_id in self.pending
+            ):
                 waiting = self.pending[call_id]
                 self.pending[call_id] = msgspec.structs.replace(waiting, approved=approved, reason=reason)
             case ToolCallExecuted(call_id=call_id):
                 self.pending.pop(call_id, None)
             case RunStarted() as run:
-                self.last_run = RunRecord(event.run, event.seq, run.task.text[:RECENT_TEXT], run.agent, run.model)
+                self.last_run = RunRecord(
+                    event.run, event.seq, run.task.text[:RECENT_TEXT], run.agent, run.model
+                )
             case RunEnded() as end if self.last_run is not None and self.last_run.run == event.run:
                 self.last_run = msgspec.structs.replace(
                     self.last_run, status=end.status, reason=end.reason, ended_seq=event.seq
@@ -140,6 +146,16 @@ class State(msgspec.Struct, kw_only=True):
         """The items of some kinds (of all where none is named) that have a status, oldest first."""
         return (i for i in self.items.values() if i.status == status and (not kinds or i.kind in kinds))
 
+    def copy(self) -> "State":
+        """The same state, apart from this one: its values are immutable, its collections are copied."""
+        return msgspec.structs.replace(
+            self,
+            items=dict(self.items),
+            messages=list(self.messages),
+            pending=dict(self.pending),
+            counts=dict(self.counts),
+        )
+
     def encode(self) -> bytes:
         """The state as canonical JSON: keys sorted, no white space."""
         return msgspec.json.encode(self, order="sorted")
@@ -154,7 +170,9 @@ class State(msgspec.Struct, kw_only=True):
         for change in concluded.changes:
             if isinstance(change, Add):
                 item = change.item
-                self.items[item.id] = msgspec.structs.replace(item, created_seq=event.seq, changed_seq=event.seq)
+                self.items[item.id] = msgspec.structs.replace(
+                    item, created_seq=event.seq, changed_seq=event.seq
+                )
             elif change.id in self.items:
                 self.items[change.id] = msgspec.structs.replace(
                     self.items[change.id], **change.fields(), changed_seq=event.seq

@@ -1,0 +1,140 @@
+"""What a person does to memory by hand: add, edit, retire, pin, review. Each is a recorded change with its author."""
+
+import msgspec
+
+from agentx.engine import Engine
+from agentx.storage.errors import UsageError
+from agentx.synthesis.conclusions import Add, Patch
+from agentx.synthesis.demands.compile import compile_check
+from agentx.synthesis.items import (
+    ConstraintDetail,
+    Detail,
+    Evidence,
+    Kind,
+    MemoryItem,
+    NoteDetail,
+    RejectionDetail,
+    Scope,
+    item_id,
+    shorten,
+)
+from agentx.synthesizer import PERSON
+
+BY_HAND: tuple[Kind, ...] = (
+    "constraint",
+    "rejection",
+    "rule",
+    "decision",
+    "task",
+    "context",
+    "knowledge",
+    "checkpoint",
+    "north_star",
+)
+"""Kinds that a person may add; the others are measured."""
+
+
+class NoSuchItem(UsageError):
+    """There is no memory item of that id."""
+
+
+def find(engine: Engine, name: str) -> MemoryItem:
+    """The item of an id.
+
+    Raises:
+        NoSuchItem: There is none.
+    """
+    item = engine.write_path.state.items.get(name)
+    if item is None:
+        raise NoSuchItem(f"There is no memory item {name!r}; `agentx memory list --all` shows them all.")
+    return item
+
+
+def add(
+    engine: Engine, kind: Kind, text: str, *, scope: Scope, until: str, score: float, actor: str
+) -> MemoryItem:
+    """Add an item in a person's own words; a constraint is compiled to a check where it can be.
+
+    Raises:
+        UsageError: The kind cannot be added by hand, or the text is empty.
+    """
+    text = " ".join(text.split())
+    if kind not in BY_HAND:
+        raise UsageError(f"A {kind} cannot be added by hand; what can: {', '.join(BY_HAND)}.")
+    if not text:
+        raise UsageError("A memory item needs a text.")
+    with engine.write_path.exclusive():
+        seq = engine.write_path.state.seq + 1
+        item = MemoryItem(
+            id=item_id(kind, seq),
+            kind=kind,
+            text=text,
+            short=shorten(text),
+            scope=scope,
+            score=score,
+            evidence=(Evidence(seq, 0, len(text), text[:400]),),
+            trust="user",
+            until=until,
+            detail=_detail(kind, text, scope, until),
+        )
+        engine.synthesizer.record((Add(item),), PERSON, actor=actor)
+        return find(engine, item.id)
+
+
+def _detail(kind: Kind, text: str, scope: Scope, until: str) -> Detail:
+    if kind == "rejection":
+        return RejectionDetail(idea=text)
+    if kind != "constraint":
+        return NoteDetail()
+    first = text.lower().split()[0].strip(",.")
+    modality = (
+        "must_not"
+        if first in ("never", "no", "don't", "not", "avoid") or " never " in text.lower()
+        else "must"
+    )
+    return ConstraintDetail(
+        modality=modality,  # type: ignore[arg-type]
+        duration="for_now" if until else "for_good",
+        check=compile_check(text, modality, scope),  # type: ignore[arg-type]
+    )
+
+
+def edit(engine: Engine, name: str, text: str, actor: str) -> MemoryItem:
+    """Say an item in other words; its check is compiled anew."""
+    item = find(engine, name)
+    text = " ".join(text.split())
+    if not text:
+        raise UsageError("A memory item needs a text; to end it, use `agentx memory retire`.")
+    detail = item.detail
+    if isinstance(detail, ConstraintDetail):
+        detail = msgspec.structs.replace(detail, check=compile_check(text, detail.modality, item.scope))
+    return _patch(engine, Patch(id=name, text=text, short=shorten(text), detail=detail), actor)
+
+
+def retire(engine: Engine, name: str, actor: str) -> MemoryItem:
+    """End an item; it stays in the history."""
+    find(engine, name)
+    return _patch(engine, Patch(id=name, status="retired"), actor)
+
+
+def pin(engine: Engine, name: str, actor: str, *, pinned: bool) -> MemoryItem:
+    """Show an item in every context, or no longer."""
+    find(engine, name)
+    return _patch(engine, Patch(id=name, pinned=pinned), actor)
+
+
+def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem:
+    """Settle a proposal: make it active, or end it.
+
+    Raises:
+        UsageError: It is no proposal.
+    """
+    item = find(engine, name)
+    if item.status != "proposed":
+        raise UsageError(f"{name} is {item.status}, no proposal.")
+    return _patch(engine, Patch(id=name, status="active" if accept else "retired", trust="user"), actor)
+
+
+def _patch(engine: Engine, patch: Patch, actor: str) -> MemoryItem:
+    engine.synthesizer.record((patch,), PERSON, actor=actor)
+    return find(engine, patch.id)

@@ -1,0 +1,126 @@
+"""The parts of an open workspace, wired together: write path, bus, synthesis, index.
+
+Tools, context and agents work with this; :class:`agentx.workspace.Workspace` is the face that people use.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentx.bus import Bus
+from agentx.config import Config
+from agentx.indexer import Indexer
+from agentx.settings import Settings
+from agentx.storage.events import Body
+from agentx.storage.index.port import Filter
+from agentx.synthesis.enforcement import Violation, check_answer, check_write
+from agentx.synthesis.items import MemoryItem
+from agentx.synthesis.retrieval import SearchHit
+from agentx.synthesis.state import State
+from agentx.synthesizer import Synthesizer
+from agentx.write_path import Content, WritePath
+
+EMBED_S = 2.0
+"""How long a search embeds what is new, where nothing does so in the background."""
+
+
+class Engine:
+    """One open workspace.
+
+    Attributes:
+        root: Its directory.
+        config: What ``agentx.toml`` says.
+        settings: What the environment says.
+        write_path: Every change to log, repository and working files.
+        synthesizer: Concludes from each fact.
+        indexer: Feeds the memory index and asks it.
+        summaries: Summaries of directories by tree id, path and rules; a change to any of them makes another key.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        config: Config,
+        settings: Settings,
+        bus: Bus,
+        write_path: WritePath,
+        synthesizer: Synthesizer,
+        indexer: Indexer,
+    ) -> None:
+        self.root = root
+        self.config = config
+        self.settings = settings
+        self.bus = bus
+        self.write_path = write_path
+        self.synthesizer = synthesizer
+        self.indexer = indexer
+        self.summaries: OrderedDict[tuple[str, str, str], str] = OrderedDict()
+
+    @property
+    def state(self) -> State:
+        """The state after everything that any process recorded; a copy, see :meth:`snapshot`."""
+        return self.snapshot()
+
+    def read_body(self, body: Body) -> str:
+        """The whole text of a body."""
+        return self.write_path.blobs.text(body)
+
+    def snapshot(self) -> State:
+        """A copy of the state that no other thread changes."""
+        with self.write_path.exclusive():
+            return self.write_path.state.copy()
+
+    def search(self, query: str, k: int, where: Filter, *, deadline: float | None = None) -> list[SearchHit]:
+        """The passages nearest to a query, fresh writes included.
+
+        Args:
+            query: Words in any form.
+            k: How many.
+            where: What to look at.
+            deadline: ``time.monotonic()`` after which passages without a vector are found by their words alone.
+        """
+        self.write_path.refresh()
+        embed_s = EMBED_S if deadline is None else min(EMBED_S, deadline - time.monotonic())
+        return self.indexer.search(query, k, where, embed_s=embed_s)
+
+    # --- the gate ------------------------------------------------------------------------------------------------
+
+    def enforced(self) -> list[MemoryItem]:
+        """The items whose checks run before a write and on an answer."""
+        return list(self.write_path.state.active("constraint", "rejection"))
+
+    def check_write(self, contents: Mapping[str, Content | None]) -> tuple[Violation, ...]:
+        """Which of the user's rules a write would break."""
+        items, message = self.enforced(), self.last_user_message()
+        found: list[Violation] = []
+        if not items:
+            return ()
+        for path, content in contents.items():
+            tracked = self.write_path.tracked(path)
+            before = _text(self.write_path.repo.read_blob(tracked.oid)) if tracked else None
+            after = _text(content.data) if content is not None else None
+            if content is not None:
+                found += check_write(items, path, before, "" if after is None else after, message=message)
+        return tuple(found)
+
+    def check_answer(self, text: str, message: str = "") -> tuple[Violation, ...]:
+        """Which of the user's rules an answer would break."""
+        return check_answer(self.enforced(), text, message=message or self.last_user_message())
+
+    def last_user_message(self) -> str:
+        """The latest words of the user; empty where nothing was said."""
+        for message in reversed(self.write_path.state.messages):
+            if message.actor.partition(":")[0] == "user":
+                return message.text
+        return ""
+
+
+def _text(data: bytes) -> str | None:
+    """A file's text; ``None`` where it is binary."""
+    if b"\0" in data[:8_000]:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,297 @@
+"""Feeds the memory index from the history, and asks it.
+
+The index is a cache that follows the log: its own watermark says how far it has read. A search reads what is new
+first, so that a fresh write is found at once; vectors come behind, in the background.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from agentx.storage.events import (
+    AgentMessageSent,
+    ArtifactChanged,
+    Body,
+    Event,
+    FileChange,
+    ToolCallExecuted,
+    UserMessageSent,
+)
+from agentx.storage.git.objects import ObjectDamaged
+from agentx.storage.index.port import OPEN, Chunk, Filter, MemoryIndex, Vector
+from agentx.synthesis.chunking.files import chunk_file
+from agentx.synthesis.chunking.messages import chunk_message
+from agentx.synthesis.conclusions import Add, Concluded
+from agentx.synthesis.embedding.port import Embedder
+from agentx.synthesis.retrieval import SearchHit, retrieve
+from agentx.write_path import WritePath
+
+_LOG = logging.getLogger("agentx.indexer")
+
+CHUNKING_VERSION = "1"
+"""Raised when the same history would be cut into other chunks; an index of another version is filled again."""
+
+MAX_TEXT_BYTES = 2_000_000
+"""A larger artifact is not cut into chunks; it is data, and can be declared as a source."""
+
+_BATCH_CHUNKS = 256
+_EMBED_BATCH = 32
+_PAUSE_S = 0.5
+_ENDED = ("resolved", "superseded", "archived", "retired")
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and how much there is."""
+
+
+class Indexer:
+    """Keeps one index in step with one history.
+
+    Args:
+        write_path: The history and the contents that it names.
+        open_index: Opens the backend when it is first needed (LanceDB takes 1.5 s to load).
+        open_embedder: Gives the embedder, or a reason why there is none.
+    """
+
+    def __init__(
+        self,
+        write_path: WritePath,
+        open_index: Callable[[], MemoryIndex],
+        open_embedder: Callable[[], tuple[Embedder | None, str]],
+    ) -> None:
+        self._write_path = write_path
+        self._open_index = open_index
+        self._open_embedder = open_embedder
+        self._index: MemoryIndex | None = None
+        self._embedder: Embedder | None = None
+        self._reading = threading.RLock()
+        self._wake = threading.Event()
+        self._stopping = False
+        self._previous = ""
+        self._thread: threading.Thread | None = None
+        self.why_lexical = ""
+
+    @property
+    def index(self) -> MemoryIndex:
+        """The backend, opened when it is first asked for."""
+        with self._reading:
+            if self._index is None:
+                self._index = self._open_index()
+                self._embedder, self.why_lexical = self._open_embedder()
+                self._match_versions(self._index)
+            return self._index
+
+    def _match_versions(self, index: MemoryIndex) -> None:
+        if index.read_meta("chunking") != CHUNKING_VERSION:
+            index.clear()
+            index.write_meta("chunking", CHUNKING_VERSION)
+        name = self._embedder.name if self._embedder else ""
+        if name and index.read_meta("embedder") != name:
+            index.forget_vectors()
+            index.write_meta("embedder", name)
+
+    # --- reading the history -------------------------------------------------------------------------------------
+
+    def catch_up(self, progress: Progress | None = None) -> None:
+        """Read what was recorded since the index's watermark."""
+        with self._reading:
+            index = self.index
+            after = int(index.read_meta("seq") or 0)
+            if after > self._write_path.state.seq:  # the history is another one
+                index.clear()
+                index.write_meta("chunking", CHUNKING_VERSION)
+                after = 0
+            until = self._write_path.state.seq
+            if after == until:
+                return
+            batch: list[Chunk] = []
+            seq = after
+            self._previous = next(
+                (m.text for m in reversed(self._write_path.state.messages) if m.seq <= after), ""
+            )
+            for event in self._write_path.history.read(after, _pass_over):
+                seq = event.seq
+                for path in dict.fromkeys(made.path for made in _changes(event)):
+                    batch = self._put(index, batch)
+                    index.close_chunks(path=path, seq=event.seq)
+                batch += self._chunks(event)
+                if len(batch) >= _BATCH_CHUNKS:
+                    batch = self._put(index, batch)
+                if progress:
+                    progress("index", seq - after, max(until - after, seq - after))
+            self._put(index, batch)
+            index.write_meta("seq", str(seq))
+
+    def _put(self, index: MemoryIndex, batch: list[Chunk]) -> list[Chunk]:
+        if batch:
+            index.put(batch)
+        return []
+
+    def _chunks(self, event: Event) -> Iterator[Chunk]:
+        data = event.data
+        for made in _changes(event):
+            if made.after and not made.link and made.size_bytes <= MAX_TEXT_BYTES:
+                yield from self._file_chunks(event, made)
+        if isinstance(data, UserMessageSent | AgentMessageSent):
+            yield from self._message_chunks(event, data.body)
+        elif isinstance(data, ToolCallExecuted) and data.command and data.output.text:
+            yield Chunk(
+                id=f"t:{event.seq}",
+                text=data.output.text[:2_000],
+                context=f"{data.tool} {data.command} {data.status.lower()}",
+                kind="tool",
+                actor=event.actor,
+                at=event.at,
+                seq=event.seq,
+            )
+        elif isinstance(data, Concluded):
+            yield from self._memory_chunks(event, data)
+
+    def _file_chunks(self, event: Event, made: FileChange) -> Iterator[Chunk]:
+        try:
+            text = self._write_path.repo.read_blob(made.after).decode()
+        except (ObjectDamaged, UnicodeDecodeError):
+            return
+        if "\0" in text:
+            return
+        for number, piece in enumerate(chunk_file(made.path, text)):
+            yield Chunk(
+                id=f"a:{event.seq}:{made.path}:{number}",
+                text=piece.text,
+                context=piece.context,
+                kind="artifact",
+                path=made.path,
+                start_line=piece.start_line,
+                end_line=piece.end_line,
+                symbol=piece.symbol,
+                content_id=made.after,
+                actor=event.actor,
+                at=event.at,
+                seq=event.seq,
+            )
+
+    def _message_chunks(self, event: Event, body: Body) -> Iterator[Chunk]:
+        text = self._write_path.blobs.text(body)
+        previous, self._previous = self._previous, text
+        for number, piece in enumerate(chunk_message(text, previous, event.at, event.actor)):
+            yield Chunk(
+                id=f"m:{event.seq}:{number}",
+                text=piece.text,
+                context=piece.context,
+                kind="message",
+                actor=event.actor,
+                at=event.at,
+                seq=event.seq,
+            )
+
+    def _memory_chunks(self, event: Event, concluded: Concluded) -> Iterator[Chunk]:
+        for change in concluded.changes:
+            name = change.item.id if isinstance(change, Add) else change.id
+            item = self._write_path.state.items.get(name)
+            if item is None or item.kind == "hot_issue":
+                continue
+            yield Chunk(
+                id=f"i:{item.id}",
+                text=item.text,
+                context=f"{item.kind} {item.domain} {item.scope.topic}".strip(),
+                kind="memory",
+                symbol=item.id,
+                actor=event.actor,
+                at=event.at,
+                seq=item.created_seq,
+                to_seq=event.seq if item.status in _ENDED else OPEN,
+            )
+
+    def clear(self) -> None:
+        """Drop everything; the next look reads the history from its beginning."""
+        with self._reading:
+            self.index.clear()
+            self._match_versions(self.index)
+
+    # --- vectors -------------------------------------------------------------------------------------------------
+
+    def embed(self, *, deadline_s: float | None = None, progress: Progress | None = None) -> int:
+        """Give vectors to chunks that have none, oldest first; how many are done.
+
+        Args:
+            deadline_s: Stop after this long; ``None`` goes on to the end.
+            progress: Told after each batch.
+        """
+        index = self.index
+        if self._embedder is None:
+            return 0
+        end = None if deadline_s is None else time.monotonic() + deadline_s
+        done = 0
+        while not self._stopping and (end is None or time.monotonic() < end):
+            batch = index.without_vectors(_EMBED_BATCH)
+            if not batch:
+                break
+            vectors = self._embedder.embed_passages([f"{chunk.context}\n{chunk.text}" for chunk in batch])
+            index.embed([chunk.id for chunk in batch], vectors)
+            done += len(batch)
+            if progress:
+                progress("embed", done, done)
+        return done
+
+    def start(self) -> None:
+        """Index and embed in the background until :meth:`close`."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="agentx-indexer", daemon=True)
+            self._thread.start()
+
+    def _work(self) -> None:
+        while not self._stopping:
+            try:
+                self.catch_up()
+                if self.embed(deadline_s=2.0) == 0:
+                    self.index.maintain()
+                    self._wake.wait(_PAUSE_S)
+                    self._wake.clear()
+            except Exception:  # noqa: BLE001 - the index is a cache: whatever befalls it must not end the work on it
+                _LOG.exception("Indexing failed; search goes on with what is indexed.")
+                self._wake.wait(_PAUSE_S * 10)
+
+    def close(self) -> None:
+        """Stop the background work and release the index."""
+        self._stopping = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(timeout=30)
+        if self._index is not None:
+            self._index.close()
+
+    # --- asking --------------------------------------------------------------------------------------------------
+
+    def search(self, query: str, k: int, where: Filter, *, embed_s: float = 1.0) -> list[SearchHit]:
+        """The ``k`` best passages, what was recorded a moment ago included.
+
+        Args:
+            query: Words in any form.
+            k: How many.
+            where: What to look at.
+            embed_s: How long to embed what has no vector yet, before searching; the rest is found by its words.
+        """
+        self.catch_up()
+        index = self.index
+        if self._thread is None and embed_s > 0:
+            self.embed(deadline_s=embed_s)
+        return retrieve(index, query, self._query_vector(query), k, where)
+
+    def _query_vector(self, query: str) -> Vector | None:
+        return self._embedder.embed_query(query) if self._embedder is not None and query.strip() else None
+
+    @property
+    def settled(self) -> bool:
+        """Whether everything that is recorded is indexed and has its vector."""
+        index = self.index
+        if int(index.read_meta("seq") or 0) < self._write_path.state.seq:
+            return False
+        return self._embedder is None or not index.without_vectors(1)
+
+
+def _changes(event: Event) -> tuple[FileChange, ...]:
+    return event.data.changes if isinstance(event.data, ToolCallExecuted | ArtifactChanged) else ()
+
+
+def _pass_over(_damage: object) -> None:
+    """What is damaged was told of when the log was folded."""

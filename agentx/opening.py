@@ -1,0 +1,193 @@
+"""Making and opening a workspace: its files on the disk, and its parts wired together."""
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from agentx.bus import Bus
+from agentx.config import FILE as CONFIG_FILE
+from agentx.config import Config, read_config
+from agentx.engine import Engine
+from agentx.indexer import Indexer
+from agentx.settings import Settings
+from agentx.storage.artifacts import Artifacts
+from agentx.storage.codec import Codec
+from agentx.storage.errors import UsageError
+from agentx.storage.events import FACTS
+from agentx.storage.git.repository import GitRepository
+from agentx.storage.history import LIVE
+from agentx.storage.index.lance import open_index
+from agentx.storage.index.port import MemoryIndex
+from agentx.synthesis.conclusions import CONCLUSIONS
+from agentx.synthesis.demands.extractor import DemandExtractor
+from agentx.synthesis.embedding.choose import open_embedder
+from agentx.synthesis.embedding.port import Embedder, ModelUnavailable
+from agentx.synthesis.hot_issues import HotIssues
+from agentx.synthesis.model.litellm_client import embed_texts
+from agentx.synthesizer import Synthesizer
+from agentx.write_path import ARTIFACTS, WritePath
+
+FORMAT = 1
+"""Number of the record's format; a workspace with a higher one opens read-only."""
+
+CACHE = ".agentx"
+
+_CONFIG = """\
+# What this workspace is told to do; `agentx config` shows every setting.
+[workspace]
+artifacts = "{artifacts}"
+"""
+
+
+class NotAWorkspace(UsageError):
+    """A directory is no workspace."""
+
+
+class NotEmpty(UsageError):
+    """A workspace cannot be made where other things lie."""
+
+
+def find_root(start: Path) -> Path:
+    """The workspace at or above a directory, as git finds a repository.
+
+    Raises:
+        NotAWorkspace: There is none.
+    """
+    start = start.absolute()
+    for folder in (start, *start.parents):
+        if is_workspace(folder):
+            return folder
+    raise NotAWorkspace(
+        f"{start} is not in a workspace. Make one with `agentx init`, or name one with -C DIR."
+    )
+
+
+def is_workspace(folder: Path) -> bool:
+    """Whether a directory is a workspace: a Git repository with a history log."""
+    return (folder / LIVE).is_file() and (folder / ".git").exists()
+
+
+def write_layout(root: Path, artifacts: str) -> Path:
+    """Make the files of a new workspace.
+
+    Returns:
+        Where the artifacts lie.
+
+    Raises:
+        NotEmpty: Something lies there already.
+        UsageError: ``artifacts`` names no place that can be used.
+    """
+    if is_workspace(root):
+        raise NotEmpty(f"{root} is a workspace already; open it, or choose another directory.")
+    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        raise NotEmpty(
+            f"{root} is not empty. Choose a new directory, and bring material in with `agentx init --from DIR` or `agentx add`."
+        )
+    place = artifacts_root(root, artifacts)
+    root.mkdir(parents=True, exist_ok=True)
+    GitRepository.init(root).close()
+    place.mkdir(parents=True, exist_ok=True)
+    (root / CONFIG_FILE).write_text(_CONFIG.format(artifacts=artifacts), "utf-8")
+    (root / LIVE).touch()
+    return place
+
+
+def artifacts_root(root: Path, artifacts: str) -> Path:
+    """Where the artifacts of a workspace lie.
+
+    Raises:
+        UsageError: Neither ``artifacts`` nor a directory that holds the workspace.
+    """
+    if artifacts == ARTIFACTS:
+        return root / ARTIFACTS
+    place = Path(os.path.normpath(root.absolute() / artifacts))
+    if place not in root.absolute().parents:
+        raise UsageError(
+            f"workspace.artifacts is {artifacts!r}; it can be 'artifacts', or a directory above the workspace like '..'."
+        )
+    return place
+
+
+def open_engine(root: Path, settings: Settings) -> Engine:
+    """Open a workspace: fold its history, finish what a crash cut off, conclude from what is new.
+
+    Raises:
+        NotAWorkspace: The directory is none.
+        ConfigInvalid: ``agentx.toml`` cannot be read.
+    """
+    if not is_workspace(root):
+        raise NotAWorkspace(f"{root} is not a workspace. Make one with `agentx init {root}`.")
+    config = read_config(root)
+    place = artifacts_root(root, config.workspace.artifacts)
+    _make_cache(root)
+    bus = Bus()
+    artifacts = Artifacts(place, config.limits.max_file_bytes, skip=(root,))
+    outer = place != root / ARTIFACTS
+    write_path = WritePath(root, Codec(FACTS | CONCLUSIONS), artifacts, bus, outer=outer)
+    write_path.load()
+    if write_path.state.format > FORMAT:
+        write_path.make_read_only(
+            f"{root} was written by a newer version (format {write_path.state.format}; this one knows {FORMAT}), so it is "
+            "open for reading only. Upgrade with `pip install --upgrade agentx-workspace`."
+        )
+    else:
+        write_path.recover()
+    synthesizer = Synthesizer(write_path, (DemandExtractor(), HotIssues()), bus)
+    indexer = Indexer(
+        write_path, lambda: _open_index(root, write_path), lambda: _open_embedder(config, settings)
+    )
+    engine = Engine(root, config, settings, bus, write_path, synthesizer, indexer)
+    if not write_path.read_only:
+        synthesizer.catch_up()
+    return engine
+
+
+def remove_cache(root: Path) -> None:
+    """Delete everything that can be made again from the history."""
+    shutil.rmtree(root / CACHE, ignore_errors=True)
+    _make_cache(root)
+
+
+def _make_cache(root: Path) -> None:
+    """The cache ignores itself, so that no ``.gitignore`` of the workspace need name it."""
+    with contextlib.suppress(OSError):
+        (root / CACHE).mkdir(exist_ok=True)
+        ignore = root / CACHE / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", "utf-8")
+
+
+def _open_index(root: Path, write_path: WritePath) -> MemoryIndex:
+    index, note = open_index(root / CACHE / "index")
+    if note:
+        write_path.notes.append(note)
+    return index
+
+
+def _open_embedder(config: Config, settings: Settings) -> tuple[Embedder | None, str]:
+    def hosted(model: str) -> "HostedCall":
+        return HostedCall(model, settings.api_base, settings.api_key)
+
+    try:
+        embedder = open_embedder(config.embeddings.model, settings.cache_dir, hosted)
+    except ModelUnavailable as error:
+        return None, str(error)
+    return (
+        embedder,
+        "" if embedder else "Embeddings are off (`embeddings.model` is none), so search is lexical.",
+    )
+
+
+class HostedCall(msgspec.Struct, frozen=True):
+    """Asks a hosted model for embeddings."""
+
+    model: str
+    api_base: str
+    api_key: str
+
+    def __call__(self, texts: list[str]) -> list[list[float]]:
+        """One vector for each text, in order."""
+        return embed_texts(self.model, texts, api_base=self.api_base or None, api_key=self.api_key or None)

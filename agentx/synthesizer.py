@@ -1,0 +1,147 @@
+"""The synthesis engine: listens to the bus, concludes from each fact, and records what it concluded.
+
+A conclusion is appended only while the watermark is what its writer read, under the workspace's lock, so that two
+processes never conclude the same twice.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from agentx.bus import ALL, Bus
+from agentx.storage.events import Draft, Event, Payload
+from agentx.synthesis.conclusions import Add, Change, Concluded
+from agentx.synthesis.extractor import Extractor
+from agentx.synthesis.items import MemoryItem
+from agentx.synthesis.state import State
+from agentx.write_path import WritePath
+
+PERSON = "person"
+"""The ``extractor`` of a change that a person made by hand."""
+
+_LINE_BYTES = 9_000
+_WATERMARK_LAG = 500
+
+
+class Synthesizer:
+    """Runs the extractors over facts, in order, each fact once.
+
+    Args:
+        write_path: Where facts come from and conclusions go.
+        extractors: In the order in which they run.
+        bus: Brings each new event, of other processes too.
+    """
+
+    def __init__(self, write_path: WritePath, extractors: Sequence[Extractor], bus: Bus) -> None:
+        self._write_path = write_path
+        self._extractors = extractors
+        bus.subscribe(ALL, self.take)
+
+    def catch_up(self) -> None:
+        """Conclude from the facts that were recorded before this process listened."""
+        for event in self._write_path.history.read(self._write_path.state.watermark, _pass_over):
+            self.take(event)
+
+    def take(self, event: Event) -> None:
+        """Conclude from one fact and record it."""
+        if isinstance(event.data, Concluded):
+            return
+        with self._write_path.exclusive():
+            state = self._write_path.state
+            if event.seq <= state.watermark:
+                return
+            found = [
+                (extractor, changes)
+                for extractor in self._extractors
+                if (changes := extractor.conclude(event, state, self._write_path.blobs.text))
+            ]
+            drafts = [
+                draft
+                for extractor, changes in found
+                for draft in _drafts(changes, extractor.name, extractor.version, event.seq, event)
+            ]
+            if drafts:
+                # The watermark stands in the last line alone: a crash before it has the fact read again.
+                early = [
+                    msgspec.structs.replace(draft, data=_without_watermark(draft.data))
+                    for draft in drafts[:-1]
+                ]
+                self._write_path.record([*early, drafts[-1]])
+
+    def record(self, changes: Sequence[Change], extractor: str, *, actor: str = "") -> list[Event]:
+        """Record changes to memory that no single fact led to: a person's, or a later reading's."""
+        drafts = _drafts(changes, extractor, 1, 0, None)
+        return self._write_path.record(
+            [msgspec.structs.replace(draft, actor=actor or draft.actor) for draft in drafts]
+        )
+
+    def advance_watermark(self) -> None:
+        """Record how far was read where nothing was concluded for long, so that the next open reads little again."""
+        state = self._write_path.state
+        if state.seq - state.watermark > _WATERMARK_LAG:
+            self._write_path.record(_drafts((), "watermark", 1, state.seq, None))
+
+    def resynthesize(self) -> list[Event]:
+        """Read the raw facts again with today's extractors and record what they newly conclude.
+
+        What a person decided stays: an item that exists, in whatever status, is left alone.
+        """
+        scratch = State()
+        for event in self._write_path.history.read(on_damage=_pass_over):
+            if isinstance(event.data, Concluded) and event.data.extractor != PERSON:
+                continue
+            scratch.apply(event)
+            for extractor in self._extractors:
+                for change in extractor.conclude(event, scratch, self._write_path.blobs.text):
+                    made = Concluded(
+                        extractor=extractor.name, version=extractor.version, through=0, changes=(change,)
+                    )
+                    scratch.apply(msgspec.structs.replace(event, data=made))
+        with self._write_path.exclusive():
+            known = self._write_path.state.items
+            fresh = [item for item in scratch.items.values() if not _stands_in(item, known)]
+            return self.record([Add(item) for item in fresh], "resynthesize") if fresh else []
+
+
+def _stands_in(item: MemoryItem, known: dict[str, MemoryItem]) -> bool:
+    spans = {(e.seq, e.start) for e in item.evidence}
+    return item.id in known or any(
+        other.kind == item.kind and spans & {(e.seq, e.start) for e in other.evidence}
+        for other in known.values()
+    )
+
+
+def _drafts(
+    changes: Sequence[Change], extractor: str, version: int, through: int, event: Event | None
+) -> list[Draft]:
+    return [
+        Draft(
+            data=Concluded(extractor=extractor, version=version, through=through, changes=tuple(group)),
+            actor=f"engine:{extractor}",
+            run=event.run if event else "",
+            cause=event.seq if event else 0,
+        )
+        for group in _groups(changes)
+    ]
+
+
+def _without_watermark(data: Payload) -> Payload:
+    return msgspec.structs.replace(data, through=0) if isinstance(data, Concluded) else data
+
+
+def _groups(changes: Sequence[Change]) -> Sequence[Sequence[Change]]:
+    """Changes in groups that fit into one line each; at least one group."""
+    groups: list[list[Change]] = [[]]
+    size = 0
+    for change in changes:
+        length = len(msgspec.json.encode(change))
+        if groups[-1] and size + length > _LINE_BYTES:
+            groups.append([])
+            size = 0
+        groups[-1].append(change)
+        size += length
+    return groups
+
+
+def _pass_over(_damage: object) -> None:
+    """What is damaged was told of when the log was folded."""

@@ -1,0 +1,359 @@
+"""What every tool goes through: validation, the gate, a person's word where it is asked for, the record.
+
+A tool is a method with a typed signature, marked with :func:`tool`. Called from Python it returns its typed result and
+raises our errors; called by an agent (:meth:`ToolSet.call`) the same becomes a :class:`ToolResult`. Either way the
+history gets one ``ToolCallExecuted``.
+"""
+
+import functools
+import inspect
+import json
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, get_type_hints
+
+import msgspec
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from agentx.engine import Engine
+from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.events import (
+    Draft,
+    Event,
+    FileChange,
+    ToolCallExecuted,
+    ToolCallRequested,
+    ToolStatus,
+)
+from agentx.synthesis.enforcement import Violation
+from agentx.synthesis.model.port import ToolSchema
+from agentx.write_path import Content
+
+P = ParamSpec("P")
+R = TypeVar("R", bound="Rendered")
+S = TypeVar("S", bound="ToolSet")
+
+ARGUMENT_CHARACTERS = 300
+"""Longer arguments are cut in the record; what a write wrote is named by its blob id."""
+
+
+class WriteDenied(AgentXError):
+    """A rule of the user forbids it.
+
+    Attributes:
+        violations: Each rule, with the sentence that it came from.
+    """
+
+    def __init__(self, violations: tuple[Violation, ...]) -> None:
+        lines = [f'{v.reason} Rule {v.item_id}: {v.rule} (the user said: "{v.sentence}")' for v in violations]
+        super().__init__("Denied. " + " ".join(lines))
+        self.violations = violations
+
+
+class NotApproved(AgentXError):
+    """A person refused the call, or it is off in ``agentx.toml``."""
+
+
+class ApprovalNeeded(AgentXError):
+    """The call waits for a person's word.
+
+    Attributes:
+        call_id: What ``agentx approve`` is to be given.
+    """
+
+    def __init__(self, tool: str, call_id: str) -> None:
+        super().__init__(f"{tool} needs a person's word: `agentx approve {call_id}` (or `--deny`).")
+        self.call_id = call_id
+
+
+class Rendered(Protocol):
+    """A result that can say itself in text, for an agent."""
+
+    def render(self) -> str:
+        """The result as an agent reads it."""
+        ...
+
+
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent gets for a call.
+
+    Attributes:
+        status: ``SUCCEEDED``, ``FAILED`` or ``DENIED``.
+        output: The answer, or one sentence that says what is wrong.
+        value: The typed result where there is one.
+        approval_needed: The call waits for a person's word; it was not run.
+        denied_by: Ids of the rules that denied it.
+    """
+
+    call_id: str
+    tool: str
+    status: ToolStatus
+    output: str
+    value: Any = None
+    approval_needed: bool = False
+    denied_by: tuple[str, ...] = ()
+
+
+class Job(msgspec.Struct):
+    """One call of a tool, as it runs."""
+
+    tools: "ToolSet"
+    tool: str
+    call_id: str
+    arguments: dict[str, Any]
+    started: float
+    changes: tuple[FileChange, ...] = ()
+    command: str = ""
+    exit_code: int | None = None
+    failed: bool = False
+    reverts: int = 0
+    record_whole: bool = False
+    event: Event | None = None
+
+    def write(self, contents: Mapping[str, Content | None], output: str) -> tuple[FileChange, ...]:
+        """Change artifacts: the gate, the event of this call, the files, one commit.
+
+        Raises:
+            WriteDenied: A rule of the user forbids it; nothing was written.
+        """
+        tools = self.tools
+        with tools.engine.write_path.exclusive():
+            tools.engine.write_path.record_outside_edits(list(contents), noticed="write")
+            violations = tools.engine.check_write(contents)
+            if violations:
+                raise WriteDenied(violations)
+            events = tools.engine.write_path.write(
+                contents,
+                lambda changes: self.payload("SUCCEEDED", output, changes),
+                actor=tools.actor,
+                run=tools.run,
+            )
+        self.event = events[0]
+        return tuple(made for event in events for made in getattr(event.data, "changes", ()))
+
+    def payload(
+        self, status: ToolStatus, output: str, changes: tuple[FileChange, ...] = ()
+    ) -> ToolCallExecuted:
+        """The event of this call."""
+        body = self.tools.engine.write_path.body(output if self.record_whole else _extract(output))
+        return ToolCallExecuted(
+            call_id=self.call_id,
+            tool=self.tool,
+            status=status,
+            arguments=self.arguments,
+            output=body,
+            changes=changes,
+            command=self.command,
+            exit_code=self.exit_code,
+            duration_ms=int((time.monotonic() - self.started) * 1000),
+            reverts=self.reverts,
+        )
+
+
+def tool(method: Callable[Concatenate[S, Job, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Make a method of a :class:`ToolSet` a tool; its docstring's first paragraph is what a model is told of it."""
+    name = method.__name__
+
+    signature = inspect.signature(method)
+    plain = signature.replace(parameters=list(signature.parameters.values())[2:])
+
+    @functools.wraps(method)
+    def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        result: R = self.run_tool(name, dict(plain.bind(*args, **kwargs).arguments), uuid.uuid4().hex[:12])
+        return result
+
+    _BODIES[name] = method
+    return call
+
+
+_BODIES: dict[str, Callable[..., Any]] = {}
+
+
+class ToolSet:
+    """Runs tools for one actor.
+
+    Args:
+        engine: The workspace's engine.
+        actor: Who calls; set by the channel.
+        run: Run that the calls belong to.
+    """
+
+    def __init__(self, engine: Engine, actor: str = "agent:main", run: str = "") -> None:
+        self.engine = engine
+        self.actor = actor
+        self.run = run
+
+    def acting(self, actor: str, run: str) -> "ToolSet":
+        """The same tools for another actor or run."""
+        return type(self)(self.engine, actor, run)
+
+    def names(self) -> list[str]:
+        """The tools that this workspace allows, in a stable order."""
+        off = set() if self.engine.config.tools.run_command else {"run_command"}
+        return [name for name in _BODIES if hasattr(type(self), name) and name not in off]
+
+    def schemas(self) -> list[ToolSchema]:
+        """The tools as a model is told of them."""
+        return [_schema(name) for name in self.names()]
+
+    def call(
+        self,
+        name: str,
+        arguments: str | Mapping[str, Any],
+        *,
+        call_id: str = "",
+        run: str = "",
+        actor: str = "",
+    ) -> ToolResult:
+        """Run a tool for an agent; whatever goes wrong is told in the result, never raised."""
+        if run or actor:
+            return self.acting(actor or self.actor, run or self.run).call(name, arguments, call_id=call_id)
+        call_id = call_id or uuid.uuid4().hex[:12]
+        try:
+            value = self.run_tool(name, _parse(name, arguments), call_id)
+        except ApprovalNeeded as error:
+            return ToolResult(
+                call_id=call_id, tool=name, status="DENIED", output=str(error), approval_needed=True
+            )
+        except WriteDenied as error:
+            ids = tuple(violation.item_id for violation in error.violations)
+            return ToolResult(call_id=call_id, tool=name, status="DENIED", output=str(error), denied_by=ids)
+        except NotApproved as error:
+            return ToolResult(call_id=call_id, tool=name, status="DENIED", output=str(error))
+        except AgentXError as error:
+            return ToolResult(call_id=call_id, tool=name, status="FAILED", output=str(error))
+        status: ToolStatus = "FAILED" if getattr(value, "failed", False) else "SUCCEEDED"
+        return ToolResult(call_id=call_id, tool=name, status=status, output=value.render(), value=value)
+
+    def run_tool(self, name: str, arguments: dict[str, Any], call_id: str) -> Any:
+        """Run a tool and record it; its typed result.
+
+        Raises:
+            UsageError: There is no such tool, or the arguments do not fit it.
+            ApprovalNeeded: It waits for a person's word.
+            AgentXError: Whatever the tool raises.
+        """
+        job = Job(self, name, call_id, _bounded(arguments), time.monotonic())
+        try:
+            if name not in self.names():
+                raise UsageError(f"There is no tool {name!r}. The tools are: {', '.join(self.names())}.")
+            _arguments(name).model_validate(arguments)
+            checked = _arguments(name).model_validate(self._approved(job, arguments))
+            value = _BODIES[name](
+                self, job, **{field: getattr(checked, field) for field in type(checked).model_fields}
+            )
+        except ApprovalNeeded:
+            raise
+        except ValidationError as error:
+            wrong = UsageError(_explain(name, error))
+            self._record(job, "FAILED", str(wrong))
+            raise wrong from error
+        except WriteDenied as error:
+            self._record(job, "DENIED", str(error), tuple(v.item_id for v in error.violations))
+            raise
+        except NotApproved as error:
+            self._record(job, "DENIED", str(error))
+            raise
+        except AgentXError as error:
+            self._record(job, "FAILED", str(error))
+            raise
+        except OSError as error:
+            wrong_file = AgentXError(f"{name} failed: {error.strerror or error}.")
+            self._record(job, "FAILED", str(wrong_file))
+            raise wrong_file from error
+        if job.event is None:
+            self._record(job, "FAILED" if job.failed else "SUCCEEDED", value.render())
+        return value
+
+    def _record(self, job: Job, status: ToolStatus, output: str, denied_by: tuple[str, ...] = ()) -> None:
+        payload = msgspec.structs.replace(job.payload(status, output, job.changes), denied_by=denied_by)
+        (job.event,) = self.engine.write_path.record([Draft(data=payload, actor=self.actor, run=self.run)])
+
+    def _approved(self, job: Job, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments that may be run: of a call that a person approved, the very ones that they saw."""
+        if job.tool not in self.engine.config.tools.approve:
+            return arguments
+        pending = self.engine.state.pending.get(job.call_id)
+        if pending is None:
+            request = ToolCallRequested(
+                call_id=job.call_id,
+                tool=job.tool,
+                arguments=job.arguments,
+                whole=self.engine.write_path.body(json.dumps(arguments)),
+                awaits_approval=True,
+            )
+            self.engine.write_path.record([Draft(data=request, actor=self.actor, run=self.run)])
+        if pending is None or pending.approved is None:
+            raise ApprovalNeeded(job.tool, job.call_id)
+        if not pending.approved:
+            raise NotApproved(f"A person refused {job.tool}: {pending.reason or 'no reason was given'}.")
+        approved: dict[str, Any] = json.loads(self.engine.read_body(pending.whole))
+        return approved
+
+
+@functools.cache
+def _arguments(name: str) -> type[BaseModel]:
+    """The arguments of a tool as a model of pydantic's: what checks them, and where their JSON schema comes from."""
+    fields: dict[str, Any] = {
+        parameter.name: (hint, ... if parameter.default is inspect.Parameter.empty else parameter.default)
+        for parameter, hint in _parameters(_BODIES[name])
+    }
+    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def _parameters(method: Callable[..., Any]) -> list[tuple[inspect.Parameter, Any]]:
+    """The parameters behind ``self`` and ``job``, with their annotations resolved."""
+    hints = get_type_hints(method, include_extras=True)
+    return [(part, hints[part.name]) for part in list(inspect.signature(method).parameters.values())[2:]]
+
+
+@functools.cache
+def _schema(name: str) -> ToolSchema:
+    description = inspect.cleandoc(_BODIES[name].__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+    return ToolSchema(name=name, description=description, parameters=_arguments(name).model_json_schema())
+
+
+def _parse(name: str, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
+    """A model's arguments, which may be no JSON at all; the error becomes the tool's result."""
+    if not isinstance(arguments, str):
+        return dict(arguments)
+    try:
+        parsed = json.loads(arguments or "{}")
+    except (ValueError, RecursionError) as error:
+        return {"__malformed__": f"The arguments of {name} are not JSON: {error}."}
+    return (
+        parsed
+        if isinstance(parsed, dict)
+        else {"__malformed__": f"The arguments of {name} are no JSON object."}
+    )
+
+
+def _explain(name: str, error: ValidationError) -> str:
+    faults = [(".".join(str(part) for part in fault["loc"]), fault) for fault in error.errors()]
+    malformed = [str(fault["input"]) for where, fault in faults if where == "__malformed__"]
+    if malformed:
+        return malformed[0]
+    return f"{name}: " + "; ".join(f"{where}: {fault['msg']}" for where, fault in faults) + "."
+
+
+def _bounded(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Arguments as they are recorded: long values cut."""
+    return {str(key)[:100]: _cut(value) for key, value in list(arguments.items())[:20]}
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, bool | int | float) or value is None:
+        return value
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    if len(text) <= ARGUMENT_CHARACTERS:
+        return value
+    return f"{text[:ARGUMENT_CHARACTERS]}… ({len(text):,} characters)"
+
+
+def _extract(output: str) -> str:
+    """What the record keeps of an answer that can be made again (a file's lines, a listing, hits)."""
+    limit = 1_500
+    return (
+        output if len(output) <= limit else f"{output[:limit]}\n[… {len(output) - limit:,} characters more]"
+    )

@@ -1,0 +1,119 @@
+"""The memory tools: how an agent asks what is known. All of them work without a model."""
+
+from typing import Annotated
+
+import msgspec
+from pydantic import Field
+
+from agentx.storage.index.port import ChunkKind, Filter
+from agentx.storage.paths import check_path
+from agentx.synthesis.retrieval import SearchHit
+from agentx.synthesis.summaries import directory_purpose, summarize_decisions
+from agentx.tools.base import Job, tool
+from agentx.tools.quality_tools import QualityTools
+
+MAX_HITS = 50
+_CACHED_SUMMARIES = 64
+_SUMMARY_FILES = 400
+_SUMMARY_BYTES = 200_000
+
+
+class Hits(msgspec.Struct, frozen=True):
+    """What a search found, best first."""
+
+    query: str
+    hits: tuple[SearchHit, ...]
+
+    def render(self) -> str:
+        """Each passage with where it stands."""
+        if not self.hits:
+            return f"Nothing was found for {self.query!r}."
+        return "\n\n".join(
+            f"{number}. {place(hit)}\n{hit.text}" for number, hit in enumerate(self.hits, start=1)
+        )
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """A summary, as Markdown."""
+
+    text: str
+
+    def render(self) -> str:
+        """The text."""
+        return self.text
+
+
+class MemoryTools(QualityTools):
+    """Asking the memory."""
+
+    @tool
+    def search_memory(
+        self,
+        job: Job,
+        query: Annotated[
+            str, Field(min_length=1, description="What to look for, in words, symbols or exact text.")
+        ],
+        k: Annotated[int, Field(ge=1, le=MAX_HITS, description="How many passages.")] = 8,
+        path: Annotated[str, Field(description="Only below this directory, or matching this glob.")] = "",
+        kind: Annotated[
+            ChunkKind | None, Field(description="Only artifacts, messages, tool output, …")
+        ] = None,
+        source: Annotated[str | None, Field(description="Only this read-only source.")] = None,
+        since: Annotated[str, Field(description="Only from this ISO date on.")] = "",
+        before: Annotated[str, Field(description="Only before this ISO date.")] = "",
+    ) -> Hits:
+        """Search everything that was written, said and printed in this task, and the sources beside it."""
+        del job
+        where = Filter(kinds=(kind,) if kind else (), path=path, source=source, since=since, before=before)
+        return Hits(query, tuple(self.engine.search(query, k, where)))
+
+    @tool
+    def summarize_directory_purpose(
+        self,
+        job: Job,
+        path: Annotated[str, Field(description="Directory relative to the artifacts; empty for all.")] = "",
+    ) -> Summary:
+        """Tell what a directory is for: a virtual README from its tree, docstrings, headings and symbols, with the rules that apply there."""
+        del job
+        folder = check_path(path) if path.strip("./") else ""
+        rules = self.engine.enforced()
+        write_path = self.engine.write_path
+        tree = write_path.repo.subtree(write_path.tree, f"artifacts/{folder}".rstrip("/"))
+        key = (tree, folder, ",".join(f"{rule.id}@{rule.changed_seq}" for rule in rules))
+        cache = self.engine.summaries
+        if key not in cache:
+            cache[key] = directory_purpose(folder, self._texts(tree, folder), rules).text
+            while len(cache) > _CACHED_SUMMARIES:
+                cache.popitem(last=False)
+        return Summary(cache[key])
+
+    @tool
+    def summarize_decisions(self, job: Job) -> Summary:
+        """Tell what stands now: the user's rules, what was ruled out, decisions and open tasks, each with its events."""
+        del job
+        state = self.engine.state
+        return Summary(summarize_decisions(state.items.values(), state.messages))
+
+    def _texts(self, tree: str, folder: str) -> dict[str, str | None]:
+        """The files below a directory with their texts; of a very large tree, all names and the first files' texts."""
+        prefix = folder + "/" if folder else ""
+        repo = self.engine.write_path.repo
+        found: dict[str, str | None] = {}
+        for number, (path, entry) in enumerate(repo.files(tree, prefix)):
+            found[path] = None
+            if number < _SUMMARY_FILES:
+                data = repo.read_blob(entry.oid)
+                if len(data) <= _SUMMARY_BYTES and b"\0" not in data:
+                    found[path] = data.decode("utf-8", "replace")
+        return found
+
+
+def place(hit: SearchHit) -> str:
+    """Where a passage stands, in one line: path and lines, or the event."""
+    if hit.path:
+        source = f"{hit.source}:" if hit.source else ""
+        lines = f":{hit.start_line}-{hit.end_line}" if hit.start_line else ""
+        symbol = f" ({hit.symbol})" if hit.symbol else ""
+        return f"{source}{hit.path}{lines}{symbol}"
+    what = f"memory {hit.symbol}" if hit.kind == "memory" else hit.actor
+    return f"event {hit.seq}, {what}, {hit.at[:10]}"

@@ -1,0 +1,218 @@
+"""The quality tools: a task's own checks, run in a copy of the artifacts, with a structured result.
+
+They run code that the agent wrote. What they change is recorded as theirs.
+"""
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from pydantic import Field
+
+from agentx.config import CheckSection
+from agentx.quality.document import check_document as check_prose
+from agentx.quality.sandbox import SandboxPolicy, SandboxResult, run_in_copy
+from agentx.storage.errors import UsageError
+from agentx.storage.paths import PathRefused, check_path, resolve_file
+from agentx.synthesis.checks import CheckReport, parse_output
+from agentx.tools.base import Job, NotApproved, tool
+from agentx.tools.storage_tools import PathArgument, StorageTools
+from agentx.write_path import Content
+
+SHOWN_OUTPUT = 4_000
+"""Characters of a program's output in an agent's answer; the record keeps all that was kept of it."""
+
+
+class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a check run said.
+
+    Attributes:
+        tool: Which tool ran.
+        command: The command line.
+        report: What failed, where, and what else the runner told.
+        exit_code: The exit status; ``None`` after a time-out.
+        output: What it printed, cut in the middle where it was long.
+        notes: What a reader should know of the run (no isolation, time-out, files that were left out).
+        changed: Files in the artifacts that it changed.
+    """
+
+    tool: str
+    command: str
+    report: CheckReport
+    exit_code: int | None
+    output: str
+    notes: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether a check failed."""
+        return self.report.outcome == "failed" or self.exit_code not in (0, None) or self.exit_code is None
+
+    def render(self) -> str:
+        """The result as an agent reads it: the verdict, each failing check, then the output."""
+        verdict = "failed" if self.failed else "passed"
+        counts = [f"{self.report.ran} ran" if self.report.ran is not None else "", _exit(self.exit_code)]
+        lines = [f"{self.tool} {verdict}: `{self.command}` ({', '.join(part for part in counts if part)})"]
+        for found in self.report.failing[:30]:
+            where = f" at {found.path}:{found.line}" if found.path else ""
+            lines.append(f"- FAILED {found.check}{where}: {found.message}")
+        if len(self.report.failing) > 30:  # noqa: PLR2004 - as above
+            lines.append(f"- and {len(self.report.failing) - 30} more")
+        lines += [f"[{note}]" for note in self.notes]
+        if self.changed:
+            lines.append(f"[it changed {', '.join(self.changed[:10])}]")
+        return "\n".join([*lines, "--- output", _middle_cut(self.output)])
+
+
+class QualityTools(StorageTools):
+    """Running the task's checks."""
+
+    @tool
+    def run_tests(
+        self,
+        job: Job,
+        select: Annotated[
+            str, Field(description="Narrow the run to a test or file, as the runner takes it.")
+        ] = "",
+    ) -> CheckResult:
+        """Run the task's tests in a copy of the artifacts; tells which failed, where, and the message."""
+        return self._run_check(job, "tests", self.engine.config.checks.tests, select)
+
+    @tool
+    def run_lint(self, job: Job) -> CheckResult:
+        """Run the task's linter in a copy of the artifacts."""
+        return self._run_check(job, "lint", self.engine.config.checks.lint)
+
+    @tool
+    def run_build(self, job: Job) -> CheckResult:
+        """Run the task's build in a copy of the artifacts."""
+        return self._run_check(job, "build", self.engine.config.checks.build)
+
+    @tool
+    def run_command(
+        self, job: Job, command: Annotated[str, Field(min_length=1, description="A shell command line.")]
+    ) -> CheckResult:
+        """Run a shell command in a copy of the artifacts; what it changes there is kept. Off until agentx.toml allows it."""
+        if not self.engine.config.tools.run_command:
+            raise NotApproved(
+                "run_command is off; a person can allow it with `agentx config set tools.run_command true`."
+            )
+        return self._run(job, CheckSection(command=command))
+
+    @tool
+    def check_document(self, job: Job, path: PathArgument) -> CheckResult:
+        """Check a text: spelling, usage, broken links and headings."""
+        path = check_path(path)
+        root = self.engine.write_path.artifacts.root
+        report = check_prose(
+            path,
+            self.read_text(path),
+            extra_words=self.engine.config.tools.words,
+            exists=lambda other: _exists(root, other),
+            read=lambda other: self.read_text(other) if _exists(root, other) else None,
+        )
+        output = "\n".join(str(found) for found in report.findings) or "No findings."
+        job.command, job.exit_code = f"check_document {path}", int(bool(report.findings))
+        job.record_whole, job.failed = True, bool(report.findings)
+        return CheckResult(
+            tool=job.tool,
+            command=job.command,
+            report=parse_output(output, command=job.command, exit_code=job.exit_code),
+            exit_code=job.exit_code,
+            output=output,
+            notes=report.notes,
+        )
+
+    # --- running -------------------------------------------------------------------------------------------------
+
+    def _run_check(self, job: Job, name: str, section: CheckSection, select: str = "") -> CheckResult:
+        if not section.command:
+            raise UsageError(
+                f"No command is set for {job.tool}. A person sets one with "
+                f'`agentx config set checks.{name}.command "…"`.'
+            )
+        command = f"{section.command} {_quoted(select)}" if select else section.command
+        return self._run(job, section.model_copy(update={"command": command}))
+
+    def _run(self, job: Job, section: CheckSection) -> CheckResult:
+        self.engine.write_path.scan(noticed="scan")
+        result = run_in_copy(
+            self.engine.write_path.artifacts.root,
+            section.command,
+            timeout_s=section.timeout_s,
+            max_output_bytes=section.max_output_bytes,
+            policy=self._policy(),
+        )
+        notes = list(result.notes)
+        if result.timed_out:
+            notes.append(f"it was ended after {section.timeout_s:g} s")
+        job.command, job.exit_code = section.command, result.exit_code
+        job.record_whole = True
+        changed = self._keep_changes(job, result, notes)
+        report = parse_output(result.output, command=section.command, exit_code=result.exit_code)
+        made = CheckResult(
+            tool=job.tool,
+            command=section.command,
+            report=report,
+            exit_code=result.exit_code,
+            output=result.output,
+            notes=tuple(notes),
+            changed=changed,
+        )
+        job.failed = made.failed
+        return made
+
+    def _policy(self) -> SandboxPolicy:
+        isolation = self.engine.config.tools.isolation
+        return SandboxPolicy(
+            environ=self.engine.settings.environ,
+            use_bwrap={"auto": "auto", "bubblewrap": "always", "none": "never"}[isolation],  # type: ignore[arg-type]
+        )
+
+    def _keep_changes(self, job: Job, result: SandboxResult, notes: list[str]) -> tuple[str, ...]:
+        """Take over what the command wrote in its copy, in an event of its own before the call's."""
+        contents: dict[str, Content | None] = {}
+        for made in result.changes:
+            try:
+                path = check_path(made.path)
+            except PathRefused as error:
+                notes.append(str(error))
+                continue
+            contents[path] = None if made.content is None else Content(made.content, made.executable)
+        if not contents:
+            return ()
+        broken = self.engine.check_write(contents)
+        if broken:
+            notes.append("what it changed was left out: " + "; ".join(one.reason for one in broken))
+            return ()
+        events = self.engine.write_path.write(
+            contents,
+            lambda changes: job.payload("SUCCEEDED", f"{job.tool} changed files", changes),
+            actor=f"tool:{job.tool}",
+            run=self.run,
+        )
+        return tuple(made.path for event in events for made in getattr(event.data, "changes", ()))
+
+
+def _exists(root: Path, path: str) -> bool:
+    try:
+        return resolve_file(root, check_path(path)).exists()
+    except PathRefused:
+        return False
+
+
+def _quoted(select: str) -> str:
+    return " ".join(shlex.quote(part) for part in select.split())
+
+
+def _exit(code: int | None) -> str:
+    return "no exit status" if code is None else f"exit {code}"
+
+
+def _middle_cut(output: str) -> str:
+    if len(output) <= SHOWN_OUTPUT:
+        return output
+    half = SHOWN_OUTPUT // 2
+    return f"{output[:half]}\n[… {len(output) - 2 * half:,} characters left out …]\n{output[-half:]}"

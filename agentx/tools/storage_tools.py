@@ -1,0 +1,349 @@
+"""The storage tools: how an agent reads and changes artifacts. Each successful write is one commit."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from pydantic import Field
+
+from agentx.storage.artifacts import ArtifactMissing
+from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.paths import check_path, resolve_file, resolve_inside
+from agentx.synthesis.chunking.files import outline
+from agentx.synthesis.chunking.pieces import OutlineEntry
+from agentx.tools.base import Job, ToolSet, tool
+from agentx.write_path import Content
+
+LONG_FILE_LINES = 400
+"""A longer file is answered with its outline unless a range is asked for."""
+
+MAX_READ_LINES = 1_000
+MAX_READ_BYTES = 100_000
+PAGE = 100
+
+PathArgument = Annotated[str, Field(description="Path relative to the artifacts, with forward slashes.")]
+
+
+class EditRefused(AgentXError):
+    """An edit does not say exactly one place."""
+
+
+class NotText(AgentXError):
+    """A file is binary, or not UTF-8."""
+
+
+class FileText(msgspec.Struct, frozen=True, kw_only=True):
+    """Some lines of a file, or the outline of a long one.
+
+    Attributes:
+        text: The lines, joined by line feeds; empty where only the outline is given.
+        start_line: First line given, from 1.
+        end_line: Last line given, inclusive.
+        total_lines: Lines of the whole file.
+        outline: Definitions and headings with their lines, where the file is long.
+        cut: Whether lines that were asked for are missing because they are too many.
+    """
+
+    path: str
+    text: str
+    start_line: int
+    end_line: int
+    total_lines: int
+    outline: tuple[OutlineEntry, ...] = ()
+    cut: bool = False
+
+    def render(self) -> str:
+        """The file as an agent reads it."""
+        if self.outline:
+            entries = [f"  {e.start_line}-{e.end_line}: {e.signature or e.symbol}" for e in self.outline]
+            return "\n".join(
+                [
+                    f"{self.path} has {self.total_lines} lines. Its outline; read a part with start_line and end_line:",
+                    *entries,
+                ]
+            )
+        note = "\n[cut here; ask for the rest with start_line]" if self.cut else ""
+        head = f"{self.path}, lines {self.start_line}-{self.end_line} of {self.total_lines}:\n"
+        return head + self.text + note
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True):
+    """What a write did.
+
+    Attributes:
+        paths: Files that were changed; empty where the content was the same.
+        seq: The event that recorded it; 0 where nothing changed.
+        summary: It in one line.
+    """
+
+    paths: tuple[str, ...]
+    seq: int
+    summary: str
+
+    def render(self) -> str:
+        """The summary."""
+        return self.summary
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One name in a directory; ``size_bytes`` of a directory is 0, ``files`` counts what lies below it."""
+
+    path: str
+    directory: bool
+    size_bytes: int
+    files: int = 0
+
+
+class Listing(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of a directory."""
+
+    path: str
+    entries: tuple[Entry, ...]
+    total: int
+    page: int
+    pages: int
+
+    def render(self) -> str:
+        """The listing, a line each."""
+        lines = [
+            f"{e.path}/  ({e.files} files)" if e.directory else f"{e.path}  {e.size_bytes:,} B"
+            for e in self.entries
+        ]
+        more = (
+            f"\n[page {self.page} of {self.pages}; {self.total:,} entries in all]" if self.pages > 1 else ""
+        )
+        return ("\n".join(lines) or f"{self.path or '.'} is empty.") + more
+
+
+class StorageTools(ToolSet):
+    """Reading and writing artifacts."""
+
+    @tool
+    def read_file(
+        self,
+        job: Job,
+        path: PathArgument,
+        start_line: Annotated[int, Field(ge=1, description="First line to read, from 1.")] = 1,
+        end_line: Annotated[int | None, Field(ge=1, description="Last line to read, inclusive.")] = None,
+        outline_only: Annotated[
+            bool, Field(description="Only definitions and headings with their lines.")
+        ] = False,
+    ) -> FileText:
+        """Read a text file: whole, a range of lines, or its outline where it is long."""
+        del job
+        path = check_path(path)
+        lines = self.read_text(path).split("\n")
+        if lines and not lines[-1]:
+            lines.pop()
+        whole = start_line == 1 and end_line is None
+        if outline_only or (whole and len(lines) > LONG_FILE_LINES):
+            entries = tuple(outline(path, "\n".join(lines)))
+            if entries:
+                return FileText(
+                    path=path, text="", start_line=0, end_line=0, total_lines=len(lines), outline=entries
+                )
+        if start_line > max(len(lines), 1):
+            raise UsageError(f"{path} has {len(lines)} lines; line {start_line} is behind its end.")
+        wanted = lines[start_line - 1 : end_line]
+        given = _bounded(wanted)
+        return FileText(
+            path=path,
+            text="\n".join(given),
+            start_line=start_line,
+            end_line=start_line + len(given) - 1,
+            total_lines=len(lines),
+            cut=len(given) < len(wanted),
+        )
+
+    @tool
+    def write_file(
+        self,
+        job: Job,
+        path: PathArgument,
+        content: Annotated[str, Field(description="The whole new content of the file.")],
+    ) -> Written:
+        """Write a whole file, creating it and its directories where they are missing."""
+        path = check_path(path)
+        data = _encode(content)
+        executable = self._is_executable(path)
+        lines = content.count("\n") + (not content.endswith("\n") and bool(content))
+        summary = f"Wrote {path} ({lines} lines, {len(data):,} bytes)."
+        return self._write(job, {path: Content(data, executable)}, summary)
+
+    @tool
+    def edit_file(
+        self,
+        job: Job,
+        path: PathArgument,
+        old: Annotated[
+            str, Field(min_length=1, description="The exact text to replace; it must stand there once.")
+        ],
+        new: Annotated[str, Field(description="What to put in its place.")],
+    ) -> Written:
+        """Replace one exact passage of a file; refused where the passage is missing or stands there more than once."""
+        path = check_path(path)
+        with self.engine.write_path.exclusive():
+            text = self.read_text(path)
+            count = text.count(old)
+            if count == 0:
+                raise EditRefused(
+                    f"The text to replace does not stand in {path}; read the file and give it exactly."
+                )
+            if count > 1:
+                lines = ", ".join(str(line) for line in _lines_of(text, old))
+                raise EditRefused(
+                    f"The text to replace stands in {path} {count} times (lines {lines}); give more of what is around it."
+                )
+            data = _encode(text.replace(old, new, 1))
+            line = text[: text.index(old)].count("\n") + 1
+            return self._write(
+                job, {path: Content(data, self._is_executable(path))}, f"Edited {path} at line {line}."
+            )
+
+    @tool
+    def move_file(
+        self,
+        job: Job,
+        path: PathArgument,
+        to: Annotated[str, Field(description="The new path; nothing may be there.")],
+    ) -> Written:
+        """Move or rename a file, or a directory with everything in it."""
+        path, to = check_path(path), check_path(to)
+        root = self.engine.write_path.artifacts.root
+        with self.engine.write_path.exclusive():
+            if resolve_inside(root, to).exists():
+                raise EditRefused(f"{to} is there already; delete it first or choose another name.")
+            if to.startswith(path + "/"):
+                raise EditRefused(f"{path} cannot be moved into itself.")
+            contents: dict[str, Content | None] = {}
+            for old in self._files_at(path):
+                contents[to + old.removeprefix(path)] = self._content(old)
+                contents[old] = None
+            return self._write(job, contents, f"Moved {path} to {to}.")
+
+    @tool
+    def delete_file(self, job: Job, path: PathArgument) -> Written:
+        """Delete a file, or a directory with everything in it; the history keeps what was there."""
+        path = check_path(path)
+        with self.engine.write_path.exclusive():
+            files = self._files_at(path)
+            return self._write(job, dict.fromkeys(files), f"Deleted {path} ({len(files)} files).")
+
+    @tool
+    def list_directory(
+        self,
+        job: Job,
+        path: Annotated[str, Field(description="Directory relative to the artifacts; empty for all.")] = "",
+        depth: Annotated[int, Field(ge=1, le=5, description="How many levels to show.")] = 1,
+        page: Annotated[int, Field(ge=1, description="Which page, from 1.")] = 1,
+    ) -> Listing:
+        """List a directory with sizes and counts, in pages."""
+        del job
+        folder = check_path(path) if path.strip("./") else ""
+        root = self.engine.write_path.artifacts.root
+        if folder and not resolve_file(root, folder).is_dir():
+            raise ArtifactMissing(f"There is no directory {folder!r} in the artifacts.")
+        entries = _entries(self.engine.write_path.working_files(), folder, depth)
+        pages = max(1, -(-len(entries) // PAGE))
+        shown = tuple(entries[(page - 1) * PAGE : page * PAGE])
+        return Listing(path=folder, entries=shown, total=len(entries), page=page, pages=pages)
+
+    # --- what the tools share ------------------------------------------------------------------------------------
+
+    def read_text(self, path: str) -> str:
+        """A file's text.
+
+        Raises:
+            ArtifactMissing: There is none.
+            NotText: It is binary or not UTF-8.
+        """
+        target = resolve_file(self.engine.write_path.artifacts.root, path)
+        if target.is_dir():
+            raise ArtifactMissing(f"{path!r} is a directory; list it with list_directory.")
+        try:
+            info = target.stat()
+        except FileNotFoundError:
+            raise ArtifactMissing(f"There is no file {path!r} in the artifacts.") from None
+        self.engine.write_path.artifacts.check_size(path, info.st_size)
+        data = target.read_bytes()
+        if b"\0" in data[:8_000]:
+            raise NotText(f"{path} is binary ({len(data):,} bytes); it cannot be read as text.")
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise NotText(f"{path} is not UTF-8 (byte {error.start}); it cannot be read as text.") from error
+
+    def _write(self, job: Job, contents: dict[str, Content | None], summary: str) -> Written:
+        changes = job.write(contents, summary)
+        seq = job.event.seq if job.event else 0
+        if not changes:
+            return Written(
+                paths=(), seq=seq, summary=f"{next(iter(contents), 'Nothing')} already has that content."
+            )
+        return Written(paths=tuple(made.path for made in changes), seq=seq, summary=summary)
+
+    def _is_executable(self, path: str) -> bool:
+        target: Path = resolve_inside(self.engine.write_path.artifacts.root, path)
+        return target.is_file() and bool(target.stat().st_mode & 0o100)
+
+    def _content(self, path: str) -> Content:
+        artifacts = self.engine.write_path.artifacts
+        target = resolve_inside(artifacts.root, path)
+        return Content(artifacts.content(path), self._is_executable(path), target.is_symlink())
+
+    def _files_at(self, path: str) -> list[str]:
+        artifacts = self.engine.write_path.artifacts
+        target = resolve_inside(artifacts.root, path)
+        if target.is_dir() and not target.is_symlink():
+            found = [name for name in self.engine.write_path.manifest() if name.startswith(path + "/")]
+            if found:
+                return found
+        elif artifacts.identify(path) is not None:
+            return [path]
+        raise ArtifactMissing(f"There is no file {path!r} in the artifacts.")
+
+
+def _encode(content: str) -> bytes:
+    try:
+        return content.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"The content is not valid Unicode at character {error.start}.") from error
+
+
+def _lines_of(text: str, passage: str) -> list[int]:
+    found, start = [], text.find(passage)
+    while start >= 0 and len(found) < 10:  # noqa: PLR2004 - enough to find them
+        found.append(text.count("\n", 0, start) + 1)
+        start = text.find(passage, start + 1)
+    return found
+
+
+def _bounded(lines: list[str]) -> list[str]:
+    given: list[str] = []
+    size = 0
+    for line in lines[:MAX_READ_LINES]:
+        size += len(line.encode("utf-8", "replace")) + 1
+        if size > MAX_READ_BYTES:
+            if not given:
+                given.append(line[:MAX_READ_BYTES])
+            break
+        given.append(line)
+    return given
+
+
+def _entries(files: "list[tuple[str, int]]", folder: str, depth: int) -> list[Entry]:
+    """Files and directories below a folder down to a depth, directories with the number of files in them."""
+    prefix = folder + "/" if folder else ""
+    found: list[Entry] = []
+    counts: dict[str, int] = {}
+    for path, size in files:
+        if not path.startswith(prefix):
+            continue
+        parts = path.removeprefix(prefix).split("/")
+        for level in range(1, min(len(parts), depth + 1)):
+            name = prefix + "/".join(parts[:level])
+            counts[name] = counts.get(name, 0) + 1
+        if len(parts) <= depth:
+            found.append(Entry(path, False, size))
+    found += [Entry(name, True, 0, count) for name, count in counts.items()]
+    return sorted(found, key=lambda entry: entry.path)

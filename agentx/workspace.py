@@ -1,0 +1,544 @@
+"""A workspace: the face of everything, for people and for programs that embed it."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from agentx import commit_message, curation, material, opening, revisions
+from agentx.config import Config
+from agentx.context import Context, Request, assemble
+from agentx.indexer import Progress
+from agentx.keeper import Keeper
+from agentx.settings import Settings, read_settings
+from agentx.sources import SourceReport, Sources
+from agentx.storage.errors import UsageError
+from agentx.storage.events import (
+    ApprovalDecided,
+    Body,
+    Draft,
+    Event,
+    FileChange,
+    UserMessageSent,
+    WorkspaceCreated,
+)
+from agentx.storage.history import Damage
+from agentx.storage.index.port import ChunkKind, Filter
+from agentx.storage.paths import check_path
+from agentx.synthesis.enforcement import Violation
+from agentx.synthesis.items import Kind, MemoryItem, Scope, Status
+from agentx.synthesis.retrieval import SearchHit
+from agentx.synthesis.state import State
+from agentx.tools.toolbox import Toolbox
+from agentx.watcher import Watcher
+from agentx.write_path import ARTIFACTS
+
+_POLL_S = 0.05
+_RECAP_EVENTS = 400
+
+
+class WorkspaceStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How a workspace stands.
+
+    Attributes:
+        digest: Digest of the state; a rebuild gives the same.
+        commit: The last commit, and its subject.
+        outside: Files that people changed since the last look, now on record.
+        damage: Lines of the history that are damaged.
+        notes: What a person should know: what was restored, what was left out.
+    """
+
+    root: str
+    title: str
+    events: int
+    digest: str
+    commit: str
+    subject: str
+    files: int
+    active: dict[str, int]
+    proposed: int
+    pending: tuple[str, ...]
+    last_run: str
+    outside: tuple[FileChange, ...]
+    damage: tuple[Damage, ...]
+    notes: tuple[str, ...]
+
+
+class Rebuilt(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rebuild from the history gave.
+
+    Attributes:
+        state_digest: Digest of the state that was folded from zero.
+        digest_before: Digest of the state as it was in use; the same, unless there was damage.
+        events: Events that were folded.
+        chunks: Passages in the index.
+    """
+
+    state_digest: str
+    digest_before: str
+    events: int
+    chunks: int
+    damage: tuple[Damage, ...]
+
+
+class Workspace:
+    """One open workspace. Use :meth:`create` or :meth:`open`.
+
+    Attributes:
+        root: Its directory.
+        artifacts: Where the artifacts lie.
+        config: What ``agentx.toml`` says.
+        tools: The tools of an agent; from Python they return typed results and raise our errors.
+        engine: The parts behind it, for code that extends AgentX.
+
+    >>> import tempfile
+    >>> with Workspace.create(tempfile.mkdtemp() + "/report", title="Report") as ws:
+    ...     _ = ws.tools.write_file("report.md", "# Outlook")
+    ...     ws.tools.read_file("report.md").text
+    '# Outlook'
+    """
+
+    def __init__(self, root: Path, settings: Settings) -> None:
+        self.settings = settings
+        self.engine = opening.open_engine(root, settings)
+        self.root = root
+        self.artifacts = self.engine.write_path.artifacts.root
+        self.tools = Toolbox(self.engine)
+        self._keeper = Keeper(self.engine.write_path)
+        self._closed = False
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        *,
+        title: str = "",
+        from_dir: str | Path | None = None,
+        artifacts: str = ARTIFACTS,
+        settings: Settings | None = None,
+    ) -> Self:
+        """Make a new workspace and open it.
+
+        Args:
+            path: A directory that is empty or does not exist.
+            title: What the task is called; the directory's name by default.
+            from_dir: An existing project whose files become the artifacts, without what its ``.gitignore`` names.
+            artifacts: ``artifacts``, or ``..`` to stand beside an existing project whose own repository is never written.
+            settings: What to take for the environment.
+
+        Raises:
+            NotEmpty: Something lies there already.
+            UsageError: ``from_dir`` does not exist, or ``artifacts`` is no place that can be used.
+        """
+        settings = settings or read_settings()
+        root = Path(path).absolute()
+        if from_dir is not None and not Path(from_dir).is_dir():
+            raise UsageError(f"There is no directory {from_dir}.")
+        opening.write_layout(root, artifacts)
+        ws = cls(root, settings)
+        created = WorkspaceCreated(title=title or root.name, format=opening.FORMAT, artifacts=artifacts)
+        ws.record(Draft(data=created, actor=settings.actor))
+        ws.engine.write_path.include(opening.CONFIG_FILE)
+        ws.engine.write_path.commit()
+        if from_dir is not None:
+            ws.import_project(Path(from_dir))
+        elif artifacts != ARTIFACTS:
+            ws.engine.write_path.scan(noticed="import")
+        ws.flush()
+        return ws
+
+    @classmethod
+    def open(cls, path: str | Path, *, settings: Settings | None = None) -> Self:
+        """Open the workspace in a directory.
+
+        Raises:
+            NotAWorkspace: There is none; :meth:`find` looks above the directory as well.
+            ConfigInvalid: ``agentx.toml`` cannot be read.
+        """
+        return cls(Path(path).absolute(), settings or read_settings())
+
+    @classmethod
+    def find(cls, start: str | Path = ".", *, settings: Settings | None = None) -> Self:
+        """Open the workspace at or above a directory.
+
+        Raises:
+            NotAWorkspace: There is none.
+        """
+        return cls.open(opening.find_root(Path(start)), settings=settings)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Commit what is pending, let Git in, and release everything; a second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._keeper.stop()
+        self.engine.indexer.close()
+        if not self.engine.write_path.read_only:
+            self.engine.synthesizer.advance_watermark()
+        self.flush()
+        self.engine.write_path.close()
+
+    # --- what is there -------------------------------------------------------------------------------------------
+
+    @property
+    def config(self) -> Config:
+        """What ``agentx.toml`` said when the workspace was opened."""
+        return self.engine.config
+
+    @property
+    def state(self) -> State:
+        """A copy of the state after everything that any process recorded."""
+        return self.engine.snapshot()
+
+    def memory(self, kind: Kind | None = None, *, status: Status | None = "active") -> list[MemoryItem]:
+        """Memory items, oldest first.
+
+        Args:
+            kind: Only of this kind.
+            status: Only with this status; ``None`` for all.
+        """
+        items = self.state.items.values()
+        return [
+            i for i in items if (kind is None or i.kind == kind) and (status is None or i.status == status)
+        ]
+
+    def status(self) -> WorkspaceStatus:
+        """How the workspace stands; people's edits are put on record first."""
+        outside = () if self.engine.write_path.read_only else tuple(self.engine.write_path.scan())
+        state = self.state
+        write_path = self.engine.write_path
+        info = write_path.repo.info(write_path.head) if write_path.head else None
+        active: dict[str, int] = {}
+        for item in state.active():
+            active[item.kind] = active.get(item.kind, 0) + 1
+        run = state.last_run
+        return WorkspaceStatus(
+            root=str(self.root),
+            title=state.title,
+            events=state.seq,
+            digest=state.digest,
+            commit=info.id if info else "",
+            subject=info.subject if info else "",
+            files=len(write_path.manifest()),
+            active=active,
+            proposed=sum(1 for _ in state.active(status="proposed")),
+            pending=tuple(call.call_id for call in state.pending.values()),
+            last_run=f"{run.run} {run.status}: {run.task}" if run else "",
+            outside=outside,
+            damage=tuple(write_path.damage),
+            notes=tuple(write_path.notes),
+        )
+
+    def events(
+        self, after: int = 0, *, follow: bool = False, timeout_s: float | None = None
+    ) -> Iterator[Event]:
+        """Events behind a seq, in order, each once, whichever process wrote them.
+
+        Args:
+            after: Begin behind this event.
+            follow: Go on with what is still to come.
+            timeout_s: With ``follow``: end after so long without a new event; ``None`` waits for ever.
+        """
+        last, waited = after, 0.0
+        while True:
+            for event in self.engine.write_path.history.read(last, on_damage=_pass_over):
+                last, waited = event.seq, 0.0
+                yield event
+            if not follow or (timeout_s is not None and waited >= timeout_s):
+                return
+            time.sleep(_POLL_S)
+            waited += _POLL_S
+
+    def on(self, name: str, receiver: Callable[[Any], object]) -> Callable[[], None]:
+        """Call ``receiver`` with everything of a name from now on: an event type, ``MemoryChanged`` or ``*``.
+
+        Events of other processes come as well, in the order of the history. What a receiver raises stops nothing.
+
+        Returns:
+            A function that ends it.
+        """
+        return self.engine.bus.subscribe(name, receiver)
+
+    # --- what happens --------------------------------------------------------------------------------------------
+
+    def say(self, text: str, *, actor: str = "") -> Event:
+        """Say something to the agents; when this returns it is recorded and what it demands is concluded.
+
+        Raises:
+            UsageError: The text is empty.
+        """
+        if not text.strip():
+            raise UsageError("There is nothing in the message.")
+        (event,) = self.record(
+            Draft(data=UserMessageSent(body=self.body(text)), actor=actor or self.settings.actor)
+        )
+        return event
+
+    def record(self, *drafts: Draft) -> list[Event]:
+        """Append events durably; for channels and agents that extend AgentX."""
+        return self.engine.write_path.record(drafts)
+
+    def body(self, text: str) -> Body:
+        """A text as an event holds it: redacted, and in a blob where it is long."""
+        return self.engine.write_path.body(text)
+
+    def read_body(self, body: Body) -> str:
+        """The whole text of a body."""
+        return self.engine.read_body(body)
+
+    def approve(self, call_id: str, *, approved: bool = True, reason: str = "") -> Event:
+        """Give a person's word on a tool call that waits for it.
+
+        Raises:
+            UsageError: No such call waits.
+        """
+        waiting = self.state.pending.get(call_id)
+        if waiting is None or not waiting.awaits_approval:
+            names = [call.call_id for call in self.state.pending.values() if call.awaits_approval]
+            raise UsageError(f"No call {call_id!r} waits. Waiting: {', '.join(names) or 'none'}.")
+        decided = ApprovalDecided(call_id=call_id, approved=approved, reason=reason)
+        (event,) = self.record(
+            Draft(data=decided, actor=self.settings.actor, run=waiting.run, cause=waiting.seq)
+        )
+        return event
+
+    def add(self, paths: Sequence[str | Path], to: str = "") -> tuple[list[FileChange], list[str]]:
+        """Copy files and directories into the artifacts.
+
+        Returns:
+            What changed, and what was left out and why.
+
+        Raises:
+            UsageError: A path does not exist.
+        """
+        added = material.add(self.engine, [Path(path) for path in paths], to, self.settings.actor)
+        self.flush()
+        return added
+
+    def import_project(self, source: Path) -> list[str]:
+        """Make the files of an existing project the artifacts; what was left out and why."""
+        files = material.gather(source, self.config.limits.max_file_bytes)
+        _, left_out = material.write_batches(self.engine, files, tool="add", actor=self.settings.actor)
+        self.engine.write_path.notes.extend(left_out)
+        return left_out
+
+    def undo(self) -> Event:
+        """Take back the latest change to artifacts, as a new event.
+
+        Raises:
+            NothingToUndo: There is none.
+        """
+        event = revisions.undo(self.engine, self.settings.actor)
+        self.flush()
+        return event
+
+    def restore(self, path: str, at: int) -> Event:
+        """Bring a file or directory (``"."`` for all) back to what it was after event ``at``, as a new event.
+
+        Raises:
+            NoSuchMoment: There is no such event, or nothing of that name.
+            PathRefused: The path leads out of the artifacts.
+        """
+        checked = check_path(path) if path.strip("./") else ""
+        event = revisions.restore(self.engine, checked, at, self.settings.actor)
+        self.flush()
+        return event
+
+    # --- memory by hand ------------------------------------------------------------------------------------------
+
+    def remember(
+        self, kind: Kind, text: str, *, scope: Scope | None = None, until: str = "", score: float = 5.0
+    ) -> MemoryItem:
+        """Add a memory item in a person's own words."""
+        actor = self.settings.actor
+        return curation.add(
+            self.engine, kind, text, scope=scope or Scope(), until=until, score=score, actor=actor
+        )
+
+    def edit_memory(self, item: str, text: str) -> MemoryItem:
+        """Say an item in other words."""
+        return curation.edit(self.engine, item, text, self.settings.actor)
+
+    def retire(self, item: str) -> MemoryItem:
+        """End an item; it stays in the history."""
+        return curation.retire(self.engine, item, self.settings.actor)
+
+    def pin(self, item: str, *, pinned: bool = True) -> MemoryItem:
+        """Show an item in every context, or no longer."""
+        return curation.pin(self.engine, item, self.settings.actor, pinned=pinned)
+
+    def review(self, item: str, *, accept: bool) -> MemoryItem:
+        """Settle a proposal."""
+        return curation.review(self.engine, item, self.settings.actor, accept=accept)
+
+    # --- asking --------------------------------------------------------------------------------------------------
+
+    def search(  # noqa: PLR0913 - each narrows the search
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        kind: ChunkKind | None = None,
+        path: str = "",
+        source: str | None = None,
+        actor: str = "",
+        since: str = "",
+        before: str = "",
+        as_of: int | None = None,
+    ) -> list[SearchHit]:
+        """Find passages in what was written, said and printed, and in the sources; fresh writes included.
+
+        Args:
+            query: Words in any form.
+            k: How many.
+            kind: Only ``artifact``, ``message``, ``tool``, ``memory`` or ``source``.
+            path: Only below this directory, or matching this glob.
+            source: Only this read-only source; ``""`` for the workspace itself.
+            actor: Only of this actor, or of a class of them (``agent:``).
+            since: Only from this ISO date or time on.
+            before: Only before it.
+            as_of: As it was after this event.
+        """
+        kinds = (kind,) if kind else ()
+        where = Filter(
+            kinds=kinds, path=path, source=source, actor=actor, since=since, before=before, as_of=as_of
+        )
+        return self.engine.search(query, k, where)
+
+    def get_relevant_context(
+        self,
+        message: str = "",
+        *,
+        max_tokens: int = 8_000,
+        tier: int = 1,
+        as_of: int | None = None,
+        deadline_ms: float | None = None,
+    ) -> Context:
+        """What an agent must not forget, and what is relevant now.
+
+        Args:
+            message: What the agent is about to work on; the user's last message by default.
+            max_tokens: Budget of the whole text.
+            tier: How much of the conversation: 0 none, 1 the last 30 messages, 2 a recap as well, 3 as much as fits.
+            as_of: As it was after this event.
+            deadline_ms: Trade depth for time: what cannot be had by then is left out, and listed.
+
+        Raises:
+            BudgetTooSmall: What must not be forgotten does not fit.
+            UsageError: There is no such tier or event.
+        """
+        if not 0 <= tier <= 3:  # noqa: PLR2004 - the tiers are numbers
+            raise UsageError(f"There is no tier {tier}; it is 0, 1, 2 or 3.")
+        deadline = None if deadline_ms is None else time.monotonic() + deadline_ms / 1000
+        state = self.engine.snapshot() if as_of is None else self.state_at(as_of)
+        message = message or self.engine.last_user_message()
+        request = Request(message=message, max_tokens=max_tokens, tier=tier, deadline=deadline)
+
+        def recall(query: str, k: int) -> list[SearchHit]:
+            return self.engine.search(query, k, Filter(as_of=as_of), deadline=deadline)
+
+        return assemble(state, request, recall, self._recap(tier, state.seq))
+
+    def state_at(self, seq: int) -> State:
+        """The state as it was after an event, folded anew.
+
+        Raises:
+            UsageError: There is no such event.
+        """
+        last = self.state.seq
+        if not 0 <= seq <= last:
+            raise UsageError(f"There is no event {seq}; the history goes from 1 to {last}.")
+        state = State()
+        for event in self.events():
+            if event.seq > seq:
+                break
+            state.apply(event)
+        return state
+
+    def _recap(self, tier: int, seq: int) -> list[str]:
+        if tier < 2:  # noqa: PLR2004 - the tiers are numbers
+            return []
+        first = max(0, seq - _RECAP_EVENTS) if tier == 2 else 0  # noqa: PLR2004
+        events = (event for event in self.events(after=first) if event.seq <= seq)
+        return [f"{event.at[:16]} {line}" for event in events if (line := commit_message.tell(event))]
+
+    def check_answer(self, text: str, message: str = "") -> tuple[Violation, ...]:
+        """Which of the user's rules an answer would break."""
+        return self.engine.check_answer(text, message)
+
+    def scan_sources(self, progress: Progress | None = None) -> list[SourceReport]:
+        """Bring the index up to the read-only sources that ``agentx.toml`` declares."""
+        return Sources(self.engine).scan(progress)
+
+    # --- keeping up ----------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """The end of a turn: commit what is pending, bring Git's index up, and let git commands in."""
+        self.engine.write_path.flush()
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Record people's edits a moment after they are made, while the body of the ``with`` runs."""
+        skip = (self.root / ".git", self.root / ".agentx")
+        skip = (*skip, self.root) if self.artifacts != self.root / ARTIFACTS else skip
+        watcher = Watcher(self.artifacts, lambda: self.engine.write_path.scan(noticed="watch"), skip)
+        watcher.start()
+        try:
+            yield
+        finally:
+            watcher.stop()
+
+    def settle(self, timeout_s: float = 30.0, progress: Progress | None = None) -> bool:
+        """Wait until synthesis has caught up: everything concluded, indexed and, where there is a model, embedded.
+
+        Returns:
+            Whether it has; false where the time was not enough.
+        """
+        end = time.monotonic() + timeout_s
+        self.engine.write_path.refresh()
+        self.engine.indexer.catch_up(progress)
+        self.engine.indexer.embed(deadline_s=max(0.0, end - time.monotonic()), progress=progress)
+        return self.engine.indexer.settled
+
+    def rebuild(self, progress: Progress | None = None) -> Rebuilt:
+        """Drop every cache and make state and index again from the history, without a model.
+
+        Args:
+            progress: Told what is being done.
+        """
+        before = self.engine.snapshot().digest
+        damage: list[Damage] = []
+        state = State()
+        for event in self.engine.write_path.history.read(on_damage=damage.append):
+            state.apply(event)
+            if progress:
+                progress("fold", event.seq, event.seq)
+        self.engine.indexer.clear()
+        self.engine.indexer.catch_up(progress)
+        return Rebuilt(
+            state_digest=state.digest,
+            digest_before=before,
+            events=state.seq,
+            chunks=self.engine.indexer.index.count(),
+            damage=tuple(damage),
+        )
+
+    def resynthesize(self) -> list[Event]:
+        """Read the raw facts again with today's extractors; what they newly conclude is recorded and returned."""
+        return self.engine.synthesizer.resynthesize()
+
+
+def _pass_over(_damage: Damage) -> None:
+    """What is damaged was told of when the log was folded."""
