@@ -20,6 +20,8 @@ from agentx.synthesis.items import Scope
 
 _MAX_QUOTE = 400
 _MAX_CLAUSE = 1_200
+_COURTESY = re.compile(r"^(?:can|could|would|will) (?:you|we) (?:please |kindly )?", re.IGNORECASE)
+_PLEASE = re.compile(r"(^|[,;] )please ", re.IGNORECASE)
 _EDGES = " \t\r\n,;:-–—"
 
 
@@ -151,7 +153,14 @@ def _may_be(shape: tables.Shape, match: re.Match[str], clause: Clause) -> bool:
     return (
         verb is None
         or shape.name
-        in {"our practice", "as instructed", "passive prohibition", "must always", "all of them must"}
+        in {
+            "our practice",
+            "what we use here",
+            "as instructed",
+            "passive prohibition",
+            "must always",
+            "all of them must",
+        }
         or is_base_verb(verb)
     )
 
@@ -204,9 +213,9 @@ def _build(
 
 
 def _modality(shape: tables.Shape, clause: Clause) -> v.Modality:
-    if shape.name in {"our practice", "the rule is", "our convention"} and v.FEATURES["negated"].search(
-        clause.whole
-    ):
+    if shape.name in {"our practice", "what we use here", "the rule is", "our convention"} and v.FEATURES[
+        "negated"
+    ].search(clause.whole):
         return "must_not"
     if v.SOFTENED.match(clause.frames + clause.body):
         return "prefer"
@@ -215,7 +224,8 @@ def _modality(shape: tables.Shape, clause: Clause) -> v.Modality:
 
 def _sentence(words: str) -> str:
     """The user's words as a sentence: white space collapsed, "please" dropped after a comma, a capital to begin with."""
-    text = re.sub(r"(^|[,;] )please ", r"\1", " ".join(words.split()), flags=re.IGNORECASE).strip(_EDGES)
+    text = _COURTESY.sub("", " ".join(words.split()))
+    text = _PLEASE.sub(r"\1", text).strip(_EDGES).rstrip("?")
     return text[:1].upper() + text[1:]
 
 
@@ -232,7 +242,8 @@ def _ruling(original: str, sentence: Span, words: str, *, asks: bool) -> Rejecti
             continue
         idea = next(value for key, value in match.groupdict().items() if key.startswith("idea") and value)
         lasting = ruling.lasting or (
-            ruling.name in {"ruled out", "not going to"} and bool(tables.BEYOND_ONE_CALL.search(words))
+            ruling.name in {"ruled out", "not going to", "forget it"}
+            and bool(tables.BEYOND_ONE_CALL.search(words))
         )
         if ruling.lasting and not content_words(idea.replace(NAME, "x")):
             continue

@@ -99,7 +99,7 @@ def has(feature: str, clause: Clause, candidate: str, match: re.Match[str]) -> b
         match: How it fits.
     """
     groups = match.groupdict()
-    rest = candidate[match.end("verb") if groups.get("verb") else match.start() :]
+    rest = candidate[_object_start(match) :]
     if feature in _WORKED_OUT:
         return _WORKED_OUT[feature](clause, groups.get("object") or rest)
     if feature in _OF_REST:
@@ -109,6 +109,13 @@ def has(feature: str, clause: Clause, candidate: str, match: re.Match[str]) -> b
     if feature in v.OBJECT_FEATURES:
         return bool(v.OBJECT_FEATURES[feature].search(groups.get("object") or ""))
     return bool(v.FEATURES[feature].search(clause.whole))
+
+
+def _object_start(match: re.Match[str]) -> int:
+    groups = match.groupdict()
+    if groups.get("verb"):
+        return match.end("verb")
+    return match.start("object") if groups.get("object") else match.start()
 
 
 def _points(rest: str) -> bool:

@@ -61,7 +61,7 @@ SHAPES: tuple[Shape, ...] = (
     ),
     Shape(
         "never",
-        compiled(r"^never\s+(?:ever\s+|again\s+)?(?P<verb>[\w'-]+)"),
+        compiled(r"^never,?\s+(?:(?:ever|again|under any circumstances),?\s+)?(?P<verb>[\w'-]+)"),
         "must_not",
         (("we_frame", "proposed"), ("hollow", "proposed"), ("", "active")),
         "never create a requirements.txt file",
@@ -80,7 +80,7 @@ SHAPES: tuple[Shape, ...] = (
         compiled(
             r"^(?:(?:do not|don't|dont|do n't|must not|mustn't|may not|shall not|are not allowed to|aren't allowed to|are not supposed to"
             r"|you (?:must not|mustn't|may not|shall not|can't|cannot|are not allowed to|aren't allowed to|are not supposed to)"
-            r"|(?:please )?refrain from|not to)\s+(?P<verb>[\w'-]+))"
+            r"|(?:please )?refrain from|not to),?\s+(?:(?:ever|again|under any circumstances),?\s+)?(?P<verb>[\w'-]+))"
         ),
         "must_not",
         (
@@ -98,6 +98,34 @@ SHAPES: tuple[Shape, ...] = (
         ),
         "don't ever push to main",
         "don't touch this test",
+    ),
+    Shape(
+        "under no circumstances",
+        compiled(
+            r"^under no circumstances (?:should|must|may|can|are|do) (?:you|we|i want you to)(?: to)?\s+(?P<verb>[\w'-]+)"
+        ),
+        "must_not",
+        (("!hollow", "active"),),
+        "under no circumstances should you modify the schema",
+        "under no circumstances would it work",
+    ),
+    Shape(
+        "only",
+        compiled(
+            r"^only (?:ever )?(?P<verb>use|write|import|add|commit|answer|reply|respond|create|change|edit|touch)\s+(?P<object>.+)"
+        ),
+        "must",
+        (("standing", "active"), ("agent_lead !deictic", "active"), ("!deictic general_object", "proposed")),
+        "only use standard library modules",
+        "only change the parser",
+    ),
+    Shape(
+        "prefer",
+        compiled(r"^prefer (?P<object>.{3,80}?\b(?:over|to|instead of|rather than)\b.+)"),
+        "prefer",
+        (("standing", "active"), ("!deictic", "proposed")),
+        "prefer composition over inheritance",
+        "prefer that",
     ),
     Shape(
         "should not",
@@ -207,7 +235,7 @@ SHAPES: tuple[Shape, ...] = (
             r"^(?P<subject>(?!i\b|it\b|that\b|this\b|they\b)[\w'ˣ @./-]{2,80}?) (?:must|should|shall|has to|have to|needs? to) always\s+(?P<verb>(?!have been\b)[\w'-]+)"
         ),
         "must",
-        (("artefact !soft !deictic", "active"), ("!deictic", "proposed")),
+        (("your !deictic", "active"), ("artefact !soft !deictic", "active"), ("!deictic", "proposed")),
         "dates must always be in ISO format",
         "it should always be there",
     ),
@@ -222,6 +250,16 @@ SHAPES: tuple[Shape, ...] = (
         "I always liked it",
     ),
     Shape(
+        "i want all",
+        compiled(
+            r"^i(?:'d| would)? (?:really )?(?:like|want|need|expect|love) (?P<object>(?:all|every|each|any)\b.{5,160})"
+        ),
+        "must",
+        (("standing", "active"), ("any_new", "active"), ("artefact !deictic", "proposed")),
+        "I'd like all functions to be documented from now on",
+        "I want all of this",
+    ),
+    Shape(
         "i never want",
         compiled(r"^i (?:never|don't ever|do not ever) want (?:to see|you to|any)\s+(?P<object>.+)"),
         "must_not",
@@ -232,7 +270,8 @@ SHAPES: tuple[Shape, ...] = (
     Shape(
         "i do not want",
         compiled(
-            r"^i (?:don't|do not|really don't) (?:want|like) (?:you to|any|it when you|to see(?: any)?|when you)\s+(?P<object>.+)"
+            r"^i (?:(?:don't|do not|really don't) (?:want|like) (?:you to|any|it when you|to see(?: any)?|when you)"
+            r"|(?:really )?(?:hate|dislike|can't stand) (?:it )?when you)\s+(?P<object>.+)"
         ),
         "must_not",
         (("ever", "active"), ("standing", "active"), ("!deictic", "proposed")),
@@ -250,6 +289,17 @@ SHAPES: tuple[Shape, ...] = (
         "in this repo we always squash before merging",
         "in this repo we have a bug",
         anywhere=True,
+    ),
+    Shape(
+        "what we use here",
+        compiled(
+            r"^(?:(?:this|our) (?:project|repo(?:sitory)?|code ?base|team) (?:only |always |never )?(?P<use>uses|follows|doesn't use|does not use)\s"
+            r"|we(?:'re| are)? (?:only |always |never |don't |do not )?(?:use|using|follow|following)\s.{2,80}\b(?:in (?:this|our) (?:project|repo(?:sitory)?|code ?base|team)|around here)\b)"
+        ),
+        "must",
+        (("!question", "proposed"),),
+        "this project uses pnpm, never npm",
+        "this project used npm",
     ),
     Shape(
         "the rule is",
@@ -283,7 +333,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape(
         "i prefer",
         compiled(
-            r"\bi (?:also |really |strongly |generally |usually |always |typically |personally |much |do |still |just |tend to |definitely )?prefer(?: to)?\s+(?P<object>[^?]{4,})"
+            r"\bi (?:also |really |strongly |generally |usually |always |typically |personally |much |do |still |just |tend to |definitely )?prefer\s+(?P<object>[^?]{4,})"
         ),
         "prefer",
         (("choice", "proposed"), ("!narrow !asks", "active")),
@@ -356,7 +406,7 @@ RULINGS: tuple[Ruling, ...] = (
         "stop suggesting",
         compiled(
             rf"\b(?:stop|quit)\s+(?:{IDEA_HABITS})\s+(?P<idea>[^.,;!?]{{2,80}})"
-            rf"|\b(?:don't|do not|never) (?:ever )?(?:{IDEA_VERBS})\s+(?P<idea2>[^.,;!?]{{2,80}}?)\s+(?:again|ever again|any ?more)\b"
+            rf"|\b(?:don't|do not|never) (?:want you to )?(?:ever )?(?:{IDEA_VERBS})\s+(?P<idea2>[^.,;!?]{{2,80}}?)\s+(?:again|ever again|any ?more)\b"
         ),
         lasting=True,
         takes="stop suggesting Redux",
@@ -370,6 +420,13 @@ RULINGS: tuple[Ruling, ...] = (
         lasting=True,
         takes="Redux is off the table",
         leaves="the book is on the table",
+    ),
+    Ruling(
+        "forget it",
+        compiled(r"\bforget (?:about )?(?P<idea>[^.,;!?]{2,60}), we\b"),
+        lasting=False,
+        takes="forget MongoDB, we decided against it",
+        leaves="forget what I wrote",
     ),
     Ruling(
         "ruled out",
@@ -447,7 +504,7 @@ NO_REJECTION = compiled(
 )
 
 BEYOND_ONE_CALL = compiled(
-    rf"\b(?:stop|quit|don't|do not|never) (?:ever )?(?:{IDEA_HABITS}|{IDEA_VERBS})\b"
+    rf"\b(?:stop|quit|don't|do not|never) (?:ever )?(?:{IDEA_HABITS}|{IDEA_VERBS}|bring (?:it|that|this) up)\b"
     r"|\b(?:ever|any ?more|for good|under no circumstances|off the table|not an option|out of the question|from now on|period|full stop|final)\b"
 )
 """What makes a rejection stand beyond the call that it answers."""
@@ -524,7 +581,7 @@ RETRACTIONS: tuple[tuple[re.Pattern[str], bool], ...] = (
 """How a user ends a rule; ``False``: only a temporary rule ends with these words, as they may also order one piece of work."""
 
 RULE_WORDS = vocabulary(
-    "rule constraint requir instruct demand restrict ban convent polici prefer drop remov stop skip lose ditch forget lift omit ignor"
+    "rule constraint instruct demand restrict ban convent polici prefer drop remov stop skip lose ditch forget lift omit ignor"
     " disregard scrap retir new code thing write add creat"
 )
 """Stems of a retraction that do not say which rule is meant."""

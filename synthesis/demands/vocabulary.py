@@ -158,14 +158,14 @@ PROCESS_VERB = compiled(
 
 LEAD_INS = compiled(
     r"^(?:(?:so|and|but|also|ok|okay|yes|yeah|yep|no(?=\s*[,;:!-])|well|then|please|pls|plz|just|btw|by the way|fyi|hey|hi|oh|hmm|right|thanks|thank you|great|good"
-    r"|cool|perfect|nice|sure|actually|again|in addition|additionally|furthermore|moreover|finally|lastly|firstly|secondly|remember|reminder"
+    r"|cool|perfect|nice|sure|actually|again|in addition|additionally|furthermore|moreover|finally|lastly|firstly|secondly|remember(?! to\b| that\b| you\b)|reminder"
     r"|important|note|attention|nb|ps|p\.s|new rule|rule(?: \d+)?|one (?:more|other|last) (?:thing|rule)|one thing|another thing|two things"
     r"|first of all|for the record|to be clear|like i said|as i said|i repeat|once more|in that case|because of that|therefore|hence"
     r"|claude|assistant|agent|everyone|dear agent|kindly|seriously|honestly|look|listen)(?:\s*[,:;!.–—-]+\s*|\s+|$))+"
 )
 
 ORDER_FRAME = compiled(
-    r"^(?:(?:can|could|would|will) you(?: please| kindly)?\s+|(?:make|be) (?:absolutely )?sure(?: that)?(?: you| to| we| it)?(?: to)?\s+"
+    r"^(?:(?:can|could|would|will) (?:you|we)(?: please| kindly)?\s+|(?:make|be) (?:absolutely )?sure(?: that)?(?: you| to| we| it)?(?: to)?\s+"
     r"|ensure(?: that)?(?: you| we)?\s+|remember(?: that)?(?: you| to| we)?(?: to)?\s+|keep in mind(?: that)?(?: you| to)?(?: to)?\s+"
     r"|(?:you|we|agents?|everyone) (?:should|must|need to|needs to|have to|has to|are to|ought to|shall)\s+"
     r"|i(?:'d| would) (?:really )?(?:like|love|prefer|appreciate)(?: it)?(?: for)?(?: if)? you (?:to |would |could )?"
@@ -201,6 +201,7 @@ FEATURES |= {
         r"\b(?:whenever|every (?:single )?time|each time|any ?time) (?:you|we|i (?:ask|say|tell|request|mention|send|give|write|want|talk))\b"
     ),
     "later": compiled(r"\b(?:in (?:the )?future|as a (?:general )?rule|by default|generally)\s*[.!]*$"),
+    "your": compiled(r"^your\b"),
     "lets": compiled(r"\blet's\b"),
     "we_frame": compiled(r"\b(?:we|everyone) (?:should|must|need|have|ought|shall|are)\b"),
     "you_frame": compiled(r"\byou\b"),
@@ -223,7 +224,7 @@ OBJECT_FEATURES: dict[str, re.Pattern[str]] = {
         r"\b(?:option|approach|version|solution|variant|alternative|way|one|idea|name|wording) ?(?:[a-e\d]\b|#\d)|^(?:[a-e]|\d)\b"
     ),
     "narrow": compiled(
-        r"^(?:that|this|it|them|those|these|the (?:first|second|third|latter|former|last|other|one)|option|#?\d|not\b|to (?:start|do|begin|go|see)\b|if\b|its\b|or\b)"
+        r"^(?:that|this|it|them|those|these|the (?:first|second|third|latter|former|last|other|one)|option|#?\d|not\b|to (?:start|do|begin|go|see|use (?:it|this|that))\b|if\b|its\b|or\b)"
     ),
 }
 """Features searched in the object of a shape."""

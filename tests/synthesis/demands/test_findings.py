@@ -31,6 +31,15 @@ I never want to see a bare except again
 I prefer bullet points over paragraphs.
 Every new function must have a docstring.
 Remember: never use eval.
+Could you please always run the linter before committing?
+Do not, under any circumstances, push to production.
+Never, ever delete user data.
+Under no circumstances should you modify the schema.
+can we please always use absolute imports?
+I'd like all functions to be documented from now on
+remember to update the changelog whenever you change the API
+Your answers should always be short.
+Always write "colour", never "color".
 Great work! From now on always squash commits before merging, thanks
 no emojis in commit messages, ever
 Always include the cost when I ask about travel.
@@ -42,6 +51,10 @@ LIKELY = """
 Don't add comments.
 please don't use emojis
 no emojis please
+This project uses pnpm, never npm.
+I hate it when you add comments everywhere
+Only use standard library modules.
+Prefer composition over inheritance.
 avoid global variables
 we should never commit secrets
 in this repo we squash before merging
