@@ -27,7 +27,7 @@ from agentx.synthesis.state import State
 _STANDING: tuple[Status, ...] = ("active", "proposed")
 
 
-class Demands:
+class DemandExtractor:
     """Takes the lasting demands out of a user's message, without a model.
 
     Only ``UserMessageSent`` by ``user`` or ``user:<name>`` is read: what a tool, a file, an agent or an import says

@@ -4,7 +4,7 @@ import pytest
 
 from agentx.storage.events import Body, Event, Payload, UserMessageSent
 from agentx.synthesis.conclusions import Change, Concluded
-from agentx.synthesis.demands.extractor import Demands
+from agentx.synthesis.demands.extractor import DemandExtractor
 from agentx.synthesis.items import MemoryItem
 from agentx.synthesis.state import State
 
@@ -14,7 +14,7 @@ class Conversation:
 
     def __init__(self) -> None:
         self.state = State()
-        self.extractor = Demands()
+        self.extractor = DemandExtractor()
 
     def say(self, text: str, actor: str = "user") -> tuple[Change, ...]:
         return self.happen(UserMessageSent(body=Body(text)), actor)

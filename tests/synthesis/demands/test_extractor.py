@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agentx.storage.events import AgentMessageSent, Body, Event, ToolCallExecuted, UserMessageSent
 from agentx.synthesis.conclusions import Add
-from agentx.synthesis.demands.extractor import Demands
+from agentx.synthesis.demands.extractor import DemandExtractor
 from agentx.synthesis.items import ForbidPath, ForbidText, RequireDecorator
 from agentx.synthesis.state import State
 
@@ -169,7 +169,7 @@ def test_reading_a_message_again_concludes_nothing_new(talk):
         seq=1, at="", type="UserMessageSent", v=1, actor="user",
         data=UserMessageSent(body=Body("Never push to main. Always sort imports. please don't use emojis")),
     )  # fmt: skip
-    assert Demands().conclude(event, talk.state, lambda body: body.text) == ()
+    assert DemandExtractor().conclude(event, talk.state, lambda body: body.text) == ()
     assert talk.state.encode() == before
 
 
@@ -197,7 +197,7 @@ _TEXTS = st.one_of(st.text(max_size=300), st.lists(_WORDS, max_size=60).map(" ".
 
 @given(st.lists(_TEXTS, max_size=4))
 def test_any_text_is_read_without_an_error_and_every_span_is_its_quote(texts):
-    state, extractor = State(), Demands()
+    state, extractor = State(), DemandExtractor()
     for seq, text in enumerate(texts, start=1):
         event = Event(
             seq=seq, at="", type="UserMessageSent", v=1, actor="user", data=UserMessageSent(body=Body(text))
