@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from agentx.storage.errors import AgentXError
-from agentx.synthesis.items import ConstraintDetail, HotIssueDetail, MemoryItem, shorten
+from agentx.synthesis.items import ConstraintDetail, HotIssueDetail, Kind, MemoryItem, shorten
 from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.state import Message, State
 from agentx.synthesis.tokens import count_tokens, cut
@@ -25,7 +25,7 @@ STATE_SHOWN = 50
 _PASSAGE_TOKENS = 350
 _MESSAGE_TOKENS = 400
 _RESERVE_TOKENS = 24
-_STANDING = ("decision", "task", "agent_state", "context")
+_STANDING: tuple[Kind, ...] = ("decision", "task", "agent_state", "context")
 
 Section = Literal["rules", "rejections", "problems", "state", "recalled", "recap", "messages"]
 
@@ -169,7 +169,7 @@ class _Draft:
 
     def must(self) -> None:
         """Constraints, rejections and hot issues: whole where their scope matches and there is room, short otherwise."""
-        items = [
+        items: list[tuple[MemoryItem, Section]] = [
             *((item, "rules") for item in _by_weight(self.state.active("constraint"))),
             *((item, "rejections") for item in _by_weight(self.state.active("rejection"))),
             *((item, "problems") for item in self._problems()),

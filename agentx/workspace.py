@@ -10,6 +10,7 @@ from typing import Any, Self
 import msgspec
 
 from agentx import commit_message, curation, material, opening, revisions
+from agentx.config import FILE as CONFIG_FILE
 from agentx.config import Config
 from agentx.context import Context, Request, assemble
 from agentx.indexer import Progress
@@ -142,7 +143,7 @@ class Workspace:
         ws = cls(root, settings)
         created = WorkspaceCreated(title=title or root.name, format=opening.FORMAT, artifacts=artifacts)
         ws.record(Draft(data=created, actor=settings.actor))
-        ws.engine.write_path.include(opening.CONFIG_FILE)
+        ws.engine.write_path.include(CONFIG_FILE)
         ws.engine.write_path.commit()
         if from_dir is not None:
             ws.import_project(Path(from_dir))
@@ -491,9 +492,9 @@ class Workspace:
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
         """Record people's edits a moment after they are made, while the body of the ``with`` runs."""
-        skip = (self.root / ".git", self.root / ".agentx")
-        skip = (*skip, self.root) if self.artifacts != self.root / ARTIFACTS else skip
-        watcher = Watcher(self.artifacts, lambda: self.engine.write_path.scan(noticed="watch"), skip)
+        outer = self.artifacts != self.root / ARTIFACTS
+        look = self.engine.write_path.scan
+        watcher = Watcher(self.artifacts, lambda: look(noticed="watch"), (self.root,) if outer else ())
         watcher.start()
         try:
             yield

@@ -1,6 +1,5 @@
 """The storage tools: how an agent reads and changes artifacts. Each successful write is one commit."""
 
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -125,6 +124,7 @@ class StorageTools(ToolSet):
         path: PathArgument,
         start_line: Annotated[int, Field(ge=1, description="First line to read, from 1.")] = 1,
         end_line: Annotated[int | None, Field(ge=1, description="Last line to read, inclusive.")] = None,
+        *,
         outline_only: Annotated[
             bool, Field(description="Only definitions and headings with their lines.")
         ] = False,
@@ -283,7 +283,7 @@ class StorageTools(ToolSet):
         return Written(paths=tuple(made.path for made in changes), seq=seq, summary=summary)
 
     def _is_executable(self, path: str) -> bool:
-        target: Path = resolve_inside(self.engine.write_path.artifacts.root, path)
+        target = resolve_inside(self.engine.write_path.artifacts.root, path)
         return target.is_file() and bool(target.stat().st_mode & 0o100)
 
     def _content(self, path: str) -> Content:
@@ -311,7 +311,8 @@ def _encode(content: str) -> bytes:
 
 
 def _lines_of(text: str, passage: str) -> list[int]:
-    found, start = [], text.find(passage)
+    found: list[int] = []
+    start = text.find(passage)
     while start >= 0 and len(found) < 10:  # noqa: PLR2004 - enough to find them
         found.append(text.count("\n", 0, start) + 1)
         start = text.find(passage, start + 1)
