@@ -74,6 +74,13 @@ _INTRODUCED = re.compile(
     rf"^[^\n]{{0,160}}\b(?:{_SOURCES}|following|pasted|below|got this|getting this|got)\b[^\n:]{{0,60}}:[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
+_WORK_ON_TEXT = re.compile(
+    r"(?:^|[.!?,]\s+|\n|\bplease |\byou |\bto )(?:summari[sz]e|translate|proof-?read|rephrase|paraphrase|rewrite|reword|correct|analy[sz]e"
+    r"|explain|classify|extract|improve|interpret|spell-?check|fact-?check)\b[^\n:]{0,80}:\s",
+    re.IGNORECASE,
+)
+"""A request to work on a text that follows after a colon."""
+
 _OWN_LIST = re.compile(
     r"\b(?:my|our|these|some|few|the)\s+(?:\w+\s+){0,2}(?:rules?|requirements?|guidelines?|preferences?|conventions?|constraints?"
     r"|standards?|demands?|instructions)\b|\bfollow(?: the| these)? following\b|\brules?:",
@@ -228,7 +235,9 @@ def _introduced(text: str) -> Iterator[_Span]:
     for match in _INTRODUCED.finditer(text):
         if not _OWN_LIST.search(match.group()):
             yield _Span(match.end(), len(text), "\n")
-            return
+            break
+    if work := _WORK_ON_TEXT.search(text):
+        yield _Span(work.end(), len(text), "\n")
 
 
 def _pasted_lines(text: str) -> Iterator[_Span]:
