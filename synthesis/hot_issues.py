@@ -105,7 +105,7 @@ def _read_run(event: Event, call: ToolCallExecuted, read: ReadBody) -> _Run | No
 
 def _killed(call: ToolCallExecuted) -> bool:
     """Whether one of our own tools ended the program: they leave no exit status then, and only then."""
-    return call.tool in CHECK_TOOLS and bool(call.command) and call.exit_code is None
+    return call.tool in {*CHECK_TOOLS, "run_command"} and bool(call.command) and call.exit_code is None
 
 
 def _broken_off(report: CheckReport) -> CheckReport:

@@ -93,8 +93,9 @@ def _tested(output: Output, results: list[re.Match[str]]) -> CheckReport:
         if status in {"FAILED", "FAIL", "TIMEOUT", "SIGABRT", "SIGSEGV"}:
             message, path, line = explained.get(name, ("", "", ""))
             failing.append(finding(name, suite=suite, path=path, line=line, message=message))
+    told = {name for _, name, _ in verdicts}
     for name, (message, path, line) in explained.items():
-        if not any(name == item.check for item in failing):
+        if name not in told:
             failing.append(finding(name, path=path, line=line, message=message))
     nextest = "test result" not in results[0][0]
     failed = sum(int((match[3] or "0")[:9]) for match in results)

@@ -93,7 +93,7 @@ _ALWAYS = {
     "bandit", "doctest", "compileall", "py_compile", "jest", "vitest", "mocha", "ava", "tap", "eslint", "tsc", "vue-tsc",
     "biome", "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "javac", "kotlinc", "ctest", "ninja", "rspec",
     "rubocop", "minitest", "phpunit", "phpstan", "shellcheck", "golangci-lint", "staticcheck", "gofmt", "goimports",
-    "gotestsum", "codespell", "vulture", "markdownlint", "stylelint", "hadolint", "runtests.py", "trial", "nose2",
+    "gotestsum", "codespell", "vulture", "markdownlint", "stylelint", "hadolint", "runtests.py", "check_document", "trial", "nose2",
     "clang-tidy", "cppcheck", "yamllint", "prettier", "black", "isort",
 }  # fmt: skip
 """Programs whose every run is a check."""
@@ -143,6 +143,8 @@ _COMPILERS = ("gcc", "g++", "cc", "c++", "clang", "clang++")
 _PLAIN_FLAGS = {("--test", "node"), ("-e", "tox"), *(("-c", compiler) for compiler in _COMPILERS)}
 """Flags without a value where another program's have one."""
 
+_SCRIPT_ENDS = (".py", ".sh", ".js", ".ts", ".rb")
+_SHELL_WORDS = {"test", "true", "false", "time"}
 _EVERYTHING = {
     ".",
     "./",
@@ -212,8 +214,8 @@ def _unwrap(words: list[str]) -> list[str]:
             return []
         name = PurePosixPath(words[0].strip("()")).name or words[0]
         inner = _inner(name, words[1:])
-        if inner is None:
-            return [name, *words[1:]]
+        if inner is None:  # a project's own bin/test is not the shell's test
+            return [words[0] if name in _SHELL_WORDS and "/" in words[0] else name, *words[1:]]
         words = inner
     return words
 
@@ -268,16 +270,10 @@ def _is_check(step: Step) -> bool:
         return _is_task(program, words)
     if program == "node":
         return "--test" in arguments
-    is_script = program.endswith((".py", ".sh", ".js", ".ts", ".rb")) or program in {
-        "test",
-        "bash",
-        "sh",
-        "lint",
-        "runtests",
-    }
-    if program in {"bash", "sh"}:
-        return bool(words) and bool(_SCRIPT.search(PurePosixPath(words[0]).name))
-    return is_script and program != "test" and bool(_SCRIPT.search(program))
+    if program in {"bash", "sh"} and words:
+        program = words[0]
+    is_script = "/" in program or program in {"lint", "runtests"} or program.endswith(_SCRIPT_ENDS)
+    return is_script and bool(_SCRIPT.search(PurePosixPath(program).name))
 
 
 def _is_task(program: str, words: list[str]) -> bool:
@@ -323,13 +319,21 @@ def cuts_output(command: str) -> bool:
     )
 
 
+def filters_output(command: str) -> bool:
+    """Whether a command line may drop every line that its checks print (``grep``), unlike ``head``, ``tail`` and ``tee``."""
+    found = steps(command)
+    return any(
+        a.follower == "|" and b.program not in {"head", "tail", "tee", "cat"} for a, b in pairwise(found)
+    )
+
+
 def selection(command: str) -> Selection:
     """What a command line narrows its checks to; an unknown command (empty) is not taken for a full run.
 
     >>> selection("pytest -q"), selection("go test -run TestA ./cli/...").names
     (Selection(whole=True, paths=(), names=()), ('TestA',))
     """
-    checks = [step for step in steps(command) if _is_check(step)]
+    checks = [step for step in steps(command) if _is_check(step)] or list(steps(command)[-1:])
     paths: list[str] = []
     names: list[str] = []
     narrowed = not command.strip()

@@ -161,7 +161,7 @@ def parse_diagnostics(output: Output) -> list[CheckReport]:
         if (
             report is None
             and linter.silent
-            and output.status == 0
+            and output.silent_success
             and programs & (set(linter.programs) - _BUILDERS)
         ):
             report = _passed(linter.runner, output)
@@ -254,7 +254,7 @@ def parse_eslint(output: Output) -> CheckReport | None:
     rows = [(index, match) for index, line in enumerate(output.lines) if (match := _ESLINT.match(line))]
     ran = any(step.program == "eslint" for step in steps(output.command))
     if not rows or (end is None and not ran):
-        return _passed("eslint", output) if ran and output.status == 0 else None
+        return _passed("eslint", output) if ran and output.silent_success else None
     found: list[Finding] = []
     path = ""
     wanted = dict(rows)

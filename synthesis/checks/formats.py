@@ -71,6 +71,7 @@ def _tap_points(lines: list[str]) -> tuple[list[str], list[str], list[Finding]]:
     skipped: list[str] = []
     failing: list[Finding] = []
     parents: list[str] = []
+    failed_parents: set[str] = set()
     for index, line in enumerate(lines):
         if "# Subtest: " in line and (match := _SUBTEST.match(line)):
             parents = [*parents[: len(match[1]) // 4], match[2]]
@@ -82,7 +83,8 @@ def _tap_points(lines: list[str]) -> tuple[list[str], list[str], list[Finding]]:
                 skipped.append(name)
             elif not match[2]:
                 passed.append(name)
-            elif not any(item.check.startswith(f"{printable(name, 190)} > ") for item in failing[-200:]):
+            elif name not in failed_parents:
+                failed_parents.update(" > ".join(parents[:above]) for above in range(1, min(depth, 20) + 1))
                 message = next(
                     (m[1] for following in lines[index + 1 : index + 12] if (m := _YAML.match(following))), ""
                 )

@@ -8,7 +8,13 @@ import re
 
 import msgspec
 
-from agentx.synthesis.checks.command import Selection, cuts_output, masks_exit_status, selection
+from agentx.synthesis.checks.command import (
+    Selection,
+    cuts_output,
+    filters_output,
+    masks_exit_status,
+    selection,
+)
 
 HEAD_CHARS = 1_000_000
 TAIL_CHARS = 4_000_000
@@ -44,12 +50,23 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
         """The exit status of the check itself; ``None`` where it is unknown or hidden by a pipe."""
         return None if self.masked else self.exit_code
 
+    @property
+    def silent_success(self) -> bool:
+        """Whether a program that prints nothing where all is well can be taken to have passed.
+
+        By its exit status, or, where a pipe hides that, by an output in which there is not one word.
+        """
+        if self.status is not None:
+            return self.status == 0
+        return not self.text.strip() and not self.exit_code and not filters_output(self.command)
+
 
 def read_output(text: str, command: str, exit_code: int | None) -> Output:
     """Clean an output: colours out, only the last state of a progress line, bounded in size and in line length."""
     windowed = len(text) > HEAD_CHARS + TAIL_CHARS
     if windowed:
         text = text[:HEAD_CHARS] + "\n" + text[-TAIL_CHARS:]
+    text = text.encode("utf-8", "replace").decode()  # lone surrogates
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\0", "")
     lines = [_final_state(line)[:MAX_LINE].rstrip() for line in text.split("\n")]
     return Output(

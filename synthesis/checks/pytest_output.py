@@ -135,7 +135,7 @@ def _outcome(output: Output, counts: dict[str, int], *, bad: bool, ended: bool) 
 
 def _counts(text: str) -> dict[str, int]:
     pairs = (part.partition(" ") for part in text.split(", "))
-    return {pair[2]: int(pair[0][:9]) for pair in pairs if pair[0].isdigit()}
+    return {pair[2]: int(pair[0][:9]) for pair in pairs if pair[0].isdecimal()}
 
 
 def _results(lines: list[str]) -> tuple[list[tuple[str, str, str]], list[str]]:

@@ -165,7 +165,7 @@ def _failed_count(counts: str) -> int:
     return sum(
         int(value[:9])
         for word, _, value in pairs
-        if word in {"failures", "errors", "unexpected successes"} and value.isdigit()
+        if word in {"failures", "errors", "unexpected successes"} and value.isdecimal()
     )
 
 

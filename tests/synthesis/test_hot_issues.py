@@ -371,6 +371,16 @@ def test_document_findings_open_and_close_by_the_tool_alone(task):
     assert task.open == ["report.md: link broken link to x.md"]
 
 
+def test_findings_of_one_document_outlive_the_check_of_another(task):
+    for name in ("a.md", "b.md"):
+        found = f"{name}:3: broken link [link]\n{name}:9: no such heading [anchor]"
+        task.run(found, command=f"check_document {name}", tool="check_document")
+    task.run("a.md:4: broken link [link]", command="check_document a.md", tool="check_document")
+    assert task.open == ["a.md: link broken link", "b.md: link broken link", "b.md: anchor no such heading"]
+    task.run("No findings.", command="check_document b.md", exit_code=0, tool="check_document")
+    assert task.open == ["a.md: link broken link"]
+
+
 def test_test_pass_does_not_close_a_lint_issue(task):
     task.run(
         "app/a.py:1:8: F401 `os` imported but unused\nFound 1 error.\n",

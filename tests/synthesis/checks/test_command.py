@@ -1,0 +1,103 @@
+"""What a command line says about a run."""
+
+import pytest
+
+from agentx.synthesis.checks.command import (
+    cuts_output,
+    is_check_command,
+    masks_exit_status,
+    normal_form,
+    selection,
+    steps,
+)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest", "python -m pytest -q", "python3.11 -W error -m unittest discover", "cd app && PYTHONPATH=. pytest | tail -3",
+        "uv run --with x pytest", "poetry run mypy .", "conda run -n env pytest", "timeout 60 go test ./...", "npx jest", "npm test",
+        "npm run test:unit", "pnpm run lint", "yarn build", "make", "make test", "mise run lint 2>&1", "cargo clippy", "./run_tests.sh",
+        "bash scripts/test.sh", "./tests/runtests.py forms", "python manage.py test app", "node --test", "golangci-lint run", "gcc -c a.c",
+        "tox -e py311", "bin/test -C sympy", "bundle exec rspec", "git stash && go build ./... ; git stash pop", "env A=1 ruff check .",
+    ],
+)  # fmt: skip
+def test_tests_linters_and_builds_are_checks(command):
+    assert is_check_command(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "", "ls tests", "git commit -m 'fix pytest && make test'", "cat pytest.log", "grep -rn pytest .", "pip install pytest", "echo make test",
+        "which mypy", "npm install", "cargo add serde", "go mod tidy", "python script.py", "ruff --version", "cat <<'EOF' > a.sh\npytest\nEOF",
+        "test -f build", "vim test_a.py", "cd tests", "npm run dev", "pytest --help",
+    ],
+)  # fmt: skip
+def test_other_commands_are_not(command):
+    assert not is_check_command(command)
+
+
+def test_open_quotes_and_binary_noise_are_split_somehow():
+    assert is_check_command('pytest -k "open')
+    for command in ("\0", "'" * 100, "(" * 10_000, "a |" * 10_000, "\ud800"):
+        assert isinstance(steps(command), tuple)
+
+
+def test_pipes_and_alternatives_mask_the_exit_status_and_and_does_not():
+    assert masks_exit_status("pytest | tail -3")
+    assert masks_exit_status("pytest || true")
+    assert masks_exit_status("pytest; echo done")
+    assert not masks_exit_status("ruff check && pytest 2>&1")
+    assert not masks_exit_status("set -o pipefail; pytest | tail")
+    assert not masks_exit_status("cd app; pytest")
+
+
+def test_cutting_pipes_are_seen():
+    assert cuts_output("pytest 2>&1 | tail -3")
+    assert not cuts_output("pytest 2>&1 | tee log")
+
+
+@pytest.mark.parametrize(
+    ("command", "paths", "names"),
+    [
+        ("pytest tests/test_a.py", ("tests/test_a.py",), ()),
+        ("pytest tests/test_a.py::test_b -x", (), ("tests/test_a.py::test_b",)),
+        ("pytest -k 'a or b' -p no:cacheprovider", (), ("a or b",)),
+        ("go test -run=TestA -count 1 ./cli/...", ("./cli/...",), ("TestA",)),
+        ("cargo test parser::", (), ("parser::",)),
+        ("npm test -- src/a.test.js", ("src/a.test.js",), ()),
+        ("gcc -c a.c -o a.o", ("a.c",), ()),
+        ("ruff check app tests", ("app",), ()),
+    ],
+)
+def test_selections_are_read_from_the_arguments(command, paths, names):
+    found = selection(command)
+    assert (found.whole, found.paths, found.names) == (False, paths, names)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest -q --tb short -n 4 > log.txt",
+        "go test -race ./...",
+        "make test",
+        "npm run test:unit",
+        "cargo test",
+        "npx vitest run",
+        "node --test",
+    ],
+)
+def test_full_runs_are_told(command):
+    assert selection(command).whole
+
+
+def test_unknown_command_is_not_taken_for_a_full_run():
+    assert not selection("").whole
+
+
+def test_normal_form_forgets_how_the_output_is_shown():
+    assert (
+        normal_form("cd x && python -m pytest -q 2>&1 | tail -5") == normal_form("pytest  -q") == "pytest -q"
+    )
+    assert normal_form("pytest -q") != normal_form("pytest -v")
