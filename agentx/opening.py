@@ -22,7 +22,7 @@ from agentx.storage.history import LIVE
 from agentx.storage.index.lance import open_index
 from agentx.storage.index.port import MemoryIndex
 from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.synthesis.demands.extractor import Demands
+from agentx.synthesis.demands.extractor import DemandExtractor
 from agentx.synthesis.embedding.choose import open_embedder
 from agentx.synthesis.embedding.port import Embedder, ModelUnavailable
 from agentx.synthesis.hot_issues import HotIssues
@@ -135,7 +135,7 @@ def open_engine(root: Path, settings: Settings) -> Engine:
         )
     else:
         write_path.recover()
-    synthesizer = Synthesizer(write_path, (Demands(), HotIssues()), bus)
+    synthesizer = Synthesizer(write_path, (DemandExtractor(), HotIssues()), bus)
     indexer = Indexer(
         write_path, lambda: _open_index(root, write_path), lambda: _open_embedder(config, settings)
     )
