@@ -1,0 +1,108 @@
+"""What every test may rely on: an environment that is nobody's own, and no network but loopback.
+
+Both are set before anything is collected, so that they hold for imports, session fixtures, doctests and child processes
+as well. Kept from the machine are PATH and the user's cache, where `make test` has installed the embedding model.
+"""
+
+import ipaddress
+import os
+import socket
+import sys
+import tempfile
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+from agentx.settings import read_settings
+
+DEAD_END = "http://127.0.0.1:9"
+"""The discard port: a client that honours proxies, in a child process too, gets nowhere."""
+
+_OUTSIDE: list[str] = []
+"""What the running test tried to reach; code that swallows the error does not hide it."""
+
+
+class NetworkReachedError(AssertionError):
+    """A test tried to leave the machine."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Set the environment and the guard for the whole session, in the workers of pytest-xdist as well."""
+    patch = pytest.MonkeyPatch()
+    config.add_cleanup(patch.undo)
+    home = tempfile.TemporaryDirectory(prefix="agentx-home-", ignore_cleanup_errors=True)
+    config.add_cleanup(home.cleanup)
+    _set_environment(patch, Path(home.name))
+    _guard_network(patch)
+    # Examples that failed once are tried again, and no test is judged by how long it took.
+    hypothesis.settings.register_profile("agentx", deadline=None, print_blob=True)
+    hypothesis.settings.load_profile("agentx")
+
+
+def _set_environment(patch: pytest.MonkeyPatch, home: Path) -> None:
+    cache = read_settings().cache_dir
+    for name in list(os.environ):
+        secret = name.endswith(("_API_KEY", "_API_BASE", "_TOKEN"))
+        look = name in {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"}
+        if name.startswith(("GIT_", "AGENTX_", "XDG_", "LITELLM_")) or secret or look:
+            patch.delenv(name)
+    patch.setenv("HOME", str(home))
+    patch.setenv("AGENTX_CACHE_DIR", str(cache))
+    patch.setenv("XDG_CACHE_HOME", str(cache.parent))
+    patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        patch.delenv(name, raising=False)
+        patch.setenv(name.upper(), DEAD_END)
+    patch.delenv("no_proxy", raising=False)
+    patch.setenv("NO_PROXY", "127.0.0.1,localhost,::1")
+
+
+def _guard_network(patch: pytest.MonkeyPatch) -> None:
+    connect, connect_ex, resolve = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
+
+    def guarded_connect(self, address):
+        _refuse(self.family, address)
+        return connect(self, address)
+
+    def guarded_connect_ex(self, address):
+        _refuse(self.family, address)
+        return connect_ex(self, address)
+
+    def guarded_getaddrinfo(host, *args, **kwargs):
+        _refuse(socket.AF_INET, (host,))
+        return resolve(host, *args, **kwargs)
+
+    patch.setattr(socket.socket, "connect", guarded_connect)
+    patch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
+    patch.setattr(socket, "getaddrinfo", guarded_getaddrinfo)
+
+
+def _refuse(family: int, address) -> None:
+    if family not in {socket.AF_INET, socket.AF_INET6} or _is_local(address[0]):
+        return
+    _OUTSIDE.append(str(address[0]))
+    raise NetworkReachedError(
+        f"a test tried to reach {address[0]}: only this machine's own servers may be reached"
+    )
+
+
+def _is_local(host: str | bytes | None) -> bool:
+    name = host.decode() if isinstance(host, bytes) else host
+    if not name or name == "localhost":
+        return True
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
+
+
+@pytest.fixture(autouse=True)
+def reached_outside():
+    """Hosts that the running test tried to reach; it fails if there are any left when it ends."""
+    _OUTSIDE.clear()
+    yield _OUTSIDE
+    assert not _OUTSIDE, f"the test tried to reach {', '.join(_OUTSIDE)}"

@@ -1,0 +1,518 @@
+"""The rules of the house, held over the syntax tree of every source file, and by importing everything once.
+
+A rule takes modules and returns what breaks it, each as ``file:line sentence``. Every rule is shown one piece of code
+that breaks it as well, so that none can pass for being blind.
+"""
+
+import ast
+import builtins
+import graphlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LAYERS = ("storage", "synthesis", "agentx")
+"""Lowest first; a folder may import those before it."""
+
+HOMES = {
+    "blinker": "agentx/bus.py",
+    "codespell_lib": "agentx/quality/",
+    "lancedb": "storage/index/lance",
+    "litellm": "synthesis/model/litellm_client.py",
+    "onnx": "synthesis/embedding/",
+    "onnxruntime": "synthesis/embedding/",
+    "proselint": "agentx/quality/",
+    "pyarrow": "storage/index/lance",
+    "pygit2": "storage/git/",
+    "rich": "agentx/cli/",
+    "safetensors": "synthesis/embedding/",
+    "tiktoken": "synthesis/tokens.py",
+    "tokenizers": "synthesis/embedding/",
+    "tree_sitter": "synthesis/chunking/",
+    "typer": "agentx/cli/",
+    "watchdog": "agentx/watcher.py",
+}
+"""The one place where each vendor may be imported: a file, a folder, or files that begin so."""
+
+LAZY = {
+    "lancedb",
+    "litellm",
+    "onnx",
+    "onnxruntime",
+    "proselint",
+    "pyarrow",
+    "safetensors",
+    "tiktoken",
+    "tokenizers",
+    "tree_sitter",
+}
+"""Heavy or optional: may be imported inside a function, and may not be loaded by importing any of our modules."""
+
+ALSO_IN_FUNCTIONS = LAZY | {"codespell_lib", "numpy", "snowballstemmer"}
+
+MAX_FUNCTION_LINES = 70
+MAX_MODULE_LINES = 600
+
+ENVIRONMENT = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv", "expandvars"}
+AT_IMPORT = ENVIRONMENT | {
+    *(
+        "basicConfig",
+        "chdir",
+        "connect",
+        "filterwarnings",
+        "getcwd",
+        "makedirs",
+        "mkdir",
+        "open",
+        "Popen",
+        "print",
+    ),
+    *("read_bytes", "read_settings", "read_text", "run", "simplefilter", "touch", "urlopen", "write_bytes"),
+    *("write_text",),
+}
+"""Calls that a module may not make while it is imported."""
+
+VAGUE = {"helper", "helpers", "manager", "managers", "util", "utils"}
+BUILTIN_ERRORS = {
+    name
+    for name, value in vars(builtins).items()
+    if isinstance(value, type) and issubclass(value, BaseException)
+}
+
+
+@dataclass(frozen=True)
+class Module:
+    """One source file: its path from the root, its import name, and its tree."""
+
+    path: str
+    source: str
+
+    @property
+    def layer(self) -> str:
+        return self.path.split("/", 1)[0]
+
+    @property
+    def name(self) -> str:
+        parts = self.path.removesuffix(".py").removesuffix("/__init__").split("/")
+        return ".".join(parts if self.layer == "agentx" else ["agentx", *parts])
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.source)
+
+    def at(self, node: ast.AST, sentence: str) -> str:
+        return f"{self.path}:{getattr(node, 'lineno', 1)} {sentence}"
+
+
+@dataclass(frozen=True)
+class Import:
+    """An import of ``target``; ``inside`` is true where it stands in a function."""
+
+    node: ast.stmt
+    target: str
+    inside: bool
+
+
+def house() -> list[Module]:
+    found = []
+    for layer in LAYERS:
+        for folder, folders, files in os.walk(ROOT / layer):  # links are not followed: each file once
+            folders[:] = [f for f in folders if f != "__pycache__"]
+            paths = (Path(folder, f) for f in files if f.endswith(".py"))
+            found += [Module(p.relative_to(ROOT).as_posix(), p.read_text("utf-8")) for p in paths]
+    return sorted(found, key=lambda module: module.path)
+
+
+@pytest.fixture(scope="module")
+def modules() -> list[Module]:
+    return house()
+
+
+def imports(module: Module, known: frozenset[str] = frozenset()) -> Iterator[Import]:
+    """Every import, by full name: ``from agentx.x import y`` is ``agentx.x.y`` where that is a module."""
+
+    def visit(node: ast.AST, inside: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                yield from (Import(child, alias.name, inside) for alias in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                base = _absolute(module, child)
+                for alias in child.names:
+                    full = f"{base}.{alias.name}"
+                    yield Import(child, full if full in known else base, inside)
+            else:
+                yield from visit(child, inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
+
+    return visit(module.tree, inside=False)
+
+
+def _absolute(module: Module, node: ast.ImportFrom) -> str:
+    if not node.level:
+        return node.module or ""
+    package = module.name.split(".")
+    if not module.path.endswith("/__init__.py"):
+        package.pop()
+    package = package[: len(package) - node.level + 1]
+    return ".".join([*package, *([node.module] if node.module else [])])
+
+
+def vendor_of(target: str) -> str:
+    root = target.split(".", 1)[0]
+    return "tree_sitter" if root.startswith("tree_sitter_") else root
+
+
+def layer_of(target: str) -> str | None:
+    """The layer that an imported name belongs to; ``None`` for what is not ours."""
+    parts = target.split(".")
+    if parts[0] != "agentx":
+        return None
+    return parts[1] if len(parts) > 1 and parts[1] in LAYERS else "agentx"
+
+
+def functions(module: Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (n for n in ast.walk(module.tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def classes(module: Module) -> Iterator[ast.ClassDef]:
+    return (n for n in ast.walk(module.tree) if isinstance(n, ast.ClassDef))
+
+
+def last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+# --- the rules -------------------------------------------------------------------------------------------------------
+
+
+def upward_imports(modules: list[Module]) -> list[str]:
+    """Imports run downwards only: agentx, then synthesis, then storage."""
+    known = frozenset(m.name for m in modules)
+    return [
+        m.at(i.node, f"{m.layer}/ imports {i.target}, which stands above it")
+        for m in modules
+        for i in imports(m, known)
+        if (layer := layer_of(i.target)) and LAYERS.index(layer) > LAYERS.index(m.layer)
+    ]
+
+
+def second_names(modules: list[Module]) -> list[str]:
+    """The linked folders have one name each: agentx.storage and agentx.synthesis."""
+    return [
+        m.at(i.node, f"imports {i.target}; its one name is agentx.{i.target}")
+        for m in modules
+        for i in imports(m)
+        if i.target.split(".")[0] in {"storage", "synthesis"}
+    ]
+
+
+def import_circles(modules: list[Module]) -> list[str]:
+    """No module imports itself by way of others, not even for a type."""
+    known = {m.name: m for m in modules}
+    graph = {
+        m.name: sorted({i.target for i in imports(m, frozenset(known)) if i.target in known}) for m in modules
+    }
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        circle = error.args[1][::-1]
+        return [f"{known[circle[0]].path}:1 imports run in a circle: {' → '.join(circle)}"]
+    return []
+
+
+def imports_in_functions(modules: list[Module]) -> list[str]:
+    """Only a heavy or optional dependency is imported inside a function."""
+    return [
+        m.at(i.node, f"imports {i.target} inside a function; only heavy dependencies load there")
+        for m in modules
+        for i in imports(m)
+        if i.inside and vendor_of(i.target) not in ALSO_IN_FUNCTIONS
+    ]
+
+
+def vendors_abroad(modules: list[Module]) -> list[str]:
+    """A vendor is imported in its one home."""
+    return [
+        m.at(i.node, f"imports {i.target}, whose one home is {HOMES[vendor_of(i.target)]}")
+        for m in modules
+        for i in imports(m)
+        if not m.path.startswith(HOMES.get(vendor_of(i.target), m.path))
+    ]
+
+
+def work_at_import(modules: list[Module]) -> list[str]:
+    """A module that is imported reads nothing, makes nothing and prints nothing."""
+
+    def visit(node: ast.AST) -> Iterator[ast.expr]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                outside = [*child.args.defaults, *(d for d in child.args.kw_defaults if d)]
+                outside += getattr(child, "decorator_list", [])
+                for part in outside:
+                    yield from (n for n in ast.walk(part) if isinstance(n, ast.expr))
+            else:
+                if isinstance(child, ast.expr):
+                    yield child
+                yield from visit(child)
+
+    def works(node: ast.expr) -> bool:
+        called = isinstance(node, ast.Call) and last_name(node.func) in AT_IMPORT
+        stored = isinstance(getattr(node, "ctx", None), ast.Store)  # a field may bear the name
+        return called or (last_name(node) in {"environ", "environb"} and not stored)
+
+    return [
+        m.at(node, f"{ast.unparse(node)[:60]} happens at import")
+        for m in modules
+        for node in visit(m.tree)
+        if works(node)
+    ]
+
+
+def environment_reads(modules: list[Module]) -> list[str]:
+    """The environment is read in agentx/settings.py; litellm's client makes one documented write."""
+    broken = []
+    for m in modules:
+        used = [n for n in ast.walk(m.tree) if isinstance(n, ast.Attribute) and n.attr in ENVIRONMENT]
+        used = [
+            n
+            for n in used
+            if (isinstance(n.value, ast.Name) and n.value.id == "os") or n.attr == "expandvars"
+        ]
+        named = [
+            n
+            for n in ast.walk(m.tree)
+            if isinstance(n, ast.ImportFrom) and n.module == "os" and {a.name for a in n.names} & ENVIRONMENT
+        ]
+        allowed = m.path == "agentx/settings.py"
+        if m.path == "synthesis/model/litellm_client.py":
+            allowed = not named and len(used) == 1
+        if not allowed:
+            broken += [
+                m.at(n, "touches the environment; only agentx/settings.py does") for n in [*used, *named]
+            ]
+    return broken
+
+
+def long_functions(modules: list[Module]) -> list[str]:
+    """A function stays under 70 lines."""
+    return [
+        m.at(f, f"{f.name} has {size} lines")
+        for m in modules
+        for f in functions(m)
+        if (size := (f.end_lineno or 0) - f.lineno + 1) > MAX_FUNCTION_LINES
+    ]
+
+
+def long_modules(modules: list[Module]) -> list[str]:
+    """A module stays under 600 lines."""
+    return [
+        f"{m.path}:1 has {size} lines"
+        for m in modules
+        if (size := len(m.source.splitlines())) > MAX_MODULE_LINES
+    ]
+
+
+def prints(modules: list[Module]) -> list[str]:
+    """Only the command line prints."""
+    return [
+        m.at(n, "prints; only agentx/cli/ does")
+        for m in modules
+        if not m.path.startswith("agentx/cli/")
+        for n in ast.walk(m.tree)
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "print"
+    ]
+
+
+def undocumented(modules: list[Module]) -> list[str]:
+    """Every module and every public class, function and method has a docstring."""
+
+    def public(
+        node: ast.Module | ast.ClassDef,
+    ) -> Iterator[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
+        for child in node.body:
+            if not isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if child.name.startswith("_") or "overload" in map(last_name, child.decorator_list):
+                continue
+            yield child
+            if isinstance(child, ast.ClassDef):
+                yield from public(child)
+
+    missing = [f"{m.path}:1 the module has no docstring" for m in modules if not ast.get_docstring(m.tree)]
+    for m in modules:
+        accessors = {"setter", "deleter"}
+        missing += [
+            m.at(node, f"{node.name} has no docstring")
+            for node in public(m.tree)
+            if not ast.get_docstring(node) and not accessors & set(map(last_name, node.decorator_list))
+        ]
+    return missing
+
+
+def vague_names(modules: list[Module]) -> list[str]:
+    """Nothing is named for being useful: no utils, manager or helper."""
+
+    def words(name: str) -> set[str]:
+        return set(re.findall(r"[a-z]+", re.sub(r"([A-Z])", r" \1", name).lower()))
+
+    named = [(m, m.tree, m.name) for m in modules]
+    named += [(m, node, node.name) for m in modules for node in [*functions(m), *classes(m)]]
+    return [
+        m.at(node, f"{name} says nothing of what it is") for m, node, name in named if words(name) & VAGUE
+    ]
+
+
+def errors_abroad(modules: list[Module]) -> list[str]:
+    """A public error derives from AgentXError; one that steers and is no error says so (``not an error``)."""
+
+    def strays(module: Module, node: ast.ClassDef) -> bool:
+        if node.name.startswith("_") or node.name == "AgentXError":
+            return False
+        bases = set(map(last_name, node.bases))
+        return (
+            bool(bases)
+            and bases <= BUILTIN_ERRORS
+            and "not an error" not in module.source.splitlines()[node.lineno - 1]
+        )
+
+    return [
+        m.at(node, f"{node.name} does not derive from AgentXError")
+        for m in modules
+        for node in classes(m)
+        if strays(m, node)
+    ]
+
+
+Rule = Callable[[list[Module]], list[str]]
+
+SHOWN: dict[Rule, list[tuple[str, str]]] = {
+    upward_imports: [
+        ("storage/a.py", "from agentx.synthesis import items"),
+        ("synthesis/a.py", "from agentx import Workspace"),
+        ("storage/git/a.py", "from ...synthesis.items import Kind"),
+    ],
+    second_names: [("agentx/a.py", "import storage.events"), ("synthesis/a.py", "from storage import blobs")],
+    import_circles: [("storage/a.py", "import agentx.storage.a"), ("storage/a.py", "from . import a")],
+    imports_in_functions: [("agentx/a.py", "def f():\n    if f:\n        import json")],
+    vendors_abroad: [
+        ("agentx/a.py", "import pygit2"),
+        ("storage/a.py", "def f():\n    from tree_sitter_c import language"),
+    ],
+    work_at_import: [
+        ("agentx/a.py", "import os\nHOME = os.environ['HOME']"),
+        ("agentx/a.py", "class A:\n    print('made')"),
+        ("agentx/a.py", "def f(text=open('x').read()): ..."),
+    ],
+    environment_reads: [
+        ("agentx/a.py", "import os\ndef f():\n    return os.getenv('HOME')"),
+        ("agentx/a.py", "from os import environ"),
+        ("synthesis/model/litellm_client.py", "import os\nos.environ['A'] = os.environ['B']"),
+    ],
+    long_functions: [("agentx/a.py", "def f():\n" + "    f()\n" * MAX_FUNCTION_LINES)],
+    long_modules: [("agentx/a.py", "A = 1\n" * (MAX_MODULE_LINES + 1))],
+    prints: [("agentx/a.py", "def f():\n    print('here')")],
+    undocumented: [
+        ("agentx/a.py", "A = 1"),
+        ("agentx/a.py", '"""Module."""\nclass A:\n    """A."""\n    async def f(self): ...'),
+    ],
+    vague_names: [
+        ("agentx/git_utils.py", ""),
+        ("agentx/a.py", "class RunManager: ..."),
+        ("agentx/helper/a.py", ""),
+    ],
+    errors_abroad: [("agentx/a.py", "class Lost(ValueError): ...")],
+}
+
+
+@pytest.mark.parametrize("rule", SHOWN, ids=lambda rule: rule.__name__)
+def test_the_house_keeps_the_rule(rule, modules):
+    broken = rule(modules)
+    assert not broken, f"{rule.__doc__}\n" + "\n".join(broken)
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "source"),
+    [(rule, *example) for rule, examples in SHOWN.items() for example in examples],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_the_rule_sees_code_that_breaks_it(rule, path, source):
+    assert [line for line in rule([Module(path, source)]) if line.startswith(path)]
+
+
+# --- what only an import shows ---------------------------------------------------------------------------------------
+
+IMPORT_ALL = """
+import json, os, sys
+names, before, seen = json.load(sys.stdin), set(sys.modules), []
+WORK = {"os.mkdir", "os.remove", "os.rename", "os.symlink", "socket.connect", "subprocess.Popen", "os.putenv"}
+def watch(event, args):
+    writes = event == "open" and isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+    if event in WORK or writes:
+        seen.append(f"{event} {args[0]!r}")
+sys.addaudithook(watch)
+for name in names:
+    __import__(name)
+loaded = {name: module for name, module in sys.modules.items() if name not in before}
+files = {name: os.path.realpath(m.__file__) for name, m in loaded.items() if getattr(m, "__file__", None)}
+print(json.dumps({"loaded": sorted(loaded), "files": files, "seen": seen}))
+"""
+
+
+def import_in_a_fresh_process(names: list[str]) -> dict:
+    """Import modules by name in a process of their own; what they print comes before the result's line."""
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", IMPORT_ALL],
+        input=json.dumps(names),
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    *said, result = done.stdout.splitlines()
+    return {"said": [*said, *done.stderr.splitlines()], **json.loads(result)}
+
+
+@pytest.fixture(scope="module")
+def everything(modules) -> dict:
+    names = [m.name for m in modules if not m.name.endswith("__main__")]
+    return import_in_a_fresh_process(names)
+
+
+def test_importing_agentx_loads_nothing_of_anybody_else():
+    loaded = import_in_a_fresh_process(["agentx"])["loaded"]
+    vendors = {vendor_of(name) for name in loaded} - set(sys.stdlib_module_names)
+    assert vendors == {"agentx"}
+
+
+def test_importing_every_module_loads_no_heavy_dependency(everything):
+    assert not LAZY & set(everything["loaded"])
+
+
+def test_importing_every_module_makes_nothing_and_says_nothing(everything):
+    assert everything["said"] == []
+    assert everything["seen"] == []
+
+
+def test_no_module_is_imported_under_two_names(everything):
+    names: dict[str, list[str]] = {}
+    for name, file in everything["files"].items():
+        if file.startswith(f"{ROOT}{os.sep}") and ".venv" not in file:
+            names.setdefault(file, []).append(name)
+    assert len(names) > 20
+    assert {file: found for file, found in names.items() if len(found) > 1} == {}
+
+
+def test_the_tests_themselves_use_the_one_name():
+    files = [p for p in (ROOT / "tests").rglob("*.py") if "__pycache__" not in p.parts]
+    own = [Module(p.relative_to(ROOT).as_posix(), p.read_text("utf-8")) for p in files]
+    assert second_names(own) == []

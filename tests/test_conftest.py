@@ -1,0 +1,42 @@
+"""What the tests stand on holds: no person's configuration, and no way out of the machine."""
+
+import os
+import pwd
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+
+def test_git_knows_nobody():
+    shown = subprocess.run(["git", "config", "--list"], cwd="/", capture_output=True, text=True, check=False)
+    assert shown.stdout == ""
+
+
+def test_home_is_nobodys_and_the_cache_is_kept_outside_it():
+    assert Path.home() != Path(pwd.getpwuid(os.getuid()).pw_dir)
+    assert not os.environ["AGENTX_CACHE_DIR"].startswith(str(Path.home()))
+
+
+@pytest.mark.parametrize("address", ["203.0.113.1", "registry.example"])
+def test_the_network_is_out_of_reach(reached_outside, address):
+    with pytest.raises(AssertionError, match="tried to reach"):
+        socket.create_connection((address, 80), timeout=5)
+    assert reached_outside == [address]
+    reached_outside.clear()  # or this test would fail, as any other would
+
+
+def test_a_child_process_finds_no_network_either():
+    code = "import urllib.request as r; r.urlopen('http://registry.example', timeout=5)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "refused" in done.stderr
+
+
+def test_a_server_on_this_machine_is_within_reach():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        socket.create_connection(server.getsockname()).close()
+        assert urllib.request.proxy_bypass("127.0.0.1")
