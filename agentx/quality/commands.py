@@ -1,0 +1,169 @@
+"""Which commands check a project: their shape, and what the files of a project suggest."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from agentx.storage.errors import UsageError
+
+KINDS = ("tests", "lint", "build")
+"""The three commands, by the names that they have in ``agentx.toml``: ``[checks.tests]`` and so on."""
+
+TIMEOUT_S = 300.0
+MAX_OUTPUT_BYTES = 1 << 20
+MAX_READ_BYTES = 1 << 20
+TEST_FILES = 50
+"""How many test files are looked into."""
+
+NPM_PLACEHOLDER = "no test specified"
+"""What ``npm init`` writes where there are no tests."""
+
+LOCK_FILES = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun"}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckCommand:
+    """One command of ``agentx.toml``.
+
+    Attributes:
+        command: What a shell runs at the top of the tree.
+        timeout_s: After so long it is ended.
+        max_output_bytes: How much of what it prints is kept.
+
+    Raises:
+        UsageError: The command is empty, or a limit is not above zero.
+    """
+
+    command: str
+    timeout_s: float = TIMEOUT_S
+    max_output_bytes: int = MAX_OUTPUT_BYTES
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be run."""
+        if not self.command.strip():
+            raise UsageError('a check\'s command is empty: set one, for example "python -m pytest -q"')
+        if not 0 < self.timeout_s < float("inf"):
+            raise UsageError(f"timeout_s of {self.command!r} is {self.timeout_s}: it must be above zero")
+        if self.max_output_bytes <= 0:
+            raise UsageError(
+                f"max_output_bytes of {self.command!r} is {self.max_output_bytes}: it must be above zero"
+            )
+
+
+def detect_commands(root: Path) -> dict[str, str]:
+    """Suggest commands for a project from its files: what ``agentx init --from`` writes, for a person to change.
+
+    The first of Python, Node, Rust, Go and a makefile that knows a command for a kind gives it. Nothing is run.
+
+    Args:
+        root: Top of the project.
+
+    Returns:
+        A command for ``tests``, ``lint`` and ``build``, where the files tell.
+    """
+    found: dict[str, str] = {}
+    for suggest in (_python, _node, _rust, _go, _make):
+        for kind, command in suggest(root):
+            found.setdefault(kind, command)
+    return {kind: found[kind] for kind in KINDS if kind in found}
+
+
+def _python(root: Path) -> Iterator[tuple[str, str]]:
+    project = _toml(root / "pyproject.toml")
+    tools = project.get("tool")
+    tools = tools if isinstance(tools, dict) else {}
+    ini = {name: _text(root / name) for name in ("setup.cfg", "tox.ini")}
+    if (
+        "pytest" in tools
+        or any(
+            (root / name).is_file()
+            for name in ("pytest.ini", ".pytest.ini", "conftest.py", "tests/conftest.py")
+        )
+        or "[tool:pytest]" in ini["setup.cfg"]
+        or "[pytest]" in ini["tox.ini"]
+        or "pytest" in json.dumps(project, default=str)
+    ):
+        yield "tests", "python -m pytest -q"
+    elif tests := _test_files(root):
+        uses_pytest = any(
+            re.search(r"^\s*(?:import|from) pytest\b", _text(test), re.MULTILINE) for test in tests
+        )
+        uses_unittest = any(
+            re.search(r"^\s*(?:import|from) unittest\b", _text(test), re.MULTILINE) for test in tests
+        )
+        yield "tests", "python -m unittest" if uses_unittest and not uses_pytest else "python -m pytest -q"
+    linters = []
+    if "ruff" in tools or any((root / name).is_file() for name in ("ruff.toml", ".ruff.toml")):
+        linters.append("python -m ruff check .")
+    elif "[flake8]" in ini["setup.cfg"] + ini["tox.ini"] or (root / ".flake8").is_file():
+        linters.append("python -m flake8")
+    if "mypy" in tools or (root / "mypy.ini").is_file() or "[mypy]" in ini["setup.cfg"]:
+        linters.append("python -m mypy .")
+    if linters:
+        yield "lint", " && ".join(linters)
+
+
+def _test_files(root: Path) -> list[Path]:
+    places = (root.glob("test_*.py"), *((root / name).rglob("test_*.py") for name in ("tests", "test")))
+    return [path for place in places for path in islice(place, TEST_FILES)]
+
+
+def _node(root: Path) -> Iterator[tuple[str, str]]:
+    package: Any = None
+    with suppress(ValueError, RecursionError):
+        package = json.loads(_text(root / "package.json") or "null")
+    scripts = package.get("scripts") if isinstance(package, dict) else None
+    if not isinstance(scripts, dict):
+        return
+    runner = next((name for file, name in LOCK_FILES.items() if (root / file).is_file()), "npm")
+    for kind, script in (("tests", "test"), ("lint", "lint"), ("build", "build")):
+        if isinstance(scripts.get(script), str) and NPM_PLACEHOLDER not in scripts[script]:
+            yield kind, f"{runner} run {script}"
+
+
+def _rust(root: Path) -> Iterator[tuple[str, str]]:
+    if (root / "Cargo.toml").is_file():
+        yield from (("tests", "cargo test"), ("lint", "cargo clippy"), ("build", "cargo build"))
+
+
+def _go(root: Path) -> Iterator[tuple[str, str]]:
+    if (root / "go.mod").is_file():
+        yield from (("tests", "go test ./..."), ("lint", "go vet ./..."), ("build", "go build ./..."))
+
+
+def _make(root: Path) -> Iterator[tuple[str, str]]:
+    makefile = next(
+        (text for name in ("GNUmakefile", "makefile", "Makefile") if (text := _text(root / name))), ""
+    )
+    targets = set(re.findall(r"^([\w-]+)\s*:(?!=)", makefile, re.MULTILINE))
+    for kind, names in (
+        ("tests", ("test", "tests", "check")),
+        ("lint", ("lint",)),
+        ("build", ("build", "all")),
+    ):
+        if target := next((name for name in names if name in targets), None):
+            yield kind, f"make {target}"
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(_text(path))
+    except (ValueError, RecursionError):  # a broken file suggests nothing
+        return {}
+
+
+def _text(path: Path) -> str:
+    """The start of a plain file; empty where there is none or it cannot be read."""
+    try:
+        if not path.is_file():
+            return ""
+        with path.open("rb") as file:
+            return file.read(MAX_READ_BYTES).decode("utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,241 @@
+"""What a Markdown text consists of, line by line: its prose, headings, links and fences.
+
+The invariant: the prose has as many lines as the text, and each stands at its own line number, so that whatever is
+found in it can be pointed at. Code, addresses and tags are blotted out of it, never moved.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from urllib.parse import unquote
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+SUFFIXES = frozenset({".md", ".markdown", ".mdown", ".mkd"})
+FRONT_MATTER_LINES = 200
+"""How far down the end of a front matter is looked for."""
+NEAR_LINES = 5
+NEAR_CHARS = 5_000
+"""How far a link is looked for: what keeps a text of nothing but links from costing its square."""
+BLOT = "`"
+"""Stands for each blotted character: neither a letter nor a space, so that no word and no phrase grows out of it."""
+
+# Every repetition is bounded or cannot start again inside itself, so that no text makes these slow.
+_NOT_PROSE = re.compile(
+    r"<!--[^<]{0,2000}?-->"
+    r"|</?[A-Za-z][^<>]{0,2000}>"
+    r"|\b(?:https?|ftp|file|git|ssh)://\S+"
+    r"|\bwww\.\S+"
+    r"|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}\.[\w.-]{1,200}"
+    r"|\]\((?:<[^<>\n]*>|[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)"
+    r"|\]\[[^\[\]]*\]"
+)
+_TICKS = re.compile(r"(?<!\\)`+")
+_HTML_ANCHOR = re.compile(r"\b(?:id|name)\s{0,9}=\s{0,9}[\"']([^\"'<>]{1,200})[\"']")
+_HEADING_ANCHOR = re.compile(r"\s*\{#([\w:.-]{1,200})\}\s*$")
+_REFERENCE = re.compile(r"(?<![\w\]\\])\[[^\[\]\n]{1,500}\]\[([^\[\]\n]{1,500})\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading: its line from 1, its level from 1, and its words."""
+
+    line: int
+    level: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link or an image: its line from 1, and where it leads, percent-encoded."""
+
+    line: int
+    target: str
+
+
+@dataclass(slots=True)
+class MarkdownText:
+    """A Markdown text taken apart.
+
+    Attributes:
+        prose: One string for each line of the text: what of it is prose, the rest blotted out or empty.
+        headings: In order.
+        links: Links, images and definitions of references, in order of the blocks that hold them.
+        anchors: What ``#…`` may name: headings as GitHub and as MkDocs write them, and ids in tags.
+        slugs: How often each heading's anchor was asked for: repeats get a number.
+        undefined: Line and label of each reference that is not defined.
+        open_fences: Line of each code fence that is never closed.
+        has_title: Whether a level-1 heading, a tag ``h1`` or a title in the front matter says what it is about.
+    """
+
+    prose: list[str]
+    headings: list[Heading] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    anchors: set[str] = field(default_factory=set)
+    slugs: Counter[str] = field(default_factory=Counter)
+    undefined: list[tuple[int, str]] = field(default_factory=list)
+    open_fences: list[int] = field(default_factory=list)
+    has_title: bool = False
+
+
+def is_markdown(path: str) -> bool:
+    """Whether a file is Markdown by its name."""
+    return PurePosixPath(path).suffix.lower() in SUFFIXES
+
+
+def parse_markdown(text: str) -> MarkdownText:
+    r"""Take a Markdown text (CommonMark, with tables) apart.
+
+    Args:
+        text: With ``\n`` as line ends.
+
+    Example:
+        >>> parsed = parse_markdown("# Plan\n\nSee [the `api`](docs/api.md#use) now.\n")
+        >>> parsed.prose, parsed.links
+        (['# Plan`', '', 'See [the ``````````````````````) now.`', ''], [Link(line=3, target='docs/api.md#use')])
+    """
+    lines = text.split("\n")
+    body, has_title = _without_front_matter(lines)
+    parsed = MarkdownText(prose=[""] * len(lines), has_title=has_title)
+    environment: dict[str, dict[str, dict[str, object]]] = {}
+    tokens = MarkdownIt("commonmark").enable("table").parse("\n".join(body), environment)
+    references = environment.get("references", {})
+    defined = {str(reference["href"]) for reference in references.values()}
+    blocks: set[tuple[int, int]] = set()
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        if token.type == "inline" and token.map:
+            start, end = token.map
+            if (start, end) not in blocks:  # the cells of a table row share one
+                blocks.add((start, end))
+                _read_prose(body, start, end, parsed, frozenset(references))
+            parsed.links += _links(token, body, defined)
+            for child in token.children or []:
+                if child.type == "html_inline":
+                    parsed.anchors |= set(_HTML_ANCHOR.findall(child.content))
+            if before is not None and before.type == "heading_open":
+                _read_heading(before, token, parsed)
+        elif token.type == "fence" and token.map and not _is_closed(token, body):
+            parsed.open_fences.append(token.map[0] + 1)
+        elif token.type == "html_block":
+            parsed.has_title |= "<h1" in token.content.lower()
+            parsed.anchors |= set(_HTML_ANCHOR.findall(token.content))
+    for reference in references.values():
+        place = reference["map"]
+        assert isinstance(place, list)
+        parsed.links.append(Link(place[0] + 1, str(reference["href"])))
+    return parsed
+
+
+def blot(block: str) -> str:
+    """Blot out code, tags, addresses and where links lead, keeping every line and column.
+
+    >>> blot("Run `make it` at https://x.org/teh soon")
+    'Run ````````` at ````````````````` soon'
+    """
+    return _NOT_PROSE.sub(_blotted, _blot_code(block))
+
+
+def _blotted(match: re.Match[str]) -> str:
+    return "\n".join(BLOT * len(line) for line in match[0].split("\n"))
+
+
+def _blot_code(block: str) -> str:
+    """Blot out code spans: a run of backticks up to the next run of the same length (CommonMark 6.1)."""
+    runs = [match.span() for match in _TICKS.finditer(block)]
+    by_length: dict[int, list[int]] = {}
+    for start, end in reversed(runs):
+        by_length.setdefault(end - start, []).append(start)
+    parts: list[str] = []
+    done = 0
+    for start, end in runs:
+        closers = by_length[end - start]
+        while closers and closers[-1] <= max(start, done - 1):
+            closers.pop()
+        if start >= done and closers:
+            stop = closers[-1] + end - start
+            parts += [
+                block[done:start],
+                "\n".join(BLOT * len(line) for line in block[start:stop].split("\n")),
+            ]
+            done = stop
+    return "".join([*parts, block[done:]])
+
+
+def _without_front_matter(lines: list[str]) -> tuple[list[str], bool]:
+    """The lines with a YAML front matter emptied, and whether it holds a title."""
+    if lines[0].rstrip() == "---":
+        for end in range(1, min(len(lines), FRONT_MATTER_LINES)):
+            if lines[end].rstrip() in {"---", "..."}:
+                has_title = any(line.startswith("title:") for line in lines[1:end])
+                return [""] * (end + 1) + lines[end + 1 :], has_title
+    return lines, False
+
+
+def _read_prose(
+    lines: list[str], start: int, end: int, parsed: MarkdownText, defined: frozenset[str]
+) -> None:
+    block = _blot_code("\n".join(lines[start:end]))
+    for number, line in enumerate(block.split("\n"), start):
+        for match in _REFERENCE.finditer(line):
+            # markdown-it keeps labels case-folded and with single spaces, in upper case
+            if " ".join(match[1].split()).lower().upper() not in defined:
+                parsed.undefined.append((number + 1, match[1]))
+    # The blot at its end keeps the last words of a heading or an item from running on into the next block.
+    parsed.prose[start:end] = (blot(block) + BLOT).split("\n")
+
+
+def _links(token: Token, lines: list[str], defined: set[str]) -> Iterator[Link]:
+    """The links of a block, each with its line; those through a reference are left to its definition.
+
+    Line breaks between them are counted; those inside a code span or a tag are not told by the parser, so the next few lines
+    are looked at too.
+    """
+    assert token.map is not None
+    at, end = token.map
+    for child in token.children or []:
+        if child.type in {"softbreak", "hardbreak"}:
+            at = min(at + 1, end - 1)
+        elif child.type in {"link_open", "image"}:
+            target = str(child.attrs.get("href" if child.type == "link_open" else "src", ""))
+            spellings = (f"]({target}", f"](<{target}", f"]({unquote(target)}", f"](<{unquote(target)}")
+            near = range(at, min(at + NEAR_LINES, end))
+            seen = next((n for n in near if any(it in lines[n][:NEAR_CHARS] for it in spellings)), None)
+            if seen is not None or target not in defined:
+                at = at if seen is None else seen
+                yield Link(at + 1, target)
+
+
+def _read_heading(opening: Token, token: Token, parsed: MarkdownText) -> None:
+    assert token.map is not None
+    text = "".join(child.content for child in token.children or [] if child.type in {"text", "code_inline"})
+    own = _HEADING_ANCHOR.search(text)
+    if own:
+        parsed.anchors.add(own[1])
+        text = text[: own.start()]
+    level = int(opening.tag[1:])
+    parsed.has_title |= level == 1
+    parsed.headings.append(Heading(token.map[0] + 1, level, text.strip()))
+    for slug in {_github_slug(text), _mkdocs_slug(text)}:
+        repeat = parsed.slugs[slug]
+        parsed.slugs[slug] += 1
+        parsed.anchors |= {f"{slug}-{repeat}", f"{slug}_{repeat}"} if repeat else {slug}
+
+
+def _github_slug(text: str) -> str:
+    """As GitHub makes them (the rules of the package github-slugger)."""
+    return re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-")
+
+
+def _mkdocs_slug(text: str) -> str:
+    """As Python-Markdown's ``toc`` extension makes them, but for keeping letters that are not ASCII."""
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", text).strip().lower())
+
+
+def _is_closed(token: Token, lines: list[str]) -> bool:
+    assert token.map is not None
+    start, end = token.map
+    last = lines[end - 1].lstrip(" \t>").rstrip()
+    return end - 1 > start and len(last) >= len(token.markup) and set(last) == {token.markup[0]}

@@ -1,0 +1,72 @@
+"""Mistakes of usage, by proselint.
+
+It is used as its own command uses it: checks registered once, a ``LintFile``, a configuration. Only checks for what
+a copy editor would correct are on: matters of taste (typography in plain text, "very", contested words) are not.
+"""
+
+import functools
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Any
+
+MAX_FOUND = 1000
+
+CHECKS = (
+    "cliches",
+    "dates_times.dates",
+    "hedging",
+    "industrial_language.bureaucratese",
+    "industrial_language.chatspeak",
+    "industrial_language.commercialese",
+    "industrial_language.corporate_speak",
+    "lexical_illusions",
+    "malapropisms",
+    "misc.false_plurals",
+    "misc.illogic",
+    "misc.inferior_superior",
+    "misc.many_a",
+    "misc.not_guilty",
+    "misc.whence",
+    "mixed_metaphors",
+    "mondegreens",
+    "nonwords",
+    "redundancy",
+    "spelling",
+    "typography.punctuation.misplaced",
+    "uncomparables",
+)
+"""The checks that are on, by the names that proselint gives them."""
+
+
+def usage_mistakes(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Find mistakes of usage in English prose.
+
+    Args:
+        lines: The prose, without lone surrogates.
+
+    Yields:
+        Line from 1, and what is wrong, as a sentence.
+
+    Example:
+        >>> list(usage_mistakes(["All is well.", "He should of gone to the the bank."]))
+        [(2, "-ve vs. -of. 'should've' is the preferred spelling."), (2, "There's a lexical illusion in 'the the' - a phrase is repeated.")]
+    """
+    text = "\n".join(lines)
+    if not text.strip():
+        return
+    lint_file = _linter()
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    for found in lint_file("", text).lint({"max_errors": MAX_FOUND, "checks": dict.fromkeys(CHECKS, True)}):
+        offset = found.check_result.span[0] - 1  # proselint puts a newline before the text
+        yield bisect_right(starts, max(0, offset)), found.check_result.message
+
+
+@functools.cache
+def _linter() -> Any:
+    from proselint.checks import __register__  # noqa: PLC0415 - heavy: loads when prose is first checked
+    from proselint.registry import CheckRegistry  # noqa: PLC0415
+    from proselint.tools import LintFile  # noqa: PLC0415
+
+    CheckRegistry().register_many(__register__)
+    return LintFile

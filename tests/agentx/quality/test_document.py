@@ -1,0 +1,216 @@
+"""Checking prose: each rule on a text that breaks it and on one that does not."""
+
+import pytest
+
+from agentx.quality.document import MAX_CHARS, MAX_FINDINGS, check_document
+from agentx.synthesis.checks import parse_output
+
+
+@pytest.fixture
+def check():
+    """Findings of a text as (line, rule, message); files that exist and other texts are given by name."""
+
+    def run(text, *, path="docs/page.md", files=(), texts=None, **options):
+        texts = texts or {}
+        report = check_document(
+            path, text, exists=lambda p: p in files or p in texts, read=texts.get, **options
+        )
+        return [(found.line, found.rule, found.message) for found in report.findings]
+
+    return run
+
+
+def test_a_sound_document_passes():
+    text = "# Plan\n\nAll is well with `teh code`, see [below](#next).\n\n## Next\n\n```\nrecieve\n```\n"
+    report = check_document("a.md", text, exists=lambda path: False)
+    assert report.passed
+    assert report.text == ""
+
+
+def test_a_finding_reads_as_linters_print_it():
+    report = check_document("docs/a.md", "# Plan\n\nWe recieved it.\n", exists=lambda path: False)
+    assert str(report.findings[0]) == "docs/a.md:3: 'recieved' is misspelt: received [spelling]"
+
+
+def test_a_report_opens_an_issue_for_each_finding_named_without_its_line():
+    one = check_document("a.md", "# Plan\n\nteh\n", exists=lambda path: False).as_check_report()
+    two = check_document("a.md", "# Plan\n\n\n\nteh\n", exists=lambda path: False).as_check_report()
+    assert one.outcome == "failed"
+    assert [found.check for found in one.failing] == ["a.md: spelling 'teh' is misspelt: the"]
+    assert [found.check for found in one.failing] == [found.check for found in two.failing]
+    clean = check_document("a.md", "# Plan\n", exists=lambda path: False).as_check_report()
+    assert (clean.outcome, clean.failing) == ("passed", ())
+
+
+def test_the_text_of_a_report_is_read_as_check_output():
+    report = check_document("docs/a.md", "# Plan\n\nteh\n", exists=lambda path: False)
+    parsed = parse_output(report.text, command="ruff check docs", exit_code=1)
+    assert any(found.path == "docs/a.md" and found.line == 3 for found in parsed.failing)
+
+
+def test_spelling_leaves_out_code_addresses_tags_and_known_words(check):
+    text = (
+        "# Plan\n\nUse `teh` and ``a ` teh``, <b title='teh'>x</b>, https://x.org/teh, me@teh.org, "
+        "[good](teh.md).\n\n    teh indented\n\n```\nteh\n```\n\n<!-- teh -->\n\nFoobaz TEH, recieve, and *teh* end.\n"
+    )
+    assert check(text, files={"docs/teh.md"}, extra_words=("Recieve",)) == [
+        (13, "spelling", "'teh' is misspelt: the")
+    ]
+
+
+def test_spelling_stays_at_its_line_across_code_that_spans_lines(check):
+    assert check("# A\n\nsome `code\nspan` and\nteh end\n") == [(5, "spelling", "'teh' is misspelt: the")]
+
+
+@pytest.mark.parametrize(
+    ("language", "wrong"),
+    [("en", []), ("en-US", ["colour", "organise"]), ("en-GB", ["color", "modeled", "center"]), ("en_GB", ["color", "modeled", "center"])],
+)  # fmt: skip
+def test_the_spelling_of_a_country(check, language, wrong):
+    text = "The colour and organise. \n\nThe color, program, meter, organize, modeled, center.\n"
+    found = check(text, path="a.txt", language=language)
+    assert sorted(m.split("'")[1] for _, rule, m in found if rule == "spelling") == sorted(wrong)
+
+
+def test_another_language_is_not_checked_for_spelling_and_says_so():
+    report = check_document("a.md", "# Titel\n\nteh\n", language="de", exists=lambda path: False)
+    assert report.findings == ()
+    assert report.text == "spelling and usage are checked in English only, not in de"
+
+
+def test_usage_mistakes_stand_at_their_line(check):
+    found = check("# A\n\nIt is fine.\nHe should of gone to\nthe the bank.\n")
+    assert [(line, rule) for line, rule, _ in found] == [(4, "usage"), (5, "usage")]
+    assert "should've" in found[0][2]
+
+
+def test_a_heading_does_not_run_on_into_its_text(check):
+    assert check("# Handler\nHandler is a class.\n\n- red\n- red\n") == []
+
+
+def test_quoted_and_coded_words_are_not_the_writers(check):
+    assert check('# A\n\nShe said "it was the the end" and left; use the `the` word.\n') == []
+
+
+def test_links_that_lead_nowhere(check):
+    text = (
+        "# A\n\n[ok](b.md) [up](../README.md) [top](/src/x.py) [dir](img/)\n[gone](c.md) ![pic](img/no.png)\n"
+        "[out](../../x.md) [empty]()\n[esc](a%20b.md) [q](b.md?raw=1)\n\n[d]: missing.md\n"
+        "\n[e][d] and [f][nope] but a[0][1]\n"
+    )
+    files = {"docs/b.md", "README.md", "src/x.py", "docs/img", "docs/a b.md"}
+    assert check(text, files=files) == [
+        (4, "link", "the link leads to docs/c.md, which does not exist"),
+        (4, "link", "the link leads to docs/img/no.png, which does not exist"),
+        (5, "link", "the link leads nowhere"),
+        (5, "link", "the link leads out of the tree: ../../x.md"),
+        (8, "link", "the link leads to docs/missing.md, which does not exist"),
+        (10, "link", "the reference [nope] is not defined"),
+    ]
+
+
+def test_each_of_two_links_with_one_target_has_its_line(check):
+    assert [line for line, _, _ in check("# A\n\n[a](b) x\ny [a](b)\n`z\nz` [a](b)\n")] == [3, 4, 6]
+
+
+def test_anchors_here_and_in_other_documents(check):
+    text = (
+        "# My Plan: a `b`!\n\n[a](#my-plan-a-b) [b](#nope) [c](other.md#part-1) [d](other.md#nope) [e](x.py#L3)\n"
+        '<a id="own"></a>[f](#own) [g](#part-1) [h](#sec)\n\n## Part\n\n### Part\n\n## Set {#sec}\n'
+    )
+    texts = {"docs/other.md": "# T\n\n## Part\n\n## Part\n"}
+    assert check(text, texts=texts, files={"docs/x.py"}) == [
+        (3, "link", "there is no heading or anchor #nope in docs/other.md"),
+        (3, "link", "there is no heading or anchor #nope in this document"),
+    ]
+
+
+def test_addresses_elsewhere_are_checked_for_their_form_alone(check):
+    text = "# A\n\n[a](https://example.org/x#y) [b](http:///x) [c](mailto:a@b.org) [d](http://[bad) <https://ok.org>\n"
+    assert check(text) == [
+        (3, "link", "http://%5Bbad is not a well-formed address"),
+        (3, "link", "http:///x is an address without a host"),
+    ]
+
+
+def test_headings(check):
+    text = "# A\n\n## B\n\n#### C\n\n## B\n\n##\n\n# D\n\n## B\n"
+    assert check(text) == [
+        (5, "heading", "the heading's level jumps from 2 to 4"),
+        (7, "heading", "the heading 'B' stands twice in its section"),
+        (9, "heading", "the heading is empty"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("Text.\n", True),
+        ("## Part\n\nText.\n", True),
+        ("Title\n=====\n", False),
+        ("---\ntitle: T\n---\n\n## Part\n", False),
+        ("<h1>T</h1>\n\ntext\n", False),
+        ("", False),
+    ],
+)
+def test_a_document_has_a_title(check, text, missing):
+    assert ((1, "heading", "the document has no title (no heading of level 1)") in check(text)) is missing
+
+
+def test_front_matter_is_no_prose(check):
+    assert check("---\ntitle: teh\nkey: recieve\n---\n\n# A\n") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("# A\n\n```py\nx\n", [3]),
+        ("# A\n\n```py\nx\n```\n", []),
+        ("# A\n\n~~~~\nx\n~~~\n", [3]),
+        ("# A\n\n> ```\n> x\n> ```\n", []),
+        ("# A\n\n- a\n\n  ```\n  x\n  ```\n\n- b\n", []),
+        ("# A\n\n```\n", [3]),
+    ],
+)
+def test_code_fences_are_closed(check, text, lines):
+    assert [line for line, rule, _ in check(text) if rule == "fence"] == lines
+
+
+def test_what_is_left_to_do(check):
+    found = check("# A\n\nTODO: write `TODO` todo.\n\n```\nTODO\n```\n")
+    assert found == [(3, "todo", "left to do: TODO: write `````` todo.`")]
+
+
+def test_plain_text_knows_no_headings_and_links(check):
+    assert check("No title\n[a](gone.md)\nteh\n", path="notes.txt") == [
+        (3, "spelling", "'teh' is misspelt: the")
+    ]
+
+
+def test_line_ends_of_other_systems_count_once(check):
+    assert [line for line, _, _ in check("# A\r\n\r\nteh\r\rteh\r\n")] == [3, 5]
+
+
+@pytest.mark.parametrize("text", ["\ud800 teh \0", "\x0c\u2028teh", "# \u202e\x1b[31mteh\n\nteh teh\n"])
+def test_strange_characters_neither_break_nor_reach_the_report(check, text):
+    for _, _, message in check(text):
+        assert message.isprintable()
+
+
+@pytest.mark.parametrize(
+    "part", ["` ``", "[a][", "](", "# a\n", "[a](b)\n", "a@", "<a ", "<!--", "[", "![", '"a ', "*a **b ", "|a", "> ", "teh "]
+)  # fmt: skip
+def test_hostile_texts_end(check, part):
+    assert len(check(part * (20_000 // len(part)))) <= MAX_FINDINGS
+
+
+def test_a_huge_document_is_checked_in_part_and_says_so():
+    report = check_document("a.md", "# A\n\n" + "fine words\n" * 100_000, exists=lambda path: False)
+    assert report.notes == (f"only the first {MAX_CHARS} characters of a.md were checked",)
+
+
+def test_findings_are_bounded_and_counted():
+    report = check_document("a.txt", "teh end.\n" * (MAX_FINDINGS + 7), exists=lambda path: False)
+    assert (len(report.findings), report.omitted) == (MAX_FINDINGS, 7)
+    assert report.text.endswith("... and 7 more")
+    assert not report.as_check_report().names_all_failing
