@@ -22,6 +22,8 @@ MAX_LINE = 8_000
 
 # ECMA-48: CSI sequences, OSC strings (titles, links) and two-character escapes.
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+_LEFT_OUT = re.compile(r"^\[(?:…|\.\.\.) [\d,]+ (?:characters|bytes) left out (?:…|\.\.\.)\]$")
+"""The line that stands where our own tools cut an output."""
 
 
 class Output(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +36,8 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
         exit_code: The exit status, where it is known.
         selected: What the command narrows the run to.
         masked: Whether the exit status is that of another program (``pytest | tail``).
-        cut: Whether part of the output is missing: the window, or a pipe into ``head``, ``tail`` or ``grep``.
+        cut: Whether part of the output is missing: the window, a pipe into ``head``, ``tail`` or ``grep``, or
+            our own tools.
     """
 
     lines: list[str]
@@ -76,7 +79,9 @@ def read_output(text: str, command: str, exit_code: int | None) -> Output:
         exit_code=exit_code,
         selected=selection(command),
         masked=masks_exit_status(command),
-        cut=windowed or cuts_output(command),
+        cut=windowed
+        or cuts_output(command)
+        or any(_LEFT_OUT.match(line) for line in lines if line[:1] == "["),
     )
 
 

@@ -217,6 +217,14 @@ def test_cut_output_closes_nothing_that_it_does_not_name(task):
     assert task.open == ["tests/test_a.py::test_y", "tests/test_b.py::test_z"]
 
 
+def test_output_that_was_cut_in_its_middle_closes_nothing_that_it_does_not_name(task):
+    both = "--- FAIL: TestA (0.0s)\n--- FAIL: TestB (0.0s)\nFAIL\nFAIL\tx/a\t0.1s\n"
+    task.run(both, command="go test ./...")
+    cut = "[… 1,234 characters left out …]\n--- FAIL: TestB (0.0s)\nFAIL\nFAIL\tx/a\t0.1s\n"
+    task.run(cut, command="go test ./...")
+    assert task.open == ["TestA", "TestB"]
+
+
 def test_reopened_check_is_a_new_issue_that_links_to_the_old(task):
     task.run(PYTEST_FAIL)
     task.run(PYTEST_PASS, exit_code=0)
