@@ -39,19 +39,22 @@ _CONTEXT_TOOLS = (
 )
 
 
-def compose(events: Sequence[Event], *, actor: str = "") -> tuple[str, tuple[str, str]]:
+def compose(
+    events: Sequence[Event], *, actor: str = "", files: Sequence[str] = ()
+) -> tuple[str, tuple[str, str]]:
     """Make a commit's message and author.
 
     Args:
         events: What the commit is the first to hold, in order.
         actor: Who acts; the actor of the most telling event where it is not given.
+        files: Files beside the log that the commit holds as well.
 
     Returns:
         The message, and name and address of the author.
     """
     told = [(rank(event), event) for event in events]
     leading = max(told, key=lambda pair: (pair[0], pair[1].seq))[1] if told else None
-    subject = _one_line(tell(leading)) if leading else "Record the workspace's files"
+    subject = _one_line(tell(leading)) if leading else f"Change {', '.join(files) or 'nothing'}"
     author = actor or (leading.actor if leading else "engine:workspace")
     lines = [line for event in events if (line := tell(event)) and event is not leading]
     if len(lines) > BODY_LINES:

@@ -19,6 +19,7 @@ from agentx.storage.events import (
     UserMessageSent,
 )
 from agentx.storage.git.objects import ObjectDamaged
+from agentx.storage.index.manifest import IndexDamaged
 from agentx.storage.index.port import OPEN, Chunk, Filter, MemoryIndex, Vector
 from agentx.synthesis.chunking.files import chunk_file
 from agentx.synthesis.chunking.messages import chunk_message
@@ -51,6 +52,7 @@ class Indexer:
         write_path: The history and the contents that it names.
         open_index: Opens the backend when it is first needed (LanceDB takes 1.5 s to load).
         open_embedder: Gives the embedder, or a reason why there is none.
+        set_index_aside: Moves a damaged backend out of the way.
     """
 
     def __init__(
@@ -58,10 +60,12 @@ class Indexer:
         write_path: WritePath,
         open_index: Callable[[], MemoryIndex],
         open_embedder: Callable[[], tuple[Embedder | None, str]],
+        set_index_aside: Callable[[], object],
     ) -> None:
         self._write_path = write_path
         self._open_index = open_index
         self._open_embedder = open_embedder
+        self._set_index_aside = set_index_aside
         self._index: MemoryIndex | None = None
         self._embedder: Embedder | None = None
         self._reading = threading.RLock()
@@ -247,6 +251,8 @@ class Indexer:
                     self.index.maintain()
                     self._wake.wait(_PAUSE_S)
                     self._wake.clear()
+            except IndexDamaged as damage:
+                self._start_again(damage)
             except Exception:  # noqa: BLE001 - the index is a cache: whatever befalls it must not end the work on it
                 _LOG.exception("Indexing failed; search goes on with what is indexed.")
                 self._wake.wait(_PAUSE_S * 10)
@@ -265,17 +271,36 @@ class Indexer:
     def search(self, query: str, k: int, where: Filter, *, embed_s: float = 1.0) -> list[SearchHit]:
         """The ``k`` best passages, what was recorded a moment ago included.
 
+        An index that turns out to be damaged is set aside and filled again from the history.
+
         Args:
             query: Words in any form.
             k: How many.
             where: What to look at.
             embed_s: How long to embed what has no vector yet, before searching; the rest is found by its words.
         """
+        try:
+            return self._search(query, k, where, embed_s)
+        except IndexDamaged as damage:
+            self._start_again(damage)
+            return self._search(query, k, where, embed_s)
+
+    def _search(self, query: str, k: int, where: Filter, embed_s: float) -> list[SearchHit]:
         self.catch_up()
-        index = self.index
         if self._thread is None and embed_s > 0:
             self.embed(deadline_s=embed_s)
-        return retrieve(index, query, self._query_vector(query), k, where)
+        return retrieve(self.index, query, self._query_vector(query), k, where)
+
+    def _start_again(self, damage: IndexDamaged) -> None:
+        """Set a damaged index aside; the next look fills a new one."""
+        with self._reading:
+            self._write_path.notes.append(
+                f"{damage} The index was set aside and is made again from the history."
+            )
+            if self._index is not None:
+                self._index.close()
+            self._set_index_aside()
+            self._index = None
 
     def _query_vector(self, query: str) -> Vector | None:
         return self._embedder.embed_query(query) if self._embedder is not None and query.strip() else None

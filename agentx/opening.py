@@ -20,6 +20,7 @@ from agentx.storage.events import FACTS
 from agentx.storage.git.repository import GitRepository
 from agentx.storage.history import LIVE
 from agentx.storage.index.lance import open_index
+from agentx.storage.index.manifest import set_aside
 from agentx.storage.index.port import MemoryIndex
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.demands.extractor import DemandExtractor
@@ -137,7 +138,10 @@ def open_engine(root: Path, settings: Settings) -> Engine:
         write_path.recover()
     synthesizer = Synthesizer(write_path, (DemandExtractor(), HotIssues()), bus)
     indexer = Indexer(
-        write_path, lambda: _open_index(root, write_path), lambda: _open_embedder(config, settings)
+        write_path,
+        open_index=lambda: _open_index(root, write_path),
+        open_embedder=lambda: _open_embedder(config, settings),
+        set_index_aside=lambda: set_aside(root / CACHE / "index"),
     )
     engine = Engine(root, config, settings, bus, write_path, synthesizer, indexer)
     if not write_path.read_only:

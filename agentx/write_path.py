@@ -19,6 +19,7 @@ from agentx.storage.codec import Codec
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import ArtifactChanged, Body, Draft, Event, FileChange, Payload
 from agentx.storage.git.index_file import IndexFile
+from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository, TreeEntry
 from agentx.storage.history import (
     LIVE,
@@ -409,7 +410,15 @@ class WritePath:
                 msgspec.structs.replace(one, before=_oid(self.tracked(one.path))) for one in found.changes
             ]
             self.record_changes(made, noticed=noticed)
+            self._commit_config()
             return list(found.changes)
+
+    def _commit_config(self) -> None:
+        """A person edits ``agentx.toml`` by hand; it belongs to the record as it is."""
+        path, entry = self.root / CONFIG, self.repo.entry(self.tree, CONFIG)
+        if path.is_file() and (entry is None or blob_id(path.read_bytes()) != entry.oid):
+            self.include(CONFIG)
+            self.commit(actor="watch")
 
     def _record_staged(self, known: Mapping[str, TreeEntry], edited: Mapping[str, FileChange]) -> None:
         """What was staged with `git add` and edited again exists nowhere else: record it before the edit."""
@@ -515,7 +524,9 @@ class WritePath:
             tree = self.repo.update_tree(self.tree, entries)
             if tree == self.tree and self._head:
                 return
-            message, author = commit_message.compose(self._pending, actor=actor)
+            message, author = commit_message.compose(
+                self._pending, actor=actor, files=sorted(self._loose_files)
+            )
             commit = self.repo.commit(tree, self._head, message, author)
             self.repo.move_ref(commit, self._head, f"agentx: {message.partition(chr(10))[0]}")
             self._head = commit
@@ -543,6 +554,7 @@ class WritePath:
         if self.read_only:
             return
         with self.exclusive():
+            self._commit_config()
             if self._pending or self._loose_files:
                 self.commit()
             if self._behind or self._index_unknown or self._index.held:

@@ -16,11 +16,11 @@ from agentx.storage.ignore import IgnoreRules
 from agentx.storage.paths import PathRefused, check_path, resolve_inside
 
 
-class FileTooLarge(AgentXError):  # noqa: N818 - named for what the file is
+class FileTooLarge(AgentXError):
     """A file is over the limit of the workspace."""
 
 
-class ArtifactMissing(AgentXError):  # noqa: N818 - named for what the file is
+class ArtifactMissing(AgentXError):
     """There is no such file or directory in the artifacts."""
 
 
@@ -171,13 +171,17 @@ class Artifacts:
             if entry.name == ".git" or entry.name.startswith(TEMPORARY_PREFIX):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                if os.path.realpath(entry.path) not in self._skip and not ignores(path, True):
+                if self._is_part(entry.path) and not ignores(path, True):
                     yield from self._walk(path + "/", ignores)
             elif not ignores(path, False):
                 try:
                     yield path, entry.stat(follow_symlinks=False)
                 except FileNotFoundError:
                     continue
+
+    def _is_part(self, folder: str) -> bool:
+        """Whether a directory belongs to the artifacts; a repository of its own does not, as with Git."""
+        return os.path.realpath(folder) not in self._skip and not os.path.lexists(os.path.join(folder, ".git"))
 
     def scan(self, known: Mapping[str, TreeEntry]) -> Scan:
         """Compare the working files with what a tree says.
