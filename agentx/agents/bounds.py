@@ -8,7 +8,7 @@ from agentx.synthesis.model.port import Usage
 from agentx.synthesis.state import PendingCall
 
 
-class RunStops(Exception):  # noqa: N818 - not an error: a run ends
+class RunStops(Exception):
     """Ends a run from wherever it stands.
 
     Attributes:

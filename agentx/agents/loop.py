@@ -59,7 +59,7 @@ _MEMORY = ("rules", "rejections", "problems", "state")
 _ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
 
-class NothingToDo(UsageError):  # noqa: N818 - named for what there is
+class NothingToDo(UsageError):
     """A run was asked for without a message, and none is unfinished."""
 
 
