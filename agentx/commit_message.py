@@ -30,14 +30,6 @@ from agentx.synthesis.items import shorten
 SUBJECT_CHARACTERS = 72
 BODY_LINES = 40
 
-_CONTEXT_TOOLS = (
-    "read_file",
-    "list_directory",
-    "search_memory",
-    "summarize_directory_purpose",
-    "summarize_decisions",
-)
-
 
 def compose(
     events: Sequence[Event], *, actor: str = "", files: Sequence[str] = ()
@@ -125,7 +117,7 @@ def tell(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each type o
         case AgentThoughtProcess(body=body):
             return f"{event.actor} thought: {shorten(body.text, 20)}" if body.text else ""
         case ToolCallExecuted() as call:
-            return _tell_call(event.actor, call)
+            return _tell_call(call)
         case ToolCallRequested(tool=tool, awaits_approval=True):
             return f"{event.actor} asks for a person's word on {tool}"
         case ApprovalDecided(approved=approved, call_id=call_id):
@@ -146,7 +138,7 @@ def tell(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each type o
             return ""
 
 
-def _tell_call(actor: str, call: ToolCallExecuted) -> str:
+def _tell_call(call: ToolCallExecuted) -> str:
     if call.status == "DENIED":
         rules = ", ".join(call.denied_by) or "the settings"
         return f"Deny {call.tool} {_target(call.arguments)}: against {rules}"
@@ -165,9 +157,8 @@ def _tell_call(actor: str, call: ToolCallExecuted) -> str:
         return f"{first} {describe(call.changes)}"
     if call.exit_code is not None:
         return f"{call.tool}: {'passed' if call.status == 'SUCCEEDED' else 'failed'} (exit {call.exit_code})"
-    if call.tool in _CONTEXT_TOOLS:
-        return f"{actor} called {call.tool} {_target(call.arguments)}"
-    return f"{actor} called {call.tool}: {call.status.lower()}"
+    outcome = "" if call.status == "SUCCEEDED" else f" ({call.status.lower()})"
+    return f"Call {call.tool} {_target(call.arguments)}".rstrip() + outcome
 
 
 def _tell_change(change: Any) -> str:

@@ -65,7 +65,12 @@ class CheckSection(_Section):
 
 
 class ChecksSection(_Section):
-    """The commands behind ``run_tests``, ``run_lint`` and ``run_build``."""
+    """The commands behind ``run_tests``, ``run_lint`` and ``run_build``.
+
+    ``readable`` names directories in the home that stay visible to them under bubblewrap (a toolchain).
+    """
+
+    readable: tuple[str, ...] = ()
 
     tests: CheckSection = CheckSection()
     lint: CheckSection = CheckSection()

@@ -1,6 +1,7 @@
 """Making and opening a workspace: its files on the disk, and its parts wired together."""
 
 import contextlib
+import json
 import os
 import shutil
 from pathlib import Path
@@ -12,6 +13,7 @@ from agentx.config import FILE as CONFIG_FILE
 from agentx.config import Config, read_config
 from agentx.engine import Engine
 from agentx.indexer import Indexer
+from agentx.quality.commands import detect_commands
 from agentx.settings import Settings
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import Codec
@@ -71,8 +73,13 @@ def is_workspace(folder: Path) -> bool:
     return (folder / LIVE).is_file() and (folder / ".git").exists()
 
 
-def write_layout(root: Path, artifacts: str) -> Path:
+def write_layout(root: Path, artifacts: str, project: Path | None = None) -> Path:
     """Make the files of a new workspace.
+
+    Args:
+        root: Its directory, empty or missing.
+        artifacts: Where the artifacts lie.
+        project: The project that it starts from; its test, lint and build commands are suggested in ``agentx.toml``.
 
     Returns:
         Where the artifacts lie.
@@ -91,7 +98,9 @@ def write_layout(root: Path, artifacts: str) -> Path:
     root.mkdir(parents=True, exist_ok=True)
     GitRepository.init(root).close()
     place.mkdir(parents=True, exist_ok=True)
-    (root / CONFIG_FILE).write_text(_CONFIG.format(artifacts=artifacts), "utf-8")
+    commands = detect_commands(project or place)
+    checks = "".join(f"\n[checks.{kind}]\ncommand = {json.dumps(line)}\n" for kind, line in commands.items())
+    (root / CONFIG_FILE).write_text(_CONFIG.format(artifacts=artifacts) + checks, "utf-8")
     (root / LIVE).touch()
     return place
 

@@ -139,7 +139,7 @@ class Workspace:
         root = Path(path).absolute()
         if from_dir is not None and not Path(from_dir).is_dir():
             raise UsageError(f"There is no directory {from_dir}.")
-        opening.write_layout(root, artifacts)
+        opening.write_layout(root, artifacts, Path(from_dir) if from_dir is not None else None)
         ws = cls(root, settings)
         created = WorkspaceCreated(title=title or root.name, format=opening.FORMAT, artifacts=artifacts)
         ws.record(Draft(data=created, actor=settings.actor))

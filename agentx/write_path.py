@@ -418,7 +418,7 @@ class WritePath:
         path, entry = self.root / CONFIG, self.repo.entry(self.tree, CONFIG)
         if path.is_file() and (entry is None or blob_id(path.read_bytes()) != entry.oid):
             self.include(CONFIG)
-            self.commit(actor="watch")
+            self.commit(actor="" if self._pending else "watch")
 
     def _record_staged(self, known: Mapping[str, TreeEntry], edited: Mapping[str, FileChange]) -> None:
         """What was staged with `git add` and edited again exists nowhere else: record it before the edit."""

@@ -1,8 +1,10 @@
 """Which files of a tree Git would ignore: the ``.gitignore`` files in it, each for what lies below it."""
 
+import re
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 
 class IgnoreRules:
@@ -14,7 +16,7 @@ class IgnoreRules:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._specs: dict[str, GitIgnoreSpec | None] = {}
+        self._specs: dict[str, GitIgnoreSpec] = {}
 
     def ignores(self, path: str, *, directory: bool = False) -> bool:
         """Whether a path below the root is ignored; the deepest ``.gitignore`` that speaks of it decides.
@@ -24,20 +26,30 @@ class IgnoreRules:
         parts = path.split("/")
         for depth in range(len(parts) - 1, -1, -1):
             spec = self._spec("/".join(parts[:depth]))
-            if spec is None:
-                continue
             below = "/".join(parts[depth:]) + ("/" if directory else "")
             verdict = spec.check_file(below).include
             if verdict is not None:
                 return verdict
         return False
 
-    def _spec(self, folder: str) -> GitIgnoreSpec | None:
+    def _spec(self, folder: str) -> GitIgnoreSpec:
         if folder not in self._specs:
-            try:
-                lines = (self._root / folder / ".gitignore").read_text("utf-8", "replace").splitlines()
-            except OSError:
-                self._specs[folder] = None
-            else:
-                self._specs[folder] = GitIgnoreSpec.from_lines(lines) if lines else None
+            lines = _lines(self._root / folder / ".gitignore")
+            self._specs[folder] = GitIgnoreSpec(pattern for line in lines for pattern in _patterns(line))
         return self._specs[folder]
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a plain file; a pipe or a device of that name would block."""
+    try:
+        return path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
+    except OSError:
+        return []
+
+
+def _patterns(line: str) -> list[GitIgnoreSpecPattern]:
+    """A line as a pattern; one that is none (a lone ``!``, an impossible range) is passed over, as Git does."""
+    try:
+        return list(GitIgnoreSpec.from_lines([line]).patterns)
+    except (ValueError, re.error):
+        return []

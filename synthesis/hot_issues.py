@@ -328,7 +328,8 @@ def _issue(run: _Run, ordinal: int, runner: str, item: Finding, before: str, quo
 
 
 def _sentence(runner: str, check: str, message: str) -> str:
-    told = f": {printable(message, MAX_TEXT_MESSAGE)}" if message else ""
+    """The issue in a sentence; a linter's message is the check's own name and is not said twice."""
+    told = f": {printable(message, MAX_TEXT_MESSAGE)}" if message and message not in check else ""
     return f"{runner}: {check} fails{told}" if runner != "exit" else f"{check} fails{told}"
 
 

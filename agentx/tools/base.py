@@ -96,7 +96,16 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Job(msgspec.Struct):
-    """One call of a tool, as it runs."""
+    """One call of a tool, as it runs; the tool notes here what the record is to hold beside its answer.
+
+    Attributes:
+        changes: Files that it changed.
+        command: The command line that it ran.
+        exit_code: Its exit status.
+        failed: Whether the call counts as failed although it answers.
+        printed: What the program printed: all of it is kept, in place of the answer.
+        event: The event that recorded the call, where it was recorded with a write.
+    """
 
     tools: "ToolSet"
     tool: str
@@ -107,8 +116,7 @@ class Job(msgspec.Struct):
     command: str = ""
     exit_code: int | None = None
     failed: bool = False
-    reverts: int = 0
-    record_whole: bool = False
+    printed: str = ""
     event: Event | None = None
 
     def write(self, contents: Mapping[str, Content | None], output: str) -> tuple[FileChange, ...]:
@@ -136,7 +144,7 @@ class Job(msgspec.Struct):
         self, status: ToolStatus, output: str, changes: tuple[FileChange, ...] = ()
     ) -> ToolCallExecuted:
         """The event of this call."""
-        body = self.tools.engine.write_path.body(output if self.record_whole else _extract(output))
+        body = self.tools.engine.write_path.body(self.printed or _extract(output))
         return ToolCallExecuted(
             call_id=self.call_id,
             tool=self.tool,
@@ -147,7 +155,6 @@ class Job(msgspec.Struct):
             command=self.command,
             exit_code=self.exit_code,
             duration_ms=int((time.monotonic() - self.started) * 1000),
-            reverts=self.reverts,
         )
 
 
@@ -239,7 +246,9 @@ class ToolSet:
             if name not in self.names():
                 raise UsageError(f"There is no tool {name!r}. The tools are: {', '.join(self.names())}.")
             if call_id not in self.engine.write_path.state.pending:
-                _arguments(name).model_validate(arguments)  # a call that cannot run is not worth a person's word
+                _arguments(name).model_validate(
+                    arguments
+                )  # a call that cannot run is not worth a person's word
             checked = _arguments(name).model_validate(self._approved(job, arguments))
             value = _BODIES[name](
                 self, job, **{field: getattr(checked, field) for field in type(checked).model_fields}

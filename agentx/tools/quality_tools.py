@@ -12,13 +12,15 @@ from pydantic import Field
 
 from agentx.config import CheckSection
 from agentx.quality.document import check_document as check_prose
-from agentx.quality.sandbox import SandboxPolicy, SandboxResult, run_in_copy
+from agentx.quality.sandbox import Bwrap, SandboxPolicy, SandboxResult, run_in_copy
 from agentx.storage.errors import UsageError
 from agentx.storage.paths import PathRefused, check_path, resolve_file
 from agentx.synthesis.checks import CheckReport, parse_output
 from agentx.tools.base import Job, NotApproved, tool
 from agentx.tools.storage_tools import PathArgument, StorageTools
 from agentx.write_path import Content
+
+_ISOLATION: dict[str, Bwrap] = {"auto": "auto", "bubblewrap": "always", "none": "never"}
 
 SHOWN_OUTPUT = 4_000
 """Characters of a program's output in an agent's answer; the record keeps all that was kept of it."""
@@ -57,7 +59,8 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
         lines = [f"{self.tool} {verdict}: `{self.command}` ({', '.join(part for part in counts if part)})"]
         for found in self.report.failing[:30]:
             where = f" at {found.path}:{found.line}" if found.path else ""
-            lines.append(f"- FAILED {found.check}{where}: {found.message}")
+            message = "" if found.message in found.check else f": {found.message}"
+            lines.append(f"- FAILED {found.check}{where}{message}")
         if len(self.report.failing) > 30:  # noqa: PLR2004 - as above
             lines.append(f"- and {len(self.report.failing) - 30} more")
         lines += [f"[{note}]" for note in self.notes]
@@ -115,7 +118,7 @@ class QualityTools(StorageTools):
         )
         output = "\n".join(str(found) for found in report.findings) or "No findings."
         job.command, job.exit_code = f"check_document {path}", int(bool(report.findings))
-        job.record_whole, job.failed = True, bool(report.findings)
+        job.printed, job.failed = output, bool(report.findings)
         return CheckResult(
             tool=job.tool,
             command=job.command,
@@ -149,7 +152,7 @@ class QualityTools(StorageTools):
         if result.timed_out:
             notes.append(f"it was ended after {section.timeout_s:g} s")
         job.command, job.exit_code = section.command, result.exit_code
-        job.record_whole = True
+        job.printed = result.output
         changed = self._keep_changes(job, result, notes)
         report = parse_output(result.output, command=section.command, exit_code=result.exit_code)
         made = CheckResult(
@@ -168,8 +171,16 @@ class QualityTools(StorageTools):
         isolation = self.engine.config.tools.isolation
         return SandboxPolicy(
             environ=self.engine.settings.environ,
-            use_bwrap={"auto": "auto", "bubblewrap": "always", "none": "never"}[isolation],  # type: ignore[arg-type]
+            use_bwrap=_ISOLATION[isolation],
+            readable=[Path(place).expanduser() for place in self.engine.config.checks.readable],
+            exclude=self._not_copied(),
         )
+
+    def _not_copied(self) -> list[str]:
+        """The workspace itself, where it lies inside its own artifacts (an outer work tree)."""
+        place = self.engine.write_path.artifacts.root
+        root = self.engine.root
+        return [f"/{root.relative_to(place).as_posix()}/"] if place in root.parents else []
 
     def _keep_changes(self, job: Job, result: SandboxResult, notes: list[str]) -> tuple[str, ...]:
         """Take over what the command wrote in its copy, in an event of its own before the call's."""
