@@ -76,8 +76,9 @@ class LiveView(Observer):
         self._unicode = console.encoding.lower().startswith("utf")
         self._live: Live | None = None
         self._words = ""
-        self._tool: ToolCall | None = None
+        self._holding = True  # until the run has its heading, and while a tool runs: its line comes first
         self._held: list[RenderableType] = []
+        self._head: Callable[[], str] = str
         self._lock = RLock()
         self._began = time.monotonic()
         self._commits = 0
@@ -87,6 +88,7 @@ class LiveView(Observer):
     @contextmanager
     def watching(self, ws: "Workspace") -> Iterator["LiveView"]:
         """Show, for the body of a ``with``, what the workspace's bus carries: commits, rules, issues."""
+        self._head = lambda: ws.engine.write_path.head[:7]
         ends: list[Callable[[], None]] = [
             ws.on("*", self.event_recorded),
             ws.on(MEMORY_CHANGED, self.memory_changed),
@@ -97,6 +99,7 @@ class LiveView(Observer):
             for end in ends:
                 end()
             self._stop_moving()
+            self._release()
 
     # --- the run -----------------------------------------------------------------------------------------------------
 
@@ -112,6 +115,7 @@ class LiveView(Observer):
             self._row("", Text("It goes on where it stood.", "dim italic"))
         self.console.print()
         self._row("you", Text(_safe(message), "bold"), "bold cyan")
+        self._release()
 
     def step_started(self, number: int, context: "Context") -> None:
         """Show that the model is being asked."""
@@ -133,8 +137,7 @@ class LiveView(Observer):
 
     def tool_started(self, call: ToolCall) -> None:
         """Show that a tool runs; what the bus says meanwhile is printed below its line."""
-        with self._lock:
-            self._tool = call
+        self._holding = True
         self._move(Spinner("dots", _tool_line(call)))
 
     def tool_ended(self, call: ToolCall, result: "ToolResult") -> None:
@@ -146,30 +149,28 @@ class LiveView(Observer):
         line = _tool_line(call)
         first = next((line for line in _safe(result.output).splitlines() if line.strip()), "")
         if result.status == "SUCCEEDED":
-            line.append(f"  {first}", "dim")
+            line.append("  ").append(first, "dim")
             line.no_wrap, line.overflow = True, "ellipsis"
             outcome: RenderableType = line
         else:
             outcome = Group(line, Text(first, style))
-        with self._lock:
-            self._tool = None
-            self._row(Text.assemble((mark, style), (" tool", "dim")), outcome)
-            for row in self._held:
-                self.console.print(row)
-            self._held.clear()
+        self._row(Text.assemble((mark, style), " ", ("tool", "dim")), outcome)
+        self._release()
 
     def answer_sent_back(self, violations: Sequence[Violation], objection: str) -> None:
         """Show which rule an answer broke."""
         self.console.print()
         if not violations:
-            self._row(Text.assemble(("⊘", "yellow"), (" answer", "dim")), Text(_safe(objection), "yellow"))
+            self._row(
+                Text.assemble(("⊘", "yellow"), " ", ("answer", "dim")), Text(_safe(objection), "yellow")
+            )
         for violation in violations:
             text = Text.assemble(
                 ("sent back once: ", "yellow"),
                 (_safe(violation.reason), "yellow"),
                 (f"\n{violation.item_id}  “{_safe(violation.sentence)}”", "dim"),
             )
-            self._row(Text.assemble(("⊘", "yellow"), (" answer", "dim")), text)
+            self._row(Text.assemble(("⊘", "yellow"), " ", ("answer", "dim")), text)
 
     def run_ended(self, result: RunResult) -> None:
         """Print the answer, how the run ended and what it took."""
@@ -213,7 +214,11 @@ class LiveView(Observer):
         if isinstance(event.data, ToolCallExecuted | ArtifactChanged) and event.data.changes:
             self._commits += 1
             subject = compose([event])[0].partition("\n")[0]
-            self._hold(Text("commit", "blue"), Text(_safe(subject), "blue"))
+            head = self._head()
+            self._hold(
+                Text.assemble(("commit", "blue")),
+                Text.assemble((head, "dim"), "  " if head else "", (_safe(subject), "blue")),
+            )
 
     def memory_changed(self, change: MemoryChanged) -> None:
         """Show what memory gained or lost."""
@@ -225,7 +230,7 @@ class LiveView(Observer):
             self._opened += came
             self._closed += not came
         mark, style = ("＋", "red" if item.kind == "hot_issue" else "yellow") if came else ("✓", "green")
-        label = Text.assemble((mark, style), (f" {_KINDS.get(item.kind, item.kind)}"[: GUTTER - 1], style))
+        label = Text.assemble((mark, style), " ", (_KINDS.get(item.kind, item.kind)[: GUTTER - 2], style))
         self._hold(label, _item_line(item, came=came))
 
     # --- how it looks ------------------------------------------------------------------------------------------------
@@ -244,14 +249,21 @@ class LiveView(Observer):
 
     def _hold(self, label: Text, body: RenderableType) -> None:
         with self._lock:
-            row = self._grid(label, body)
-            if self._tool is None:
+            self._held.append(self._grid(label, body))
+            if not self._holding:
+                self._release()
+
+    def _release(self) -> None:
+        with self._lock:
+            self._holding = False
+            for row in self._held:
                 self.console.print(row)
-            else:
-                self._held.append(row)
+            self._held.clear()
 
     def _row(self, label: str | Text, body: RenderableType, style: str = "dim") -> None:
-        self.console.print(self._grid(Text(label, style) if isinstance(label, str) else label, body))
+        self.console.print(
+            self._grid(Text.assemble((label, style)) if isinstance(label, str) else label, body)
+        )
 
     def _grid(self, label: Text, body: RenderableType) -> "_Row":
         for text in (label, body):
@@ -307,7 +319,7 @@ def _tool_line(call: ToolCall) -> Text:
             call.arguments.encode("utf-8", "replace") or b"{}", type=dict[str, Any]
         )
     except msgspec.DecodeError:
-        return line.append("  arguments that are no JSON", "red")
+        return line.append("  ").append("arguments that are no JSON", "red")
     for name, value in list(arguments.items())[:6]:
         text = _safe(value if isinstance(value, str) else msgspec.json.encode(value).decode()).strip()
         lines = text.count("\n") + 1
@@ -322,19 +334,17 @@ def _tool_line(call: ToolCall) -> Text:
 def _item_line(item: MemoryItem, *, came: bool) -> Text:
     detail = item.detail
     if isinstance(detail, HotIssueDetail):
-        line = Text.assemble((item.id, "dim"), "  ", (_safe(detail.check or detail.runner), "bold"))
+        line = Text.assemble((f"{item.id}  ", "dim"), (_safe(detail.check or detail.runner), "bold"))
         message = next((line for line in _safe(detail.message).splitlines() if line.strip()), "")
-        line.append(
-            f"  {message}" if came else f"  {detail.ended or item.status}", "dim" if came else "green"
-        )
+        line.append("  ").append(message if came else detail.ended or item.status, "dim" if came else "green")
         line.no_wrap, line.overflow = True, "ellipsis"
         return line
     text = _safe(item.text if came else item.short or item.text)
-    line = Text.assemble((item.id, "dim"), "  ", text)
+    line = Text.assemble((f"{item.id}  ", "dim"), text)
     if item.status == "proposed":
-        line.append("  (proposed: `agentx memory review`)", "dim")
+        line.append("  ").append("(proposed: `agentx memory review`)", "dim")
     elif not came:
-        line.append(f"  {item.status}", "green")
+        line.append("  ").append(item.status, "green")
     return line
 
 

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from agentx import Workspace
 from agentx.agents.port import RunResult
 from agentx.bus import MemoryChanged
 from agentx.cli.live import LiveView
@@ -33,7 +34,11 @@ def shown():
     def shown(play, **console):
         out = io.StringIO()
         options = {"file": out, "width": 80, "force_terminal": False, "color_system": None, **console}
-        play(LiveView(Console(**options)))
+        view = LiveView(Console(**options))
+        view.run_started("r-1", "m", "Go.", resumed=False)
+        out.truncate(0)
+        out.seek(0)
+        play(view)
         return out.getvalue()
 
     return shown
@@ -84,6 +89,15 @@ def test_rules_and_issues_come_and_go(shown):
         "✓ issue h-3  tests/test_a.py::test_a  passed",
         "✓ rule c-2  Never create a requirements.txt file.  retired",
     ]
+
+
+def test_what_a_message_brings_stands_below_it(shown):
+    def play(view):
+        fresh = LiveView(view.console)
+        fresh.memory_changed(changed(RULE))
+        fresh.run_started("r-2", "m", RULE.text, resumed=False)
+
+    assert [line.partition(" ")[0] for line in lines(shown(play))] == ["r-2", "you", "＋"]
 
 
 def test_a_change_that_leaves_the_status_is_not_shown(shown):
@@ -180,6 +194,7 @@ def test_words_grow_on_a_terminal_and_stand_once_in_the_end(shown):
 def test_a_console_without_unicode_gets_plain_signs(shown):
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     view = LiveView(Console(file=out, width=80))
+    view.run_started("r-1", "m", "Go.", resumed=False)
     view.memory_changed(changed(RULE))
     view.run_ended(RunResult(run="r", status="COMPLETED", reason="ok"))
     out.flush()
@@ -188,7 +203,9 @@ def test_a_console_without_unicode_gets_plain_signs(shown):
 
 def test_a_recorded_run_can_be_exported_as_a_picture(shown, tmp_path):
     console = Console(record=True, file=io.StringIO(), width=80)
-    LiveView(console).memory_changed(changed(RULE))
+    view = LiveView(console)
+    view.run_started("r-1", "m", "Go.", resumed=False)
+    view.memory_changed(changed(RULE))
     console.save_svg(str(tmp_path / "run.svg"), title="agentx run")
     assert "requirements.txt" in (tmp_path / "run.svg").read_text()
 
@@ -201,3 +218,17 @@ def test_a_person_is_asked_and_silence_is_a_no(shown, monkeypatch, typed, allowe
     text = shown(lambda view: answers.append(view.ask(waiting)))
     assert answers == [allowed]
     assert "May it run run_command  command ls?" in text
+
+
+def test_commits_and_rules_of_a_real_run_are_shown_with_their_commit(tmp_path, shown):
+    def play(view):
+        with Workspace.create(tmp_path / "task", title="A task") as ws, view.watching(ws):
+            ws.say("Never create a requirements.txt file; use pyproject.toml instead.")
+            ws.tools.write_file("a.txt", "hello")
+            heads.append(ws.engine.write_path.head[:7])
+
+    heads = []
+    rule, commit = lines(shown(play))
+    assert rule.startswith("＋ rule")
+    assert commit.startswith(f"commit {heads[0]}  ")
+    assert "a.txt" in commit
