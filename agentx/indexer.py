@@ -69,6 +69,7 @@ class Indexer:
         self._index: MemoryIndex | None = None
         self._embedder: Embedder | None = None
         self._reading = threading.RLock()
+        self._embedding = threading.Lock()
         self._wake = threading.Event()
         self._stopping = False
         self._previous = ""
@@ -227,11 +228,12 @@ class Indexer:
         end = None if deadline_s is None else time.monotonic() + deadline_s
         done = 0
         while not self._stopping and (end is None or time.monotonic() < end):
-            batch = index.without_vectors(_EMBED_BATCH)
-            if not batch:
-                break
-            vectors = self._embedder.embed_passages([f"{chunk.context}\n{chunk.text}" for chunk in batch])
-            index.embed([chunk.id for chunk in batch], vectors)
+            with self._embedding:
+                batch = index.without_vectors(_EMBED_BATCH)
+                if not batch:
+                    break
+                vectors = self._embedder.embed_passages([f"{chunk.context}\n{chunk.text}" for chunk in batch])
+                index.embed([chunk.id for chunk in batch], vectors)
             done += len(batch)
             if progress:
                 progress("embed", done, done)
@@ -287,8 +289,9 @@ class Indexer:
 
     def _search(self, query: str, k: int, where: Filter, embed_s: float) -> list[SearchHit]:
         self.catch_up()
-        if self._thread is None and embed_s > 0:
+        if embed_s > 0:
             self.embed(deadline_s=embed_s)
+        self.start()
         return retrieve(self.index, query, self._query_vector(query), k, where)
 
     def _start_again(self, damage: IndexDamaged) -> None:

@@ -199,12 +199,14 @@ class WritePath:
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
         """Hold the lock, with everything that others wrote folded in; publish after the release."""
-        with self._lock.hold():
-            if self._lock.depth == 1:
-                self._catch_up()
-            yield
-        if not self._lock.held:
-            self._bus.deliver()
+        try:
+            with self._lock.hold():
+                if self._lock.depth == 1:
+                    self._catch_up()
+                yield
+        finally:
+            if not self._lock.held:
+                self._bus.deliver()
 
     def _catch_up(self) -> None:
         head = self.repo.head
