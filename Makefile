@@ -1,0 +1,60 @@
+# `make` lists what there is. Each target makes its own .venv and installs what it needs; the second time at once.
+# PYTHON=/path/to/python3.12 chooses the interpreter. How it is installed: requirements/install.sh
+
+SHELL := /bin/sh
+BIN := .venv/bin
+DEMO := sample_workspaces/disable-cache/README.md
+PINS := uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
+	--annotation-style line --custom-compile-command "make pins"
+
+.NOTPARALLEL:
+.PHONY: help demo test lint types units docs pins clean runtime dev model
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r target what; do \
+		printf '%-14s %s\n' "$$target" "$$what"; done
+
+demo: runtime model  ## watch an agent do a real task, offline (two minutes the first time, for the packages)
+	@test -f $(DEMO) || { echo "agentx: the demo's task is missing: $(DEMO) is not there." >&2; exit 1; }
+	@command=$$(awk '/^```/ { if (inside) exit; inside = 1; next } inside { sub(/^\$$ /, ""); print; exit }' $(DEMO)); \
+	case "$$command" in "agentx "*) ;; \
+		*) echo "agentx: the first line of code in $(DEMO) is no agentx command." >&2; exit 1 ;; esac; \
+	printf '\n$$ %s\n' "$$command"; PATH="$(CURDIR)/$(BIN):$$PATH" sh -c "$$command"
+
+test: lint types model units  ## what continuous integration runs: lint, types, and every test and example
+
+lint: dev  ## ruff: the rules, and the formatting
+	@echo "ruff"
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check . || { echo "agentx: these files are not formatted; run $(BIN)/ruff format ." >&2; exit 1; }
+
+types: dev  ## mypy, strict
+	@echo "mypy"
+	@$(BIN)/mypy --no-error-summary -p agentx
+
+units: dev  ## pytest: the rules of the house, the tests, the examples in docstrings, README and docs
+	@echo "pytest"
+	@$(BIN)/python -m pytest -q --doctest-modules $(PYTEST)
+
+docs: dev  ## run the examples in README and docs alone
+	@$(BIN)/python -m pytest -q tests/test_docs.py
+
+pins:  ## pin the newest allowed versions again (needs uv)
+	@command -v uv >/dev/null || { echo "agentx: uv is missing; see https://docs.astral.sh/uv/" >&2; exit 1; }
+	$(PINS) --upgrade pyproject.toml -o requirements/runtime.txt
+	$(PINS) --upgrade requirements/build.in -c requirements/runtime.txt -o requirements/build.txt
+	$(PINS) --upgrade --group dev -c requirements/runtime.txt -c requirements/build.txt -o requirements/dev.txt
+
+clean:  ## remove .venv and every cache
+	@rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+runtime:
+	@sh requirements/install.sh runtime
+
+dev:
+	@sh requirements/install.sh dev
+
+# Search by meaning needs the embedding model; where it cannot be had, all works, by words alone.
+model: runtime
+	@$(BIN)/agentx models install minilm || echo "agentx: no embedding model, so search goes by words alone."

@@ -1,0 +1,95 @@
+"""What is built holds the whole package, though two of its folders are links in the checkout."""
+
+import email
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("agentx", "storage", "synthesis")
+
+
+def build(source: Path, target: str, into: Path) -> Path:
+    command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(into)]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (built,) = into.glob("*.whl" if target == "wheel" else "*.tar.gz")
+    return built
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> dict[str, Path]:
+    """An sdist, a wheel, and a wheel made from the sdist; from a copy, so that the checkout stays as it is."""
+    base = tmp_path_factory.mktemp("built")
+    checkout = base / "checkout"
+    checkout.mkdir()
+    for folder in FOLDERS:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / folder, checkout / folder, symlinks=True, ignore=ignored)
+    for file in ("pyproject.toml", "LICENSE", "README.md", ".gitignore"):
+        if (ROOT / file).exists():
+            shutil.copy(ROOT / file, checkout)
+    sdist = build(checkout, "sdist", base / "sdist")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(base / "unpacked", filter="data")
+    (unpacked,) = (base / "unpacked").iterdir()
+    wheel = build(checkout, "wheel", base / "wheel")
+    return {"sdist": sdist, "wheel": wheel, "again": build(unpacked, "wheel", base / "again")}
+
+
+def modules_of(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
+def test_the_wheel_holds_every_module_under_its_one_name(built):
+    wanted = set()
+    for folder in FOLDERS:
+        prefix = "" if folder == "agentx" else "agentx/"
+        paths = [p for p in (ROOT / folder).rglob("*.py") if not p.is_relative_to(ROOT / "agentx" / folder)]
+        wanted |= {prefix + p.relative_to(ROOT).as_posix() for p in paths}
+    assert modules_of(built["wheel"]) >= wanted | {"agentx/py.typed"}
+    assert {name.split("/")[0] for name in modules_of(built["wheel"])} == {"agentx"}
+
+
+def test_a_wheel_made_from_the_sdist_is_the_same(built):
+    assert modules_of(built["again"]) == modules_of(built["wheel"])
+
+
+def test_an_installed_wheel_imports_from_its_own_files(built, tmp_path):
+    with zipfile.ZipFile(built["again"]) as archive:
+        archive.extractall(tmp_path)
+    code = "import agentx.storage.events as a, agentx.synthesis.items as b; print(a.__file__, b.__file__, sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {code}"],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert all(line.startswith(f"{tmp_path}/agentx/") for line in done.stdout.splitlines())
+
+
+def test_the_wheel_says_what_it_is(built):
+    with zipfile.ZipFile(built["wheel"]) as archive:
+        names = archive.namelist()
+        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        said = email.message_from_bytes(archive.read(metadata))
+        (scripts,) = (name for name in names if name.endswith("/entry_points.txt"))
+        assert "agentx = agentx.cli.__main__:main" in archive.read(scripts).decode()
+    assert (said["Name"], said["License-Expression"]) == ("agentx-workspace", "Apache-2.0")
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+
+
+def test_no_pin_names_a_place():
+    files = sorted((ROOT / "requirements").glob("*.txt"))
+    assert len(files) == 3
+    lines = [line.strip() for file in files for line in file.read_text().splitlines()]
+    pins = [line for line in lines if not line.startswith(("#", "--hash=sha256:"))]
+    assert all("==" in pin and "://" not in pin and not pin.startswith("-") for pin in pins)
+    assert len(pins) > 100

@@ -1,0 +1,291 @@
+"""Every example in README.md and docs/ runs, and the command line is described in full.
+
+In one file all examples share a directory, and the Python ones their names, from the first to the last:
+
+- ``python`` blocks are executed;
+- ``console`` blocks that call agentx are run, line by line: what follows ``$ `` is the command (``> `` continues it),
+  other lines are the output that is expected, with ``…`` for whatever may stand there; no lines, no comparison;
+- ``<!-- not run: reason -->`` just before a block lets it be, ``<!-- exit: 2 -->`` expects its last command to fail so;
+- a file whose examples do not begin with ``agentx init`` begins in a fresh workspace.
+
+Nothing reaches the network: a model is played from a script.
+"""
+
+import doctest
+import importlib
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [p for p in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if p.exists()]
+TIME_LIMIT_S = 100
+
+needs_cli = pytest.mark.skipif(
+    importlib.util.find_spec("agentx.cli.__main__") is None, reason="there is no command line yet"
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced example: its language, text and first line in the page; ``note`` is the comment before it."""
+
+    language: str
+    text: str
+    line: int
+    note: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of a console block, and the output shown for it."""
+
+    line: str
+    shown: str
+
+
+def blocks(page: str) -> list[Block]:
+    """Every fenced example of a page that is to be run."""
+    found, note = [], ""
+    for token in MarkdownIt("commonmark").parse(page):
+        if token.type == "fence" and token.info and not note.startswith("not run:"):
+            found.append(Block(token.info.split()[0], token.content, (token.map or [0])[0] + 1, note))
+        comment = (
+            re.fullmatch(r"<!--\s*(.*?)\s*-->\s*", token.content) if token.type == "html_block" else None
+        )
+        note = comment[1] if comment else ""
+    return found
+
+
+def commands(text: str) -> list[Command]:
+    """The commands of a console block."""
+    found: list[Command] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            found.append(Command(line[2:], ""))
+        elif found and line.startswith("> ") and not found[-1].shown:
+            found[-1] = Command(f"{found[-1].line}\n{line[2:]}", "")
+        elif found:
+            found[-1] = Command(found[-1].line, f"{found[-1].shown}{line}\n")
+    return found
+
+
+def agrees(shown: str, got: str) -> bool:
+    """Whether the output is what the page shows, white space aside, with ``…`` for anything at all."""
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    wanted = shown.replace("…", "...").strip()
+    return not wanted or doctest.OutputChecker().check_output(f"{wanted}\n", f"{got.strip()}\n", flags)
+
+
+class Terminal:
+    """Runs commands one after another in one directory, as a reader would; ``cd`` holds for those that follow."""
+
+    def __init__(self, directory: Path, aside: Path) -> None:
+        self.directory = directory
+        self.stood = aside / "pwd"
+        program = aside / "agentx"
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m agentx.cli "$@"\n')
+        program.chmod(0o755)
+        path = f"{aside}{os.pathsep}{os.environ['PATH']}"
+        self.environ = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "PATH": path,
+            "COLUMNS": "100",
+            "STOOD": str(self.stood),
+        }
+
+    def run(self, line: str) -> tuple[int, str]:
+        """Exit status and output."""
+        done = subprocess.run(
+            ["bash", "-c", f"trap 'pwd >\"$STOOD\"' EXIT\n{line}"],
+            cwd=self.directory,
+            env=self.environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=TIME_LIMIT_S,
+            check=False,
+        )
+        self.directory = Path(self.stood.read_text().rstrip("\n"))
+        return done.returncode, done.stdout + done.stderr
+
+
+def run_console(block: Block, terminal: Terminal, page: Path) -> None:
+    lines = commands(block.text)
+    wanted = int(block.note.removeprefix("exit:")) if block.note.startswith("exit:") else 0
+    for command in lines:
+        status, got = terminal.run(command.line)
+        where = f"{page.name}:{block.line} $ {command.line}\n{got}"
+        assert status == (wanted if command is lines[-1] else 0), f"exit status {status}: {where}"
+        assert agrees(command.shown, got), f"the page shows otherwise: {where}"
+
+
+def run_python(block: Block, names: dict[str, object], page: Path) -> None:
+    source = "\n" * block.line + block.text  # so that a traceback gives the page's own line
+    exec(compile(source, str(page), "exec"), names)
+
+
+def run_examples(page: Path, task: Path, aside: Path) -> int:
+    """Run a page's examples in a directory; returns how many there were."""
+    found = [b for b in blocks(page.read_text("utf-8")) if b.language in {"python", "console"}]
+    found = [b for b in found if b.language == "python" or "$ agentx" in b.text]
+    terminal, names = Terminal(task, aside), {"__name__": "__main__"}
+    for block in found:
+        if block.language == "python":
+            run_python(block, names, page)
+            continue
+        if not (task / "history.jsonl").exists() and not block.text.startswith("$ agentx init"):
+            assert terminal.run("agentx init")[0] == 0
+        run_console(block, terminal, page)
+    return len(found)
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch) -> tuple[Path, Path]:
+    """A directory to run examples in, and one for what they must not see."""
+    task, aside = tmp_path / "task", tmp_path / "aside"
+    task.mkdir()
+    aside.mkdir()
+    monkeypatch.chdir(task)
+    return task, aside
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_the_examples_of_a_page_run(page, places):
+    run_examples(page, *places)
+
+
+def test_a_page_is_cut_into_its_examples():
+    page = """
+```python
+1
+```
+<!-- not run: needs a key -->
+
+```python
+2
+```
+
+- in a list
+
+  <!-- exit: 2 -->
+  ```console
+  $ x
+  ```
+"""
+    assert [(b.language, b.text, b.line, b.note) for b in blocks(page)] == [
+        ("python", "1\n", 2, ""),
+        ("console", "$ x\n", 14, "exit: 2"),
+    ]
+
+
+def test_a_console_block_is_cut_into_commands_and_their_output():
+    assert commands("$ say \\\n>   hello\nsaid\n> quoted\n\n$ next\n") == [
+        Command("say \\\n  hello", "said\n> quoted\n\n"),
+        Command("next", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shown", "got", "same"),
+    [
+        ("", "anything", True),
+        ("1 event", "1   event\n", True),
+        ("…\nseq …", "first\nsecond\nseq 12\n", True),
+        ("seq 12", "seq 13", False),
+        ("seq … ok", "seq 12", False),
+    ],
+)
+def test_shown_output_is_compared_with_an_ellipsis_for_anything(shown, got, same):
+    assert agrees(shown, got) is same
+
+
+def test_a_command_that_fails_or_shows_something_else_fails_its_page(places):
+    task, aside = places
+    page = aside / "page.md"
+    terminal = Terminal(task, aside)
+    for text, sentence in [("$ false", "exit status 1"), ("$ echo one\ntwo", "shows otherwise")]:
+        with pytest.raises(AssertionError, match=sentence):
+            run_console(Block("console", text, 1, ""), terminal, page)
+    run_console(Block("console", "$ mkdir a\n$ cd a\n$ false", 1, "exit: 1"), terminal, page)
+    assert terminal.directory == task / "a"
+
+
+def test_python_examples_share_their_names_and_an_error_gives_the_pages_line(places):
+    task, aside = places
+    page = aside / "page.md"
+    page.write_text("# Page\n\n```python\nx = 1\n```\n\n```python\nx += 1\nassert x == 3\n```\n")
+    with pytest.raises(AssertionError) as failure:
+        run_examples(page, task, aside)
+    assert failure.traceback[-1].lineno + 1 == 9
+
+
+# --- the command line is described -----------------------------------------------------------------------------------
+
+
+def command_names() -> list[str]:
+    """Every command that a person can type, groups' own commands included (``memory list``)."""
+    typer = importlib.import_module("typer")
+    home = importlib.import_module("agentx.cli.__main__")
+    apps = [value for value in vars(home).values() if isinstance(value, typer.Typer)]
+    groups = [typer.main.get_command(app) for app in apps]
+    groups += [
+        value for value in vars(home).values() if hasattr(value, "list_commands") and hasattr(value, "name")
+    ]
+    return sorted({name for group in groups for name in _below(group, "")})
+
+
+def _below(group, prefix: str) -> list[str]:
+    found = []
+    context = type(group).context_class(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if hasattr(command, "list_commands"):
+            found += _below(command, f"{prefix}{name} ")
+        elif not command.hidden:
+            found.append(f"{prefix}{name}")
+    return found
+
+
+@needs_cli
+def test_every_command_is_described():
+    names = command_names()
+    assert len(names) > 10, "the commands are not found where this test looks: agentx/cli/__main__.py"
+    described = (ROOT / "docs" / "cli.md").read_text("utf-8")
+    missing = [name for name in names if not re.search(rf"agentx {re.escape(name)}\b", described)]
+    assert missing == [], "docs/cli.md does not say what these do"
+
+
+@needs_cli
+def test_every_command_that_a_page_names_exists():
+    names = {name.split()[0] for name in command_names()}
+    called = {
+        (page.name, command.line.split()[1])
+        for page in PAGES
+        for block in blocks(page.read_text("utf-8"))
+        if block.language == "console"
+        for command in commands(block.text)
+        if command.line.startswith("agentx ") and not command.line.split()[1].startswith("-")
+    }
+    assert {(page, name) for page, name in called if name not in names} == set()
+
+
+# --- every dependency is explained -----------------------------------------------------------------------------------
+
+
+def test_each_dependency_has_its_lines_in_the_decisions():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    wanted = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    names = {re.split(r"[<>=!~\[; ]", line)[0] for line in wanted}
+    page = (ROOT / "docs" / "decisions" / "0002-dependencies.md").read_text("utf-8")
+    assert set(re.findall(r"\*\*([\w-]+)\*\*", page)) == names
