@@ -13,7 +13,7 @@ import msgspec
 from agentx.storage.errors import AgentXError
 from agentx.synthesis.items import ConstraintDetail, HotIssueDetail, Kind, MemoryItem, shorten
 from agentx.synthesis.retrieval import SearchHit
-from agentx.synthesis.state import Message, State
+from agentx.synthesis.state import Message, PendingCall, State
 from agentx.synthesis.tokens import count_tokens, cut
 from agentx.tools.memory_tools import place
 
@@ -22,6 +22,7 @@ RECALLED = 5
 
 MORE_RECALLED = 10
 STATE_SHOWN = 50
+UNKNOWN_SHOWN = 5
 _PASSAGE_TOKENS = 350
 _MESSAGE_TOKENS = 400
 _RESERVE_TOKENS = 24
@@ -222,6 +223,9 @@ class _Draft:
         items += list(self.state.active("checkpoint"))[-1:]
         for item in reversed(items):
             self._fit(self._item(item, "state", short=False), item.text)
+        unknown = [call for call in self.state.pending.values() if not call.awaits_approval]
+        for call in unknown[-UNKNOWN_SHOWN:]:
+            self._fit(_unknown(call), call.tool)
 
     def recall(self, recall: Recall) -> None:
         """The passages nearest to the message."""
@@ -394,6 +398,23 @@ def _why(item: MemoryItem, message: str) -> str:
     if item.scope.topic and _in_scope(item, message):
         reason += f"; its topic is {item.scope.topic}"
     return reason
+
+
+def _unknown(call: PendingCall) -> ContextItem:
+    """A call that was begun and has no result, so that nobody takes it for done or undone."""
+    arguments = shorten(_one_line(str(call.arguments)))
+    text = (
+        f"- {call.tool} {arguments} was begun (event {call.seq}) and has no result: its outcome is unknown."
+    )
+    return ContextItem(
+        id=f"event-{call.seq}",
+        kind="tool",
+        section="state",
+        text=text,
+        source=f"event {call.seq}",
+        why="its outcome is unknown",
+        tokens=count_tokens(text + "\n"),
+    )
 
 
 def _message(message: Message) -> ContextItem:

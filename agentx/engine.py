@@ -8,6 +8,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
 from agentx.bus import Bus
 from agentx.config import Config
 from agentx.indexer import Indexer
@@ -82,7 +84,11 @@ class Engine:
         """
         self.write_path.refresh()
         embed_s = EMBED_S if deadline is None else min(EMBED_S, deadline - time.monotonic())
-        return self.indexer.search(query, k, where, embed_s=embed_s)
+        hits = self.indexer.search(query, k, where, embed_s=embed_s)
+        return [
+            hit if hit.source else msgspec.structs.replace(hit, commit=self.write_path.commit_of(hit.seq))
+            for hit in hits
+        ]
 
     # --- the gate ------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ ref, the index file) can be made again from it, and is, at the next open after a
 
 import contextlib
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -106,6 +107,8 @@ class WritePath:
         self._behind: dict[str, TreeEntry | None] = {}
         self._index_unknown = False
         self._loose_files: set[str] = set()
+        self._commits: list[tuple[int, str]] = []
+        self._commits_head = ""
 
     read_only = ""
 
@@ -180,6 +183,20 @@ class WritePath:
     def manifest(self) -> dict[str, TreeEntry]:
         """Every artifact of the record, by path."""
         return dict(self.repo.files(self.repo.subtree(self.tree, ARTIFACTS)))
+
+    def commit_of(self, seq: int) -> str:
+        """The commit that is the first to hold an event; empty where it waits for the next one."""
+        if self._commits_head != self._head:
+            fresh: list[tuple[int, str]] = []
+            for commit in self.repo.log(self._head):
+                if commit.id == self._commits_head:
+                    break
+                last = commit_message.through(commit.trailers)
+                fresh += [(last, commit.id)] if last else []
+            self._commits += reversed(fresh)
+            self._commits_head = self._head
+        found = bisect_left(self._commits, (seq, ""))
+        return self._commits[found][1] if found < len(self._commits) else ""
 
     def working_files(self) -> list[tuple[str, int]]:
         """Path and size in bytes of every working file that is not ignored."""

@@ -51,6 +51,7 @@ class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
         at: When, UTC ISO 8601.
         actor: Who wrote or said it.
         content_id: Blob id or content hash of the whole file.
+        commit: Git commit that holds the event, where the caller knows it; empty for sources.
         lexical_rank: Place among the matches by words, from 1; 0 where it is not among them.
         vector_rank: Place among the matches by meaning, from 1; 0 where it is not among them.
     """
@@ -68,6 +69,7 @@ class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
     at: str = ""
     actor: str = ""
     content_id: str = ""
+    commit: str = ""
     lexical_rank: int = 0
     vector_rank: int = 0
 

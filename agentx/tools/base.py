@@ -140,6 +140,20 @@ class Job(msgspec.Struct):
         self.event = events[0]
         return tuple(made for event in events for made in getattr(event.data, "changes", ()))
 
+    def announce(self, whole: str = "", *, awaits_approval: bool = False) -> None:
+        """Put the call on record before it runs, so that a crash in it leaves a trace: an outcome that is unknown."""
+        tools = self.tools
+        if self.call_id in tools.engine.write_path.state.pending:
+            return
+        request = ToolCallRequested(
+            call_id=self.call_id,
+            tool=self.tool,
+            arguments=self.arguments,
+            whole=tools.engine.write_path.body(whole),
+            awaits_approval=awaits_approval,
+        )
+        tools.engine.write_path.record([Draft(data=request, actor=tools.actor, run=tools.run)])
+
     def payload(
         self, status: ToolStatus, output: str, changes: tuple[FileChange, ...] = ()
     ) -> ToolCallExecuted:
@@ -286,14 +300,7 @@ class ToolSet:
             return arguments
         pending = self.engine.state.pending.get(job.call_id)
         if pending is None:
-            request = ToolCallRequested(
-                call_id=job.call_id,
-                tool=job.tool,
-                arguments=job.arguments,
-                whole=self.engine.write_path.body(json.dumps(arguments)),
-                awaits_approval=True,
-            )
-            self.engine.write_path.record([Draft(data=request, actor=self.actor, run=self.run)])
+            job.announce(json.dumps(arguments), awaits_approval=True)
         if pending is None or pending.approved is None:
             raise ApprovalNeeded(job.tool, job.call_id)
         if not pending.approved:

@@ -141,6 +141,7 @@ class QualityTools(StorageTools):
 
     def _run(self, job: Job, section: CheckSection) -> CheckResult:
         self.engine.write_path.scan(noticed="scan")
+        job.announce()
         result = run_in_copy(
             self.engine.write_path.artifacts.root,
             section.command,
