@@ -7,6 +7,7 @@ The invariant that every provider insists on: a tool call is followed by its res
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -29,6 +30,10 @@ ANSWER = "answer"
 UNKNOWN_OUTCOME = (
     "The outcome of this call is unknown: the process ended while it ran. Look before you call it again."
 )
+
+
+KEPT = 300
+"""Characters kept of a long result or argument when a conversation is shortened."""
 
 
 class Conversation:
@@ -73,6 +78,20 @@ class Conversation:
         """The model is about to be asked: what it said before is complete."""
         self._closed = self.messages
         self._text, self._calls, self._results, self._heard = "", {}, {}, []
+
+    def shrink(self, max_characters: int) -> None:
+        """Shorten the oldest results and arguments where the conversation has grown too long for a model.
+
+        It goes down to half of the limit at once: each change to what was said before costs a provider's prompt cache.
+        """
+        size = sum(map(_size, self._closed))
+        if size <= max_characters:
+            return
+        for place, message in enumerate(self._closed):
+            if size <= max_characters // 2:
+                break
+            self._closed[place] = _shortened(message)
+            size += _size(self._closed[place]) - _size(message)
 
     def hear(self, text: str) -> None:
         """The user said something."""
@@ -143,3 +162,34 @@ class Conversation:
                 if call_id not in self._calls:
                     self.call(ToolCall(call_id, tool, msgspec.json.encode(arguments).decode()))
                 self.result(call_id, self._read_body(output))
+
+
+def _size(message: ChatMessage) -> int:
+    return len(message.content) + sum(len(call.arguments) for call in message.tool_calls)
+
+
+def _shortened(message: ChatMessage) -> ChatMessage:
+    if message.role == "tool":
+        return msgspec.structs.replace(message, content=_extract(message.content))
+    calls = tuple(
+        msgspec.structs.replace(call, arguments=_short_arguments(call.arguments))
+        for call in message.tool_calls
+    )
+    return msgspec.structs.replace(message, tool_calls=calls)
+
+
+def _short_arguments(arguments: str) -> str:
+    if len(arguments) <= 2 * KEPT:
+        return arguments
+    try:
+        values = msgspec.json.decode(arguments.encode("utf-8", "replace"), type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError):
+        return "{}"
+    short = {name: _extract(value) if isinstance(value, str) else value for name, value in values.items()}
+    return msgspec.json.encode(short).decode()
+
+
+def _extract(text: str) -> str:
+    if len(text) <= 2 * KEPT:
+        return text
+    return f"{text[:KEPT]}\n[{len(text) - KEPT:,} characters more are left out here; call a tool again if you need them]"

@@ -28,6 +28,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         max_time_s: Duration.
         max_repeats: How often the same call may be made in a row.
         context_tokens: Size of the context at each step.
+        conversation_tokens: Size of the conversation beside it, about; beyond, its oldest results are shortened.
         answer_time_s: Duration of one answer of the model.
     """
 
@@ -37,6 +38,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_time_s: float = 1_800.0
     max_repeats: int = 4
     context_tokens: int = 8_000
+    conversation_tokens: int = 80_000
     answer_time_s: float = 120.0
 
 

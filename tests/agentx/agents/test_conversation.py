@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 
 from agentx.agents.conversation import ANSWER, UNKNOWN_OUTCOME, Conversation
@@ -118,3 +119,32 @@ def test_only_a_user_is_heard(replay):
     conversation = Conversation(1, lambda body: body.text)
     conversation.apply(Event(seq=1, at="", type="UserMessageSent", v=1, actor="import:chat", data=HELLO))
     assert conversation.messages == []
+
+
+def test_a_long_conversation_loses_its_oldest_results_first(replay):
+    steps = [
+        step
+        for name in "abcd"
+        for step in (STEP, did(name, output=name * 5_000, path="x", content="y" * 900))
+    ]
+    conversation = replay(HELLO, STARTED, *steps, STEP)
+    before = conversation.messages
+    conversation.shrink(30_000)
+    assert conversation.messages == before
+    conversation.shrink(20_000)
+    sizes = [len(message.content) for message in conversation.messages if message.role == "tool"]
+    assert sizes[0] < 500
+    assert sizes[-1] == 5_000
+    assert sum(sizes) < 20_000
+    first = conversation.messages[1].tool_calls[0]
+    assert len(first.arguments) < 600
+    assert msgspec.json.decode(first.arguments)["path"] == "x"
+
+
+def test_arguments_that_are_no_json_are_shortened_as_well(replay):
+    conversation = replay(HELLO, STARTED, STEP)
+    conversation.call(ToolCall("a", "write_file", '{"path": "' + "x" * 5_000))
+    conversation.result("a", "not JSON")
+    conversation.begin_step()
+    conversation.shrink(100)
+    assert conversation.messages[1].tool_calls[0].arguments == "{}"

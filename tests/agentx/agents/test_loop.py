@@ -1,6 +1,9 @@
 """The loop in a real workspace; only the words of the model are given."""
 
 import re
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -337,3 +340,30 @@ def test_a_real_client_and_a_real_server_do_a_task_end_to_end(ws, chat_server):
         "write_file",
         "search_memory",
     }
+
+
+PROGRAM = """
+import sys
+from agentx import Workspace
+from agentx.agents.loop import run_task
+from agentx.agents.port import Observer
+from agentx.synthesis.model.litellm_client import LiteLLMClient
+
+class Tells(Observer):
+    def text_arrived(self, text):
+        print(text, flush=True)
+
+with Workspace.open(sys.argv[1]) as ws:
+    print(run_task(ws, "Go.", LiteLLMClient("openai/x", api_key="k", api_base=sys.argv[2]), observer=Tells()).status)
+"""
+
+
+def test_ctrl_c_in_the_middle_of_an_answer_ends_the_process_and_keeps_the_history(ws, chat_server):
+    chat_server.will_hang({"content": "Well"})
+    command = [sys.executable, "-c", PROGRAM, str(ws.root), chat_server.base]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "Well\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (out, err, process.returncode) == ("INTERRUPTED\n", "", 0)
+    assert ws.state.last_run.status == "INTERRUPTED"
