@@ -8,7 +8,7 @@ from agentx.synthesis.model.port import Usage
 from agentx.synthesis.state import PendingCall
 
 
-class RunStops(Exception):
+class RunStops(Exception):  # not an error: a run ends
     """Ends a run from wherever it stands.
 
     Attributes:
