@@ -1,9 +1,11 @@
 """What a commit says to a person: who did what, what else was recorded since, and which events it holds.
 
-A message is made from the events that the commit is the first to hold. The subject tells the most telling of them; the
-body lists them all, a line each; the trailers tie the commit to the log (``AgentX-Event: 9-12``).
+A message is made from the events that the commit is the first to hold. The subject tells the most telling of them, of a
+write with the thought that led to it; the body lists the others, a line each; the trailers tie the commit to the log
+(``AgentX-Event: 9-12``).
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,10 +27,17 @@ from agentx.storage.events import (
     WriteReverted,
 )
 from agentx.synthesis.conclusions import Add, Concluded
-from agentx.synthesis.items import shorten
+from agentx.synthesis.items import HotIssueDetail, shorten
+
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+HOST = ".agentx.invalid"
+"""How the mail address of every actor ends, and of nobody else (RFC 2606 keeps ``.invalid`` free)."""
 
 SUBJECT_CHARACTERS = 72
 BODY_LINES = 40
+WORDS = 60
+"""Of a message, a thought or a denial."""
 
 
 def compose(
@@ -44,16 +53,16 @@ def compose(
     Returns:
         The message, and name and address of the author.
     """
-    told = [(rank(event), event) for event in events]
-    leading = max(told, key=lambda pair: (pair[0], pair[1].seq))[1] if told else None
-    subject = _one_line(tell(leading)) if leading else f"Change {', '.join(files) or 'nothing'}"
+    told = [event for event in events if tell(event)]
+    leading = max(told, key=lambda event: (rank(event), event.seq)) if told else None
+    subject = _subject(leading, events) if leading else f"Change {', '.join(files) or 'nothing'}"
     author = actor or (leading.actor if leading else "engine:workspace")
-    lines = [line for event in events if (line := tell(event)) and event is not leading]
+    lines = [tell(event) for event in told if event is not leading]
     if len(lines) > BODY_LINES:
         lines = [*lines[:BODY_LINES], f"and {len(lines) - BODY_LINES} more"]
-    parts = [
-        subject if len(subject) <= SUBJECT_CHARACTERS else subject[: SUBJECT_CHARACTERS - 1].rstrip() + "…"
-    ]
+    parts = [subject]
+    if len(subject) > SUBJECT_CHARACTERS:
+        parts = [subject[: SUBJECT_CHARACTERS - 1].rstrip() + "…", subject]
     if lines:
         parts.append("\n".join(f"- {_one_line(line)}" for line in lines))
     if events:
@@ -61,6 +70,22 @@ def compose(
         span = str(first) if first == last else f"{first}-{last}"
         parts.append(f"AgentX-Event: {span}\nAgentX-Actor: {_one_line(author)}")
     return "\n\n".join(parts) + "\n", author_of(author)
+
+
+def _subject(leading: Event, events: Sequence[Event]) -> str:
+    """The leading event in a line; a write says what its agent thought before it."""
+    line = _one_line(tell(leading))
+    if not (isinstance(leading.data, ToolCallExecuted) and leading.data.changes):
+        return line
+    thoughts = [
+        event.data.body.text
+        for event in events
+        if isinstance(event.data, AgentThoughtProcess)
+        and event.seq < leading.seq
+        and event.run == leading.run
+    ]
+    reason = _one_line(shorten(thoughts[-1], WORDS)) if thoughts else ""
+    return f"{line}: {reason}" if reason else line
 
 
 def author_of(actor: str) -> tuple[str, str]:
@@ -71,7 +96,8 @@ def author_of(actor: str) -> tuple[str, str]:
     """
     role, _, name = actor.partition(":")
     safe = "".join(c if c.isalnum() or c in "-._" else "-" for c in name or role)
-    return _one_line(actor).replace("<", "(").replace(">", ")"), f"{safe}@{role or 'engine'}.agentx.invalid"
+    host = "".join(c if c.isalnum() or c == "-" else "-" for c in role) or "engine"
+    return _one_line(actor).replace("<", "(").replace(">", ")") or host, f"{safe or host}@{host}{HOST}"
 
 
 def through(trailers: dict[str, str]) -> int:
@@ -90,6 +116,8 @@ def rank(event: Event) -> int:
         case ArtifactChanged():
             return 8
         case ToolCallExecuted(status="DENIED"):
+            return 7
+        case Concluded(changes=changes) if any(map(_is_turn, changes)):
             return 7
         case AgentMessageSent(final=True):
             return 6
@@ -111,11 +139,11 @@ def tell(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each type o
         case WorkspaceCreated(title=title):
             return f"Create workspace: {title}"
         case UserMessageSent(body=body):
-            return f"{event.actor} said: {shorten(body.text, 20)}"
+            return f"{event.actor} said: {shorten(body.text, WORDS)}"
         case AgentMessageSent(body=body, final=final):
-            return f"{event.actor} {'answered' if final else 'said'}: {shorten(body.text, 20)}"
+            return f"{event.actor} {'answered' if final else 'said'}: {shorten(body.text, WORDS)}"
         case AgentThoughtProcess(body=body):
-            return f"{event.actor} thought: {shorten(body.text, 20)}" if body.text else ""
+            return f"{event.actor} thought: {shorten(body.text, WORDS)}" if body.text else ""
         case ToolCallExecuted() as call:
             return _tell_call(call)
         case ToolCallRequested(tool=tool, awaits_approval=True):
@@ -141,7 +169,8 @@ def tell(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each type o
 def _tell_call(call: ToolCallExecuted) -> str:
     if call.status == "DENIED":
         rules = ", ".join(call.denied_by) or "the settings"
-        return f"Deny {call.tool} {_target(call.arguments)}: against {rules}"
+        reason = shorten(call.output.text.removeprefix("Denied. "), WORDS)
+        return f"Deny {f'{call.tool} {_target(call.arguments)}'.rstrip()}, against {rules}: {reason}"
     if call.changes:
         verb = {
             "undo": "Undo",
@@ -164,10 +193,27 @@ def _tell_call(call: ToolCallExecuted) -> str:
 def _tell_change(change: Any) -> str:
     if isinstance(change, Add):
         item = change.item
+        if isinstance(item.detail, HotIssueDetail):
+            return f"Hot issue {item.id} opens: {_check_name(item.detail)} fails"
         state = "" if item.status == "active" else f" ({item.status})"
         return f"New {item.kind.replace('_', ' ')} {item.id}{state}: {item.short or shorten(item.text)}"
+    if _is_turn(change):
+        detail = change.detail
+        return f"Hot issue {change.id} closes: {_check_name(detail)} {'passes' if detail.ended == 'passed' else 'is gone'}"
     status = change.fields().get("status")
     return f"{change.id} is {status}" if status else f"{change.id} changed"
+
+
+def _is_turn(change: Any) -> bool:
+    """Whether a hot issue opens or closes."""
+    if isinstance(change, Add):
+        return isinstance(change.item.detail, HotIssueDetail)
+    fields = change.fields()
+    return fields.get("status") == "resolved" and isinstance(fields.get("detail"), HotIssueDetail)
+
+
+def _check_name(detail: HotIssueDetail) -> str:
+    return detail.check.rpartition("::")[2]
 
 
 def describe(changes: Sequence[FileChange]) -> str:
@@ -183,12 +229,15 @@ def describe(changes: Sequence[FileChange]) -> str:
 
 
 def _target(arguments: dict[str, Any]) -> str:
-    for name in ("path", "query", "command", "source"):
+    for name in ("query", "path", "command", "source"):
         if arguments.get(name):
             return shorten(str(arguments[name]), 8)
     return ""
 
 
 def _one_line(text: str) -> str:
-    """Text from a model loses its newlines, or it could forge a trailer."""
-    return " ".join(text.split())
+    """Text from a model loses its newlines, or it could forge a trailer.
+
+    A NUL would cut the message off before its trailers; a terminal or a bidirectional control would garble ``git log``.
+    """
+    return " ".join(_CONTROLS.sub(" ", text).encode("utf-8", "replace").decode().split())

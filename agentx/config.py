@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from agentx.storage.durable import write_file
 from agentx.storage.errors import UsageError
 
 FILE = "agentx.toml"
@@ -123,8 +124,10 @@ def read_config(root: Path) -> Config:
         raw = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return Config()
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigInvalid(f"{path} is not TOML: {error}.") from error
+    except OSError as error:
+        raise ConfigInvalid(f"{path} cannot be read: {error.strerror}.") from error
     return _checked(raw, path)
 
 
@@ -159,16 +162,18 @@ def set_value(root: Path, name: str, value: str) -> Config:
     except tomllib.TOMLDecodeError as error:
         raise ConfigInvalid(f"{value!r} is no TOML value for {name}: {error}.") from error
     config = _checked(raw, path)
-    path.write_text(changed, "utf-8")
+    write_file(path, changed.encode())
     return config
 
 
 def _literal(value: str) -> str:
     try:
-        tomllib.loads(f"x = {value}")
-    except tomllib.TOMLDecodeError:
-        return json.dumps(value)
-    return value
+        alone = tomllib.loads(f"x = {value}").keys() == {
+            "x"
+        }  # a value with lines behind it would set more than this
+    except (tomllib.TOMLDecodeError, RecursionError):
+        alone = False
+    return value if alone else json.dumps(value)
 
 
 def _with_line(text: str, section: str, key: str, line: str) -> str:

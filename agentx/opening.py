@@ -13,6 +13,7 @@ from agentx.config import FILE as CONFIG_FILE
 from agentx.config import Config, read_config
 from agentx.engine import Engine
 from agentx.indexer import Indexer
+from agentx.outside import ARTIFACTS
 from agentx.quality.commands import detect_commands
 from agentx.settings import Settings
 from agentx.storage.artifacts import Artifacts
@@ -31,7 +32,7 @@ from agentx.synthesis.embedding.port import Embedder, ModelUnavailable
 from agentx.synthesis.hot_issues import HotIssues
 from agentx.synthesis.model.litellm_client import embed_texts
 from agentx.synthesizer import Synthesizer
-from agentx.write_path import ARTIFACTS, WritePath
+from agentx.write_path import WritePath
 
 FORMAT = 1
 """Number of the record's format; a workspace with a higher one opens read-only."""

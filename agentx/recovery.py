@@ -5,7 +5,7 @@ files from a commit.
 """
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -19,7 +19,7 @@ from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.git.repository import CommitInfo, GitRepository
 from agentx.storage.history import LIVE
 
-_REFLOG_ENTRIES = 20
+_REFLOG_ENTRIES = 100
 
 
 class RolledForward(msgspec.Struct, frozen=True):
@@ -36,26 +36,48 @@ class RolledForward(msgspec.Struct, frozen=True):
     edited: tuple[str, ...]
 
 
-def last_recorded(repo: GitRepository, head: str) -> tuple[int, list[CommitInfo]]:
-    """How far the commits hold the log, and the commits on top that are not the engine's, newest first."""
-    foreign: list[CommitInfo] = []
-    if head:
-        for commit in repo.log(head):
-            seq = commit_message.through(commit.trailers)
-            if seq:
-                return seq, foreign
-            foreign.append(commit)
-    return 0, foreign
+class Recorded(msgspec.Struct, frozen=True):
+    """The engine's latest commit at or below another.
+
+    Attributes:
+        seq: The last event that it holds; 0 where there is none.
+        commit: Its id.
+        foreign: How many commits on top of it are not the engine's.
+    """
+
+    seq: int = 0
+    commit: str = ""
+    foreign: int = 0
 
 
-def lost_head(repo: GitRepository, head: str) -> str:
-    """The engine's commit that the branch was set back from (``git reset``), by the reflog; empty where it was not."""
-    for candidate in repo.reflog(_REFLOG_ENTRIES):
-        if candidate != head and repo.descends(candidate, head):
-            with contextlib.suppress(ObjectDamaged):
-                if commit_message.through(repo.info(candidate).trailers):
-                    return candidate
-    return ""
+def last_recorded(repo: GitRepository, head: str) -> Recorded:
+    """How far the commits hold the log."""
+    foreign = 0
+    for commit in repo.log(head) if head else ():
+        if is_ours(commit):
+            return Recorded(commit_message.through(commit.trailers), commit.id, foreign)
+        foreign += 1
+    return Recorded(foreign=foreign)
+
+
+def is_ours(commit: CommitInfo) -> bool:
+    """Whether the engine made a commit: `git commit --amend` keeps its message, but not who made it."""
+    return bool(commit_message.through(commit.trailers)) and commit.committer.endswith(commit_message.HOST)
+
+
+def lost_commit(repo: GitRepository, head: str) -> str:
+    """The engine's commit that the branch was taken from (`git reset`, `git commit --amend`), by the reflog.
+
+    Returns:
+        The one that holds most of the log, where it holds more than ``head``; empty where none does.
+    """
+    best, found = last_recorded(repo, head).seq, ""
+    for candidate in dict.fromkeys(repo.reflog(_REFLOG_ENTRIES)):
+        with contextlib.suppress(ObjectDamaged):
+            info = repo.info(candidate)
+            if is_ours(info) and commit_message.through(info.trailers) > best:
+                best, found = commit_message.through(info.trailers), candidate
+    return found
 
 
 def restore_log(root: Path, repo: GitRepository, commit: str) -> None:
@@ -96,6 +118,17 @@ def roll_forward(events: Sequence[Event], repo: GitRepository, artifacts: Artifa
         (done if outcome else edited).append(made if outcome else path)  # type: ignore[arg-type]
     _remove_temporaries(artifacts, final)
     return RolledForward(tuple(done), tuple(reverted), tuple(edited))
+
+
+def reverted(events: Sequence[Event], failed: Mapping[str, str]) -> list[WriteReverted]:
+    """What to record of files that could not be given what their events announced; why, by path, is given."""
+    return [
+        WriteReverted(event=event.seq, path=made.path, reason=failed[made.path])
+        for event in events
+        if isinstance(event.data, ToolCallExecuted | ArtifactChanged)
+        for made in event.data.changes
+        if made.path in failed
+    ]
 
 
 def _finish(made: FileChange, repo: GitRepository, artifacts: Artifacts) -> bool:

@@ -15,6 +15,7 @@ from agentx.config import Config
 from agentx.context import Context, Request, assemble
 from agentx.indexer import Progress
 from agentx.keeper import Keeper
+from agentx.outside import ARTIFACTS
 from agentx.settings import Settings, read_settings
 from agentx.sources import SourceReport, Sources
 from agentx.storage.errors import UsageError
@@ -36,7 +37,6 @@ from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.state import State
 from agentx.tools.toolbox import Toolbox
 from agentx.watcher import Watcher
-from agentx.write_path import ARTIFACTS
 
 _POLL_S = 0.05
 _RECAP_EVENTS = 400

@@ -12,16 +12,18 @@ from pathlib import Path
 
 import msgspec
 
-from agentx import commit_message, recovery
+from agentx import commit_message, outside, recovery
 from agentx.bus import ALL, MEMORY_CHANGED, Bus, MemoryChanged
+from agentx.outside import ARTIFACTS
+from agentx.staging import Content, Staged, WriteFailed
 from agentx.storage.artifacts import Artifacts, change, entry_after
 from agentx.storage.blobs import BlobStore, blob_path, named_blobs
-from agentx.storage.codec import Codec
+from agentx.storage.codec import GENESIS, Codec
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import ArtifactChanged, Body, Draft, Event, FileChange, Payload
 from agentx.storage.git.index_file import IndexFile
 from agentx.storage.git.objects import blob_id
-from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository, TreeEntry
+from agentx.storage.git.repository import BRANCH, REGULAR, GitRepository, TreeEntry, WriterConflict
 from agentx.storage.history import (
     LIVE,
     ORPHANS,
@@ -38,7 +40,6 @@ from agentx.storage.redaction import clean, clean_struct
 from agentx.synthesis.conclusions import Add, Concluded
 from agentx.synthesis.state import State
 
-ARTIFACTS = "artifacts"
 CONFIG = "agentx.toml"
 
 _CHANGES_BYTES = 9_000
@@ -48,25 +49,12 @@ PayloadFor = Callable[[tuple[FileChange, ...]], Payload]
 """Makes an event's payload from the changes that it announces."""
 
 
-class WriteFailed(AgentXError):
-    """A file could not be written: a full disk, missing rights, a read-only file system. Nothing was recorded."""
+class BranchLeft(AgentXError):
+    """Git is on another branch than the one that holds the record."""
 
 
 class ReadOnly(AgentXError):
     """The workspace was written by a newer version, and opens for reading only."""
-
-
-class Content(msgspec.Struct, frozen=True):
-    """What a file is to hold."""
-
-    data: bytes
-    executable: bool = False
-    link: bool = False
-
-    @property
-    def mode(self) -> int:
-        """Git's file mode."""
-        return LINK if self.link else EXECUTABLE if self.executable else REGULAR
 
 
 class WritePath:
@@ -107,6 +95,9 @@ class WritePath:
         self._behind: dict[str, TreeEntry | None] = {}
         self._index_unknown = False
         self._loose_files: set[str] = set()
+        self._owed: dict[str, TreeEntry | None] = {}
+        self._holding = False
+        self._anchor = ""
         self._commits: list[tuple[int, str]] = []
         self._commits_head = ""
 
@@ -121,31 +112,41 @@ class WritePath:
 
     def load(self) -> None:
         """Fold the whole log; then :meth:`recover` what a crash cut off, and this object can be written through."""
+        self._require_branch()
         head = self.repo.head
-        lost = recovery.lost_head(self.repo, head) if head else ""
-        if lost:
-            head = self._set_forward(lost, head)
-        self._head = head
-        self._committed_seq, _ = recovery.last_recorded(self.repo, head)
-        self._committed_segments = self._segments_in(self.tree)
+        lost = recovery.lost_commit(self.repo, head)
         self._index_unknown = self._index.held or bool(lost)
+        self._take_head(head, lost)
         self._fold_from_zero()
-        if self.state.seq < self._committed_seq:
-            self.notes.append("The history was shorter than the last commit's and was restored from it.")
-            recovery.restore_log(self.root, self.repo, head)
-            self._fold_from_zero()
+        if self.state.seq < recovery.last_recorded(self.repo, self._anchor or self._head).seq:
+            self._restore_log()
         self._pending = list(self.history.read(self._committed_seq, self._pass_over))
 
     def _fold_from_zero(self) -> None:
         self.damage.clear()
         self.state = State().apply_all(self.history.read(on_damage=self.damage.append))
-        if self.state.seq:
-            self._writer.start_at(self.state.seq, self.state.hash)
+        self._writer.start_at(self.state.seq, self.state.hash or GENESIS)
+
+    def _restore_log(self) -> None:
+        """Put back what the commits hold of the log, and fold it anew."""
+        known = self.state.seq
+        recovery.restore_log(self.root, self.repo, self._anchor or self._head)
+        self._fold_from_zero()
+        self.notes.append("The history was shorter than the last commit's and was restored from it.")
+        if self.state.seq < known:
+            self.notes.append(f"Events {self.state.seq + 1} to {known} stood in no commit yet and are lost.")
+
+    def _require_branch(self) -> None:
+        if self.repo.branch != BRANCH:
+            raise BranchLeft(
+                f"In {self.root} Git is on {self.repo.branch.removeprefix('refs/heads/')!r}, but the record is kept on "
+                "the branch main. Go back with `git switch main`, then try again."
+            )
 
     def recover(self) -> None:
         """Finish writes that a crash cut off, and record what others did to the repository meanwhile."""
         with self.exclusive():
-            self._adopt_foreign_commits(self._head)
+            self._adopt_foreign_commits()
             unfinished = [
                 event
                 for event in self._pending
@@ -226,6 +227,7 @@ class WritePath:
                 self._bus.deliver()
 
     def _catch_up(self) -> None:
+        self._require_branch()
         head = self.repo.head
         moved = head != self._head
         if moved:
@@ -233,24 +235,34 @@ class WritePath:
         try:
             fresh = self._writer.catch_up(self.damage.append)
         except HistoryRewound:
-            self.notes.append("The history was set back and was restored from the last commit.")
-            recovery.restore_log(self.root, self.repo, self._head)
-            self._writer.start_at(self.state.seq, self.state.hash)
+            self._restore_log()
             fresh = self._writer.catch_up(self.damage.append)
         self._fold(fresh)
-        self._pending = [event for event in [*self._pending, *fresh] if event.seq > self._committed_seq]
         if moved:
-            self._adopt_foreign_commits(self._head)
+            self._pending = list(self.history.read(self._committed_seq, self._pass_over))
+            self._adopt_foreign_commits()
+        else:
+            self._pending += fresh
 
     def _follow(self, head: str) -> None:
         """The branch was moved by another process: the engine elsewhere, or a person's Git."""
-        if self.repo.descends(self._head, head):
-            head = self._set_forward(self._head, head)
-            self._index_unknown = True
         before = self.tree
-        self._head = head
+        self._take_head(head, self._head)
         self._behind |= {path: after for path, (_, after) in self.repo.diff(before, self.tree).items()}
-        self._committed_seq, _ = recovery.last_recorded(self.repo, head)
+
+    def _take_head(self, head: str, known: str) -> None:
+        """Build upon a commit.
+
+        Args:
+            head: What the branch names.
+            known: The engine's commit that it named before; empty for none.
+        """
+        self._anchor = known
+        if known and (not head or self.repo.descends(known, head)):
+            head = self._set_forward(known, head)
+            self._index_unknown = True
+        self._head = head
+        self._committed_seq = recovery.last_recorded(self.repo, head).seq
         self._committed_segments = self._segments_in(self.tree)
 
     def _set_forward(self, commit: str, head: str) -> str:
@@ -261,29 +273,19 @@ class WritePath:
         )
         return commit
 
-    def _adopt_foreign_commits(self, head: str) -> None:
+    def _adopt_foreign_commits(self) -> None:
         """What a person committed with Git is recorded as an event; it stands in the tree already."""
-        _, foreign = recovery.last_recorded(self.repo, head)
-        if not foreign or not self._committed_seq:
+        ours = recovery.last_recorded(self.repo, self._head)
+        if not ours.foreign or self.read_only:
             return
-        base = self.repo.tree_of(foreign[-1].parents[0])
-        prefix = f"{ARTIFACTS}/"
-        made = [
-            change(path.removeprefix(prefix), before, after)
-            for path, (before, after) in self.repo.diff(base, self.tree).items()
-            if path.startswith(prefix)
-        ]
-        if made:
-            self._append(
-                [
-                    Draft(
-                        data=ArtifactChanged(changes=chunk, noticed="git"),
-                        actor="watch",
-                        key=f"git:{head}:{n}",
-                    )
-                    for n, chunk in enumerate(_chunks(made))
-                ]
-            )
+        known = recovery.last_recorded(self.repo, self._anchor)
+        base = self.repo.tree_of(known.commit if known.seq > ours.seq else ours.commit)
+        said = [made for event in self._pending for made in getattr(event.data, "changes", ())]
+        made = outside.unsaid(
+            outside.between(self.repo, base, self.tree), [one for one in said if isinstance(one, FileChange)]
+        )
+        if base and made:
+            self._append(_edits(made, noticed="git", key=f"git:{self._head}"))
 
     def _segments_in(self, tree: str) -> int:
         """How many sealed segments a commit's tree holds."""
@@ -307,15 +309,24 @@ class WritePath:
     def _append(self, drafts: Sequence[Draft]) -> list[Event]:
         if self.read_only:
             raise ReadOnly(self.read_only)
-        self._index.hold()
         known = {draft.key: found for draft in drafts if draft.key and (found := self._keyed(draft.key))}
-        fresh = [_cleaned(draft) for draft in drafts if draft.key not in known]
-        events = self._writer.append(fresh) if fresh else []
-        self._fold(events)
-        self._pending += events
-        self.last_write = time.monotonic()
-        appended = iter(events)
-        return [known[draft.key] if draft.key in known else next(appended) for draft in drafts]
+        fresh = {
+            draft.key or f" {place}": _cleaned(draft)
+            for place, draft in enumerate(drafts)
+            if draft.key not in known
+        }
+        if fresh:
+            self._hold_index()
+            events = dict(zip(fresh, self._writer.append(list(fresh.values())), strict=True))
+            self._fold(list(events.values()))
+            self._pending += events.values()
+            self.last_write = time.monotonic()
+            known |= events
+        return [known[draft.key or f" {place}"] for place, draft in enumerate(drafts)]
+
+    def _hold_index(self) -> None:
+        self._index.hold()
+        self._holding = True
 
     def _keyed(self, key: str) -> Event | None:
         if self._keys is None:
@@ -373,31 +384,36 @@ class WritePath:
             WriteFailed: The disk refused; nothing was recorded and the files are as they were.
         """
         with self.exclusive():
-            self._index.hold()
+            self._hold_index()
             self.record_outside_edits(list(contents), noticed="write")
-            changes = self._changes(contents)
-            prepared = self._prepare(contents, changes)
+            staged = Staged(contents, self.tracked, self.repo, self.artifacts)
             try:
-                drafts = [
-                    Draft(data=payload(chunk), actor=actor, run=run, cause=cause)
-                    for chunk in _chunks(changes)
-                ]
-                events = self._append(drafts)
+                events = self._append(
+                    [
+                        Draft(data=payload(chunk), actor=actor, run=run, cause=cause)
+                        for chunk in outside.chunks(staged.changes, _CHANGES_BYTES)
+                    ]
+                )
             except BaseException:
-                for temporary in prepared.values():
-                    temporary.unlink(missing_ok=True)
+                staged.discard()
                 raise
-            self._place(contents, prepared)
-            self.commit(changes, actor=actor)
-            return events
+            failed = staged.place()
+            lost = recovery.reverted(events, failed)
+            self._append([Draft(data=one, actor="engine:recovery") for one in lost])
+            self.commit([made for made in staged.changes if made.path not in failed], actor=actor)
+        if failed:
+            raise WriteFailed(" ".join(f"{path!r} was not written: {why}." for path, why in failed.items()))
+        return events
 
     def record_outside_edits(self, paths: Sequence[str], *, noticed: str) -> None:
         """Where a working file is not what the record says, a person edited it: record and commit that."""
+        self._record_staged({path: self.tracked(path) for path in paths}, {})
         found = [
             change(path, before, after)
             for path in paths
             if (after := self.artifacts.identify(path)) != (before := self.tracked(path))
         ]
+        found += outside.displaced(self.repo, self.tree, paths)
         self.record_changes(found, noticed=noticed)
 
     def record_changes(self, changes: Sequence[FileChange], *, noticed: str) -> None:
@@ -405,26 +421,20 @@ class WritePath:
         if not changes:
             return
         with self.exclusive():
-            self._index.hold()
-            for made in changes:
-                if made.after and not self.repo.has_blob(made.after):
-                    self.repo.write_blob(self.artifacts.content(made.path))
-            self._append(
-                [
-                    Draft(data=ArtifactChanged(changes=chunk, noticed=noticed), actor="watch")
-                    for chunk in _chunks(changes)
-                ]
-            )
-            self.commit(changes, actor="watch")
+            self._hold_index()
+            kept = outside.secured(self.repo, self.artifacts, changes)
+            self._append(_edits(kept, noticed=noticed) if kept else [])
+            self.commit(kept, actor="watch")
 
     def scan(self, *, noticed: str = "scan") -> list[FileChange]:
         """Look at every working file, and record what people and their Git commands did to them."""
         with self.exclusive():
-            self._record_stash()
+            self._record_stashes()
             known = self.manifest()
             found = self.artifacts.scan(known)
             self.notes += [note for note in found.notes if note not in self.notes]
-            self._record_staged(known, {made.path: made for made in found.changes})
+            edited = {made.path: made.after for made in found.changes}
+            self._record_staged({path: known.get(path) for path in edited}, edited)
             made = [
                 msgspec.structs.replace(one, before=_oid(self.tracked(one.path))) for one in found.changes
             ]
@@ -439,92 +449,26 @@ class WritePath:
             self.include(CONFIG)
             self.commit(actor="" if self._pending else "watch")
 
-    def _record_staged(self, known: Mapping[str, TreeEntry], edited: Mapping[str, FileChange]) -> None:
+    def _record_staged(self, known: Mapping[str, TreeEntry | None], edited: Mapping[str, str]) -> None:
         """What was staged with `git add` and edited again exists nowhere else: record it before the edit."""
-        if self._index_unknown or self._behind:
+        if self._index_unknown or not (known and self._index.touched):
             return
-        prefix = f"{ARTIFACTS}/"
-        staged = [
-            change(path, known.get(path), entry)
-            for name, entry in self._index.entries().items()
-            if name.startswith(prefix)
-            and (path := name.removeprefix(prefix)) in edited
-            and entry != known.get(path)
-            and entry.oid != edited[path].after
-            and self.repo.has_blob(entry.oid)
-        ]
+        found = outside.staged(self.repo, self._index.entries(), known, self._behind)
+        staged = [made for made in found if made.after != edited.get(made.path)]
         self.record_changes(staged, noticed="index")
 
-    def _record_stash(self) -> None:
+    def _record_stashes(self) -> None:
         """What `git stash` took out of the working files is put on record, and taken back, once."""
-        stash = self.repo.stash()
-        if not stash or self._keyed(f"stash:{stash}:0"):
-            return
-        info = self.repo.info(stash)
-        prefix = f"{ARTIFACTS}/"
-        base = self.repo.tree_of(info.parents[0])
-        made = [
-            change(path.removeprefix(prefix), before, after)
-            for path, (before, after) in self.repo.diff(base, info.tree).items()
-            if path.startswith(prefix)
-        ]
-        back = [change(one.path, entry_after(one), self.tracked(one.path)) for one in made]
-        for step, changes in enumerate((made, back)):
-            self._append(
-                [
-                    Draft(
-                        data=ArtifactChanged(changes=chunk, noticed="stash"),
-                        actor="watch",
-                        key=f"stash:{stash}:{step + 2 * n}",
-                    )
-                    for n, chunk in enumerate(_chunks(changes))
-                ]
-            )
-            self.commit(changes, actor="watch")
-
-    def _changes(self, contents: Mapping[str, Content | None]) -> list[FileChange]:
-        made = []
-        for path, content in contents.items():
-            before = self.tracked(path)
-            if content is None:
-                after, size = None, 0
-            else:
-                self.artifacts.check_size(path, len(content.data))
-                try:
-                    after = TreeEntry(self.repo.write_blob(content.data), content.mode)
-                except OSError as error:
-                    raise WriteFailed(f"{path!r} was not written: {error.strerror}.") from error
-                size = len(content.data)
-            if before != after:
-                made.append(change(path, before, after, size))
-        return made
-
-    def _prepare(
-        self, contents: Mapping[str, Content | None], changes: Sequence[FileChange]
-    ) -> dict[str, Path]:
-        prepared: dict[str, Path] = {}
-        try:
-            for made in changes:
-                content = contents[made.path]
-                if content is not None:
-                    prepared[made.path] = self.artifacts.prepare(
-                        made.path, content.data, executable=content.executable, link=content.link
-                    )
-        except OSError as error:
-            for temporary in prepared.values():
-                temporary.unlink(missing_ok=True)
-            raise WriteFailed(
-                f"{error.filename or 'A file'} could not be written: {error.strerror}. Nothing was recorded."
-            ) from error
-        return prepared
-
-    def _place(self, contents: Mapping[str, Content | None], prepared: Mapping[str, Path]) -> None:
-        for path, temporary in prepared.items():
-            self.artifacts.put(temporary, path)
-        for path, content in contents.items():
-            if content is None:
-                self.artifacts.remove(path)
-        self.artifacts.sync(contents)
+        for stash in self.repo.stashes():
+            if self._keyed(f"stash:{stash}:0"):
+                continue
+            steps = outside.stashed(self.repo, stash)
+            made = [one for step in steps for one in step]
+            steps.append(outside.taken_back(made, {one.path: self.tracked(one.path) for one in made}))
+            for number, step in enumerate(step for step in steps if step):
+                first = f"stash:{stash}" if number == 0 else f"stash:{stash}:{number}"
+                self._append(_edits(step, noticed="stash", key=first))
+                self.commit(step, actor="watch")
 
     # --- committing ----------------------------------------------------------------------------------------------
 
@@ -535,24 +479,31 @@ class WritePath:
     def commit(self, changes: Sequence[FileChange] = (), *, actor: str = "") -> None:
         """Commit some changes to artifacts and everything that was recorded since the last commit."""
         with self.exclusive():
-            self._index.hold()
-            entries: dict[str, TreeEntry | None] = {
-                f"{ARTIFACTS}/{made.path}": entry_after(made) for made in changes
-            }
-            entries |= self._log_entries()
-            tree = self.repo.update_tree(self.tree, entries)
-            if tree == self.tree and self._head:
-                return
-            message, author = commit_message.compose(
-                self._pending, actor=actor, files=sorted(self._loose_files)
-            )
-            commit = self.repo.commit(tree, self._head, message, author)
-            self.repo.move_ref(commit, self._head, f"agentx: {message.partition(chr(10))[0]}")
-            self._head = commit
-            self._behind |= entries
-            self._committed_seq = self.state.seq
-            self._pending = []
+            self._hold_index()
+            self._owed |= {f"{ARTIFACTS}/{made.path}": entry_after(made) for made in changes}
+            try:
+                self._commit_once(actor)
+            except WriterConflict:
+                self._follow(self.repo.head)
+                self._adopt_foreign_commits()
+                self._commit_once(actor)
+
+    def _commit_once(self, actor: str) -> None:
+        """One try; a commit that the branch was moved away from is made anew by :meth:`commit`."""
+        entries = self._owed | self._log_entries()
+        tree = self.repo.update_tree(self.tree, entries)
+        if tree == self.tree and self._head:
             self._loose_files.clear()
+            return
+        message, author = commit_message.compose(self._pending, actor=actor, files=sorted(self._loose_files))
+        commit = self.repo.commit(tree, self._head, message, author)
+        self.repo.move_ref(commit, self._head, f"agentx: {message.partition(chr(10))[0]}")
+        self._head = commit
+        self._behind |= entries
+        self._committed_seq = self.state.seq
+        self._committed_segments = count_segments(self.root)
+        self._pending, self._owed = [], {}
+        self._loose_files.clear()
 
     def _log_entries(self) -> dict[str, TreeEntry | None]:
         """The log, the segments sealed since the last commit, and whatever else lies beside it."""
@@ -562,7 +513,6 @@ class WritePath:
         names += sorted({blob_path(oid) for event in self._pending for oid in named_blobs(event.data)})
         names += sorted(self._loose_files)
         names += [ORPHANS] if (self.root / ORPHANS).exists() else []
-        self._committed_segments = segments
         return {
             name: TreeEntry(self.repo.write_blob_unsynced((self.root / name).read_bytes()), REGULAR)
             for name in names
@@ -578,7 +528,7 @@ class WritePath:
                 self.commit()
             if self._behind or self._index_unknown or self._index.held:
                 self._index.refresh(self._index_changes(), self.root)
-                self._behind, self._index_unknown = {}, False
+                self._behind, self._index_unknown, self._holding = {}, False, False
 
     def _index_changes(self) -> dict[str, TreeEntry | None]:
         if not self._index_unknown:
@@ -590,25 +540,23 @@ class WritePath:
     @property
     def unsettled(self) -> bool:
         """Whether something waits for :meth:`flush`."""
-        return bool(self._pending or self._behind or self._loose_files)
+        return bool(self._pending or self._behind or self._loose_files or self._holding)
 
 
-def _chunks(changes: Sequence[FileChange]) -> Iterator[tuple[FileChange, ...]]:
-    """Changes in groups that fit into one event each; an empty sequence is one empty group."""
-    group: list[FileChange] = []
-    size = 0
-    for made in changes:
-        length = len(msgspec.json.encode(made))
-        if group and size + length > _CHANGES_BYTES:
-            yield tuple(group)
-            group, size = [], 0
-        group.append(made)
-        size += length
-    yield tuple(group)
+def _edits(changes: Sequence[FileChange], *, noticed: str, key: str = "") -> list[Draft]:
+    """What others did, as events; with a key each is recorded once."""
+    return [
+        Draft(
+            data=ArtifactChanged(changes=chunk, noticed=noticed),
+            actor="watch",
+            key=f"{key}:{n}" if key else "",
+        )
+        for n, chunk in enumerate(outside.chunks(changes, _CHANGES_BYTES))
+    ]
 
 
 def _cleaned(draft: Draft) -> Draft:
-    return msgspec.structs.replace(draft, data=clean_struct(draft.data))
+    return msgspec.structs.replace(draft, data=clean_struct(draft.data), actor=clean(draft.actor))
 
 
 def _concluded(event: Event) -> bool:

@@ -1,7 +1,9 @@
 """The working files of a workspace: what lies in ``artifacts/``, compared with what a tree says."""
 
+import contextlib
 import os
 import stat
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -14,6 +16,9 @@ from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, TreeEntry
 from agentx.storage.ignore import IgnoreRules
 from agentx.storage.paths import PathRefused, check_path, resolve_inside
+
+_RACY_NS = 2_000_000_000
+"""A file is read again until it is so old: a change within one tick of the clock (2 s on FAT) leaves no other trace."""
 
 
 class FileTooLarge(AgentXError):
@@ -60,6 +65,7 @@ class Artifacts:
         self.max_file_bytes = max_file_bytes
         self._skip = {os.path.realpath(path) for path in skip}
         self._stamps: dict[str, Stamp] = {}
+        self._leftovers: list[str] = []
 
     def identify(self, path: str) -> TreeEntry | None:
         """What a tree would say of the working file; ``None`` where there is no file.
@@ -83,7 +89,8 @@ class Artifacts:
         if known is not None and seen == (known.mtime_ns, known.ctime_ns, known.size, known.inode):
             return known.entry
         entry = TreeEntry(blob_id(self.content(path, info)), _mode(info))
-        self._stamps[path] = Stamp(*seen, entry)
+        if info.st_ctime_ns < time.time_ns() - _RACY_NS:
+            self._stamps[path] = Stamp(*seen, entry)
         return entry
 
     def content(self, path: str, info: os.stat_result | None = None) -> bytes:
@@ -142,11 +149,17 @@ class Artifacts:
     def remove(self, path: str) -> None:
         """Remove a file, and the directories that become empty with it."""
         target = resolve_inside(self.root, path)
-        target.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            target.unlink()
         self._stamps.pop(path, None)
         parent = target.parent
-        while parent != self.root and not any(parent.iterdir()):
-            parent.rmdir()
+        while parent != self.root:
+            try:
+                parent.rmdir()
+            except FileNotFoundError:
+                pass
+            except OSError:
+                return  # something else lies in it
             parent = parent.parent
 
     def sync(self, paths: Mapping[str, object]) -> None:
@@ -164,11 +177,14 @@ class Artifacts:
     ) -> Iterator[tuple[str, os.stat_result]]:
         try:
             entries = sorted(os.scandir(self.root / folder), key=lambda entry: entry.name)
-        except (FileNotFoundError, PermissionError):
-            return
+        except OSError:
+            return  # gone meanwhile, or unreadable: what the record has below it is looked at by :meth:`_is_gone`
         for entry in entries:
             path = folder + entry.name
-            if entry.name == ".git" or entry.name.startswith(TEMPORARY_PREFIX):
+            if entry.name.startswith(TEMPORARY_PREFIX):
+                self._leftovers.append(entry.path)
+                continue
+            if entry.name == ".git":
                 continue
             if entry.is_dir(follow_symlinks=False):
                 if self._is_part(entry.path) and not ignores(path, True):
@@ -181,17 +197,35 @@ class Artifacts:
 
     def _is_part(self, folder: str) -> bool:
         """Whether a directory belongs to the artifacts; a repository of its own does not, as with Git."""
-        return os.path.realpath(folder) not in self._skip and not os.path.lexists(os.path.join(folder, ".git"))
+        return os.path.realpath(folder) not in self._skip and not os.path.lexists(
+            os.path.join(folder, ".git")
+        )
+
+    def _is_gone(self, path: str) -> bool:
+        """Whether a file that a walk did not meet is gone, and not merely in a directory that was not entered."""
+        try:
+            return stat.S_ISDIR(os.lstat(resolve_inside(self.root, path)).st_mode)
+        except (FileNotFoundError, NotADirectoryError, PathRefused):
+            return True
+
+    def _remove_leftovers(self) -> None:
+        """Remove the temporary files that a crash left; under the workspace's lock nobody is about to name them."""
+        for leftover in self._leftovers:
+            with contextlib.suppress(OSError):
+                os.unlink(leftover)
+        self._leftovers.clear()
 
     def scan(self, known: Mapping[str, TreeEntry]) -> Scan:
         """Compare the working files with what a tree says.
 
-        A file that the tree does not know is passed over where a ``.gitignore`` names it.
+        A file that the tree does not know is passed over where a ``.gitignore`` names it. Runs under the workspace's
+        lock, and removes the temporary files that a crash left.
 
         Args:
             known: Entry by path, as the tree has them.
         """
         rules = IgnoreRules(self.root)
+        self._leftovers.clear()
         folders = {path[:end] for path in known for end in _slashes(path)}
         changes: list[FileChange] = []
         notes: list[str] = []
@@ -212,7 +246,15 @@ class Artifacts:
                 continue
             if entry != known.get(path):
                 changes.append(change(path, known.get(path), entry, info.st_size))
-        changes += [change(path, known[path], None) for path in sorted(known.keys() - seen)]
+        for path in sorted(known.keys() - seen):
+            try:
+                gone = self._is_gone(path)
+            except OSError as error:
+                notes.append(f"{path!r} cannot be looked at: {error.strerror}.")
+                continue
+            if gone:
+                changes.append(change(path, known[path], None))
+        self._remove_leftovers()
         return Scan(tuple(changes), tuple(notes))
 
 

@@ -20,7 +20,7 @@ WHOLE_BYTES = 6_000
 _HEAD_BYTES, _TAIL_BYTES = 2_500, 1_500
 
 
-class BlobDamaged(AgentXError):  # noqa: N818 - named for what the blob is
+class BlobDamaged(AgentXError):
     """A blob is missing or is not what its name says."""
 
 

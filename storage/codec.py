@@ -11,6 +11,7 @@ still verifies. The first event's previous hash is 32 zero bytes.
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -35,16 +36,22 @@ _DATA = b',"data":'
 _DIGEST = b',"digest":"'
 _SALT = b',"salt":"'
 _HASH = b',"hash":"'
-_HASH_TAIL = len(_HASH) + 64 + len('"}')
-_SALT_TAIL = len(_SALT) + 2 * _SALT_BYTES + len('"')
+_WHOLE_TAIL = re.compile(rb',"salt":"([0-9a-f]{32})","hash":"([0-9a-f]{64})"}')
+_WHOLE_TAIL_BYTES = len(_SALT) + 2 * _SALT_BYTES + len('"') + len(_HASH) + 64 + len('"}')
+_PURGED_TAIL = re.compile(rb',"digest":"([0-9a-f]{64})","hash":"([0-9a-f]{64})"}')
+_PURGED_TAIL_BYTES = len(_DIGEST) + 64 + len('"') + len(_HASH) + 64 + len('"}')
 
 
-class DamagedLine(AgentXError):  # noqa: N818 - named for what the line is
+class DamagedLine(AgentXError):
     """A line of the history is not an event."""
 
 
-class EventTooLarge(AgentXError):  # noqa: N818 - named for what the event is
+class EventTooLarge(AgentXError):
     """An event would exceed :data:`MAX_LINE_BYTES`."""
+
+
+class EventRefused(AgentXError):
+    """An event could be written but never read again, so it is not written."""
 
 
 class _Header(msgspec.Struct, omit_defaults=True):
@@ -85,38 +92,20 @@ def split(line: bytes) -> Parts:
     """Cut a line into its parts.
 
     A header field cannot hold the bytes ``,"data":`` because a quote inside a JSON string is escaped, so the first
-    occurrence ends the header; salt and hash have fixed lengths and are cut from the end.
+    occurrence ends the header; salt, digest and hash have fixed lengths and are cut from the end.
 
     Raises:
         DamagedLine: The line has not the layout of an event.
     """
     line = line.rstrip(b"\n")
-    tail = line[-_HASH_TAIL:]
-    if not (tail.startswith(_HASH) and line.endswith(b'"}')):
-        raise DamagedLine("A line of the history does not end in a hash.")
-    try:
-        own_hash = _hex(tail[len(_HASH) : -2])
-        start = line.find(_DATA)
-        if start < 0:
-            start = line.index(_DIGEST)
-            return Parts(line[:start], None, _hex(line[start + len(_DIGEST) : -_HASH_TAIL - 1]), own_hash)
-        salted = line[-_HASH_TAIL - _SALT_TAIL : -_HASH_TAIL]
-        if not salted.startswith(_SALT):
-            raise DamagedLine("A line of the history has no salt.")
-        data = line[start + len(_DATA) : -_HASH_TAIL - _SALT_TAIL]
-        return Parts(
-            line[:start], data, _digest(bytes.fromhex(salted[len(_SALT) : -1].decode()), data), own_hash
-        )
-    except ValueError as error:
-        raise DamagedLine(f"A line of the history is not an event: {error}.") from error
-
-
-def _hex(raw: bytes) -> str:
-    """A hash as text; the length and alphabet are checked, for it is compared and decoded later."""
-    text = raw.decode("ascii")
-    if len(bytes.fromhex(text)) != 32:  # noqa: PLR2004 - blake2b-256
-        raise DamagedLine("A line of the history has a hash of the wrong length.")
-    return text
+    start = line.find(_DATA)
+    if start >= 0 and (whole := _WHOLE_TAIL.fullmatch(line[-_WHOLE_TAIL_BYTES:])):
+        data = line[start + len(_DATA) : -_WHOLE_TAIL_BYTES]
+        salt = bytes.fromhex(whole[1].decode())
+        return Parts(line[:start], data, _digest(salt, data), whole[2].decode())
+    if start < 0 and (purged := _PURGED_TAIL.fullmatch(line[-_PURGED_TAIL_BYTES:])):
+        return Parts(line[:-_PURGED_TAIL_BYTES], None, purged[1].decode(), purged[2].decode())
+    raise DamagedLine("A line of the history has not the layout of an event.")
 
 
 def _digest(salt: bytes, data: bytes) -> str:
@@ -160,14 +149,22 @@ class Codec:
 
         Raises:
             EventTooLarge: The line would be longer than :data:`MAX_LINE_BYTES`.
+            EventRefused: What it holds cannot be written so that it reads back: a number that JSON does not know, a
+                text that is not valid Unicode.
         """
         name = self._names[type(draft.data)]
         stamp = (at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         fields = _Header(
             seq, stamp, name, self._versions[name], draft.actor, draft.run, draft.cause, draft.key
         )
-        header = self._encoder.encode(fields)[:-1]
-        data = self._encoder.encode(draft.data)
+        try:
+            header = self._encoder.encode(fields)[:-1]
+            data = self._encoder.encode(draft.data)
+            payload = self._decoders[name].decode(data)
+        except (msgspec.MsgspecError, UnicodeError, OverflowError, RecursionError, TypeError) as error:
+            raise EventRefused(
+                f"A {name} event could not be read back, so it is not recorded: {error}."
+            ) from error
         salt = os.urandom(_SALT_BYTES)
         digest = _digest(salt, data)
         own_hash = chain(previous, header, digest)
@@ -178,7 +175,7 @@ class Codec:
             raise EventTooLarge(
                 f"A {name} event of {len(line)} bytes is over the limit of {MAX_LINE_BYTES}; put its long text in a blob."
             )
-        return line, _event(fields, draft.data, digest, own_hash)
+        return line, _event(fields, payload, digest, own_hash)
 
     def decode(self, line: bytes) -> Event:
         """Read one line.

@@ -22,6 +22,15 @@ def sync_directory(path: Path) -> None:
         os.close(fd)
 
 
+def make_directory(path: Path) -> None:
+    """Make a directory, and those above it that are missing, durably."""
+    if path.is_dir():
+        return
+    make_directory(path.parent)
+    path.mkdir(exist_ok=True)
+    sync_directory(path.parent)
+
+
 def write_temporary(directory: Path, content: bytes, mode: int = 0o644) -> Path:
     """Write and sync a temporary file in a directory; a full disk or missing rights show here.
 
@@ -50,7 +59,7 @@ def replace(temporary: Path, target: Path) -> None:
 
 def write_file(target: Path, content: bytes, mode: int = 0o644) -> None:
     """Write a whole file durably, replacing what was there."""
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(target.parent)
     temporary = write_temporary(target.parent, content, mode)
     try:
         replace(temporary, target)

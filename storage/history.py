@@ -17,7 +17,7 @@ from typing import BinaryIO, NoReturn
 import msgspec
 
 from agentx.storage.codec import GENESIS, Codec, DamagedLine, split
-from agentx.storage.durable import TEMPORARY_PREFIX, sync_directory
+from agentx.storage.durable import TEMPORARY_PREFIX, make_directory, sync_directory
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Draft, Event
 
@@ -28,15 +28,15 @@ SEGMENT_BYTES = 64 * 1024
 _FAN_OUT = 100
 
 
-class HistoryDamaged(AgentXError):  # noqa: N818 - named for what the history is
+class HistoryDamaged(AgentXError):
     """A part of the history cannot be read, or does not follow from what stands before it."""
 
 
 class HistoryRewound(HistoryDamaged):
-    """The log ends before an event that was read from it: it was set back, as `git reset --hard` does."""
+    """The log no longer holds an event that was read from it: it was set back, as `git reset --hard` does."""
 
 
-class HistoryWriteFailed(AgentXError):  # noqa: N818 - named for what happened
+class HistoryWriteFailed(AgentXError):
     """An event could not be made durable; nothing was appended."""
 
 
@@ -90,8 +90,13 @@ class Chain:
     def __init__(self, codec: Codec, seq: int = 0, own_hash: str = GENESIS) -> None:
         self._codec = codec
         self._gap = False
+        self._highest = 0
         self.seq = seq
         self.hash = own_hash
+
+    def enter(self, above: int = 0) -> None:
+        """Go on in another file, which may repeat what was taken already; its next events come above ``above``."""
+        self._highest = above
 
     def take(self, line: bytes) -> tuple[Event | None, str]:
         """Look at the next line.
@@ -108,8 +113,11 @@ class Chain:
         except DamagedLine as error:
             self._gap = True
             return None, str(error)
+        if event.seq <= self._highest:
+            return None, f"A second event {event.seq} stands behind event {self._highest}."
         if event.seq <= self.seq:
             # A seal that a crash cut off leaves the segment under both names: the same events come twice.
+            self._highest = event.seq
             return None, ""
         problem = ""
         if self.hash and not parts.extends(self.hash):
@@ -118,7 +126,7 @@ class Chain:
                 return None, problem
         elif self.hash and event.seq != self.seq + 1:
             problem = f"Events {self.seq + 1} to {event.seq - 1} are missing."
-        self.seq, self.hash, self._gap = event.seq, event.hash, False
+        self.seq, self.hash, self._gap, self._highest = event.seq, event.hash, False, event.seq
         return event, problem
 
 
@@ -150,6 +158,7 @@ class History:
         first = self._first_segment(after)
         chain = Chain(self._codec) if first == 1 else Chain(self._codec, own_hash="")
         for path, file in self._files(first, live=live):
+            chain.enter()
             for number, line in _lines(file):
                 event, problem = chain.take(line)
                 if problem:
@@ -248,9 +257,9 @@ class HistoryWriter:
         """Read what others appended since, set torn and foreign lines aside, and be ready to append.
 
         Raises:
-            HistoryRewound: The log ends before what was already read from it.
+            HistoryRewound: The log no longer holds what was already read from it.
         """
-        known = self.seq
+        known, own_hash = self.seq, self.hash
         fresh: list[Event] = []
         reopened = self._open_live()
         if reopened:
@@ -260,22 +269,22 @@ class HistoryWriter:
             self._fail_rewound(known)
         if size > self._offset:
             fresh += self._read_live(size, on_damage)
-        if reopened and self._log_end() < known:
+        if reopened and not self._holds(known, own_hash):
             self._fail_rewound(known)
         return fresh
 
     def _fail_rewound(self, known: int) -> NoReturn:
         self.close()
         raise HistoryRewound(
-            f"{self._live} was set back: it ends before event {known}, which it held before."
+            f"{self._live} was set back: it no longer holds event {known}, which it held before."
         )
 
-    def _log_end(self) -> int:
-        """Seq of the last event in the files; 0 for none."""
-        last = _last_seq(self._live, self._codec)
-        if not last and self.segments:
-            last = _last_seq(self._root / segment_path(self.segments), self._codec)
-        return last
+    def _holds(self, seq: int, own_hash: str) -> bool:
+        """Whether the files hold an event that was read from them before."""
+        if not seq:
+            return True
+        found = next(History(self._root, self._codec).read(seq - 1, _pass_over), None)
+        return found is not None and (found.seq, found.hash) == (seq, own_hash)
 
     def append(self, drafts: Sequence[Draft]) -> list[Event]:
         """Append events and sync; when this returns they exist. Call :meth:`catch_up` first, under the same lock.
@@ -286,11 +295,10 @@ class HistoryWriter:
         """
         events, lines = self._encode(drafts)
         size = sum(map(len, lines))
-        if self._offset and self._offset + size > SEGMENT_BYTES:
-            self._seal()
-        content = b"".join(lines)
         try:
-            _write_all(self._fd, content)
+            if self._offset and self._offset + size > SEGMENT_BYTES:
+                self._seal()
+            _write_all(self._fd, b"".join(lines))
             os.fdatasync(self._fd)
         except OSError as error:
             with contextlib.suppress(OSError):
@@ -350,6 +358,7 @@ class HistoryWriter:
             self._set_aside(content[end:], "torn: it has no end")
             os.ftruncate(self._fd, self._offset + end)
         chain, events = Chain(self._codec, self.seq, self.hash), []
+        chain.enter(above=self.seq if self._offset else 0)
         for line in content[:end].splitlines(keepends=True):
             event, problem = chain.take(line)
             if problem and on_damage is not None:
@@ -378,11 +387,14 @@ class HistoryWriter:
 
     def _seal(self) -> None:
         target = self._root / segment_path(self.segments + 1)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        os.link(self._live, target)
-        sync_directory(target.parent)
-        self.segments += 1
+        make_directory(target.parent)
+        if not (
+            target.exists() and os.path.samefile(target, self._live)
+        ):  # an earlier seal may have failed half-way
+            os.link(self._live, target)
+            sync_directory(target.parent)
         self._start_live()
+        self.segments += 1
 
     def _start_live(self) -> None:
         """Put an empty log in the place of the sealed one."""
@@ -391,15 +403,6 @@ class HistoryWriter:
         os.replace(fresh, self._live)
         sync_directory(self._root)
         self._reopen()
-
-
-def _last_seq(path: Path, codec: Codec) -> int:
-    last = 0
-    with path.open("rb") as file:
-        for _number, line in _lines(file):
-            with contextlib.suppress(DamagedLine):
-                last = codec.decode(line).seq
-    return last
 
 
 def _pass_over(_damage: Damage) -> None:

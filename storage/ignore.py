@@ -6,6 +6,8 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
+_MAX_STARS = 3
+
 
 class IgnoreRules:
     """The ``.gitignore`` files of a tree, read as they are needed.
@@ -42,13 +44,19 @@ class IgnoreRules:
 def _lines(path: Path) -> list[str]:
     """The lines of a plain file; a pipe or a device of that name would block."""
     try:
-        return path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
+        text = path.read_text("utf-8", "replace") if path.is_file() else ""
+        return [line.removesuffix("\r") for line in text.split("\n")]
     except OSError:
         return []
 
 
 def _patterns(line: str) -> list[GitIgnoreSpecPattern]:
-    """A line as a pattern; one that is none (a lone ``!``, an impossible range) is passed over, as Git does."""
+    """A line as a pattern; one that is none (a lone ``!``, an impossible range) is passed over, as Git does.
+
+    So is one with many stars in a name: each multiplies the time that a hostile file name costs.
+    """
+    if any(name.count("*") > _MAX_STARS for name in line.split("/")):
+        return []
     try:
         return list(GitIgnoreSpec.from_lines([line]).patterns)
     except (ValueError, re.error):

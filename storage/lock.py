@@ -17,7 +17,7 @@ _FIRST_PAUSE_S = 0.0005
 _LONGEST_PAUSE_S = 0.02
 
 
-class WorkspaceBusy(AgentXError):  # noqa: N818 - named for what the workspace is
+class WorkspaceBusy(AgentXError):
     """Another process held the lock for longer than a writer may."""
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from agentx.storage.durable import TEMPORARY_PREFIX
 from agentx.storage.errors import AgentXError
+from agentx.storage.redaction import redact
 
 MAX_PATH_BYTES = 1_024
 MAX_NAME_BYTES = 255
@@ -17,7 +18,7 @@ _GIT = re.compile(r"\.git[ .]*|git~[0-9]+", re.IGNORECASE)
 _IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
 
-class PathRefused(AgentXError):  # noqa: N818 - named for what happened
+class PathRefused(AgentXError):
     """A path leads out of the artifacts, or is one that another system cannot hold.
 
     Attributes:
@@ -59,6 +60,8 @@ def check_path(path: str) -> str:
     clean = "/".join(parts)
     if len(_bytes(clean, path)) > MAX_PATH_BYTES:
         raise PathRefused(path, f"it is longer than {MAX_PATH_BYTES} bytes.")
+    if (told := redact(clean)) != clean:
+        raise PathRefused(told, "it holds what looks like a secret, and paths are on record.")
     return clean
 
 
@@ -89,18 +92,21 @@ def _bytes(text: str, path: str) -> bytes:
 
 
 def resolve_inside(root: Path, path: str) -> Path:
-    """The working file of a checked path, refusing links that lead out.
+    """The working file of a checked path, refusing links on the way to it.
 
     The last component itself may be a link: what is done to it is done to the link.
 
     Raises:
-        PathRefused: A directory on the way is a link that leads out of ``root``, or a file.
+        PathRefused: A directory on the way is a link (the record knows each file by one path alone), or a file.
     """
     target = root / path
     real_root = os.path.realpath(root)
     parent = os.path.realpath(target.parent)
-    if parent != real_root and not parent.startswith(real_root + os.sep):
-        raise PathRefused(path, "a link on the way leads out of the artifacts.")
+    if parent != os.path.normpath(os.path.join(real_root, os.path.dirname(path))):
+        if parent != real_root and not parent.startswith(real_root + os.sep):
+            raise PathRefused(path, "a link on the way leads out of the artifacts.")
+        direct = os.path.relpath(os.path.join(parent, target.name), real_root)
+        raise PathRefused(path, f"a directory on the way is a link; the file's own path is {direct!r}.")
     above = Path(parent)
     while not above.exists():
         above = above.parent

@@ -5,7 +5,9 @@ id inside: otherwise a person's ``git stash``, ``git reset --hard`` or ``git add
 index and revert what was just written. All of it happens under the workspace's lock.
 """
 
+import contextlib
 import os
+import stat
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 import pygit2
 
 from agentx.storage.errors import AgentXError
+from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repository import TreeEntry
 
 _MARK = b"agentx "
@@ -23,7 +26,7 @@ _SKIP_WORKTREE = 1 << 14
 """Extended flag of an index entry (gitformat-index): Git takes the working file as unchanged and never looks at it."""
 
 
-class GitIsBusy(AgentXError):  # noqa: N818 - named for what is the case
+class GitIsBusy(AgentXError):
     """A git command holds ``.git/index.lock``."""
 
 
@@ -40,6 +43,7 @@ class IndexFile:
         self._lock = git_dir / "index.lock"
         self._scratch = git_dir / "agentx-index"
         self._outer = outer
+        self._written: tuple[int, ...] = ()
 
     def hold(self) -> None:
         """Keep git commands off the index until :meth:`refresh` releases it; cheap where it is held already.
@@ -50,7 +54,7 @@ class IndexFile:
         deadline = time.monotonic() + _GIT_WAIT_S
         while True:
             try:
-                fd = os.open(self._lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+                self._take()
             except FileExistsError:
                 if self._held_by_engine():
                     return
@@ -61,9 +65,16 @@ class IndexFile:
                     ) from None
                 time.sleep(_PAUSE_S)
             else:
-                with os.fdopen(fd, "wb") as file:
-                    file.write(_MARK + str(os.getpid()).encode())
                 return
+
+    def _take(self) -> None:
+        """Make the lock with its mark inside in one step: an empty one, left by a crash, would pass for Git's."""
+        marked = self._lock.with_name("agentx-index-mark")
+        marked.write_bytes(_MARK + str(os.getpid()).encode())
+        try:
+            os.link(marked, self._lock)
+        finally:
+            marked.unlink()
 
     def _held_by_engine(self) -> bool:
         """Whether the lock is the engine's; one that a dead engine left is taken over."""
@@ -73,7 +84,8 @@ class IndexFile:
             return False
         if not content.startswith(_MARK):
             return False
-        if not _alive(int(content[len(_MARK) :] or b"0")):
+        owner = content[len(_MARK) :]
+        if not (owner.isdigit() and _alive(int(owner))):
             self._lock.write_bytes(_MARK + str(os.getpid()).encode())
         return True
 
@@ -84,6 +96,18 @@ class IndexFile:
             return self._lock.read_bytes().startswith(_MARK)
         except FileNotFoundError:
             return False
+
+    @property
+    def touched(self) -> bool:
+        """Whether someone else may have written the index file since :meth:`refresh` did."""
+        return not self._written or self._written != self._stamp()
+
+    def _stamp(self) -> tuple[int, ...]:
+        try:
+            info = os.stat(self._path)
+        except FileNotFoundError:
+            return ()
+        return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
 
     def entries(self) -> dict[str, TreeEntry]:
         """Everything that the index file holds."""
@@ -103,6 +127,9 @@ class IndexFile:
         self.hold()
         if changes:
             self._scratch.unlink(missing_ok=True)
+            self._scratch.with_name(f"{self._scratch.name}.lock").unlink(
+                missing_ok=True
+            )  # of a crash amid `write`
             if self._path.exists():
                 self._scratch.write_bytes(self._path.read_bytes())
             index = pygit2.Index(str(self._scratch))
@@ -115,21 +142,25 @@ class IndexFile:
                     index.remove(path)
             index.write()
             os.replace(self._scratch, self._path)
+            self._written = self._stamp()
         self._lock.unlink(missing_ok=True)
 
 
 class _StatEntry(pygit2.IndexEntry):
-    """An index entry with the working file's stat data, which pygit2's own leaves out."""
+    """An index entry with the working file's stat data, which pygit2's own leaves out.
+
+    A file that was edited since gets none: Git would take the edit for what the entry says, and hide it.
+    """
 
     def __init__(self, path: str, entry: TreeEntry, root: Path, *, skip: bool) -> None:
         super().__init__(path, pygit2.Oid(hex=entry.oid), pygit2.enums.FileMode(entry.mode))
         self._skip = skip
         self._stat: os.stat_result | None = None
         if not skip:
-            try:
-                self._stat = os.lstat(root / path)
-            except OSError:
-                self._stat = None  # Git reads the file itself, and shows that it is gone
+            with contextlib.suppress(OSError):
+                info = os.lstat(root / path)
+                if blob_id(_content(root / path, info)) == entry.oid:
+                    self._stat = info
 
     def _to_c(self) -> tuple[Any, Any]:
         entry, path = super()._to_c()
@@ -143,6 +174,12 @@ class _StatEntry(pygit2.IndexEntry):
             entry.uid, entry.gid = info.st_uid, info.st_gid
             entry.file_size = info.st_size & 0xFFFFFFFF
         return entry, path
+
+
+def _content(path: Path, info: os.stat_result) -> bytes:
+    if stat.S_ISLNK(info.st_mode):
+        return os.fsencode(os.readlink(path))
+    return path.read_bytes() if stat.S_ISREG(info.st_mode) else b""
 
 
 def _alive(pid: int) -> bool:

@@ -6,18 +6,17 @@ under the SHA-1 of that, in ``objects/ab/cdef…``.
 """
 
 import hashlib
-import os
 import zlib
 from pathlib import Path
 
-from agentx.storage.durable import write_temporary
+from agentx.storage.durable import make_directory, replace, write_temporary
 from agentx.storage.errors import AgentXError
 
 _COMPRESSION = 1
 """zlib level: 6 doubles the time and saves a tenth; packing compresses again."""
 
 
-class ObjectDamaged(AgentXError):  # noqa: N818 - named for what the object is
+class ObjectDamaged(AgentXError):
     """A Git object is truncated, or its content is not what its name says."""
 
 
@@ -71,12 +70,11 @@ def write_blob(git_dir: Path, content: bytes) -> str:
             return oid
     except ObjectDamaged:
         path.unlink(missing_ok=True)
-    if not path.parent.is_dir():
-        path.parent.mkdir(exist_ok=True)
+    make_directory(path.parent)
     stream = zlib.compress(b"blob %d\0" % len(content) + content, _COMPRESSION)
     temporary = write_temporary(path.parent, stream, mode=0o444)
     try:
-        os.replace(temporary, path)
+        replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

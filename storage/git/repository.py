@@ -12,6 +12,7 @@ import msgspec
 import pygit2
 from pygit2.enums import DeltaStatus, FileMode, ObjectType, SortMode
 
+from agentx.storage.durable import TEMPORARY_PREFIX
 from agentx.storage.errors import AgentXError
 from agentx.storage.git import objects
 
@@ -29,12 +30,16 @@ _ATTRIBUTES = (
 )
 
 
-class NotARepository(AgentXError):  # noqa: N818 - named for what the directory is
+class NotARepository(AgentXError):
     """The directory has no Git repository that can be used."""
 
 
-class WriterConflict(AgentXError):  # noqa: N818 - named for what happened
-    """Another writer moved the ref although it did not hold the lock; what lost was set aside."""
+class WriterConflict(AgentXError):
+    """Another writer moved the ref although it did not hold the lock."""
+
+
+class RefLocked(AgentXError):
+    """A git command, or one that died, holds the lock of the branch."""
 
 
 class TreeEntry(msgspec.Struct, frozen=True):
@@ -49,6 +54,7 @@ class CommitInfo(msgspec.Struct, frozen=True):
 
     Attributes:
         at: UTC, seconds since 1970.
+        committer: Mail address of whoever made the commit object, which `git commit --amend` changes.
         trailers: ``AgentX-…`` trailers of its message.
     """
 
@@ -56,6 +62,7 @@ class CommitInfo(msgspec.Struct, frozen=True):
     subject: str
     message: str
     author: str
+    committer: str
     at: int
     tree: str
     parents: tuple[str, ...]
@@ -94,6 +101,7 @@ class GitRepository:
         info = root / ".git" / "info"
         info.mkdir(exist_ok=True)
         (info / "attributes").write_text(_ATTRIBUTES)
+        (info / "exclude").write_text(f"{TEMPORARY_PREFIX}*\n")
         return cls(root)
 
     def close(self) -> None:
@@ -111,9 +119,9 @@ class GitRepository:
             return ""
 
     @property
-    def on_branch(self) -> bool:
-        """Whether ``HEAD`` names the branch that the engine writes."""
-        return self._repo.lookup_reference("HEAD").target == BRANCH
+    def branch(self) -> str:
+        """The branch that ``HEAD`` names, in full; the commit where it is detached."""
+        return str(self._repo.lookup_reference("HEAD").target)
 
     def move_ref(self, new: str, expected: str, note: str) -> None:
         """Move the branch from one commit to another by compare-and-swap.
@@ -126,9 +134,12 @@ class GitRepository:
                 self._move_ref_once(new, expected, note)
             except pygit2.GitError as error:
                 # `git gc` and `git pack-refs` hold main.lock for a moment.
-                if self.head != expected or attempt == _REF_ATTEMPTS - 1:
-                    raise WriterConflict(
-                        f"Another writer moved {BRANCH} in {self.root} ({error}). Nothing of yours was committed; run it again."
+                if self.head != expected:
+                    raise WriterConflict(_conflict(self.root)) from error
+                if attempt == _REF_ATTEMPTS - 1:
+                    raise RefLocked(
+                        f"{self.git_dir / BRANCH}.lock is held ({error}), so what was recorded is not committed yet. "
+                        "If no git command is running, delete that file."
                     ) from error
                 time.sleep(_REF_PAUSE_S)
             else:
@@ -140,9 +151,7 @@ class GitRepository:
             return
         reference = self._repo.references[BRANCH]
         if str(reference.target) != expected:
-            raise WriterConflict(
-                f"Another writer moved {BRANCH} in {self.root}. Nothing of yours was committed; run it again."
-            )
+            raise WriterConflict(_conflict(self.root))
         reference.set_target(new, note)
 
     # --- objects ---------------------------------------------------------------------------------------------------
@@ -321,12 +330,13 @@ class GitRepository:
         except (KeyError, ValueError, pygit2.GitError):
             return False
 
-    def stash(self) -> str:
-        """The commit of the latest ``git stash``; empty where there is none."""
+    def stashes(self) -> list[str]:
+        """The commits of ``git stash``, oldest first."""
         try:
-            return str(self._repo.references["refs/stash"].target)
+            log = self._repo.references["refs/stash"].log()
         except KeyError:
-            return ""
+            return []
+        return [str(entry.oid_new) for entry in log][::-1]
 
     def tree_of(self, commit: str) -> str:
         """The tree of a commit; empty for no commit."""
@@ -351,11 +361,16 @@ def _info(found: pygit2.Commit) -> CommitInfo:
         subject=found.message.partition("\n")[0],
         message=found.message,
         author=found.author.name,
+        committer=found.committer.email,
         at=found.commit_time,
         tree=str(found.tree.id),
         parents=tuple(str(parent) for parent in found.parent_ids),
         trailers=trailers,
     )
+
+
+def _conflict(root: Path) -> str:
+    return f"Another writer moved {BRANCH} in {root}; what was recorded is committed next time."
 
 
 def _refusal(root: Path, reason: str) -> str:
