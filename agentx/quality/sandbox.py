@@ -149,14 +149,7 @@ def run_in_copy(
             copy = TreeCopy(root, tree, policy.limits, exclude=policy.exclude)
             env = _environment(policy, box)
             if isolation == "bubblewrap":
-                argv = bubblewrap.wrapped(
-                    argv,
-                    writable=box,
-                    cwd=tree,
-                    home=policy.environ.get("HOME", ""),
-                    search_path=_user_path(policy),
-                    readable=policy.readable,
-                )
+                argv = _wrapped(argv, policy, box, tree)
             outcome = run_process(
                 argv,
                 cwd=tree,
@@ -182,6 +175,18 @@ def run_in_copy(
         isolation=isolation,
         changes=changes,
         notes=(*notes, *copy.notes),
+    )
+
+
+def _wrapped(argv: list[str], policy: SandboxPolicy, box: Path, tree: Path) -> list[str]:
+    """The command line inside bubblewrap: nothing writable but the box, the home hidden, no network."""
+    return bubblewrap.wrapped(
+        argv,
+        writable=box,
+        cwd=tree,
+        home=policy.environ.get("HOME", ""),
+        search_path=_user_path(policy),
+        readable=policy.readable,
     )
 
 
