@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal
 
 from agentx.quality import bubblewrap
-from agentx.quality.process import run_process
+from agentx.quality.process import ProcessOutcome, run_process
 from agentx.quality.tree import FileChange, TreeCopy, TreeLimits
 from agentx.storage.errors import AgentXError, UsageError
 
@@ -164,6 +164,16 @@ def run_in_copy(
     if outcome.leftovers:
         notes.append("it left processes running in the background; they were ended")
     notes += _missing(shown, outcome.exit_code, outcome.output, isolation)
+    return _result(shown, outcome, isolation, changes, (*notes, *copy.notes))
+
+
+def _result(
+    shown: str,
+    outcome: ProcessOutcome,
+    isolation: Isolation,
+    changes: tuple[FileChange, ...],
+    notes: tuple[str, ...],
+) -> SandboxResult:
     return SandboxResult(
         command=shown,
         exit_code=outcome.exit_code,
@@ -174,7 +184,7 @@ def run_in_copy(
         duration_ms=outcome.duration_ms,
         isolation=isolation,
         changes=changes,
-        notes=(*notes, *copy.notes),
+        notes=notes,
     )
 
 
