@@ -34,7 +34,7 @@ types: dev  ## mypy, strict
 
 units: dev  ## pytest: the rules of the house, the tests, the examples in docstrings, README and docs
 	@echo "pytest"
-	@$(BIN)/python -m pytest -q --doctest-modules $(PYTEST)
+	@$(BIN)/python -m pytest -q --doctest-modules -n 2 --dist loadfile $(PYTEST)
 
 docs: dev  ## run the examples in README and docs alone
 	@$(BIN)/python -m pytest -q tests/test_docs.py
