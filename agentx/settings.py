@@ -16,6 +16,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         api_key: ``AGENTX_API_KEY``: key for it; the provider's own variables (``OPENAI_API_KEY``, …) work as well.
         cache_dir: ``AGENTX_CACHE_DIR``: where installed models lie; ``~/.cache/agentx`` by default.
         user: ``AGENTX_USER``: name of the person, so that the actor is ``user:<name>``; plain ``user`` by default.
+        debug: ``AGENTX_DEBUG``: whether the command line shows tracebacks.
         environ: All of it, for the commands of the quality tools, which are passed a part that holds no secret.
     """
 
@@ -24,6 +25,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     api_key: str = ""
     cache_dir: Path = Path()
     user: str = ""
+    debug: bool = False
     environ: Mapping[str, str] = {}
 
     @property
@@ -49,5 +51,6 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
         api_key=found.get("AGENTX_API_KEY", ""),
         cache_dir=Path(cache),
         user=found.get("AGENTX_USER", ""),
+        debug=found.get("AGENTX_DEBUG", "") not in ("", "0"),
         environ=dict(found),
     )

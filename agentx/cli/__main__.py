@@ -1,0 +1,97 @@
+"""The entry point: arguments in, an exit status out; whatever goes wrong becomes one sentence."""
+
+import io
+import logging
+import sys
+import traceback
+from collections.abc import Sequence
+
+import typer
+
+from agentx.cli.app import build, called, front
+from agentx.cli.terminal import Terminal, hang_up
+from agentx.settings import read_settings
+from agentx.storage.errors import AgentXError
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C: 128 and the number of SIGINT."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        arguments: What stands behind the program's name; the process's own by default.
+
+    Returns:
+        The exit status: 0, 1 for a failure, 2 for wrong use, 130 after Ctrl-C, 141 where nobody reads on.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show must not end the program
+            stream.reconfigure(errors="replace")
+    terminal = Terminal(read_settings())
+    logging.getLogger("agentx").addHandler(_Notes(terminal))
+    words = front(sys.argv[1:] if arguments is None else arguments)
+    try:
+        status = _run(words, terminal)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        hang_up()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - a person gets a sentence, and the traceback where they ask for it
+        if terminal.settings.debug:
+            traceback.print_exc()
+        return _tell(error, words, terminal)
+    return status
+
+
+def _run(words: list[str], terminal: Terminal) -> int:
+    name = called(words)
+    whole = name or {"-h", "--help", "--version"} & set(words) or words[-1:] == ["-C"]
+    asked = words if whole else [*words, "--help"]
+    status = build(name)(args=asked, prog_name="agentx", standalone_mode=False, obj=terminal)
+    return status if isinstance(status, int) else 0
+
+
+def _tell(error: Exception, words: Sequence[str], terminal: Terminal) -> int:
+    """Say what is wrong in one sentence; the exit status."""
+    match error:
+        case AgentXError():
+            terminal.fail(str(error))
+            return error.exit_code
+        case typer.Abort():
+            return INTERRUPTED
+        case typer.TyperException():
+            context = getattr(error, "ctx", None)
+            path = context.command_path if context is not None else "agentx"
+            said = error.format_message()
+            terminal.fail(f"{said}{'' if said.endswith(('.', '?')) else '.'} See `{path} --help`.")
+            return error.exit_code
+        case OSError() if error.strerror:
+            about = f"{error.filename}: " if error.filename else ""
+            terminal.fail(f"{about}{error.strerror}.")
+        case _:
+            name = called(words) or "agentx"
+            terminal.fail(
+                f"A fault in AgentX itself ended {name}: {type(error).__name__}: {error}. What was recorded is kept; "
+                "set AGENTX_DEBUG=1 to see where it happened."
+            )
+    return 1
+
+
+class _Notes(logging.Handler):
+    """What the engine logs, as notes of one line."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        super().__init__(logging.WARNING)
+        self._terminal = terminal
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._terminal.settings.debug and record.exc_info:
+            traceback.print_exception(*record.exc_info)
+        self._terminal.note(record.getMessage())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""All commands in one table, and the application that is built for the one that is called.
+
+Only the module of that command is imported; of the others, their line in the help is enough.
+"""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from agentx import __version__
+
+if TYPE_CHECKING:
+    from agentx.cli.terminal import Terminal
+
+EPILOG = "-C DIR (where to look for the workspace) and --json work with every command, before or after it."
+
+_HELP = (
+    "Durable work for AI agents, and a memory that can be trusted: every task is a directory that is a Git repository, "
+    "with its artifacts, its whole history, and what was learned from it."
+)
+_WORK, _LOOK, _KEEP, _SETUP = "Work", "Look", "Take back and keep", "Set up"
+
+
+class Entry(NamedTuple):
+    """A command: its name, the module of this package that has it, and what the help says of it."""
+
+    name: str
+    module: str
+    panel: str
+    help: str
+
+    @property
+    def found(self) -> Callable[..., None] | dict[str, Callable[..., None]]:
+        """Its function; for a command that has commands of its own, these by name, the default one first."""
+        module = import_module(f"agentx.cli.{self.module}")
+        commands: Callable[..., None] | dict[str, Callable[..., None]] = module.COMMANDS[self.name]
+        return commands
+
+
+ENTRIES = (
+    Entry("init", "material", _WORK, "Make a workspace, empty or from an existing project."),
+    Entry("add", "material", _WORK, "Bring files and directories into the task."),
+    Entry("run", "running", _WORK, "Let an agent work on a message, and watch it."),
+    Entry("say", "running", _WORK, "Say something to the agents without starting a run."),
+    Entry("approve", "running", _WORK, "Give your word on a tool call that waits for it, or refuse it."),
+    Entry("status", "looking", _LOOK, "How the workspace stands."),
+    Entry("context", "asking", _LOOK, "What an agent would be shown, and why."),
+    Entry("search", "asking", _LOOK, "Find passages in files, messages, memory and sources."),
+    Entry("log", "looking", _LOOK, "What happened, event by event."),
+    Entry("memory", "memory", _LOOK, "List, add, correct, end and review what is remembered."),
+    Entry("undo", "revising", _KEEP, "Take back the latest change to the artifacts."),
+    Entry("restore", "revising", _KEEP, "Bring a file or directory back to an earlier moment."),
+    Entry("rebuild", "revising", _KEEP, "Make state and index again from the history."),
+    Entry("models", "models", _SETUP, "Which models are used, and install the embedding model."),
+    Entry("config", "configuring", _SETUP, "Show and change the settings of a workspace."),
+    Entry("doctor", "doctor", _SETUP, "Check that all is well, and say what to do where it is not."),
+)
+"""Every command, in the order of the help."""
+
+
+def front(arguments: Sequence[str]) -> list[str]:
+    """Arguments with ``-C DIR`` and ``--json`` moved to the front, where the application itself takes them.
+
+    What stands behind ``--`` stays where it is.
+
+    >>> front(["say", "hello", "-C", "tasks/report", "--json"])
+    ['-C', 'tasks/report', '--json', 'say', 'hello']
+    """
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    shared: list[str] = []
+    own: list[str] = []
+    words = iter(arguments[:end])
+    for word in words:
+        if word == "-C":
+            shared += [word, *(value for value in [next(words, None)] if value is not None)]
+        elif word == "--json":
+            shared.append(word)
+        else:
+            own.append(word)
+    return [*shared, *own, *arguments[end:]]
+
+
+def called(arguments: Sequence[str]) -> str:
+    """The command that is called, by arguments as :func:`front` gives them; empty for none.
+
+    >>> called(["-C", "tasks/report", "--json", "say", "hello"])
+    'say'
+    """
+    words = iter(arguments)
+    for word in words:
+        if word == "-C":
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+    return ""
+
+
+def build(name: str) -> typer.Typer:
+    """The application, with one command that can be called and the others for its help."""
+    app = typer.Typer(
+        help=_HELP,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        rich_markup_mode="rich",
+    )
+    app.callback()(_shared)
+    for entry in ENTRIES:
+        if entry.name == name:
+            _register(app, entry)
+        else:
+            app.command(entry.name, help=entry.help, rich_help_panel=entry.panel)(_not_called)
+    return app
+
+
+def _shared(
+    ctx: typer.Context,
+    directory: Annotated[
+        Path,
+        typer.Option(
+            "-C", metavar="DIR", show_default=False, help="Where to look for the workspace: there, or above."
+        ),
+    ] = Path(),
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            is_eager=True,
+            callback=lambda wanted: _version(wanted=wanted),
+            help="Print the version and exit.",
+        ),
+    ] = False,
+) -> None:
+    del version  # its callback has answered
+    terminal: Terminal = ctx.obj
+    terminal.directory, terminal.json = directory, as_json
+
+
+def _version(*, wanted: bool) -> None:
+    if wanted:
+        print(f"agentx {__version__}")
+        raise typer.Exit
+
+
+def _not_called() -> None:
+    """Stands for a command in the help of another."""
+
+
+def _register(app: typer.Typer, entry: Entry) -> None:
+    found = entry.found
+    if not isinstance(found, dict):
+        app.command(entry.name, epilog=EPILOG, rich_help_panel=entry.panel)(found)
+        return
+    default, *_ = found.values()
+
+    def alone(ctx: typer.Context) -> None:
+        if ctx.invoked_subcommand is None:
+            default(ctx)
+
+    below = typer.Typer(help=entry.help, rich_markup_mode="rich", epilog=EPILOG)
+    below.callback(invoke_without_command=True)(alone)
+    for name, function in found.items():
+        below.command(name, epilog=EPILOG)(function)
+    app.add_typer(below, name=entry.name, rich_help_panel=entry.panel)
+
+
+def command_names() -> list[str]:
+    """Every command as a person types it: ``status``, ``memory list``, …."""
+    names: list[str] = []
+    for entry in ENTRIES:
+        found: Any = entry.found
+        names += [f"{entry.name} {name}" for name in found] if isinstance(found, dict) else [entry.name]
+    return names

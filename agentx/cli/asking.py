@@ -1,0 +1,184 @@
+"""``agentx context`` and ``agentx search``: what an agent would be shown, and what can be found."""
+
+from typing import Annotated, get_args
+
+import typer
+from rich.padding import Padding
+from rich.text import Text
+
+from agentx.cli.opened import opened, scan_sources
+from agentx.cli.plain import one_line, plain, readable
+from agentx.cli.terminal import Terminal, table
+from agentx.context import TITLES, Context
+from agentx.storage.errors import UsageError
+from agentx.storage.index.port import ChunkKind
+from agentx.synthesis.retrieval import SearchHit
+from agentx.tools.memory_tools import place
+
+PASSAGE_LINES = 5
+PASSAGE_COLUMNS = 400
+
+_NAMES = {"recalled": "Recalled", "rules": "Rules", "rejections": "Ruled out", "problems": "Open problems"}
+
+
+def context(
+    ctx: typer.Context,
+    message: Annotated[
+        str,
+        typer.Argument(
+            metavar="[MESSAGE]",
+            help="What the agent is about to work on; the user's last message by default.",
+        ),
+    ] = "",
+    max_tokens: Annotated[int, typer.Option(min=1, help="Budget of the whole text.")] = 8_000,
+    tier: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=3,
+            help="How much of the conversation: 0 none, 1 the last 30 messages, 2 a recap too, 3 all that fits.",
+        ),
+    ] = 1,
+    as_of: Annotated[int | None, typer.Option(metavar="SEQ", help="As it was after this event.")] = None,
+    *,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Tell why each item is there, and what was left out.")
+    ] = False,
+) -> None:
+    """Print the context that an agent would be given now: the user's rules first, then what is relevant."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal, look=as_of is None) as ws:
+        with terminal.busy("Recalling"):
+            made = ws.get_relevant_context(readable(message), max_tokens=max_tokens, tier=tier, as_of=as_of)
+        lexical = ws.engine.indexer.why_lexical
+    if terminal.json:
+        terminal.document(made)
+        return
+    if explain:
+        _explain(terminal, made)
+    else:
+        terminal.show(plain(made.text.rstrip("\n")))
+    left_out = f", {len(made.omitted)} left out" if made.omitted else ""
+    terminal.note(
+        f"{made.tokens:,} of {made.max_tokens:,} tokens, {len(made.items)} items{left_out}, after event {made.seq}.",
+        "·",
+    )
+    if lexical:
+        terminal.note(lexical)
+
+
+def _explain(terminal: Terminal, made: Context) -> None:
+    for section, title in TITLES.items():
+        items = [item for item in made.items if item.section == section]
+        if items:
+            rows = [
+                (_id(item.id), _cell(item.text), item.source, str(item.tokens), item.why) for item in items
+            ]
+            heading = _NAMES.get(section) or title.partition(" (")[0]
+            terminal.show(
+                table("id", "what", "from", "tokens>", "why it is there", rows=rows, title=heading), ""
+            )
+    if not made.items:
+        terminal.show("Nothing stands in it yet.")
+    if made.omitted:
+        left = [(_id(one.id), one.kind, _cell(one.text), one.reason) for one in made.omitted]
+        terminal.show(table("id", "kind", "what", "why it is not there", rows=left, title="Left out"), "")
+
+
+def _id(name: str) -> Text:
+    return Text(one_line(name), "cyan")
+
+
+def _cell(text: str) -> str:
+    """What an item says, on one line: without its own id and without the fence around a passage."""
+    lines = [line for line in text.splitlines() if not line.startswith(("### ", "```", "~~~"))]
+    shown = one_line(" ".join(lines)).removeprefix("- ")
+    if shown.startswith("["):
+        shown = shown.partition("] ")[2]
+    return shown if len(shown) <= 60 else f"{shown[:59].rstrip()}…"  # noqa: PLR2004 - leaves room for the reason
+
+
+def search(  # noqa: PLR0913, PLR0917 - each narrows the search
+    ctx: typer.Context,
+    query: Annotated[
+        str,
+        typer.Argument(
+            metavar="QUERY", show_default=False, help='Words in any form; "quoted" words must stand so.'
+        ),
+    ],
+    k: Annotated[int, typer.Option("-k", min=1, max=1_000, help="How many.")] = 10,
+    kind: Annotated[str, typer.Option(help="Only artifact, message, tool, memory or source.")] = "",
+    path: Annotated[str, typer.Option(help="Only below this directory, or matching this glob.")] = "",
+    source: Annotated[
+        str | None, typer.Option(help="Only this read-only source; '' for the workspace itself.")
+    ] = None,
+    actor: Annotated[str, typer.Option(help="Only of this actor, or of a class of them (agent:).")] = "",
+    since: Annotated[str, typer.Option(metavar="DATE", help="Only from this ISO date or time on.")] = "",
+    before: Annotated[str, typer.Option(metavar="DATE", help="Only before it.")] = "",
+    as_of: Annotated[int | None, typer.Option(metavar="SEQ", help="As it was after this event.")] = None,
+    *,
+    scan: Annotated[
+        bool, typer.Option("--scan/--no-scan", help="Look first for what changed in the read-only sources.")
+    ] = True,
+) -> None:
+    """Find passages in what was written, said and printed, in memory, and in the read-only sources."""
+    terminal: Terminal = ctx.obj
+    if not query.strip():
+        raise UsageError("There is nothing to search for: the query is empty.")
+    with opened(terminal, look=as_of is None) as ws:
+        if scan and as_of is None and source != "":
+            scan_sources(terminal, ws)
+        with terminal.progress() as told:
+            ws.settle(0.0, told)
+        with terminal.busy("Searching"):
+            hits = ws.search(
+                readable(query),
+                k,
+                kind=_kind(kind),
+                path=path,
+                source=source,
+                actor=actor,
+                since=since,
+                before=before,
+                as_of=as_of,
+            )
+        lexical = ws.engine.indexer.why_lexical
+    if terminal.json:
+        terminal.document({"query": readable(query), "hits": hits, "note": lexical})
+        return
+    for number, hit in enumerate(hits, start=1):
+        _show(terminal, number, hit)
+    if not hits:
+        terminal.show("Nothing was found.")
+    if lexical:
+        terminal.note(lexical)
+
+
+def _kind(name: str) -> ChunkKind | None:
+    for known in get_args(ChunkKind):
+        if name == known:
+            found: ChunkKind = known
+            return found
+    if name:
+        raise UsageError(f"There is no kind {name!r}; the kinds are {', '.join(get_args(ChunkKind))}.")
+    return None
+
+
+def _show(terminal: Terminal, number: int, hit: SearchHit) -> None:
+    ranks = [
+        f"words {hit.lexical_rank}" * bool(hit.lexical_rank),
+        f"meaning {hit.vector_rank}" * bool(hit.vector_rank),
+    ]
+    why = " · ".join(rank for rank in ranks if rank) or "to the letter"
+    terminal.show(
+        Text.assemble(
+            (f"{number:>2}  ", "dim"), (one_line(place(hit)), "bold cyan"), (f"  {hit.kind}  {why}", "dim")
+        )
+    )
+    lines = [line for line in plain(hit.text).splitlines() if line.strip()]
+    shown = "\n".join(line[:PASSAGE_COLUMNS] for line in lines[:PASSAGE_LINES])
+    more = f"\n… {len(lines) - PASSAGE_LINES} more lines" if len(lines) > PASSAGE_LINES else ""
+    terminal.show(Padding(Text.assemble(shown, (more, "dim")), (0, 0, 1, 4), expand=False))
+
+
+COMMANDS = {"context": context, "search": search}

@@ -1,0 +1,334 @@
+"""What ``agentx doctor`` looks at: the machine, a workspace at rest, and the same workspace opened.
+
+A workspace is looked at before it is opened: opening one heals what a crash left, and a damaged object in its repository
+can stop libgit2 for ever. Damage that only Git can judge is judged by the git program, which cannot hang us.
+"""
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from agentx.config import Config, ConfigInvalid, read_config
+from agentx.opening import FORMAT
+from agentx.quality.bubblewrap import why_unavailable
+from agentx.settings import Settings
+from agentx.storage.codec import Codec
+from agentx.storage.errors import AgentXError
+from agentx.storage.events import FACTS
+from agentx.storage.history import ORPHANS, Damage, History
+from agentx.synthesis.conclusions import CONCLUSIONS
+from agentx.synthesis.embedding.install import is_whole, minilm_folder
+from agentx.synthesis.model.open import SCRIPT, open_model
+from agentx.synthesis.model.port import ModelError
+from agentx.synthesis.state import State
+from agentx.workspace import Workspace
+
+Mark = Literal["ok", "warning", "failure"]
+
+PYTHON = (3, 11)
+"""The least version that is supported."""
+
+GIT_TIMEOUT_S = 60.0
+MIN_FREE_BYTES = 200_000_000
+_MANY = 1_000
+
+_KEYED = ("openai", "anthropic", "gemini", "groq", "mistral", "deepseek", "openrouter", "xai", "cohere")
+"""Providers whose key stands in ``<PROVIDER>_API_KEY``; of others nothing is assumed."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that was checked.
+
+    Attributes:
+        name: What was checked, in a word.
+        mark: How it is.
+        what: One sentence on what was found.
+        todo: What to do; empty where nothing need be done.
+    """
+
+    name: str
+    mark: Mark
+    what: str
+    todo: str = ""
+
+
+# --- the machine -----------------------------------------------------------------------------------------------------
+
+
+def machine(settings: Settings) -> Iterator[Finding]:
+    """What no workspace is needed for: Python, Git, isolation, the embedding model."""
+    found = platform.python_version()
+    if sys.version_info >= PYTHON:
+        yield Finding("python", "ok", f"{found} at {sys.executable}")
+    else:
+        yield Finding("python", "failure", f"{found} is too old", "Install Python 3.11 or newer.")
+    yield _git(settings)
+    why = why_unavailable(settings.environ.get("PATH", os.defpath))
+    if why is None:
+        yield Finding(
+            "isolation", "ok", "bubblewrap works: checks run without network and see only their copy"
+        )
+    else:
+        yield Finding(
+            "isolation",
+            "warning",
+            f"{why}; checks run in a copy, but not apart from the machine",
+            "Install bubblewrap, where it is allowed to work, before you let agents run code that you have not read.",
+        )
+    folder = minilm_folder(settings.cache_dir)
+    if is_whole(folder):
+        yield Finding("embeddings", "ok", f"MiniLM is whole in {folder}")
+    else:
+        broken = "is damaged" if folder.exists() else "is not installed"
+        yield Finding(
+            "embeddings", "warning", f"MiniLM {broken}, so search is lexical", "agentx models install minilm"
+        )
+
+
+def _git(settings: Settings) -> Finding:
+    program = shutil.which("git", path=settings.environ.get("PATH", os.defpath))
+    if program is None:
+        return Finding(
+            "git",
+            "warning",
+            "the git program is not there; AgentX does not need it, people and `doctor` do",
+            "Install git to look at a workspace with `git log` and to have its objects checked.",
+        )
+    done = _run([program, "--version"])
+    return Finding("git", "ok", f"{(done.stdout if done else '').strip() or program}")
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str] | None:
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=GIT_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+
+
+# --- a workspace at rest ---------------------------------------------------------------------------------------------
+
+
+def at_rest(root: Path, settings: Settings) -> Iterator[Finding]:
+    """What can be seen of a workspace without opening it."""
+    yield Finding("workspace", "ok", str(root))
+    yield _rights(root)
+    yield _space(root)
+    try:
+        config = read_config(root)
+    except ConfigInvalid as error:
+        yield Finding(
+            "config",
+            "failure",
+            str(error),
+            "Mend agentx.toml by hand; `git log -p agentx.toml` shows how it was.",
+        )
+    else:
+        yield Finding(
+            "config",
+            "ok",
+            "agentx.toml can be read" if (root / "agentx.toml").exists() else "all settings are default",
+        )
+        yield _model(config, settings)
+        yield from _sources(root, config)
+    yield from _history(root)
+    yield _objects(root, settings)
+
+
+def _rights(root: Path) -> Finding:
+    for place in (root, root / ".git", root / "history.jsonl"):
+        if not os.access(place, os.R_OK | os.W_OK):
+            return Finding(
+                "rights",
+                "failure",
+                f"{place} cannot be written by this user",
+                "Give this user the right to write, or run as its owner.",
+            )
+    try:
+        with tempfile.TemporaryFile(dir=root / ".git"):
+            return Finding("rights", "ok", "everything can be read and written")
+    except OSError as error:
+        return Finding(
+            "rights",
+            "failure",
+            f"nothing can be written to {root}: {error.strerror}",
+            "Make room, or mount it for writing.",
+        )
+
+
+def _space(root: Path) -> Finding:
+    free = shutil.disk_usage(root).free
+    if free < MIN_FREE_BYTES:
+        return Finding(
+            "disk", "warning", f"only {free / 1e6:,.0f} MB are free", "Make room before the next run."
+        )
+    return Finding("disk", "ok", f"{free / 1e9:,.1f} GB are free")
+
+
+def _model(config: Config, settings: Settings) -> Finding:
+    name = config.model.name or settings.model
+    if not name:
+        return Finding(
+            "model",
+            "warning",
+            "no model is set, so a run must name one",
+            "agentx config set model.name PROVIDER/NAME",
+        )
+    if name.startswith(SCRIPT):
+        try:
+            open_model(name)
+        except ModelError as error:
+            return Finding("model", "failure", str(error), "Name a script that is there, or a model.")
+        return Finding("model", "ok", f"{name}: its words are canned")
+    provider = name.partition("/")[0]
+    variable = f"{provider.upper()}_API_KEY"
+    keyed = settings.api_key or settings.environ.get(variable) or config.model.api_base or settings.api_base
+    if provider in _KEYED and not keyed:
+        return Finding(
+            "model", "warning", f"{name} is set, and no key for it", f"Set {variable}, or AGENTX_API_KEY."
+        )
+    return Finding("model", "ok", f"{name}, which was not asked anything")
+
+
+def _sources(root: Path, config: Config) -> Iterator[Finding]:
+    for source in config.sources:
+        place = (root / source.path).resolve()
+        if place.is_dir() and os.access(place, os.R_OK | os.X_OK):
+            yield Finding("source", "ok", f"{source.name} at {place}")
+        else:
+            yield Finding(
+                "source",
+                "failure",
+                f"{source.name}: {place} is no directory that can be read",
+                "Mount it, or mend `sources` in agentx.toml.",
+            )
+
+
+def _history(root: Path) -> Iterator[Finding]:
+    damage: list[Damage] = []
+    state = State()
+    for event in History(root, Codec(FACTS | CONCLUSIONS)).read(on_damage=damage.append):
+        state.apply(event)
+    if damage:
+        first = damage[0]
+        yield Finding(
+            "history",
+            "failure",
+            f"{len(damage)} lines cannot be read; the first is {first.path}:{first.line}: {first.reason}",
+            f"`git -C {root} log -p -- {first.path}` shows the line as it was committed; restore the file from there.",
+        )
+    else:
+        yield Finding("history", "ok", f"{state.seq:,} events, each in its place: the chain of hashes holds")
+    if state.format > FORMAT:
+        yield Finding(
+            "format",
+            "warning",
+            f"written by a newer version (format {state.format}): it opens for reading only",
+            "pip install --upgrade agentx-workspace",
+        )
+    if state.unknown:
+        yield Finding(
+            "events",
+            "warning",
+            f"{state.unknown} are of a type that this version does not know; they are kept",
+            "pip install --upgrade agentx-workspace",
+        )
+    orphans = root / ORPHANS
+    if orphans.exists():
+        yield Finding(
+            "orphans",
+            "warning",
+            f"lines that did not extend the chain were set aside in {orphans}",
+            "Look whether anything in it is missed; it does no harm.",
+        )
+    if state.pending:
+        waiting = sum(call.awaits_approval and call.approved is None for call in state.pending.values())
+        todo = "agentx approve" if waiting else "Look at what it did, and run again."
+        yield Finding(
+            "calls",
+            "warning",
+            f"{len(state.pending)} tool calls have no result, {waiting} wait for your word",
+            todo,
+        )
+
+
+def _objects(root: Path, settings: Settings) -> Finding:
+    program = shutil.which("git", path=settings.environ.get("PATH", os.defpath))
+    if program is None:
+        return Finding(
+            "repository", "warning", "its objects were not checked, for git is not there", "Install git."
+        )
+    done = _run([program, "-C", str(root), "fsck", "--no-dangling", "--no-progress", "--no-reflogs"])
+    if done is None:
+        return Finding(
+            "repository",
+            "warning",
+            f"git fsck took more than {GIT_TIMEOUT_S:g} seconds",
+            f"git -C {root} fsck",
+        )
+    if done.returncode == 0:
+        return Finding("repository", "ok", "every object is what its name says")
+    said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+    return Finding(
+        "repository",
+        "failure",
+        f"git fsck finds {len(said)} faults; the first: {(said or ['none named'])[0]}",
+        "Fetch the damaged objects from a clone or a backup; `agentx rebuild` makes none of them.",
+    )
+
+
+# --- the same, opened ------------------------------------------------------------------------------------------------
+
+
+def at_work(root: Path, settings: Settings) -> Iterator[Finding]:
+    """What shows when a workspace is opened: recovery, the digest, the index."""
+    try:
+        with Workspace.open(root, settings=settings) as ws:
+            for note in ws.engine.write_path.notes:
+                yield Finding("noticed", "warning", note)
+            yield _digest(ws)
+            yield _index(ws)
+    except AgentXError as error:
+        yield Finding("open", "failure", str(error), "The sentence says what to do.")
+
+
+def _digest(ws: Workspace) -> Finding:
+    state = ws.state
+    again = ws.state_at(state.seq)
+    if again.digest == state.digest:
+        return Finding("state", "ok", f"two folds of the history agree: {state.digest[:16]}…")
+    return Finding(
+        "state",
+        "failure",
+        f"two folds of the history differ: {state.digest[:16]}… and {again.digest[:16]}…",
+        "agentx rebuild",
+    )
+
+
+def _index(ws: Workspace) -> Finding:
+    indexer = ws.engine.indexer
+    try:
+        behind = ws.state.seq - int(indexer.index.read_meta("seq") or 0)
+        bare = len(indexer.index.without_vectors(_MANY)) if not indexer.why_lexical else 0
+        count = indexer.index.count()
+    except AgentXError as error:
+        return Finding("index", "warning", str(error), "agentx rebuild")
+    left = [
+        f"{behind} events to read" * (behind > 0),
+        f"{bare}{'+' * (bare == _MANY)} passages to embed" * (bare > 0),
+    ]
+    more = "; ".join(part for part in left if part)
+    return Finding(
+        "index",
+        "ok",
+        f"{count:,} passages" + (f", and {more} by the next search" if more else ", up to date"),
+    )

@@ -1,0 +1,95 @@
+"""``agentx init`` and ``agentx add``: a place to work in, and what to work on."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agentx.cli.opened import opened
+from agentx.cli.plain import one_line, plain
+from agentx.cli.terminal import Terminal, facts
+from agentx.workspace import Workspace
+
+SHOWN = 10
+"""How many of many files, or of the reasons why files were left out, are listed."""
+
+
+def init(
+    ctx: typer.Context,
+    directory: Annotated[
+        Path, typer.Argument(metavar="[DIR]", show_default=False, help="A directory that is empty or new.")
+    ] = Path(),
+    title: Annotated[
+        str, typer.Option(help="What the task is called; the directory's name by default.")
+    ] = "",
+    from_dir: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="DIR",
+            help="Start on an existing project: copy its files, but for what its .gitignore names.",
+        ),
+    ] = None,
+    artifacts: Annotated[
+        str,
+        typer.Option(
+            help="'..' lets the task stand beside an existing project, whose own repository is never written."
+        ),
+    ] = "artifacts",
+) -> None:
+    """Make a workspace: a directory that is a Git repository, with artifacts/ and history.jsonl."""
+    terminal: Terminal = ctx.obj
+    root = terminal.directory / directory
+    with terminal.busy("Making the workspace"):
+        ws = Workspace.create(
+            root, title=one_line(title), from_dir=from_dir, artifacts=artifacts, settings=terminal.settings
+        )
+    with ws:
+        files, left_out = len(ws.engine.write_path.manifest()), list(ws.engine.write_path.notes)
+        made = ws.state.title
+    if terminal.json:
+        terminal.document({"root": str(ws.root), "title": made, "files": files, "left_out": left_out})
+        return
+    count = f"{files} files in {ws.artifacts}" if files else f"empty, in {ws.artifacts}"
+    terminal.show(facts([(made, str(ws.root)), ("artifacts", count)]))
+    _left_out(terminal, left_out)
+    where = "" if root.absolute() == Path.cwd() else f" -C {root}"
+    terminal.show(plain(f'Next: agentx{where} run "what to do"'))
+
+
+def add(
+    ctx: typer.Context,
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...", show_default=False, help="Files and directories, as seen from here."
+        ),
+    ],
+    to: Annotated[str, typer.Option(metavar="DIR", help="Directory in the artifacts to put them in.")] = "",
+) -> None:
+    """Copy files and directories into the task's artifacts, each as a recorded change."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws, terminal.busy("Adding"):
+        changes, left_out = ws.add(paths, to)
+    if terminal.json:
+        terminal.document({"added": changes, "left_out": left_out})
+        return
+    for change in changes[:SHOWN]:
+        terminal.show(
+            plain(f"{'changed' if change.before else 'added'}  {change.path}  {change.size_bytes:,} bytes")
+        )
+    if len(changes) > SHOWN:
+        terminal.show(f"and {len(changes) - SHOWN} more")
+    if not changes:
+        terminal.show("Nothing changed: all of it was there already.")
+    _left_out(terminal, left_out)
+
+
+def _left_out(terminal: Terminal, reasons: list[str]) -> None:
+    for reason in reasons[:SHOWN]:
+        terminal.note(f"Left out: {reason}")
+    if len(reasons) > SHOWN:
+        terminal.note(f"Left out: {len(reasons) - SHOWN} more.")
+
+
+COMMANDS = {"init": init, "add": add}

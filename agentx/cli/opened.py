@@ -1,0 +1,59 @@
+"""The workspace that a command works on: found, opened, looked through, and closed again."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from agentx.cli.terminal import Terminal
+from agentx.storage.errors import UsageError
+from agentx.storage.events import Event
+from agentx.workspace import Workspace
+
+
+@contextlib.contextmanager
+def opened(terminal: Terminal, *, look: bool = False) -> Iterator[Workspace]:
+    """Open the workspace at or above the directory of ``-C``; what a person should know is said on stderr.
+
+    Args:
+        terminal: Where to say it.
+        look: Put people's edits on record first, so that what is shown is what lies there.
+
+    Raises:
+        UsageError: There is no such directory.
+        NotAWorkspace: No workspace is there or above.
+    """
+    if not terminal.directory.is_dir():
+        raise UsageError(f"There is no directory {terminal.directory}.")
+    with Workspace.find(terminal.directory, settings=terminal.settings) as ws:
+        if look and not ws.engine.write_path.read_only:
+            ws.engine.write_path.scan()
+        said = _say(terminal, ws, 0)
+        if ws.engine.write_path.damage:
+            count = len(ws.engine.write_path.damage)
+            terminal.note(
+                f"{count} line{'s' * (count != 1)} of the history cannot be read; see `agentx doctor`."
+            )
+        try:
+            yield ws
+        finally:
+            _say(terminal, ws, said)
+
+
+def _say(terminal: Terminal, ws: Workspace, said: int) -> int:
+    notes = ws.engine.write_path.notes
+    for note in notes[said:]:
+        terminal.note(note)
+    return len(notes)
+
+
+def scan_sources(terminal: Terminal, ws: Workspace) -> None:
+    """Bring the index up to the read-only sources that ``agentx.toml`` declares, with progress."""
+    if ws.config.sources:
+        with terminal.progress() as told:
+            ws.scan_sources(told)
+
+
+def as_json(event: Event) -> dict[str, Any]:
+    """An event as programs read it: as it stands in the log, without what only the chain needs."""
+    shown = {name: getattr(event, name) for name in ("seq", "at", "type", "v", "actor", "data")}
+    return shown | {name: value for name in ("run", "cause", "key") if (value := getattr(event, name))}

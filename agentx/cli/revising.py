@@ -1,0 +1,113 @@
+"""``agentx undo``, ``restore`` and ``rebuild``: earlier contents back again, and everything computed anew."""
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from agentx.cli.opened import as_json, opened, scan_sources
+from agentx.cli.plain import one_line, plain
+from agentx.cli.terminal import Terminal, facts
+from agentx.commit_message import tell
+from agentx.storage.events import Event, ToolCallExecuted
+from agentx.workspace import Rebuilt
+
+EMBED_S = 3_600.0
+"""How long a rebuild embeds, at most; what is left is embedded by the searches that follow."""
+
+
+def undo(ctx: typer.Context) -> None:
+    """Take back the latest change to the artifacts, as a new event; nothing is lost from the history."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        event = ws.undo()
+    _show(terminal, event)
+
+
+def restore(
+    ctx: typer.Context,
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH", show_default=False, help="A file or directory of the artifacts; '.' for all."
+        ),
+    ],
+    at: Annotated[
+        int,
+        typer.Option(
+            metavar="SEQ",
+            show_default=False,
+            help="The event after which it was as you want it (see `agentx log`).",
+        ),
+    ],
+) -> None:
+    """Bring a file or directory back to what it was after an event, as a new event."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        event = ws.restore(path, at)
+    _show(terminal, event)
+
+
+def _show(terminal: Terminal, event: Event) -> None:
+    if terminal.json:
+        terminal.document(as_json(event))
+        return
+    changes = event.data.changes if isinstance(event.data, ToolCallExecuted) else ()
+    if not changes:
+        terminal.show("Nothing changed: it is so already.")
+        return
+    terminal.show(Text.assemble((f"{event.seq}  ", "dim"), one_line(tell(event))))
+    for change in changes:
+        what = "brought back" if not change.before else "set back" if change.after else "removed"
+        terminal.show(plain(f"  {what}  {change.path}"))
+
+
+def rebuild(
+    ctx: typer.Context,
+    *,
+    resynthesize: Annotated[
+        bool,
+        typer.Option(
+            "--resynthesize",
+            help="Also read the raw facts again with today's extractors, and record what they newly conclude.",
+        ),
+    ] = False,
+) -> None:
+    """Drop every cache and make state and index again from the history; no model is asked.
+
+    The state digest is the same as before, always; `agentx status` shows it too.
+    """
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        with terminal.progress() as told:
+            concluded = ws.resynthesize() if resynthesize else []
+            built = ws.rebuild(told)
+            ws.settle(EMBED_S, told)
+        scan_sources(terminal, ws)
+        lexical = ws.engine.indexer.why_lexical
+    if terminal.json:
+        terminal.document({"rebuilt": built, "concluded": [as_json(event) for event in concluded]})
+    else:
+        _show_rebuilt(terminal, built, concluded if resynthesize else None)
+        if lexical:
+            terminal.note(lexical)
+    if built.state_digest != built.digest_before or built.damage:
+        raise typer.Exit(1)
+
+
+def _show_rebuilt(terminal: Terminal, built: Rebuilt, concluded: list[Event] | None) -> None:
+    same = built.state_digest == built.digest_before
+    verdict = ("✓ the same as before", "green") if same else (f"✗ it was {built.digest_before}", "red")
+    rows: list[tuple[str, str | Text]] = [
+        ("history", f"{built.events:,} events"),
+        ("index", f"{built.chunks:,} passages"),
+    ]
+    if concluded is not None:
+        news = [line for event in concluded if (line := one_line(tell(event)))]
+        rows += [("concluded" if not n else "", line) for n, line in enumerate(news or ["nothing new"])]
+    rows += [("damage", Text(f"{d.path}:{d.line} {plain(d.reason)}", "red")) for d in built.damage]
+    rows += [("state digest", Text(built.state_digest, "dim")), ("", Text(*verdict))]
+    terminal.show(facts(rows))
+
+
+COMMANDS = {"undo": undo, "restore": restore, "rebuild": rebuild}

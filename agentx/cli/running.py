@@ -1,0 +1,260 @@
+"""``agentx run``, ``say`` and ``approve``: people and agents at work."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.text import Text
+
+from agentx.agents.loop import run_task
+from agentx.agents.port import AskPerson, Limits, Observer, RunResult
+from agentx.cli.live import LiveView
+from agentx.cli.opened import as_json, opened, scan_sources
+from agentx.cli.plain import one_line, plain, readable
+from agentx.cli.samples import find_sample, make_workspace, show_story
+from agentx.cli.terminal import Terminal
+from agentx.storage.errors import UsageError
+from agentx.storage.events import RunStatus
+from agentx.synthesis.items import MemoryItem
+from agentx.synthesis.model.open import open_model
+from agentx.synthesis.model.port import ModelClient
+from agentx.synthesis.state import PendingCall
+from agentx.workspace import Workspace
+
+LOG_COLUMNS = 100
+"""Width of a run that is shown in a pipe or a file."""
+
+EXIT: dict[RunStatus, int] = {
+    "COMPLETED": 0,
+    "INTERRUPTED": 130,
+    "WAITING": 1,
+    "LIMIT_REACHED": 1,
+    "FAILED": 1,
+}
+"""Exit status for each end of a run: only an answer is a success."""
+
+
+def run(  # noqa: PLR0913, PLR0917 - each limits the run
+    ctx: typer.Context,
+    message: Annotated[
+        str,
+        typer.Argument(
+            metavar="[MESSAGE]",
+            help="What to do; '-' reads it from stdin; nothing goes on with what is unfinished.",
+        ),
+    ] = "",
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="PROVIDER/NAME as litellm writes it, or script:FILE.")
+    ] = "",
+    max_steps: Annotated[int | None, typer.Option(min=1, help="Calls of the model, at most.")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Tokens of all prompts and answers, at most.")
+    ] = None,
+    max_cost_usd: Annotated[float | None, typer.Option(min=0, help="Cost, at most.")] = None,
+    max_time_s: Annotated[float | None, typer.Option(min=0, help="Seconds, at most.")] = None,
+    sample: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Play a sample from sample_workspaces/ in a fresh copy, offline."),
+    ] = "",
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="With --sample: where the copy goes; a temporary directory by default."
+        ),
+    ] = None,
+    *,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Your word on every tool call that asks for it: yes.")
+    ] = False,
+) -> None:
+    """Let an agent work on a message until it answers or a limit stops it; Ctrl-C ends it cleanly.
+
+    The next run goes on where this one stood. Without limits of its own a run has those of agentx.toml.
+    """
+    terminal: Terminal = ctx.obj
+    if sample:
+        if message or model:
+            raise UsageError(
+                "A sample brings its own messages and model: use --sample alone, or with --into."
+            )
+        _run_sample(terminal, sample, into)
+        return
+    if into is not None:
+        raise UsageError("--into goes with --sample; a run works in the workspace at -C DIR.")
+    given = {
+        "max_steps": max_steps,
+        "max_tokens": max_tokens,
+        "max_cost_usd": max_cost_usd,
+        "max_time_s": max_time_s,
+    }
+    with opened(terminal, look=True) as ws:
+        client = _model(terminal, ws, model)
+        scan_sources(terminal, ws)
+        ws.engine.indexer.start()
+        limits = msgspec.structs.replace(
+            _limits(ws), **{name: value for name, value in given.items() if value is not None}
+        )
+        with ws.watching():
+            result = work(terminal, ws, _text(message), client, limits, yes=yes)
+    if EXIT[result.status]:
+        raise typer.Exit(EXIT[result.status])
+
+
+def _model(terminal: Terminal, ws: Workspace, name: str) -> ModelClient:
+    settings, section = terminal.settings, ws.config.model
+    return open_model(
+        name or section.name or settings.model,
+        api_base=section.api_base or settings.api_base,
+        api_key=settings.api_key,
+    )
+
+
+def _limits(ws: Workspace) -> Limits:
+    said = ws.config.limits
+    return Limits(
+        max_steps=said.max_steps,
+        max_tokens=said.max_tokens,
+        max_cost_usd=said.max_cost_usd,
+        max_time_s=said.max_time_s,
+        context_tokens=said.context_tokens,
+        answer_time_s=ws.config.model.timeout_s,
+    )
+
+
+def work(
+    terminal: Terminal, ws: Workspace, message: str, model: ModelClient, limits: Limits, *, yes: bool = False
+) -> RunResult:
+    """Run a task and show it: alive on a terminal, as a log in a pipe, as a line of JSON for each event."""
+    with _shown(terminal, ws) as (observer, ask):
+        result = run_task(
+            ws, message, model, limits=limits, observer=observer, ask_person=_agree if yes else ask
+        )
+    if terminal.json:
+        terminal.line({"type": "RunResult", "data": result})
+    return result
+
+
+@contextlib.contextmanager
+def _shown(terminal: Terminal, ws: Workspace) -> Iterator[tuple[Observer, AskPerson | None]]:
+    if terminal.json:
+        end = ws.on("*", lambda event: terminal.line(as_json(event)))
+        try:
+            yield Observer(), None
+        finally:
+            end()
+        return
+    if not terminal.out.is_terminal and "COLUMNS" not in terminal.settings.environ:
+        terminal.out.width = LOG_COLUMNS
+    view = LiveView(terminal.out)
+    with view.watching(ws):
+        yield view, view.ask if sys.stdin.isatty() and terminal.out.is_terminal else None
+
+
+def _agree(_call: PendingCall) -> bool:
+    return True
+
+
+def _text(message: str) -> str:
+    return readable(sys.stdin.read() if message == "-" else message)
+
+
+# --- samples ---------------------------------------------------------------------------------------------------------
+
+
+def _run_sample(terminal: Terminal, name: str, into: Path | None) -> None:
+    sample = find_sample(name)
+    with make_workspace(terminal, sample, into) as ws:
+        for number, turn in enumerate(sample.turns, start=1):
+            if not terminal.json:
+                terminal.show(Text(f"\nMessage {number} of {len(sample.turns)}", "bold"))
+            result = work(terminal, ws, turn.say, open_model(sample.model(turn)), _limits(ws))
+            if result.status != "COMPLETED":
+                break
+        show_story(terminal, ws)
+    if EXIT[result.status]:
+        raise typer.Exit(EXIT[result.status])
+
+
+# --- a person's word -------------------------------------------------------------------------------------------------
+
+
+def say(
+    ctx: typer.Context,
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", show_default=False, help="Your words; '-' reads them from stdin.")
+    ],
+) -> None:
+    """Say something to the agents of this task; what you demand for good is remembered from now on."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        event = ws.say(_text(text))
+        news = [item for item in ws.memory(status=None) if item.changed_seq > event.seq]
+    if terminal.json:
+        terminal.document({"event": as_json(event), "memory": news})
+        return
+    terminal.show(Text.assemble((f"{event.seq}  ", "dim"), "said"))
+    for item in news:
+        terminal.show(_news(item))
+
+
+def _news(item: MemoryItem) -> Text:
+    mark, colour = ("＋", "yellow") if item.status in ("active", "proposed") else ("✓", "green")
+    hint = {"active": "", "proposed": "  (proposed: agentx memory review)"}.get(
+        item.status, f"  {item.status}"
+    )
+    return Text.assemble(
+        (f"{mark} {item.kind.replace('_', ' ')} ", colour),
+        (f"{item.id}  ", "dim"),
+        one_line(item.text),
+        (hint, "dim"),
+    )
+
+
+def approve(
+    ctx: typer.Context,
+    call_id: Annotated[
+        str, typer.Argument(metavar="[CALL_ID]", help="The call; not needed where only one waits.")
+    ] = "",
+    reason: Annotated[str, typer.Option(help="Why, for the agent to read.")] = "",
+    *,
+    deny: Annotated[bool, typer.Option("--deny", help="Refuse it.")] = False,
+) -> None:
+    """Give your word on a tool call that waits for it; the next `agentx run` goes on with it."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        waiting = [
+            call for call in ws.state.pending.values() if call.awaits_approval and call.approved is None
+        ]
+        call = _waiting(waiting, call_id)
+        event = ws.approve(call.call_id, approved=not deny, reason=readable(reason))
+    if terminal.json:
+        terminal.document(as_json(event))
+        return
+    mark, style, word = ("⊘", "yellow", "Refused") if deny else ("✓", "green", "Approved")
+    terminal.show(
+        Text.assemble((f"{mark} {word} ", style), one_line(f"{_told(call)}: `agentx run` goes on."))
+    )
+
+
+def _waiting(calls: list[PendingCall], call_id: str) -> PendingCall:
+    found = [call for call in calls if not call_id or call.call_id == call_id]
+    if len(found) == 1:
+        return found[0]
+    if not calls:
+        raise UsageError("No tool call waits for your word.")
+    listed = "; ".join(one_line(_told(call)) for call in calls)
+    if call_id:
+        raise UsageError(f"No call {call_id!r} waits. What waits: {listed}.")
+    raise UsageError(f"{len(calls)} calls wait; say which: {listed}.")
+
+
+def _told(call: PendingCall) -> str:
+    arguments = ", ".join(f"{name}={value!r}" for name, value in list(call.arguments.items())[:4])
+    return plain(f"{call.call_id} {call.tool}({arguments})")
+
+
+COMMANDS = {"run": run, "say": say, "approve": approve}

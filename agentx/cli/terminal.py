@@ -1,0 +1,207 @@
+"""What every command speaks through: results on stdout, everything else on stderr, JSON where it is asked for.
+
+It loads nothing of the engine, so that ``agentx --help`` is there at once.
+"""
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+from rich.console import Console, RenderableType
+from rich.panel import Panel
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from agentx.cli.plain import plain
+from agentx.settings import Settings
+
+PIPE_COLUMNS = 160
+"""Width of tables that go into a pipe or a file; what is longer is cut or wrapped."""
+
+PANEL_COLUMNS = 100
+"""Width of a panel, at most: longer lines are hard to read."""
+
+PIPE_CLOSED = 141
+"""Exit status where nobody reads on: 128 and the number of SIGPIPE, as of any program that the signal ends."""
+
+Told = Callable[[str, int, int], None]
+"""Is told what is being done, how much of it is done, and how much there is."""
+
+
+class Terminal:
+    """Where a command prints.
+
+    Args:
+        settings: What the environment says.
+
+    Attributes:
+        directory: Where to look for the workspace (``-C``).
+        json: Whether results are JSON (``--json``).
+        out: For results.
+        err: For notes, progress and errors.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.directory = Path()
+        self.json = False
+        self.out = _console(settings, stderr=False)
+        self.err = _console(settings, stderr=True)
+
+    @property
+    def interactive(self) -> bool:
+        """Whether a person sits there who can be asked."""
+        return sys.stdin.isatty() and self.err.is_terminal
+
+    # --- results -----------------------------------------------------------------------------------------------------
+
+    def show(self, *parts: RenderableType) -> None:
+        """Print results; strings are taken as they are, without markup.
+
+        In a pipe or a file no line is wrapped, and none ends in the blanks that fill a table.
+        """
+        for part in parts:
+            if self.out.is_terminal:
+                self.out.print(part)
+                continue
+            with self.out.capture() as captured:
+                self.out.print(part, soft_wrap=isinstance(part, str | Text))
+            self._write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+
+    def document(self, value: Any) -> None:
+        """Print a result as one JSON document."""
+        self._write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+
+    def line(self, value: Any) -> None:
+        """Print a part of a stream as one line of JSON."""
+        self._write(msgspec.json.encode(value).decode() + "\n")
+
+    def _write(self, text: str) -> None:
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            hang_up()
+
+    # --- beside them -------------------------------------------------------------------------------------------------
+
+    def note(self, text: str, mark: str = "!") -> None:
+        """Say on stderr what a person should know."""
+        self._aside(mark, "yellow", text, "dim")
+
+    def fail(self, text: str) -> None:
+        """Say on stderr what is wrong."""
+        self._aside("agentx:", "bold red", text, "")
+
+    def _aside(self, mark: str, mark_style: str, text: str, style: str) -> None:
+        with contextlib.suppress(OSError):
+            self.err.print(Text.assemble((mark, mark_style), " ", (plain(text), style)), soft_wrap=True)
+
+    @contextlib.contextmanager
+    def busy(self, text: str) -> Iterator[None]:
+        """Show on a terminal that something takes a moment."""
+        if not self.err.is_terminal:
+            yield
+            return
+        with self.err.status(Text(plain(text), "dim")):
+            yield
+
+    @contextlib.contextmanager
+    def progress(self) -> Iterator[Told]:
+        """Show bars on a terminal, one for each thing that is being done."""
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(30), MofNCompleteColumn())
+        with Progress(*columns, console=self.err, transient=True, disable=not self.err.is_terminal) as bars:
+            tasks: dict[str, Any] = {}
+
+            def told(what: str, done: int, total: int) -> None:
+                if what not in tasks:
+                    tasks[what] = bars.add_task(_DOING.get(what, plain(what)), total=None)
+                growing = what == "embed" or done == total
+                bars.update(tasks[what], completed=done, total=None if growing else total)
+
+            yield told
+
+
+_DOING = {"fold": "Reading the history", "index": "Indexing", "embed": "Embedding"}
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        hang_up()
+
+
+def _console(settings: Settings, *, stderr: bool) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    wide = None if stream.isatty() or "COLUMNS" in settings.environ else PIPE_COLUMNS
+    return _Console(stderr=stderr, width=wide, highlight=False, markup=False, emoji=False)
+
+
+def hang_up() -> NoReturn:
+    """End quietly, for nobody reads what is printed."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise SystemExit(PIPE_CLOSED)
+
+
+def table(*columns: str, rows: Sequence[Sequence[str | Text]], title: str = "") -> Table:
+    """A quiet table: no lines, dim headings; the last column takes what room there is.
+
+    Args:
+        columns: Headings; one that ends in ``>`` is set to the right.
+        rows: Cells; strings of others are made plain.
+        title: What stands above it.
+    """
+    made = Table(
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        header_style="dim",
+        title_justify="left",
+        title_style="bold",
+    )
+    made.title = Text(plain(title), "bold") if title else None
+    for number, name in enumerate(columns):
+        last = number == len(columns) - 1
+        right = name.endswith(">")
+        made.add_column(
+            name.removesuffix(">"),
+            justify="right" if right else "left",
+            no_wrap=not last,
+            overflow="fold" if last else "ellipsis",
+        )
+    for row in rows:
+        made.add_row(*(cell if isinstance(cell, Text) else Text(plain(cell)) for cell in row))
+    return made
+
+
+def panel(body: RenderableType, *, title: Text, width: int, style: str = "dim") -> Panel:
+    """A frame around what belongs together.
+
+    Args:
+        body: What stands in it.
+        title: What stands in its upper edge.
+        width: Columns that there are.
+        style: Colour of the frame.
+    """
+    return Panel(
+        body,
+        title=Text.assemble(" ", title, " "),
+        title_align="left",
+        border_style=style,
+        width=min(width, PANEL_COLUMNS),
+    )
+
+
+def facts(rows: Iterable[tuple[str, str | Text]]) -> Table:
+    """Names in the margin and what they are beside them."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in rows:
+        grid.add_row(name, value if isinstance(value, Text) else Text(plain(value)))
+    return grid
