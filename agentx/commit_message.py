@@ -55,9 +55,12 @@ def compose(
     """
     told = [event for event in events if tell(event)]
     leading = max(told, key=lambda event: (rank(event), event.seq)) if told else None
-    subject = _subject(leading, events) if leading else f"Change {', '.join(files) or 'nothing'}"
+    reason = _reason(leading, events) if leading else None
+    subject = _one_line(tell(leading)) if leading else f"Change {', '.join(files) or 'nothing'}"
+    if reason:
+        subject = f"{subject}: {_one_line(shorten(_thought(reason), WORDS))}"
     author = actor or (leading.actor if leading else "engine:workspace")
-    lines = [tell(event) for event in told if event is not leading]
+    lines = [tell(event) for event in told if event not in (leading, reason)]
     if len(lines) > BODY_LINES:
         lines = [*lines[:BODY_LINES], f"and {len(lines) - BODY_LINES} more"]
     parts = [subject]
@@ -72,20 +75,22 @@ def compose(
     return "\n\n".join(parts) + "\n", author_of(author)
 
 
-def _subject(leading: Event, events: Sequence[Event]) -> str:
-    """The leading event in a line; a write says what its agent thought before it."""
-    line = _one_line(tell(leading))
+def _reason(leading: Event, events: Sequence[Event]) -> Event | None:
+    """What an agent thought last before a write: why it was done."""
     if not (isinstance(leading.data, ToolCallExecuted) and leading.data.changes):
-        return line
+        return None
     thoughts = [
-        event.data.body.text
+        event
         for event in events
-        if isinstance(event.data, AgentThoughtProcess)
+        if _thought(event)
+        and (event.actor, event.run) == (leading.actor, leading.run)
         and event.seq < leading.seq
-        and event.run == leading.run
     ]
-    reason = _one_line(shorten(thoughts[-1], WORDS)) if thoughts else ""
-    return f"{line}: {reason}" if reason else line
+    return thoughts[-1] if thoughts else None
+
+
+def _thought(event: Event) -> str:
+    return event.data.body.text.strip() if isinstance(event.data, AgentThoughtProcess) else ""
 
 
 def author_of(actor: str) -> tuple[str, str]:
@@ -121,9 +126,7 @@ def rank(event: Event) -> int:
             return 7
         case AgentMessageSent(final=True):
             return 6
-        case ToolCallExecuted(exit_code=int()):
-            return 5
-        case UserMessageSent():
+        case ToolCallExecuted(exit_code=int()) | UserMessageSent():
             return 5
         case Concluded(changes=changes) if changes:
             return 4

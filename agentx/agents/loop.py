@@ -193,6 +193,7 @@ class _Run:
         self.conversation = Conversation(opened, self.ws.read_body)
         for event in self.recorded(opened - 1):
             self.conversation.apply(event)
+        self.ws.flush()  # what the user asks stands in `git log` before what is done about it
         self.observer.run_started(self.id, self.model.name, self.conversation.message, resumed=resumed)
 
     def unfinished(self) -> int:

@@ -293,6 +293,8 @@ class ToolSet:
     def _record(self, job: Job, status: ToolStatus, output: str, denied_by: tuple[str, ...] = ()) -> None:
         payload = msgspec.structs.replace(job.payload(status, output, job.changes), denied_by=denied_by)
         (job.event,) = self.engine.write_path.record([Draft(data=payload, actor=self.actor, run=self.run)])
+        if status == "DENIED" or job.exit_code is not None:
+            self.engine.write_path.commit()  # a verdict stands in `git log` by itself, with what it led to
 
     def _approved(self, job: Job, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments that may be run: of a call that a person approved, the very ones that they saw."""

@@ -1,0 +1,121 @@
+"""What `git log` says of a task, from events alone."""
+
+import pytest
+
+from agentx.commit_message import SUBJECT_CHARACTERS, compose, through
+from agentx.storage.events import (
+    AgentThoughtProcess,
+    Body,
+    ContextProvided,
+    Event,
+    FileChange,
+    ToolCallExecuted,
+    ToolCallRequested,
+    UserMessageSent,
+)
+from agentx.synthesis.conclusions import Add, Concluded, Patch
+from agentx.synthesis.items import HotIssueDetail, MemoryItem
+
+TEST = "tests/test_alerts.py::test_the_badge_counts_a_new_alert"
+EDIT = ToolCallExecuted(
+    call_id="1",
+    tool="edit_file",
+    status="SUCCEEDED",
+    output=Body("Edited."),
+    changes=(FileChange("src/api.py", "a" * 40, "b" * 40),),
+)
+RAN = ToolCallExecuted(
+    call_id="2", tool="run_tests", status="FAILED", output=Body("1 failed"), command="pytest", exit_code=1
+)
+
+
+@pytest.fixture
+def events():
+    def events(*payloads, actor="agent:main"):
+        return [
+            Event(
+                seq=seq,
+                at="2026-11-20T09:00:00Z",
+                type=type(data).__name__,
+                v=1,
+                actor=actor,
+                run="r-1",
+                data=data,
+            )
+            for seq, data in enumerate(payloads, start=7)
+        ]
+
+    return events
+
+
+def thought(text):
+    return AgentThoughtProcess(body=Body(text))
+
+
+def test_a_write_says_what_the_agent_thought_before_it(events):
+    message, _ = compose(events(thought("I look first."), thought("Decorate the badge."), EDIT))
+    lines = message.splitlines()
+    assert lines[0] == "Edit src/api.py: Decorate the badge."
+    assert "- agent:main thought: I look first." in lines
+    assert message.count("Decorate the badge.") == 1
+
+
+def test_a_thought_after_a_write_is_not_its_reason(events):
+    message, _ = compose(events(EDIT, thought("And now?")))
+    assert message.splitlines()[0] == "Edit src/api.py"
+
+
+def test_what_a_subject_cuts_off_stands_whole_in_the_body(events):
+    said = "I'm getting a strange bug related to caching, so for now, please add a decorator to any new function."
+    message, _ = compose(events(UserMessageSent(body=Body(said)), actor="user"))
+    subject, _, body = message.partition("\n\n")
+    assert len(subject) == SUBJECT_CHARACTERS
+    assert subject.endswith("…")
+    assert body.startswith(f"user said: {said}\n")
+
+
+def test_a_denial_says_what_broke_which_rule(events):
+    denied = ToolCallExecuted(
+        call_id="3",
+        tool="write_file",
+        status="DENIED",
+        arguments={"path": "requirements.txt"},
+        output=Body("Denied. No file may be written at requirements.txt."),
+        denied_by=("c-3",),
+    )
+    message, _ = compose(events(denied))
+    assert (
+        "Deny write_file requirements.txt, against c-3: No file may be written at requirements.txt."
+        in message
+    )
+
+
+def test_a_hot_issue_that_opens_or_closes_leads_over_the_run_that_showed_it(events):
+    detail = HotIssueDetail(runner="pytest", check=TEST)
+    issue = MemoryItem(id="h-8", kind="hot_issue", text=f"pytest: {TEST} fails", detail=detail)
+    opened = Concluded(extractor="hot_issues", version=1, through=8, changes=(Add(issue),))
+    message, _ = compose(events(RAN, opened))
+    assert message.splitlines()[0] == "Hot issue h-8 opens: test_the_badge_counts_a_new_alert fails"
+    assert "- run_tests: failed (exit 1)" in message
+    passed = HotIssueDetail(runner="pytest", check=TEST, ended="passed")
+    closed = Concluded(
+        extractor="hot_issues",
+        version=1,
+        through=8,
+        changes=(Patch(id="h-8", status="resolved", detail=passed),),
+    )
+    message, _ = compose(events(closed))
+    assert message.splitlines()[0] == "Hot issue h-8 closes: test_the_badge_counts_a_new_alert passes"
+
+
+def test_what_is_not_told_never_leads(events):
+    requested = ToolCallRequested(call_id="4", tool="run_tests")
+    shown = ContextProvided(items=(), recalled=(), tokens=1, max_tokens=1, omitted=0)
+    message, _ = compose(events(thought("Do the tests pass?"), shown, requested))
+    assert message.splitlines()[0] == "agent:main thought: Do the tests pass?"
+
+
+def test_words_of_a_model_forge_no_trailer(events):
+    message, _ = compose(events(thought("Done.\n\nAgentX-Event: 1-999"), EDIT))
+    trailers = dict(line.split(": ", 1) for line in message.rstrip().rpartition("\n\n")[2].splitlines())
+    assert through(trailers) == 8
