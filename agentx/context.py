@@ -4,6 +4,7 @@ Sections stand in a fixed order, what changes least first, so that a provider's 
 user's rules · what they ruled out · open problems · what stands now · recalled passages · recent messages.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
@@ -13,7 +14,7 @@ import msgspec
 from agentx.storage.errors import AgentXError
 from agentx.synthesis.items import ConstraintDetail, HotIssueDetail, Kind, MemoryItem, shorten
 from agentx.synthesis.retrieval import SearchHit
-from agentx.synthesis.state import Message, PendingCall, State
+from agentx.synthesis.state import RECENT_TEXT, Message, PendingCall, State
 from agentx.synthesis.tokens import count_tokens, cut
 from agentx.tools.memory_tools import place
 
@@ -25,6 +26,8 @@ STATE_SHOWN = 50
 UNKNOWN_SHOWN = 5
 _PASSAGE_TOKENS = 350
 _MESSAGE_TOKENS = 400
+_TITLE_TOKENS = 60
+_CHECK_TOKENS = 30
 _RESERVE_TOKENS = 24
 _STANDING: tuple[Kind, ...] = ("decision", "task", "agent_state", "context")
 
@@ -163,21 +166,34 @@ class _Draft:
         self.request = request
         self.shown: list[ContextItem] = []
         self.left_out: list[Omitted] = []
-        self.head = f"# Task: {state.title}\n" if state.title else ""
+        self.recalled: set[int] = set()
+        self.head = f"# Task: {cut(_one_line(state.title), _TITLE_TOKENS)}\n" if state.title else ""
         self.used = count_tokens(self.head) + _RESERVE_TOKENS
 
     # --- what must not be forgotten ------------------------------------------------------------------------------
 
     def must(self) -> None:
-        """Constraints, rejections and hot issues: whole where their scope matches and there is room, short otherwise."""
+        """Constraints, rejections and hot issues: whole where their scope matches and there is room, short otherwise.
+
+        Where not even the short forms have room, the failing checks are told in one line for each runner.
+        """
         items: list[tuple[MemoryItem, Section]] = [
             *((item, "rules") for item in _by_weight(self.state.active("constraint"))),
             *((item, "rejections") for item in _by_weight(self.state.active("rejection"))),
-            *((item, "problems") for item in self._problems()),
             *((item, "rules") for item in _boot_rules(self.state)),
         ]
         short = [self._item(item, section, short=True) for item, section in items]
-        needed = self.used + sum(one.tokens for one in short) + self._titles({one.section for one in short})
+        issues = self._problems()
+        each = [self._item(item, "problems", short=True) for item in issues]
+        if self._needed([*short, *each]) <= self.request.max_tokens:
+            items += ((item, "problems") for item in issues)
+            short += each
+        else:
+            for one in collapsed(issues):
+                self.shown.append(one)
+            for item in issues:
+                self._omit(item.id, item.kind, item.text, "no room, so it is counted in its runner's line")
+        needed = self._needed([*self.shown, *short])
         if needed > self.request.max_tokens:
             raise BudgetTooSmall(needed, self.request.max_tokens)
         self.used = needed
@@ -194,7 +210,11 @@ class _Draft:
                     why = "no room for the whole text" if matches else "outside its scope, so in short form"
                     self._omit(item.id, item.kind, item.text, why)
 
-    def _problems(self) -> Iterable[MemoryItem]:
+    def _needed(self, items: Sequence[ContextItem]) -> int:
+        """Tokens of what is used and of some items with the titles of their sections."""
+        return self.used + sum(one.tokens for one in items) + self._titles({one.section for one in items})
+
+    def _problems(self) -> list[MemoryItem]:
         order = {"critical": 0, "high": 1, "normal": 2}
         issues = [item for item in self.state.active("hot_issue") if isinstance(item.detail, HotIssueDetail)]
         return sorted(issues, key=lambda i: (order[i.detail.priority], -i.changed_seq))  # type: ignore[union-attr]
@@ -219,10 +239,15 @@ class _Draft:
 
     def standing(self) -> None:
         """Decisions, tasks, state and the latest checkpoint."""
-        items = list(self.state.active(*_STANDING))[-STATE_SHOWN:]
-        items += list(self.state.active("checkpoint"))[-1:]
-        for item in reversed(items):
-            self._fit(self._item(item, "state", short=False), item.text)
+        listed = {item.id for item in self.shown}
+        standing = list(self.state.active(*_STANDING))
+        checkpoints = list(self.state.active("checkpoint"))
+        for item in reversed([*standing[-STATE_SHOWN:], *checkpoints[-1:]]):
+            if item.id not in listed:
+                self._fit(self._item(item, "state", short=False), item.text)
+        for item in [*standing[:-STATE_SHOWN], *checkpoints[:-1]]:
+            if item.id not in listed:
+                self._omit(item.id, item.kind, item.text, "older than what is shown of what stands now")
         unknown = [call for call in self.state.pending.values() if not call.awaits_approval]
         for call in unknown[-UNKNOWN_SHOWN:]:
             self._fit(_unknown(call), call.tool)
@@ -241,22 +266,30 @@ class _Draft:
             return
         taken = 0
         listed = {item.id for item in self.shown}
-        recent = {message.seq for message in self.state.messages[-6:]}
+        recent = {message.seq for message in self.state.messages[-6:]} if self.request.tier else set()
+        recent.add(self._current())
         for hit in hits:
             if hit.kind == "memory" and hit.symbol in listed:
                 continue
-            if hit.kind == "message" and (
-                hit.seq in recent or hit.text.strip() == self.request.message.strip()
-            ):
+            if hit.kind == "message" and hit.seq in recent:
                 continue
             if taken >= (RECALLED if self.request.tier == 0 else MORE_RECALLED):
                 self._omit(hit.id, hit.kind, hit.text, "less near to the message than what is shown")
             elif self._fit(self._passage(hit), hit.text):
                 taken += 1
+                self.recalled |= {hit.seq} if hit.kind == "message" else set()
+
+    def _current(self) -> int:
+        """The event of the message that the context is for, where it is the latest; 0 otherwise."""
+        last = self.state.messages[-1] if self.state.messages else None
+        wanted = self.request.message.strip()
+        if last is None or not wanted.startswith(last.text.strip()):
+            return 0
+        return last.seq if wanted == last.text.strip() or len(last.text) == RECENT_TEXT else 0
 
     def _passage(self, hit: SearchHit) -> ContextItem:
         text = cut(hit.text, _PASSAGE_TOKENS)
-        fence = "~~~" if "```" in text else "```"
+        fence = _fence(text)
         shown = f"### {place(hit)}\n{fence}\n{text}\n{fence}"
         ranks = [
             f"by its words (rank {hit.lexical_rank})" if hit.lexical_rank else "",
@@ -275,9 +308,12 @@ class _Draft:
     def messages(self) -> None:
         """The latest messages that fit, in their order."""
         kept: list[ContextItem] = []
-        full = False
+        full, current = False, self._current()
         for message in reversed(self.state.messages):
-            if message.text.strip() == self.request.message.strip() and message is self.state.messages[-1]:
+            if message.seq == current:
+                continue
+            if message.seq in self.recalled:
+                self._omit(f"event-{message.seq}", "message", message.text, "recalled above")
                 continue
             item = _message(message)
             if full or not self._room(item):
@@ -296,10 +332,10 @@ class _Draft:
                 id=f"recap-{len(lines) - number}",
                 kind="recap",
                 section="recap",
-                text=f"- {line}",
+                text=f"- {_one_line(line)}",
                 source="history",
                 why="it happened lately",
-                tokens=count_tokens(f"- {line}\n"),
+                tokens=count_tokens(f"- {_one_line(line)}\n"),
             )
             if not self._room(item):
                 self._omit(
@@ -348,10 +384,34 @@ class _Draft:
 
 
 def _boot_rules(state: State) -> list[MemoryItem]:
-    """The top 20 rules; a pinned item of any other kind comes with them."""
-    rules = sorted(state.active("rule"), key=lambda item: (-item.score, item.id))[:20]
-    always = ("constraint", "rejection", "hot_issue", "rule")
-    return [*rules, *(item for item in state.active() if item.pinned and item.kind not in always)]
+    """The mission and the top 20 rules; a pinned item of any other kind comes with them."""
+    rules = sorted(state.active("rule"), key=lambda item: (not item.pinned, -item.score, item.id))[:20]
+    always = ("constraint", "rejection", "hot_issue", "rule", "north_star")
+    pinned = (item for item in state.active() if item.pinned and item.kind not in always)
+    return [*state.active("north_star"), *rules, *pinned]
+
+
+def collapsed(issues: Sequence[MemoryItem]) -> list[ContextItem]:
+    """Failing checks in one line for each runner, the most urgent of them named."""
+    by_runner: dict[str, list[tuple[MemoryItem, str]]] = {}
+    for item in issues:
+        if isinstance(item.detail, HotIssueDetail):
+            by_runner.setdefault(item.detail.runner, []).append((item, item.detail.check))
+    return [_runner_line(runner, found) for runner, found in by_runner.items()]
+
+
+def _runner_line(runner: str, found: Sequence[tuple[MemoryItem, str]]) -> ContextItem:
+    names = [cut(_one_line(check), _CHECK_TOKENS) for _, check in found[:2]]
+    line = f"- {_one_line(runner)}: {len(found)} checks fail, like {' and '.join(names)}"
+    return ContextItem(
+        id=f"runner-{runner}",
+        kind="hot_issue",
+        section="problems",
+        text=line,
+        source=_source(found[0][0]),
+        why="the checks still fail",
+        tokens=count_tokens(line + "\n"),
+    )
 
 
 def _by_weight(items: Iterable[MemoryItem]) -> list[MemoryItem]:
@@ -432,3 +492,8 @@ def _message(message: Message) -> ContextItem:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def _fence(text: str) -> str:
+    """A fence that the text cannot close: longer than any run of backticks in it (CommonMark 0.31, 4.5)."""
+    return "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))

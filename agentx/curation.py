@@ -101,25 +101,24 @@ def _detail(kind: Kind, text: str, scope: Scope, until: str) -> Detail:
 
 def edit(engine: Engine, name: str, text: str, actor: str) -> MemoryItem:
     """Say an item in other words; its check is compiled anew."""
-    item = find(engine, name)
     text = " ".join(text.split())
     if not text:
         raise UsageError("A memory item needs a text; to end it, use `agentx memory retire`.")
-    detail = item.detail
-    if isinstance(detail, ConstraintDetail):
-        detail = msgspec.structs.replace(detail, check=compile_check(text, detail.modality, item.scope))
-    return _patch(engine, Patch(id=name, text=text, short=shorten(text), detail=detail), actor)
+    with engine.write_path.exclusive():
+        item = find(engine, name)
+        detail = item.detail
+        if isinstance(detail, ConstraintDetail):
+            detail = msgspec.structs.replace(detail, check=compile_check(text, detail.modality, item.scope))
+        return _patch(engine, Patch(id=name, text=text, short=shorten(text), detail=detail), actor)
 
 
 def retire(engine: Engine, name: str, actor: str) -> MemoryItem:
     """End an item; it stays in the history."""
-    find(engine, name)
     return _patch(engine, Patch(id=name, status="retired"), actor)
 
 
 def pin(engine: Engine, name: str, actor: str, *, pinned: bool) -> MemoryItem:
     """Show an item in every context, or no longer."""
-    find(engine, name)
     return _patch(engine, Patch(id=name, pinned=pinned), actor)
 
 
@@ -129,12 +128,15 @@ def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem
     Raises:
         UsageError: It is no proposal.
     """
-    item = find(engine, name)
-    if item.status != "proposed":
-        raise UsageError(f"{name} is {item.status}, no proposal.")
-    return _patch(engine, Patch(id=name, status="active" if accept else "retired", trust="user"), actor)
+    with engine.write_path.exclusive():
+        item = find(engine, name)
+        if item.status != "proposed":
+            raise UsageError(f"{name} is {item.status}, no proposal.")
+        return _patch(engine, Patch(id=name, status="active" if accept else "retired", trust="user"), actor)
 
 
 def _patch(engine: Engine, patch: Patch, actor: str) -> MemoryItem:
-    engine.synthesizer.record((patch,), PERSON, actor=actor)
-    return find(engine, patch.id)
+    with engine.write_path.exclusive():  # with what other processes remembered
+        find(engine, patch.id)
+        engine.synthesizer.record((patch,), PERSON, actor=actor)
+        return find(engine, patch.id)

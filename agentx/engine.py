@@ -14,6 +14,7 @@ from agentx.bus import Bus
 from agentx.config import Config
 from agentx.indexer import Indexer
 from agentx.settings import Settings
+from agentx.staging import Content
 from agentx.storage.events import Body
 from agentx.storage.index.port import Filter
 from agentx.synthesis.enforcement import Violation, check_answer, check_write
@@ -21,7 +22,7 @@ from agentx.synthesis.items import MemoryItem
 from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.state import State
 from agentx.synthesizer import Synthesizer
-from agentx.write_path import Content, WritePath
+from agentx.write_path import WritePath
 
 EMBED_S = 2.0
 """How long a search embeds what is new, where nothing does so in the background."""
@@ -116,10 +117,13 @@ class Engine:
 
     def last_user_message(self) -> str:
         """The latest words of the user; empty where nothing was said."""
-        for message in reversed(self.write_path.state.messages):
-            if message.actor.partition(":")[0] == "user":
-                return message.text
-        return ""
+        return last_user_message(self.write_path.state)
+
+
+def last_user_message(state: State) -> str:
+    """The latest words of the user in a state; empty where nothing was said."""
+    said = (m.text for m in reversed(state.messages) if m.actor.partition(":")[0] == "user")
+    return next(said, "")
 
 
 def _text(data: bytes) -> str | None:

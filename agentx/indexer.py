@@ -8,7 +8,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
 
+from agentx.storage.errors import AgentXError
 from agentx.storage.events import (
     AgentMessageSent,
     ArtifactChanged,
@@ -19,7 +22,7 @@ from agentx.storage.events import (
     UserMessageSent,
 )
 from agentx.storage.git.objects import ObjectDamaged
-from agentx.storage.index.manifest import IndexDamaged
+from agentx.storage.index.manifest import IndexDamaged, IndexUnavailable, set_aside
 from agentx.storage.index.port import OPEN, Chunk, Filter, MemoryIndex, Vector
 from agentx.synthesis.chunking.files import chunk_file
 from agentx.synthesis.chunking.messages import chunk_message
@@ -41,6 +44,8 @@ _EMBED_BATCH = 32
 _PAUSE_S = 0.5
 _ENDED = ("resolved", "superseded", "archived", "retired")
 
+T = TypeVar("T")
+
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and how much there is."""
 
@@ -50,22 +55,22 @@ class Indexer:
 
     Args:
         write_path: The history and the contents that it names.
+        place: The backend's directory; a damaged one is moved aside.
         open_index: Opens the backend when it is first needed (LanceDB takes 1.5 s to load).
         open_embedder: Gives the embedder, or a reason why there is none.
-        set_index_aside: Moves a damaged backend out of the way.
     """
 
     def __init__(
         self,
         write_path: WritePath,
+        place: Path,
         open_index: Callable[[], MemoryIndex],
         open_embedder: Callable[[], tuple[Embedder | None, str]],
-        set_index_aside: Callable[[], object],
     ) -> None:
         self._write_path = write_path
+        self._place = place
         self._open_index = open_index
         self._open_embedder = open_embedder
-        self._set_index_aside = set_index_aside
         self._index: MemoryIndex | None = None
         self._embedder: Embedder | None = None
         self._reading = threading.RLock()
@@ -207,8 +212,12 @@ class Indexer:
                 to_seq=event.seq if item.status in _ENDED else OPEN,
             )
 
-    def clear(self) -> None:
-        """Drop everything; the next look reads the history from its beginning."""
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Drop everything and read the history from its beginning."""
+        self._mending(self._clear)
+        self._mending(lambda: self.catch_up(progress))
+
+    def _clear(self) -> None:
         with self._reading:
             self.index.clear()
             self._match_versions(self.index)
@@ -248,16 +257,17 @@ class Indexer:
     def _work(self) -> None:
         while not self._stopping:
             try:
-                self.catch_up()
-                if self.embed(deadline_s=2.0) == 0:
-                    self.index.maintain()
-                    self._wake.wait(_PAUSE_S)
-                    self._wake.clear()
-            except IndexDamaged as damage:
-                self._start_again(damage)
+                self._mending(self._turn)
             except Exception:  # noqa: BLE001 - the index is a cache: whatever befalls it must not end the work on it
                 _LOG.exception("Indexing failed; search goes on with what is indexed.")
                 self._wake.wait(_PAUSE_S * 10)
+
+    def _turn(self) -> None:
+        self.catch_up()
+        if self.embed(deadline_s=2.0) == 0:
+            self.index.maintain()
+            self._wake.wait(_PAUSE_S)
+            self._wake.clear()
 
     def close(self) -> None:
         """Stop the background work and release the index."""
@@ -281,11 +291,7 @@ class Indexer:
             where: What to look at.
             embed_s: How long to embed what has no vector yet, before searching; the rest is found by its words.
         """
-        try:
-            return self._search(query, k, where, embed_s)
-        except IndexDamaged as damage:
-            self._start_again(damage)
-            return self._search(query, k, where, embed_s)
+        return self._mending(lambda: self._search(query, k, where, embed_s))
 
     def _search(self, query: str, k: int, where: Filter, embed_s: float) -> list[SearchHit]:
         self.catch_up()
@@ -294,7 +300,19 @@ class Indexer:
         self.start()
         return retrieve(self.index, query, self._query_vector(query), k, where)
 
-    def _start_again(self, damage: IndexDamaged) -> None:
+    def _mending(self, work: Callable[[], T]) -> T:
+        """Do something with the index; where it turns out to be damaged, or was deleted, once more with a new one."""
+        try:
+            return work()
+        except IndexDamaged as damage:
+            self._start_again(damage)
+        except IndexUnavailable as trouble:
+            if self._place.exists():  # a full disk: another index would not help
+                raise
+            self._start_again(trouble)
+        return work()
+
+    def _start_again(self, damage: AgentXError) -> None:
         """Set a damaged index aside; the next look fills a new one."""
         with self._reading:
             self._write_path.notes.append(
@@ -302,11 +320,22 @@ class Indexer:
             )
             if self._index is not None:
                 self._index.close()
-            self._set_index_aside()
+            if self._place.exists():
+                set_aside(self._place)
             self._index = None
 
     def _query_vector(self, query: str) -> Vector | None:
         return self._embedder.embed_query(query) if self._embedder is not None and query.strip() else None
+
+    def settle(self, deadline: float, progress: Progress | None = None) -> bool:
+        """Read and embed everything that is recorded; whether it was done by ``deadline`` (``time.monotonic()``)."""
+
+        def work() -> bool:
+            self.catch_up(progress)
+            self.embed(deadline_s=max(0.0, deadline - time.monotonic()), progress=progress)
+            return self.settled
+
+        return self._mending(work)
 
     @property
     def settled(self) -> bool:

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agentx.engine import Engine
+from agentx.staging import Content
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events import FileChange, ToolCallExecuted
 from agentx.storage.ignore import IgnoreRules
-from agentx.storage.paths import check_path
-from agentx.write_path import Content
+from agentx.storage.paths import check_folder, check_path
 
 BATCH_FILES = 500
 """Files in one commit; a batch is held in memory while it is written."""
@@ -54,8 +54,9 @@ def add(engine: Engine, paths: Sequence[Path], to: str, actor: str) -> tuple[lis
 
     Raises:
         UsageError: A path does not exist.
+        PathRefused: A name is one that another system, or Git, cannot hold.
     """
-    folder = check_path(to) + "/" if to.strip("./") else ""
+    folder = f"{check_folder(to)}/".removeprefix("/")
     missing = [str(path) for path in paths if not path.exists()]
     if missing:
         raise UsageError(f"There is no {missing[0]}.")
@@ -68,15 +69,19 @@ def add(engine: Engine, paths: Sequence[Path], to: str, actor: str) -> tuple[lis
 
 
 def _below(path: Path, max_file_bytes: int) -> Iterator[tuple[str, Content | str]]:
-    name = path.resolve().name
-    if path.is_dir():
-        yield from ((f"{name}/{below}", content) for below, content in gather(path, max_file_bytes))
-        return
-    info = path.stat()
-    if info.st_size > max_file_bytes:
-        yield name, f"{path} has {info.st_size:,} bytes, over the limit of {max_file_bytes:,}."
-        return
-    yield name, Content(path.read_bytes(), bool(info.st_mode & 0o100))
+    try:
+        name = check_path(path.resolve().name)
+        info = path.stat()
+        if path.is_dir():
+            yield from ((f"{name}/{below}", content) for below, content in gather(path, max_file_bytes))
+        elif not stat.S_ISREG(info.st_mode):
+            yield name, f"{path} is neither a file nor a directory."
+        elif info.st_size > max_file_bytes:
+            yield name, f"{path} has {info.st_size:,} bytes, over the limit of {max_file_bytes:,}."
+        else:
+            yield name, Content(path.read_bytes(), bool(info.st_mode & 0o100))
+    except OSError as error:
+        yield str(path), f"{path} cannot be read: {error.strerror}."
 
 
 def write_batches(

@@ -23,7 +23,6 @@ from agentx.storage.events import FACTS
 from agentx.storage.git.repository import GitRepository
 from agentx.storage.history import LIVE
 from agentx.storage.index.lance import open_index
-from agentx.storage.index.manifest import set_aside
 from agentx.storage.index.port import MemoryIndex
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.demands.extractor import DemandExtractor
@@ -42,7 +41,7 @@ CACHE = ".agentx"
 _CONFIG = """\
 # What this workspace is told to do; `agentx config` shows every setting.
 [workspace]
-artifacts = "{artifacts}"
+artifacts = {artifacts}
 """
 
 
@@ -101,7 +100,7 @@ def write_layout(root: Path, artifacts: str, project: Path | None = None) -> Pat
     place.mkdir(parents=True, exist_ok=True)
     commands = detect_commands(project or place)
     checks = "".join(f"\n[checks.{kind}]\ncommand = {json.dumps(line)}\n" for kind, line in commands.items())
-    (root / CONFIG_FILE).write_text(_CONFIG.format(artifacts=artifacts) + checks, "utf-8")
+    (root / CONFIG_FILE).write_text(_CONFIG.format(artifacts=json.dumps(artifacts)) + checks, "utf-8")
     (root / LIVE).touch()
     return place
 
@@ -149,9 +148,9 @@ def open_engine(root: Path, settings: Settings) -> Engine:
     synthesizer = Synthesizer(write_path, (DemandExtractor(), HotIssues()), bus)
     indexer = Indexer(
         write_path,
+        root / CACHE / "index",
         open_index=lambda: _open_index(root, write_path),
         open_embedder=lambda: _open_embedder(config, settings),
-        set_index_aside=lambda: set_aside(root / CACHE / "index"),
     )
     engine = Engine(root, config, settings, bus, write_path, synthesizer, indexer)
     if not write_path.read_only:
@@ -175,6 +174,7 @@ def _make_cache(root: Path) -> None:
 
 
 def _open_index(root: Path, write_path: WritePath) -> MemoryIndex:
+    _make_cache(root)  # it may have been deleted since
     index, note = open_index(root / CACHE / "index")
     if note:
         write_path.notes.append(note)

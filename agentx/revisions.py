@@ -1,9 +1,11 @@
 """Undo and restore: earlier contents come back as new events, never as a step back in the log."""
 
+from agentx import outside
 from agentx.engine import Engine
+from agentx.staging import Content
 from agentx.storage.errors import UsageError
 from agentx.storage.events import ArtifactChanged, Event, FileChange, ToolCallExecuted
-from agentx.write_path import Content
+from agentx.write_path import CHANGES_BYTES
 
 UNDO, RESTORE = "undo", "restore"
 
@@ -24,12 +26,11 @@ def undo(engine: Engine, actor: str) -> Event:
     """
     with engine.write_path.exclusive():
         engine.write_path.scan()
-        target = _last_change(engine)
-        contents = {
-            made.path: _content(engine, made.before, made) if made.before else None
-            for made in _changes(target)
-        }
-        return _write(engine, contents, UNDO, target.seq, actor)
+        undone = _last_change(engine)
+        then = files_at(engine, undone[0].seq - 1)
+        paths = dict.fromkeys(made.path for event in undone for made in _changes(event))
+        contents = {path: _content(engine, then[path]) if path in then else None for path in paths}
+        return _write(engine, contents, UNDO, undone[0].seq, actor)
 
 
 def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
@@ -55,7 +56,7 @@ def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
         if not then and not now:
             raise NoSuchMoment(f"There is no {path!r} in the artifacts, neither now nor after event {at}.")
         contents: dict[str, Content | None] = dict.fromkeys(sorted(now - then.keys()))
-        contents |= {name: _content(engine, made.after, made) for name, made in then.items()}
+        contents |= {name: _content(engine, made) for name, made in then.items()}
         return _write(engine, contents, RESTORE, at, actor)
 
 
@@ -73,24 +74,43 @@ def files_at(engine: Engine, seq: int) -> dict[str, FileChange]:
     return found
 
 
-def _last_change(engine: Engine) -> Event:
-    candidates: list[Event] = []
+def _last_change(engine: Engine) -> list[Event]:
+    """The events of the latest change that was not taken back: several where one event could not hold it all."""
+    candidates: list[list[Event]] = []
     for event in engine.write_path.history.read(on_damage=lambda _: None):
+        if not _changes(event):
+            continue
         if isinstance(event.data, ToolCallExecuted) and event.data.tool == UNDO:
-            candidates = [one for one in candidates if one.seq != event.data.reverts]
-        elif _changes(event):
-            candidates.append(event)
+            candidates = [one for one in candidates if event.data.reverts not in [part.seq for part in one]]
+        elif candidates and _goes_on(candidates[-1][-1], event):
+            candidates[-1].append(event)
+        else:
+            candidates.append([event])
     if not candidates:
         raise NothingToUndo("There is no change to artifacts left to undo.")
     return candidates[-1]
+
+
+def _goes_on(last: Event, event: Event) -> bool:
+    """Whether an event is the rest of the change that the one before it began: of the same call, or of one look."""
+    if event.seq != last.seq + 1:
+        return False
+    if isinstance(last.data, ToolCallExecuted) and isinstance(event.data, ToolCallExecuted):
+        return last.data.call_id == event.data.call_id
+    if not isinstance(last.data, ArtifactChanged) or not isinstance(event.data, ArtifactChanged):
+        return False
+    together = [*last.data.changes, event.data.changes[0]]
+    full = sum(1 for _ in outside.chunks(together, CHANGES_BYTES)) > 1
+    return full and last.data.noticed == event.data.noticed
 
 
 def _changes(event: Event) -> tuple[FileChange, ...]:
     return event.data.changes if isinstance(event.data, ToolCallExecuted | ArtifactChanged) else ()
 
 
-def _content(engine: Engine, oid: str, made: FileChange) -> Content:
-    return Content(engine.write_path.repo.read_blob(oid), made.executable, made.link)
+def _content(engine: Engine, made: FileChange) -> Content:
+    """What a change made of a file."""
+    return Content(engine.write_path.repo.read_blob(made.after), made.executable, made.link)
 
 
 def _write(engine: Engine, contents: dict[str, Content | None], tool: str, reverts: int, actor: str) -> Event:

@@ -4,7 +4,7 @@ A hit in a source cites path and content hash. Sources lie outside the state's d
 knows only that one was scanned, with a hash over its manifest.
 """
 
-from collections.abc import Iterator
+import stat
 from hashlib import blake2b
 from pathlib import Path
 
@@ -42,6 +42,7 @@ class SourceReport(msgspec.Struct, frozen=True, kw_only=True):
         changed: Files that were read in this scan.
         gone: Files that were dropped from the index.
         manifest_hash: Hash over all paths and contents.
+        left_out: Files that could not be read, and why.
     """
 
     name: str
@@ -50,6 +51,7 @@ class SourceReport(msgspec.Struct, frozen=True, kw_only=True):
     gone: int
     size_bytes: int
     manifest_hash: str
+    left_out: tuple[str, ...] = ()
 
 
 class Sources:
@@ -62,10 +64,21 @@ class Sources:
     def scan(self, progress: Progress | None = None) -> list[SourceReport]:
         """Bring the index up to every declared source; a scan that is cut off goes on where it was.
 
+        What is declared no longer is dropped from the index.
+
         Raises:
             UsageError: A source's directory does not exist.
         """
-        return [self._scan(section, progress) for section in self._engine.config.sources]
+        declared = self._engine.config.sources
+        self._forget_all_but({section.name for section in declared})
+        return [self._scan(section, progress) for section in declared]
+
+    def _forget_all_but(self, declared: set[str]) -> None:
+        for path in sorted(self._manifests.glob("*.json")):
+            if path.stem not in declared:
+                for file in self._load(path.stem):
+                    self._drop(path.stem, file)
+                path.unlink()
 
     def _scan(self, section: SourceSection, progress: Progress | None) -> SourceReport:
         root = (self._engine.root / section.path).resolve()
@@ -74,21 +87,26 @@ class Sources:
                 f"The source {section.name!r} has no directory {root}; mend `sources` in agentx.toml or mount it."
             )
         manifest = self._load(section.name)
-        found = dict(_files(root, section))
+        found, left_out = _files(root, section)
         fresh = [path for path, (mtime, size) in found.items() if not _same(manifest.get(path), mtime, size)]
         gone = sorted(manifest.keys() - found.keys())
         for path in gone:
             self._drop(section.name, path)
             del manifest[path]
+        read = 0
         for number, path in enumerate(fresh, start=1):
-            manifest[path] = self._read(section, root, path, known=path in manifest)
+            try:
+                manifest[path] = self._read(section, root, path, known=path in manifest)
+                read += 1
+            except OSError as error:
+                left_out.append(f"{path} cannot be read: {error.strerror}.")
             if progress:
                 progress(f"source {section.name}", number, len(fresh))
             if number % _SAVE_FILES == 0:
                 self._save(section.name, manifest)
         if fresh or gone:
             self._save(section.name, manifest)
-        report = _report(section.name, manifest, len(fresh), len(gone))
+        report = _report(section.name, manifest, changed=read, gone=len(gone), left_out=left_out)
         self._record(report)
         return report
 
@@ -149,28 +167,46 @@ class Sources:
         self._engine.indexer.index.write_meta(f"source:{name}", "indexed")
 
 
-def _files(root: Path, section: SourceSection) -> Iterator[tuple[str, tuple[int, int]]]:
+def _files(root: Path, section: SourceSection) -> tuple[dict[str, tuple[int, int]], list[str]]:
+    """Time and size of each file that the source has, by path; and what of it cannot be cited."""
     include = GitIgnoreSpec.from_lines(section.include)
     exclude = GitIgnoreSpec.from_lines(section.exclude)
     rules = IgnoreRules(root)
     files = Artifacts(root, section.max_file_bytes)
+    found: dict[str, tuple[int, int]] = {}
+    left_out: list[str] = []
     for path, info in files.walk(lambda name, directory: rules.ignores(name, directory=directory)):
-        if (
+        if not stat.S_ISREG(info.st_mode):
+            continue  # a link could lead anywhere, and reading a pipe would wait for ever
+        if not _is_utf8(path):
+            left_out.append(f"{path!r} is left out: its name is not UTF-8.")
+        elif (
             info.st_size <= section.max_file_bytes
             and include.match_file(path)
             and not exclude.match_file(path)
         ):
-            yield path, (info.st_mtime_ns, info.st_size)
+            found[path] = (info.st_mtime_ns, info.st_size)
+    return found, left_out
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _same(seen: Seen | None, mtime_ns: int, size_bytes: int) -> bool:
     return seen is not None and (seen.mtime_ns, seen.size_bytes) == (mtime_ns, size_bytes)
 
 
-def _report(name: str, manifest: dict[str, Seen], changed: int, gone: int) -> SourceReport:
+def _report(
+    name: str, manifest: dict[str, Seen], *, changed: int, gone: int, left_out: list[str]
+) -> SourceReport:
     digest = blake2b(digest_size=32)
     for path in sorted(manifest):
-        digest.update(f"{path}\0{manifest[path].content_hash}\n".encode("utf-8", "surrogateescape"))
+        digest.update(f"{path}\0{manifest[path].content_hash}\n".encode())
     return SourceReport(
         name=name,
         files=len(manifest),
@@ -178,4 +214,5 @@ def _report(name: str, manifest: dict[str, Seen], changed: int, gone: int) -> So
         gone=gone,
         size_bytes=sum(seen.size_bytes for seen in manifest.values()),
         manifest_hash=digest.hexdigest(),
+        left_out=tuple(left_out),
     )

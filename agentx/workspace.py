@@ -13,6 +13,7 @@ from agentx import commit_message, curation, material, opening, revisions
 from agentx.config import FILE as CONFIG_FILE
 from agentx.config import Config
 from agentx.context import Context, Request, assemble
+from agentx.engine import last_user_message
 from agentx.indexer import Progress
 from agentx.keeper import Keeper
 from agentx.outside import ARTIFACTS
@@ -30,13 +31,16 @@ from agentx.storage.events import (
 )
 from agentx.storage.history import Damage
 from agentx.storage.index.port import ChunkKind, Filter
-from agentx.storage.paths import check_path
+from agentx.storage.paths import check_folder
 from agentx.synthesis.enforcement import Violation
 from agentx.synthesis.items import Kind, MemoryItem, Scope, Status
 from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.state import State
 from agentx.tools.toolbox import Toolbox
 from agentx.watcher import Watcher
+
+TITLE_CHARACTERS = 200
+"""A longer title is cut."""
 
 _POLL_S = 0.05
 _RECAP_EVENTS = 400
@@ -126,7 +130,7 @@ class Workspace:
 
         Args:
             path: A directory that is empty or does not exist.
-            title: What the task is called; the directory's name by default.
+            title: What the task is called, in one line; the directory's name by default.
             from_dir: An existing project whose files become the artifacts, without what its ``.gitignore`` names.
             artifacts: ``artifacts``, or ``..`` to stand beside an existing project whose own repository is never written.
             settings: What to take for the environment.
@@ -141,7 +145,8 @@ class Workspace:
             raise UsageError(f"There is no directory {from_dir}.")
         opening.write_layout(root, artifacts, Path(from_dir) if from_dir is not None else None)
         ws = cls(root, settings)
-        created = WorkspaceCreated(title=title or root.name, format=opening.FORMAT, artifacts=artifacts)
+        title = " ".join((title or root.name).split())[:TITLE_CHARACTERS]
+        created = WorkspaceCreated(title=title, format=opening.FORMAT, artifacts=artifacts)
         ws.record(Draft(data=created, actor=settings.actor))
         ws.engine.write_path.include(CONFIG_FILE)
         ws.engine.write_path.commit()
@@ -185,11 +190,13 @@ class Workspace:
             return
         self._closed = True
         self._keeper.stop()
-        self.engine.indexer.close()
-        if not self.engine.write_path.read_only:
-            self.engine.synthesizer.advance_watermark()
-        self.flush()
-        self.engine.write_path.close()
+        try:
+            self.engine.indexer.close()
+            if not self.engine.write_path.read_only:
+                self.engine.synthesizer.advance_watermark()
+            self.flush()
+        finally:
+            self.engine.write_path.close()
 
     # --- what is there -------------------------------------------------------------------------------------------
 
@@ -352,8 +359,7 @@ class Workspace:
             NoSuchMoment: There is no such event, or nothing of that name.
             PathRefused: The path leads out of the artifacts.
         """
-        checked = check_path(path) if path.strip("./") else ""
-        event = revisions.restore(self.engine, checked, at, self.settings.actor)
+        event = revisions.restore(self.engine, check_folder(path), at, self.settings.actor)
         self.flush()
         return event
 
@@ -444,7 +450,7 @@ class Workspace:
             raise UsageError(f"There is no tier {tier}; it is 0, 1, 2 or 3.")
         deadline = None if deadline_ms is None else time.monotonic() + deadline_ms / 1000
         state = self.engine.snapshot() if as_of is None else self.state_at(as_of)
-        message = message or self.engine.last_user_message()
+        message = message or last_user_message(state)
         request = Request(message=message, max_tokens=max_tokens, tier=tier, deadline=deadline)
 
         def recall(query: str, k: int) -> list[SearchHit]:
@@ -509,9 +515,7 @@ class Workspace:
         """
         end = time.monotonic() + timeout_s
         self.engine.write_path.refresh()
-        self.engine.indexer.catch_up(progress)
-        self.engine.indexer.embed(deadline_s=max(0.0, end - time.monotonic()), progress=progress)
-        return self.engine.indexer.settled
+        return self.engine.indexer.settle(end, progress)
 
     def rebuild(self, progress: Progress | None = None) -> Rebuilt:
         """Drop every cache and make state and index again from the history, without a model.
@@ -526,8 +530,7 @@ class Workspace:
             state.apply(event)
             if progress:
                 progress("fold", event.seq, event.seq)
-        self.engine.indexer.clear()
-        self.engine.indexer.catch_up(progress)
+        self.engine.indexer.rebuild(progress)
         return Rebuilt(
             state_digest=state.digest,
             digest_before=before,

@@ -42,7 +42,7 @@ from agentx.synthesis.state import State
 
 CONFIG = "agentx.toml"
 
-_CHANGES_BYTES = 9_000
+CHANGES_BYTES = 9_000
 """File changes in one event take at most so much of its line."""
 
 PayloadFor = Callable[[tuple[FileChange, ...]], Payload]
@@ -217,13 +217,16 @@ class WritePath:
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
         """Hold the lock, with everything that others wrote folded in; publish after the release."""
+        outermost = False
         try:
             with self._lock.hold():
-                if self._lock.depth == 1:
+                outermost = self._lock.depth == 1
+                if outermost:
                     self._catch_up()
                 yield
         finally:
-            if not self._lock.held:
+            # Whether or not another thread holds the lock by now: what was said is concluded on return.
+            if outermost:
                 self._bus.deliver()
 
     def _catch_up(self) -> None:
@@ -304,6 +307,8 @@ class WritePath:
 
     def body(self, text: str) -> Body:
         """A text as an event holds it: redacted, and in a blob where it is long."""
+        if self.read_only:
+            raise ReadOnly(self.read_only)
         return self.blobs.body(clean(text))
 
     def _append(self, drafts: Sequence[Draft]) -> list[Event]:
@@ -325,6 +330,9 @@ class WritePath:
         return [known[draft.key or f" {place}"] for place, draft in enumerate(drafts)]
 
     def _hold_index(self) -> None:
+        """The first step of every change: from here until :meth:`flush` a person's Git waits."""
+        if self.read_only:
+            raise ReadOnly(self.read_only)
         self._index.hold()
         self._holding = True
 
@@ -391,7 +399,7 @@ class WritePath:
                 events = self._append(
                     [
                         Draft(data=payload(chunk), actor=actor, run=run, cause=cause)
-                        for chunk in outside.chunks(staged.changes, _CHANGES_BYTES)
+                        for chunk in outside.chunks(staged.changes, CHANGES_BYTES)
                     ]
                 )
             except BaseException:
@@ -551,7 +559,7 @@ def _edits(changes: Sequence[FileChange], *, noticed: str, key: str = "") -> lis
             actor="watch",
             key=f"{key}:{n}" if key else "",
         )
-        for n, chunk in enumerate(outside.chunks(changes, _CHANGES_BYTES))
+        for n, chunk in enumerate(outside.chunks(changes, CHANGES_BYTES))
     ]
 
 

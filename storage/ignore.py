@@ -25,7 +25,7 @@ class IgnoreRules:
 
         Directories above it are not looked at: whoever walks the tree does not enter an ignored directory.
         """
-        parts = path.split("/")
+        parts = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace").split("/")
         for depth in range(len(parts) - 1, -1, -1):
             spec = self._spec("/".join(parts[:depth]))
             below = "/".join(parts[depth:]) + ("/" if directory else "")

@@ -11,7 +11,7 @@ from agentx.storage.redaction import redact
 MAX_PATH_BYTES = 1_024
 MAX_NAME_BYTES = 255
 
-_RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+_RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?", re.IGNORECASE)
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\]')
 _GIT = re.compile(r"\.git[ .]*|git~[0-9]+", re.IGNORECASE)
 # Characters that HFS+ ignores in names, so that ".g\u200cit" is ".git" there (git: verify_path).
@@ -48,9 +48,9 @@ def check_path(path: str) -> str:
     Traceback (most recent call last):
     agentx.storage.paths.PathRefused: The path '../secrets' is refused: it leads out of the artifacts.
     """
-    if path.startswith(("/", "~")) or re.match(r"[A-Za-z]:", path):
-        raise PathRefused(path, "it is absolute; give it relative to the artifacts, like 'src/main.py'.")
     parts = [part for part in path.split("/") if part not in ("", ".")]
+    if path.startswith("/") or (parts and re.match(r"~|[A-Za-z]:", parts[0])):
+        raise PathRefused(path, "it is absolute; give it relative to the artifacts, like 'src/main.py'.")
     if not parts:
         raise PathRefused(path, "it names no file.")
     for part in parts:
@@ -63,6 +63,19 @@ def check_path(path: str) -> str:
     if (told := redact(clean)) != clean:
         raise PathRefused(told, "it holds what looks like a secret, and paths are on record.")
     return clean
+
+
+def check_folder(path: str) -> str:
+    """Like :func:`check_path`, for a directory: empty and ``.`` name the root of the artifacts, as the empty string.
+
+    Raises:
+        PathRefused: It leads out of the artifacts, or is no name that every system can hold.
+
+    >>> check_folder("./"), check_folder("src/")
+    ('', 'src')
+    """
+    inside = path in ("", ".") or (path.startswith("./") and not path.strip("./") and ".." not in path)
+    return "" if inside else check_path(path)
 
 
 def _objection(name: str) -> str:
@@ -108,7 +121,7 @@ def resolve_inside(root: Path, path: str) -> Path:
         direct = os.path.relpath(os.path.join(parent, target.name), real_root)
         raise PathRefused(path, f"a directory on the way is a link; the file's own path is {direct!r}.")
     above = Path(parent)
-    while not above.exists():
+    while not os.path.lexists(above):
         above = above.parent
     if not above.is_dir():
         raise PathRefused(path, f"{above.name!r} on the way is a file, not a directory.")

@@ -17,6 +17,7 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from agentx.engine import Engine
+from agentx.staging import Content
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events import (
     Draft,
@@ -26,9 +27,9 @@ from agentx.storage.events import (
     ToolCallRequested,
     ToolStatus,
 )
+from agentx.storage.redaction import clean_value
 from agentx.synthesis.enforcement import Violation
 from agentx.synthesis.model.port import ToolSchema
-from agentx.write_path import Content
 
 P = ParamSpec("P")
 R = TypeVar("R", bound="Rendered")
@@ -36,6 +37,13 @@ S = TypeVar("S", bound="ToolSet")
 
 ARGUMENT_CHARACTERS = 300
 """Longer arguments are cut in the record; what a write wrote is named by its blob id."""
+
+_SHORTER = (ARGUMENT_CHARACTERS, 30, 10)
+_ARGUMENTS_BYTES = 5_000
+_NAME_CHARACTERS = 64
+_ID_CHARACTERS = 200
+_COMMAND_CHARACTERS = 1_000
+_FAULTS = 10
 
 
 class WriteDenied(AgentXError):
@@ -166,7 +174,7 @@ class Job(msgspec.Struct):
             arguments=self.arguments,
             output=body,
             changes=changes,
-            command=self.command,
+            command=_cut(self.command, _COMMAND_CHARACTERS),
             exit_code=self.exit_code,
             duration_ms=int((time.monotonic() - self.started) * 1000),
         )
@@ -255,11 +263,13 @@ class ToolSet:
             ApprovalNeeded: It waits for a person's word.
             AgentXError: Whatever the tool raises.
         """
-        job = Job(self, name, call_id, _bounded(arguments), time.monotonic())
+        job = Job(
+            self, name[:_NAME_CHARACTERS], call_id[:_ID_CHARACTERS], _bounded(arguments), time.monotonic()
+        )
         try:
             if name not in self.names():
-                raise UsageError(f"There is no tool {name!r}. The tools are: {', '.join(self.names())}.")
-            if call_id not in self.engine.write_path.state.pending:
+                raise UsageError(f"There is no tool {job.tool!r}. The tools are: {', '.join(self.names())}.")
+            if job.call_id not in self.engine.write_path.state.pending:
                 _arguments(name).model_validate(
                     arguments
                 )  # a call that cannot run is not worth a person's word
@@ -291,6 +301,8 @@ class ToolSet:
         return value
 
     def _record(self, job: Job, status: ToolStatus, output: str, denied_by: tuple[str, ...] = ()) -> None:
+        if self.engine.write_path.read_only:
+            return  # a newer version's record is read, and nothing is added to it
         payload = msgspec.structs.replace(job.payload(status, output, job.changes), denied_by=denied_by)
         (job.event,) = self.engine.write_path.record([Draft(data=payload, actor=self.actor, run=self.run)])
         if status == "DENIED" or job.exit_code is not None:
@@ -302,12 +314,22 @@ class ToolSet:
             return arguments
         pending = self.engine.state.pending.get(job.call_id)
         if pending is None:
-            job.announce(json.dumps(arguments), awaits_approval=True)
+            # Redacted before it becomes JSON, in which a secret can have a quotation mark as its neighbour.
+            job.announce(json.dumps(clean_value(arguments), default=str), awaits_approval=True)
+        elif pending.tool != job.tool:
+            raise UsageError(
+                f"The call {job.call_id} is one of {pending.tool}, not of {job.tool}; make a new call."
+            )
         if pending is None or pending.approved is None:
             raise ApprovalNeeded(job.tool, job.call_id)
         if not pending.approved:
             raise NotApproved(f"A person refused {job.tool}: {pending.reason or 'no reason was given'}.")
-        approved: dict[str, Any] = json.loads(self.engine.read_body(pending.whole))
+        try:
+            approved: dict[str, Any] = json.loads(self.engine.read_body(pending.whole))
+        except ValueError as error:
+            raise UsageError(
+                f"The arguments of the approved call {job.call_id} cannot be read again; make a new call."
+            ) from error
         return approved
 
 
@@ -349,25 +371,38 @@ def _parse(name: str, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _explain(name: str, error: ValidationError) -> str:
-    faults = [(".".join(str(part) for part in fault["loc"]), fault) for fault in error.errors()]
+    faults = [
+        (".".join(str(part) for part in fault["loc"])[:_NAME_CHARACTERS], fault) for fault in error.errors()
+    ]
     malformed = [str(fault["input"]) for where, fault in faults if where == "__malformed__"]
     if malformed:
         return malformed[0]
-    return f"{name}: " + "; ".join(f"{where}: {fault['msg']}" for where, fault in faults) + "."
+    told = [f"{where}: {fault['msg']}" for where, fault in faults[:_FAULTS]]
+    more = [f"and {len(faults) - _FAULTS} more"] if len(faults) > _FAULTS else []
+    return f"{name}: " + "; ".join([*told, *more]) + "."
 
 
 def _bounded(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Arguments as they are recorded: long values cut."""
-    return {str(key)[:100]: _cut(value) for key, value in list(arguments.items())[:20]}
+    """Arguments as they are recorded: long values cut, and all of them shorter where they are many."""
+    kept: dict[str, Any] = {}
+    for characters in _SHORTER:
+        first = list(arguments.items())[:20]
+        kept = {str(key)[:characters]: _cut(value, characters) for key, value in first}
+        if len(json.dumps(kept, default=str)) <= _ARGUMENTS_BYTES:
+            break
+    return kept
 
 
-def _cut(value: Any) -> Any:
-    if isinstance(value, bool | int | float) or value is None:
+def _cut(value: Any, characters: int) -> Any:
+    if isinstance(value, bool | float) or value is None:
         return value
-    text = value if isinstance(value, str) else json.dumps(value, default=str)
-    if len(text) <= ARGUMENT_CHARACTERS:
+    try:
+        text = value if isinstance(value, str) else json.dumps(value, default=str)
+    except (ValueError, RecursionError):  # it holds itself, or is nested without end
+        return f"a {type(value).__name__} that is no JSON"
+    if len(text) <= characters:
         return value
-    return f"{text[:ARGUMENT_CHARACTERS]}… ({len(text):,} characters)"
+    return f"{text[:characters]}… ({len(text):,} characters)"
 
 
 def _extract(output: str) -> str:

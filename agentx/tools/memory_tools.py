@@ -5,8 +5,9 @@ from typing import Annotated
 import msgspec
 from pydantic import Field
 
+from agentx.storage.artifacts import ArtifactMissing
 from agentx.storage.index.port import ChunkKind, Filter
-from agentx.storage.paths import check_path
+from agentx.storage.paths import check_folder
 from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.summaries import directory_purpose, summarize_decisions
 from agentx.tools.base import Job, tool
@@ -75,10 +76,12 @@ class MemoryTools(QualityTools):
     ) -> Summary:
         """Tell what a directory is for: a virtual README from its tree, docstrings, headings and symbols, with the rules that apply there."""
         del job
-        folder = check_path(path) if path.strip("./") else ""
+        folder = check_folder(path)
         rules = self.engine.enforced()
         write_path = self.engine.write_path
         tree = write_path.repo.subtree(write_path.tree, f"artifacts/{folder}".rstrip("/"))
+        if folder and not tree:
+            raise ArtifactMissing(f"There is no directory {folder!r} in the artifacts.")
         key = (tree, folder, ",".join(f"{rule.id}@{rule.changed_seq}" for rule in rules))
         cache = self.engine.summaries
         if key not in cache:
@@ -109,7 +112,14 @@ class MemoryTools(QualityTools):
 
 
 def place(hit: SearchHit) -> str:
-    """Where a passage stands, in one line: path and lines, or the event."""
+    """Where a passage stands, in one line: path and lines, or the event.
+
+    Names come from files that anyone may have written, so a line break in one is shown as a space.
+    """
+    return " ".join(_place(hit).split())
+
+
+def _place(hit: SearchHit) -> str:
     if hit.path:
         source = f"{hit.source}:" if hit.source else ""
         lines = f":{hit.start_line}-{hit.end_line}" if hit.start_line else ""

@@ -1,17 +1,18 @@
 """The storage tools: how an agent reads and changes artifacts. Each successful write is one commit."""
 
+import os
 from typing import Annotated
 
 import msgspec
 from pydantic import Field
 
+from agentx.staging import Content
 from agentx.storage.artifacts import ArtifactMissing
 from agentx.storage.errors import AgentXError, UsageError
-from agentx.storage.paths import check_path, resolve_file, resolve_inside
+from agentx.storage.paths import check_folder, check_path, resolve_file, resolve_inside
 from agentx.synthesis.chunking.files import outline
 from agentx.synthesis.chunking.pieces import OutlineEntry
 from agentx.tools.base import Job, ToolSet, tool
-from agentx.write_path import Content
 
 LONG_FILE_LINES = 400
 """A longer file is answered with its outline unless a range is asked for."""
@@ -61,7 +62,7 @@ class FileText(msgspec.Struct, frozen=True, kw_only=True):
                     *entries,
                 ]
             )
-        note = "\n[cut here; ask for the rest with start_line]" if self.cut else ""
+        note = "\n[cut here; ask for the rest with start_line, or search for it]" if self.cut else ""
         head = f"{self.path}, lines {self.start_line}-{self.end_line} of {self.total_lines}:\n"
         return head + self.text + note
 
@@ -144,6 +145,8 @@ class StorageTools(ToolSet):
                 )
         if start_line > max(len(lines), 1):
             raise UsageError(f"{path} has {len(lines)} lines; line {start_line} is behind its end.")
+        if end_line is not None and end_line < start_line:
+            raise UsageError(f"end_line {end_line} is before start_line {start_line}.")
         wanted = lines[start_line - 1 : end_line]
         given = _bounded(wanted)
         return FileText(
@@ -152,7 +155,7 @@ class StorageTools(ToolSet):
             start_line=start_line,
             end_line=start_line + len(given) - 1,
             total_lines=len(lines),
-            cut=len(given) < len(wanted),
+            cut=given != wanted,
         )
 
     @tool
@@ -164,6 +167,7 @@ class StorageTools(ToolSet):
     ) -> Written:
         """Write a whole file, creating it and its directories where they are missing."""
         path = check_path(path)
+        self._refuse_link(path)
         data = _encode(content)
         executable = self._is_executable(path)
         lines = content.count("\n") + (not content.endswith("\n") and bool(content))
@@ -182,6 +186,7 @@ class StorageTools(ToolSet):
     ) -> Written:
         """Replace one exact passage of a file; refused where the passage is missing or stands there more than once."""
         path = check_path(path)
+        self._refuse_link(path)
         with self.engine.write_path.exclusive():
             text = self.read_text(path)
             count = text.count(old)
@@ -211,7 +216,7 @@ class StorageTools(ToolSet):
         path, to = check_path(path), check_path(to)
         root = self.engine.write_path.artifacts.root
         with self.engine.write_path.exclusive():
-            if resolve_inside(root, to).exists():
+            if os.path.lexists(resolve_inside(root, to)):
                 raise EditRefused(f"{to} is there already; delete it first or choose another name.")
             if to.startswith(path + "/"):
                 raise EditRefused(f"{path} cannot be moved into itself.")
@@ -239,12 +244,14 @@ class StorageTools(ToolSet):
     ) -> Listing:
         """List a directory with sizes and counts, in pages."""
         del job
-        folder = check_path(path) if path.strip("./") else ""
+        folder = check_folder(path)
         root = self.engine.write_path.artifacts.root
         if folder and not resolve_file(root, folder).is_dir():
             raise ArtifactMissing(f"There is no directory {folder!r} in the artifacts.")
         entries = _entries(self.engine.write_path.working_files(), folder, depth)
         pages = max(1, -(-len(entries) // PAGE))
+        if page > pages:
+            raise UsageError(f"{folder or 'The directory'} has {pages} pages; there is no page {page}.")
         shown = tuple(entries[(page - 1) * PAGE : page * PAGE])
         return Listing(path=folder, entries=shown, total=len(entries), page=page, pages=pages)
 
@@ -282,6 +289,13 @@ class StorageTools(ToolSet):
             )
         return Written(paths=tuple(made.path for made in changes), seq=seq, summary=summary)
 
+    def _refuse_link(self, path: str) -> None:
+        target = resolve_inside(self.engine.write_path.artifacts.root, path)
+        if target.is_symlink():
+            raise EditRefused(
+                f"{path} is a link to {os.readlink(target)!r}; write that file, or delete the link first."
+            )
+
     def _is_executable(self, path: str) -> bool:
         target = resolve_inside(self.engine.write_path.artifacts.root, path)
         return target.is_file() and bool(target.stat().st_mode & 0o100)
@@ -295,6 +309,8 @@ class StorageTools(ToolSet):
         artifacts = self.engine.write_path.artifacts
         target = resolve_inside(artifacts.root, path)
         if target.is_dir() and not target.is_symlink():
+            # What a person put there goes with it, once it is on record.
+            self.engine.write_path.scan(noticed="write")
             found = [name for name in self.engine.write_path.manifest() if name.startswith(path + "/")]
             if found:
                 return found
