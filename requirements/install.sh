@@ -22,14 +22,16 @@ runs() { # an interpreter that starts, of a version that we support, and holds t
 
 command -v git >/dev/null 2>&1 || fail "git is missing: install it with your system's package manager (apt install git)."
 
-# What is installed is a function of these files and of this directory; a stamp names them by content.
-key=$({ cat requirements/*.txt pyproject.toml; echo "$here ${PYTHON:-}"; } | cksum | tr -c '0-9\n' '-')
+# .venv is a function of this directory and of the interpreter asked for; what is in it, of these files. Stamps name both
+# by their content.
+made=$venv/made-$(echo "$here ${PYTHON:-}" | cksum | tr -c '0-9\n' '-')
+key=$(cat requirements/*.txt pyproject.toml | cksum | tr -c '0-9\n' '-')
 stamp() { echo "$venv/installed-$1-$key"; }
-if [ -e "$(stamp "$what")" ] && runs "$venv/bin/python" ", pygit2"; then
+if [ -e "$made" ] && [ -e "$(stamp "$what")" ] && runs "$venv/bin/python" ", pygit2"; then
     exit 0
 fi
 
-if ! [ -e "$(stamp runtime)" ] || ! runs "$venv/bin/python" ""; then
+if ! [ -e "$made" ] || ! runs "$venv/bin/python" ""; then
     python=
     without_venv=
     for candidate in ${PYTHON:-python3.13 python3.12 python3.11 python3 python}; do
@@ -48,6 +50,7 @@ if ! [ -e "$(stamp runtime)" ] || ! runs "$venv/bin/python" ""; then
     echo "making .venv with $("$python" -V 2>&1)"
     rm -rf "$venv"
     "$python" -m venv "$venv" || fail "$python could not make .venv here: see the lines above."
+    : >"$made"
 fi
 
 install() {
