@@ -25,9 +25,13 @@ LINK = int(FileMode.LINK)
 _REF_ATTEMPTS = 50
 _REF_PAUSE_S = 0.01
 
-_ATTRIBUTES = (
-    "# What AgentX records are the very bytes of the files.\n* -text -filter -ident -working-tree-encoding\n"
-)
+_ATTRIBUTES = """\
+# What AgentX records are the very bytes of the files.
+* -text -filter -ident -working-tree-encoding
+# `git log -p` is to show what changed in the artifacts; the log says in each commit's message what it holds.
+history.jsonl -diff
+history/** -diff
+"""
 
 
 class NotARepository(AgentXError):
