@@ -42,8 +42,8 @@ docs: dev  ## run the examples in README and docs alone
 pins:  ## pin the newest allowed versions again (needs uv)
 	@command -v uv >/dev/null || { echo "agentx: uv is missing; see https://docs.astral.sh/uv/" >&2; exit 1; }
 	$(PINS) --upgrade pyproject.toml -o requirements/runtime.txt
-	$(PINS) --upgrade requirements/build.in -c requirements/runtime.txt -o requirements/build.txt
-	$(PINS) --upgrade --group dev -c requirements/runtime.txt -c requirements/build.txt -o requirements/dev.txt
+	$(PINS) --upgrade requirements/checkout.in -c requirements/runtime.txt -o requirements/checkout.txt
+	$(PINS) --upgrade --group dev -c requirements/runtime.txt -c requirements/checkout.txt -o requirements/dev.txt
 
 clean:  ## remove .venv and every cache
 	@rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

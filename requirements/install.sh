@@ -59,7 +59,7 @@ install() {
     fail "the packages could not be installed; is the package registry within reach? pip says: $reason (all of it: .venv/install.log)"
 }
 
-set -- -r requirements/runtime.txt -r requirements/build.txt
+set -- -r requirements/runtime.txt -r requirements/checkout.txt
 [ "$what" = dev ] && set -- "$@" -r requirements/dev.txt
 echo "installing the pinned packages into .venv (once; a minute or two)"
 install --require-hashes "$@"
