@@ -57,4 +57,4 @@ dev:
 
 # Search by meaning needs the embedding model; where it cannot be had, all works, by words alone.
 model: runtime
-	@$(BIN)/agentx models install minilm || echo "agentx: no embedding model, so search goes by words alone."
+	@$(BIN)/agentx models install minilm || :  # it says so itself
