@@ -58,6 +58,11 @@ class WriteDenied(AgentXError):
         super().__init__("Denied. " + " ".join(lines))
         self.violations = violations
 
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """Ids of the rules, each once."""
+        return tuple(dict.fromkeys(violation.item_id for violation in self.violations))
+
 
 class NotApproved(AgentXError):
     """A person refused the call, or it is off in ``agentx.toml``."""
@@ -112,6 +117,7 @@ class Job(msgspec.Struct):
         exit_code: Its exit status.
         failed: Whether the call counts as failed although it answers.
         printed: What the program printed: all of it is kept, in place of the answer.
+        denied_by: Ids of the rules that kept some of what it did from being taken over.
         event: The event that recorded the call, where it was recorded with a write.
     """
 
@@ -125,6 +131,7 @@ class Job(msgspec.Struct):
     exit_code: int | None = None
     failed: bool = False
     printed: str = ""
+    denied_by: tuple[str, ...] = ()
     event: Event | None = None
 
     def write(self, contents: Mapping[str, Content | None], output: str) -> tuple[FileChange, ...]:
@@ -176,6 +183,7 @@ class Job(msgspec.Struct):
             changes=changes,
             command=_cut(self.command, _COMMAND_CHARACTERS),
             exit_code=self.exit_code,
+            denied_by=self.denied_by,
             duration_ms=int((time.monotonic() - self.started) * 1000),
         )
 
@@ -246,8 +254,9 @@ class ToolSet:
                 call_id=call_id, tool=name, status="DENIED", output=str(error), approval_needed=True
             )
         except WriteDenied as error:
-            ids = tuple(violation.item_id for violation in error.violations)
-            return ToolResult(call_id=call_id, tool=name, status="DENIED", output=str(error), denied_by=ids)
+            return ToolResult(
+                call_id=call_id, tool=name, status="DENIED", output=str(error), denied_by=error.rules
+            )
         except NotApproved as error:
             return ToolResult(call_id=call_id, tool=name, status="DENIED", output=str(error))
         except AgentXError as error:
@@ -284,7 +293,8 @@ class ToolSet:
             self._record(job, "FAILED", str(wrong))
             raise wrong from error
         except WriteDenied as error:
-            self._record(job, "DENIED", str(error), tuple(v.item_id for v in error.violations))
+            job.denied_by = error.rules
+            self._record(job, "DENIED", str(error))
             raise
         except NotApproved as error:
             self._record(job, "DENIED", str(error))
@@ -300,10 +310,10 @@ class ToolSet:
             self._record(job, "FAILED" if job.failed else "SUCCEEDED", value.render())
         return value
 
-    def _record(self, job: Job, status: ToolStatus, output: str, denied_by: tuple[str, ...] = ()) -> None:
+    def _record(self, job: Job, status: ToolStatus, output: str) -> None:
         if self.engine.write_path.read_only:
             return  # a newer version's record is read, and nothing is added to it
-        payload = msgspec.structs.replace(job.payload(status, output, job.changes), denied_by=denied_by)
+        payload = job.payload(status, output, job.changes)
         (job.event,) = self.engine.write_path.record([Draft(data=payload, actor=self.actor, run=self.run)])
         if status == "DENIED" or job.exit_code is not None:
             self.engine.write_path.commit()  # a verdict stands in `git log` by itself, with what it led to
