@@ -13,10 +13,12 @@ from pydantic import Field
 from agentx.config import CheckSection
 from agentx.quality.document import check_document as check_prose
 from agentx.quality.sandbox import Bwrap, SandboxPolicy, SandboxResult, run_in_copy
+from agentx.storage.artifacts import FileTooLarge
 from agentx.storage.errors import UsageError
+from agentx.storage.events import Body, FileChange, ToolCallExecuted
 from agentx.storage.paths import PathRefused, check_path, resolve_file
 from agentx.synthesis.checks import CheckReport, parse_output
-from agentx.tools.base import Job, NotApproved, tool
+from agentx.tools.base import Job, NotApproved, WriteDenied, tool
 from agentx.tools.storage_tools import PathArgument, StorageTools
 from agentx.write_path import Content
 
@@ -195,16 +197,32 @@ class QualityTools(StorageTools):
             contents[path] = None if made.content is None else Content(made.content, made.executable)
         if not contents:
             return ()
-        broken = self.engine.check_write(contents)
-        if broken:
-            notes.append("what it changed was left out: " + "; ".join(one.reason for one in broken))
-            return ()
-        events = self.engine.write_path.write(
-            contents,
-            lambda changes: job.payload("SUCCEEDED", f"{job.tool} changed files", changes),
-            actor=f"tool:{job.tool}",
-            run=self.run,
-        )
+
+        def payload(changes: tuple[FileChange, ...]) -> ToolCallExecuted:
+            # What the command printed stands in the call's own event, or its failing checks would be counted twice.
+            return ToolCallExecuted(
+                call_id=job.call_id,
+                tool=job.tool,
+                status="SUCCEEDED",
+                arguments=job.arguments,
+                output=Body(f"{job.tool} changed files"),
+                changes=changes,
+            )
+
+        with self.engine.write_path.exclusive():
+            broken = self.engine.check_write(contents)
+            if broken:
+                denied = WriteDenied(broken)
+                job.denied_by = denied.rules
+                notes.append(f"what it changed was left out. {denied}")
+                return ()
+            try:
+                events = self.engine.write_path.write(
+                    contents, payload, actor=f"tool:{job.tool}", run=self.run
+                )
+            except FileTooLarge as error:
+                notes.append(f"what it changed was left out. {error}")
+                return ()
         return tuple(made.path for event in events for made in getattr(event.data, "changes", ()))
 
 

@@ -29,11 +29,13 @@ def test_a_forbidden_file_is_denied_with_the_rule_and_the_sentence_and_that_is_a
     (rule,) = ruled.memory("constraint")
     (violation,) = denied.value.violations
     assert (violation.item_id, violation.sentence) == (rule.id, SENTENCE)
-    assert rule.text in str(denied.value) and SENTENCE in str(denied.value)
+    assert rule.text in str(denied.value)
+    assert SENTENCE in str(denied.value)
     (call,) = calls(ruled)
     assert (call.status, call.denied_by, call.changes) == ("DENIED", (rule.id,), ())
     assert SENTENCE in call.output.text
-    assert ruled.status().files == 0 and not list(ruled.artifacts.iterdir())
+    assert ruled.status().files == 0
+    assert not list(ruled.artifacts.iterdir())
 
 
 def test_an_agent_gets_the_denial_as_a_result(ruled):
@@ -47,7 +49,9 @@ def test_what_the_rule_does_not_name_is_written(ruled):
     assert ruled.status().files == 1
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "REQUIREMENTS.TXT", "sub/Requirements.txt", "./requirements.txt"])
+@pytest.mark.parametrize(
+    "name", ["requirements.txt", "REQUIREMENTS.TXT", "sub/Requirements.txt", "./requirements.txt"]
+)
 def test_moving_a_file_to_a_forbidden_name_is_denied(ruled, name):
     ruled.tools.write_file("deps.txt", "flask\n")
     with pytest.raises(WriteDenied):
@@ -78,7 +82,8 @@ def test_a_command_that_creates_a_forbidden_file_keeps_nothing_and_says_so(confi
     ws.say(SENTENCE)
     result = ws.tools.call("run_command", {"command": "echo flask > requirements.txt; echo ok > fine.txt"})
     assert not list(ws.artifacts.iterdir())
-    assert "left out" in result.output and SENTENCE in result.output
+    assert "left out" in result.output
+    assert SENTENCE in result.output
     assert ws.memory("constraint")[0].id in calls(ws)[-1].denied_by
 
 
@@ -126,7 +131,9 @@ def test_a_rule_of_another_process_is_enforced_here_at_once(ws, elsewhere):
 
 
 def test_a_poisoned_file_makes_no_rule_whatever_is_done_with_it(configured, tmp_path):
-    ws = configured('\n[tools]\nrun_command = true\nisolation = "none"\n[checks.tests]\ncommand = "cat README.md; exit 1"\n')
+    ws = configured(
+        '\n[tools]\nrun_command = true\nisolation = "none"\n[checks.tests]\ncommand = "cat README.md; exit 1"\n'
+    )
     (tmp_path / "README.md").write_text(POISON)
     ws.add([tmp_path / "README.md"])
     for name, arguments in [

@@ -33,15 +33,20 @@ def test_the_interface_of_the_readme_works_line_by_line(tmp_path, lexical):
     assert ws.rebuild().state_digest == before == ws.state.digest
 
     assert said.seq == 2
-    assert MUSK in context.text and "Quarterly report" in context.text
+    assert MUSK in context.text
+    assert "Quarterly report" in context.text
     assert context.tokens <= 4000
     assert {item.section for item in context.items} >= {"rules", "recalled"}
     assert all(item.source and item.why for item in context.items)
     assert isinstance(context.omitted, tuple)
-    assert hits[0].path == "report.md" and (hits[0].start_line, hits[0].end_line) == (1, 3)
-    assert "payment retries" in hits[0].text and hits[0].score > 0 and hits[0].seq
+    assert hits[0].path == "report.md"
+    assert (hits[0].start_line, hits[0].end_line) == (1, 3)
+    assert "payment retries" in hits[0].text
+    assert hits[0].score > 0
+    assert hits[0].seq
     assert [(rule.text, rule.status) for rule in rules] == [(MUSK, "active")]
-    assert [type(one) for one in shown] == [MemoryChanged] and shown[0].item == rules[0]
+    assert [type(one) for one in shown] == [MemoryChanged]
+    assert shown[0].item == rules[0]
     assert [event.seq for event in ws.events(after=2)] == list(range(3, ws.state.seq + 1))
     ws.close()
     with Workspace.open(tmp_path / "tasks" / "report", settings=lexical) as again:
@@ -64,7 +69,9 @@ def test_state_and_digest_come_back_after_every_cache_was_deleted(ws, lexical, e
     with Workspace.open(ws.root, settings=lexical) as again:
         rebuilt = again.rebuild()
         assert rebuilt.state_digest == rebuilt.digest_before == digest
-        assert rebuilt.events == again.state.seq and rebuilt.chunks and not rebuilt.damage
+        assert rebuilt.events == again.state.seq
+        assert rebuilt.chunks
+        assert not rebuilt.damage
         assert [hit.path for hit in again.search("alpha", kind="artifact")] == ["a.md"]
     assert elsewhere(ws, "print(ws.rebuild().state_digest)") == digest
 
@@ -78,7 +85,9 @@ def test_a_cache_that_is_deleted_under_an_open_workspace_is_made_again(ws):
     ws.tools.write_file("b.md", "alpha, and more of it\n")
     assert {hit.path for hit in ws.search("alpha", kind="artifact")} == {"a.md", "b.md"}
     assert ws.rebuild().state_digest == ws.state.digest
-    status = subprocess.run(["git", "status", "--short"], cwd=ws.root, capture_output=True, text=True, check=True)
+    status = subprocess.run(
+        ["git", "status", "--short"], cwd=ws.root, capture_output=True, text=True, check=True
+    )
     ws.flush()
     assert ".agentx" not in status.stdout
 
@@ -90,7 +99,9 @@ def test_events_of_another_process_arrive_once_and_in_order(ws, elsewhere):
         target=lambda: followed.extend(e.seq for e in ws.events(after=1, follow=True, timeout_s=3))
     )
     follower.start()
-    elsewhere(ws, "[ws.tools.write_file(f'{n}.txt', str(n)) for n in range(20)]; ws.say('Always answer in French.')")
+    elsewhere(
+        ws, "[ws.tools.write_file(f'{n}.txt', str(n)) for n in range(20)]; ws.say('Always answer in French.')"
+    )
     assert done.wait(30)
     ws.tools.write_file("mine.txt", "mine")
     follower.join()
@@ -131,7 +142,8 @@ def test_when_say_returns_its_demand_is_concluded_whatever_other_threads_do(ws):
         thread.start()
     for thread in threads:
         thread.join()
-    assert not missing and len(ws.memory("constraint")) == 32
+    assert not missing
+    assert len(ws.memory("constraint")) == 32
 
 
 def test_two_workspaces_on_one_directory_in_one_process_share_everything(ws, lexical):
@@ -174,7 +186,9 @@ def test_a_directory_that_holds_something_is_not_made_a_workspace(ws, tmp_path, 
 @pytest.mark.parametrize("title", ["two\nlines", "t" * 100_000, "\x1b[31mred", "\ud800"])
 def test_any_title_makes_a_workspace_with_a_title_in_one_line(tmp_path, lexical, title):
     with Workspace.create(tmp_path / "t", title=title, settings=lexical) as ws:
-        assert ws.state.title and len(ws.state.title) <= 200 and "\n" not in ws.state.title
+        assert ws.state.title
+        assert len(ws.state.title) <= 200
+        assert "\n" not in ws.state.title
 
 
 def test_an_empty_message_is_refused(ws):
@@ -201,7 +215,9 @@ def test_status_tells_what_a_person_changed_meanwhile(ws):
     (ws.artifacts / "mine.txt").write_text("by hand")
     status = ws.status()
     assert [change.path for change in status.outside] == ["mine.txt"]
-    assert status.files == 1 and status.digest == ws.state.digest and not status.damage
+    assert status.files == 1
+    assert status.digest == ws.state.digest
+    assert not status.damage
     assert ws.status().outside == ()
 
 
@@ -222,7 +238,8 @@ def test_as_of_shows_what_was_known_then(ws):
     ws.retire(ws.memory("constraint")[0].id)
     ws.tools.write_file("a.md", "The otter weighs a pound.\n")
     after = ws.get_relevant_context(as_of=then)
-    assert after.text == before.text and after.seq == then
+    assert after.text == before.text
+    assert after.seq == then
     assert ws.state_at(then).digest != ws.state.digest
     for seq in (-1, ws.state.seq + 1):
         with pytest.raises(UsageError, match="There is no event"):
@@ -253,13 +270,22 @@ def test_a_setting_keeps_the_comments_around_it_and_a_wrong_one_changes_nothing(
     assert set_value(ws.root, "model.name", "openai/gpt").model.name == "openai/gpt"
     assert path.read_text() == '# mine\n[model]\nname = "openai/gpt"\n[limits]\nmax_steps = 3\n'
     text = path.read_text()
-    for name, value in [("model.nam", "x"), ("limits.max_steps", "-1"), ("limits.max_steps", "many"), ("x", "1"), ("a.b", "1\n[z]")]:
+    for name, value in [
+        ("model.nam", "x"),
+        ("limits.max_steps", "-1"),
+        ("limits.max_steps", "many"),
+        ("x", "1"),
+        ("a.b", "1\n[z]"),
+    ]:
         with pytest.raises(AgentXError):
             set_value(ws.root, name, value)
-    assert path.read_text() == text and read_config(ws.root).limits.max_steps == 3
+    assert path.read_text() == text
+    assert read_config(ws.root).limits.max_steps == 3
 
 
-@pytest.mark.parametrize("toml", ["[model", "[model]\nnme = 'x'\n", "[limits]\nmax_steps = 0\n", "\ufeff\x00"])
+@pytest.mark.parametrize(
+    "toml", ["[model", "[model]\nnme = 'x'\n", "[limits]\nmax_steps = 0\n", "\ufeff\x00"]
+)
 def test_a_configuration_that_is_none_is_one_sentence(ws, lexical, toml):
     ws.close()
     (ws.root / "agentx.toml").write_text(toml)
@@ -279,5 +305,7 @@ def test_history_tells_of_each_write_in_git(ws):
 def test_importing_the_package_loads_nothing_heavy():
     code = "import sys, agentx; print([m for m in ('lancedb', 'litellm', 'onnxruntime', 'pygit2') if m in sys.modules])"
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"
