@@ -15,7 +15,7 @@ from agentx.storage.events import FileChange
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, TreeEntry
 from agentx.storage.ignore import IgnoreRules
-from agentx.storage.paths import PathRefused, check_path, resolve_inside
+from agentx.storage.paths import PathRefused, check_path, resolve_file, resolve_inside
 
 _RACY_NS = 2_000_000_000
 """A file is read again until it is so old: a change within one tick of the clock (2 s on FAT) leaves no other trace."""
@@ -67,6 +67,29 @@ class Artifacts:
         self._stamps: dict[str, Stamp] = {}
         self._leftovers: list[str] = []
 
+    def locate(self, path: str, *, follow: bool = False) -> Path:
+        """The working file of a checked path.
+
+        Args:
+            path: As :func:`agentx.storage.paths.check_path` gives it.
+            follow: Whether a link as its last component is followed; it must then stay inside.
+
+        Raises:
+            PathRefused: It leads out of the artifacts, or into what is no part of them: the workspace itself, or a
+                repository of its own.
+        """
+        target = resolve_file(self.root, path) if follow else resolve_inside(self.root, path)
+        place = Path(os.path.realpath(target)) if follow else Path(os.path.realpath(self.root), path)
+        top = Path(os.path.realpath(self.root))
+        for folder in (place, *place.parents):
+            if folder == top:
+                break
+            if str(folder) in self._skip:
+                raise PathRefused(path, "it belongs to the workspace itself.")
+            if os.path.lexists(folder / ".git"):
+                raise PathRefused(path, f"{folder.name!r} is a Git repository of its own.")
+        return target
+
     def identify(self, path: str) -> TreeEntry | None:
         """What a tree would say of the working file; ``None`` where there is no file.
 
@@ -74,7 +97,7 @@ class Artifacts:
             FileTooLarge: It is over the limit.
             PathRefused: Something that is no file has that name.
         """
-        target = resolve_inside(self.root, path)
+        target = self.locate(path)
         try:
             info = os.lstat(target)
         except (FileNotFoundError, NotADirectoryError):
@@ -100,7 +123,7 @@ class Artifacts:
             ArtifactMissing: There is none.
             FileTooLarge: It is over the limit.
         """
-        target = resolve_inside(self.root, path)
+        target = self.locate(path)
         try:
             info = info or os.lstat(target)
             if stat.S_ISLNK(info.st_mode):
@@ -133,7 +156,7 @@ class Artifacts:
         Raises:
             OSError: It could not be written; nothing is left behind but empty directories.
         """
-        target = resolve_inside(self.root, path)
+        target = self.locate(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         if link:
             temporary = target.parent / f"{TEMPORARY_PREFIX}{blob_id(content)[:12]}"
@@ -148,7 +171,7 @@ class Artifacts:
 
     def remove(self, path: str) -> None:
         """Remove a file, and the directories that become empty with it."""
-        target = resolve_inside(self.root, path)
+        target = self.locate(path)
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             target.unlink()
         self._stamps.pop(path, None)

@@ -9,7 +9,7 @@ from pydantic import Field
 from agentx.staging import Content
 from agentx.storage.artifacts import ArtifactMissing
 from agentx.storage.errors import AgentXError, UsageError
-from agentx.storage.paths import check_folder, check_path, resolve_file, resolve_inside
+from agentx.storage.paths import check_folder, check_path
 from agentx.synthesis.chunking.files import outline
 from agentx.synthesis.chunking.pieces import OutlineEntry
 from agentx.tools.base import Job, ToolSet, tool
@@ -214,9 +214,9 @@ class StorageTools(ToolSet):
     ) -> Written:
         """Move or rename a file, or a directory with everything in it."""
         path, to = check_path(path), check_path(to)
-        root = self.engine.write_path.artifacts.root
+        artifacts = self.engine.write_path.artifacts
         with self.engine.write_path.exclusive():
-            if os.path.lexists(resolve_inside(root, to)):
+            if os.path.lexists(artifacts.locate(to)):
                 raise EditRefused(f"{to} is there already; delete it first or choose another name.")
             if to.startswith(path + "/"):
                 raise EditRefused(f"{path} cannot be moved into itself.")
@@ -245,8 +245,7 @@ class StorageTools(ToolSet):
         """List a directory with sizes and counts, in pages."""
         del job
         folder = check_folder(path)
-        root = self.engine.write_path.artifacts.root
-        if folder and not resolve_file(root, folder).is_dir():
+        if folder and not self.engine.write_path.artifacts.locate(folder, follow=True).is_dir():
             raise ArtifactMissing(f"There is no directory {folder!r} in the artifacts.")
         entries = _entries(self.engine.write_path.working_files(), folder, depth)
         pages = max(1, -(-len(entries) // PAGE))
@@ -264,7 +263,7 @@ class StorageTools(ToolSet):
             ArtifactMissing: There is none.
             NotText: It is binary or not UTF-8.
         """
-        target = resolve_file(self.engine.write_path.artifacts.root, path)
+        target = self.engine.write_path.artifacts.locate(path, follow=True)
         if target.is_dir():
             raise ArtifactMissing(f"{path!r} is a directory; list it with list_directory.")
         try:
@@ -290,24 +289,24 @@ class StorageTools(ToolSet):
         return Written(paths=tuple(made.path for made in changes), seq=seq, summary=summary)
 
     def _refuse_link(self, path: str) -> None:
-        target = resolve_inside(self.engine.write_path.artifacts.root, path)
+        target = self.engine.write_path.artifacts.locate(path)
         if target.is_symlink():
             raise EditRefused(
                 f"{path} is a link to {os.readlink(target)!r}; write that file, or delete the link first."
             )
 
     def _is_executable(self, path: str) -> bool:
-        target = resolve_inside(self.engine.write_path.artifacts.root, path)
+        target = self.engine.write_path.artifacts.locate(path)
         return target.is_file() and bool(target.stat().st_mode & 0o100)
 
     def _content(self, path: str) -> Content:
         artifacts = self.engine.write_path.artifacts
-        target = resolve_inside(artifacts.root, path)
+        target = artifacts.locate(path)
         return Content(artifacts.content(path), self._is_executable(path), target.is_symlink())
 
     def _files_at(self, path: str) -> list[str]:
         artifacts = self.engine.write_path.artifacts
-        target = resolve_inside(artifacts.root, path)
+        target = artifacts.locate(path)
         if target.is_dir() and not target.is_symlink():
             # What a person put there goes with it, once it is on record.
             self.engine.write_path.scan(noticed="write")
