@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -54,11 +54,14 @@ class EventRefused(AgentXError):
     """An event could be written but never read again, so it is not written."""
 
 
+_Positive = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+
+
 class _Header(msgspec.Struct, omit_defaults=True):
-    seq: int
+    seq: _Positive
     at: str
     type: str
-    v: int
+    v: _Positive
     actor: str
     run: str = ""
     cause: int = 0
@@ -161,7 +164,7 @@ class Codec:
             header = self._encoder.encode(fields)[:-1]
             data = self._encoder.encode(draft.data)
             payload = self._decoders[name].decode(data)
-        except (msgspec.MsgspecError, UnicodeError, OverflowError, RecursionError, TypeError) as error:
+        except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError, TypeError) as error:
             raise EventRefused(
                 f"A {name} event could not be read back, so it is not recorded: {error}."
             ) from error
@@ -202,8 +205,13 @@ class Codec:
         if fields.v == self._versions[fields.type]:
             return decoder.decode(data)
         content = msgspec.json.decode(data, type=dict[str, Any])
-        for version in range(fields.v, self._versions[fields.type]):
-            content = self._upcasters[fields.type, version](content)
+        try:
+            for version in range(fields.v, self._versions[fields.type]):
+                content = self._upcasters[fields.type, version](content)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise DamagedLine(
+                f"Event {fields.seq} has not the shape of version {fields.v} of its type: {error!r}."
+            ) from error
         return msgspec.convert(content, self._types[fields.type])
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
+from agentx.storage.paths import MAX_PATH_BYTES
+
 _MAX_STARS = 3
 
 
@@ -37,7 +39,9 @@ class IgnoreRules:
     def _spec(self, folder: str) -> GitIgnoreSpec:
         if folder not in self._specs:
             lines = _lines(self._root / folder / ".gitignore")
-            self._specs[folder] = GitIgnoreSpec(pattern for line in lines for pattern in _patterns(line))
+            patterns = [pattern for line in lines for pattern in _patterns(line)]
+            # The default depends on what else is installed, and re2 raises errors of its own.
+            self._specs[folder] = GitIgnoreSpec(patterns, backend="simple")
         return self._specs[folder]
 
 
@@ -55,9 +59,9 @@ def _patterns(line: str) -> list[GitIgnoreSpecPattern]:
 
     So is one with many stars in a name: each multiplies the time that a hostile file name costs.
     """
-    if any(name.count("*") > _MAX_STARS for name in line.split("/")):
+    if len(line) > MAX_PATH_BYTES or any(name.count("*") > _MAX_STARS for name in line.split("/")):
         return []
     try:
-        return list(GitIgnoreSpec.from_lines([line]).patterns)
+        return [GitIgnoreSpecPattern(line)]
     except (ValueError, re.error):
         return []

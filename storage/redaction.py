@@ -12,7 +12,7 @@ import msgspec
 _RULES: tuple[tuple[str, str], ...] = (
     (
         "private-key",
-        r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\s\S]{0,20000}?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)",
+        r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:(?!-----BEGIN)[\s\S]){0,20000}?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)",
     ),
     ("aws-access-key", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
     ("github-token", r"\b(?:gh[pousr]_[0-9A-Za-z]{36,255}|github_pat_[0-9A-Za-z_]{60,255})\b"),
@@ -30,7 +30,7 @@ _URL_PASSWORD = re.compile(
 )
 _ASSIGNMENT = re.compile(
     r"(?P<before>(?:^|[\s;,{(])(?:export\s+)?[\"']?[A-Z0-9_]{0,40}(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_KEY)"
-    r"(?:_[A-Z0-9]{1,20})?[\"']?[ \t]{0,4}[=:][ \t]{0,4}[\"']?)(?P<secret>[^\s\"'#$<{\[(]{8,200})",
+    r"(?:_[A-Z0-9]{1,20})?[\"']?[ \t]{0,4}[=:][ \t]{0,4}[\"']?)(?P<secret>[^\s\"'#$<{\[(]{8,200}+)(?![\[(])",
     re.MULTILINE,
 )
 _TOKENS = re.compile("|".join(f"(?P<{name.replace('-', '_')}>{pattern})" for name, pattern in _RULES))

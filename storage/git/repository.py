@@ -136,7 +136,7 @@ class GitRepository:
         for attempt in range(_REF_ATTEMPTS):
             try:
                 self._move_ref_once(new, expected, note)
-            except pygit2.GitError as error:
+            except (pygit2.GitError, OSError) as error:
                 # `git gc` and `git pack-refs` hold main.lock for a moment.
                 if self.head != expected:
                     raise WriterConflict(_conflict(self.root)) from error

@@ -1,0 +1,219 @@
+"""Objects, trees, commits and the one ref, checked by the git program itself."""
+
+import os
+import subprocess
+import threading
+import zlib
+
+import pytest
+
+from agentx.storage.git.objects import ObjectDamaged, blob_id, loose_path, read_loose, write_blob
+from agentx.storage.git.repository import (
+    BRANCH,
+    EXECUTABLE,
+    LINK,
+    REGULAR,
+    GitRepository,
+    NotARepository,
+    RefLocked,
+    TreeEntry,
+    WriterConflict,
+)
+
+_AUTHOR = ("agent:writer", "writer@agent.agentx.invalid")
+
+
+@pytest.fixture
+def repo(tmp_path):
+    made = GitRepository.init(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def git(tmp_path):
+    def run(*arguments, data=b""):
+        command = ["git", "-C", str(tmp_path), "-c", "user.name=P", "-c", "user.email=p@x", *arguments]
+        return subprocess.run(command, capture_output=True, check=True, input=data).stdout.decode().strip()
+
+    return run
+
+
+def _put(repo, content, mode=REGULAR):
+    return TreeEntry(repo.write_blob(content), mode)
+
+
+def _commit(repo, tree, parent="", message="m\n"):
+    commit = repo.commit(tree, parent, message, _AUTHOR)
+    repo.move_ref(commit, parent, "test")
+    return commit
+
+
+@pytest.mark.parametrize("content", [b"", b"a\n", b"\0" * 5_000, os.urandom(100_000)], ids=len)
+def test_a_blob_is_one_that_git_reads(repo, git, tmp_path, content):
+    oid = repo.write_blob(content)
+    assert oid == git("hash-object", "--stdin", data=content)
+    assert repo.read_blob(oid) == content
+    assert (
+        subprocess.run(
+            ["git", "-C", str(tmp_path), "cat-file", "blob", oid], capture_output=True, check=True
+        ).stdout
+        == content
+    )
+
+
+@pytest.mark.parametrize("harm", ["empty", "cut", "zeros", "other content", "no zlib"])
+def test_a_damaged_object_is_noticed_without_libgit2_and_written_again(repo, git, tmp_path, harm):
+    content = b"some content " * 500
+    oid = repo.write_blob(content)
+    path = loose_path(tmp_path / ".git", oid)
+    whole = path.read_bytes()
+    path.chmod(0o644)
+    path.write_bytes(
+        {
+            "empty": b"", "cut": whole[: len(whole) // 2], "zeros": b"\0" * len(whole),
+            "other content": zlib.compress(b"blob 5\0other"), "no zlib": b"garbage",
+        }[harm]
+    )  # fmt: skip
+    with pytest.raises(ObjectDamaged):
+        repo.read_blob(oid)
+    assert not repo.has_blob(oid)
+    assert repo.write_blob(content) == oid
+    assert git("cat-file", "-s", oid) == str(len(content))
+
+
+def test_an_object_that_is_not_there_is_said_to_be_missing(repo):
+    with pytest.raises(ObjectDamaged, match="is not in"):
+        repo.read_blob("0123456789" * 4)
+    assert read_loose(loose_path(repo.git_dir, "0123456789" * 4), "0123456789" * 4) is None
+
+
+def test_a_blob_in_a_pack_is_found(repo, git):
+    tree = repo.update_tree("", {"a": _put(repo, b"packed")})
+    _commit(repo, tree)
+    git("gc", "-q")
+    assert not loose_path(repo.git_dir, blob_id(b"packed")).exists()
+    assert repo.read_blob(blob_id(b"packed")) == b"packed"
+
+
+def test_writing_a_blob_leaves_no_temporary_file(tmp_path, repo):
+    write_blob(tmp_path / ".git", b"x")
+    assert not list((tmp_path / ".git").rglob(".agentx-tmp-*"))
+
+
+def test_trees_change_along_a_path_and_are_what_git_makes_of_the_same_files(repo, git):
+    base = repo.update_tree(
+        "", {name: _put(repo, name.encode()) for name in ("a", "d/e/f", "d/g", "d.x", "z/y")}
+    )
+    tree = repo.update_tree(
+        base,
+        {"d/e/f": None, "a": _put(repo, b"new"), "run": _put(repo, b"x", EXECUTABLE), "l": _put(repo, b"a", LINK), "z/y": None, "q/r": None},
+    )  # fmt: skip
+    assert git("ls-tree", "-r", "--name-only", tree).split() == ["a", "d.x", "d/g", "l", "run"]
+    git("read-tree", tree)
+    assert git("write-tree") == tree
+    assert dict(repo.files(tree))["run"].mode == EXECUTABLE
+    assert repo.entry(tree, "d/g") == TreeEntry(blob_id(b"d/g"), REGULAR)
+    assert (repo.entry(tree, "d"), repo.entry(tree, "nope/x"), repo.entry("", "a")) == (None, None, None)
+    assert [name for name, _ in repo.files(repo.subtree(tree, "d"), "d/")] == ["d/g"]
+
+
+def test_a_tree_without_files_is_the_empty_tree(repo):
+    base = repo.update_tree("", {"a/b": _put(repo, b"x")})
+    assert repo.update_tree(base, {"a/b": None}) == "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+
+def test_a_file_becomes_a_directory_and_a_directory_a_file(repo, git):
+    base = repo.update_tree("", {"a": _put(repo, b"1"), "d/x": _put(repo, b"2")})
+    tree = repo.update_tree(base, {"a/below": _put(repo, b"3"), "d": _put(repo, b"4")})
+    assert git("ls-tree", "-r", "--name-only", tree).split() == ["a/below", "d"]
+
+
+def test_the_difference_of_two_trees_names_each_file_with_before_and_after(repo):
+    old = repo.update_tree(
+        "", {"same": _put(repo, b"s"), "gone": _put(repo, b"g"), "d/new": _put(repo, b"1")}
+    )
+    new = repo.update_tree(
+        old, {"gone": None, "d/new": _put(repo, b"2", EXECUTABLE), "more": _put(repo, b"m", LINK)}
+    )
+    entries = dict(repo.files(new))
+    assert repo.diff(old, new) == {
+        "gone": (TreeEntry(blob_id(b"g"), REGULAR), None),
+        "d/new": (TreeEntry(blob_id(b"1"), REGULAR), entries["d/new"]),
+        "more": (None, entries["more"]),
+    }
+    assert repo.diff("", old).keys() == {"same", "gone", "d/new"}
+    assert repo.diff(new, new) == {}
+
+
+def test_the_ref_moves_only_from_where_it_is_thought_to_be(repo):
+    first = _commit(repo, repo.update_tree("", {"a": _put(repo, b"1")}))
+    second = _commit(repo, repo.update_tree("", {"a": _put(repo, b"2")}), first)
+    late = repo.commit(repo.tree_of(first), first, "late\n", _AUTHOR)
+    with pytest.raises(WriterConflict):
+        repo.move_ref(late, first, "test")
+    assert repo.head == second
+    with pytest.raises(WriterConflict):
+        repo.move_ref(late, "", "test")
+
+
+def test_a_lock_of_git_on_the_branch_is_waited_for(repo, tmp_path):
+    first = _commit(repo, repo.update_tree("", {"a": _put(repo, b"1")}))
+    lock = tmp_path / ".git" / f"{BRANCH}.lock"
+    lock.touch()
+    timer = threading.Timer(0.1, lock.unlink)
+    timer.start()
+    second = _commit(repo, repo.update_tree("", {"a": _put(repo, b"2")}), first)
+    timer.join()
+    assert repo.head == second
+
+
+def test_a_lock_that_a_dead_git_left_on_the_branch_is_named(repo, tmp_path):
+    first = _commit(repo, repo.update_tree("", {"a": _put(repo, b"1")}))
+    lock = tmp_path / ".git" / f"{BRANCH}.lock"
+    lock.touch()
+    with pytest.raises(RefLocked, match=r"main.lock is held .* delete that file"):
+        repo.move_ref(repo.commit(repo.tree_of(first), first, "x\n", _AUTHOR), first, "test")
+    assert repo.head == first
+
+
+def test_commits_pass_a_strict_check_and_name_their_author(repo, git):
+    first = _commit(repo, repo.update_tree("", {"a": _put(repo, b"1")}), message="One\n\nAgentX-Event: 1\n")
+    assert git("fsck", "--strict", "--no-progress") == ""
+    assert git("log", "-1", "--format=%an <%ae> %s") == "agent:writer <writer@agent.agentx.invalid> One"
+    info = repo.info(first)
+    assert (info.subject, info.trailers, info.committer) == ("One", {"AgentX-Event": "1"}, _AUTHOR[1])
+
+
+def test_a_person_s_identity_and_settings_change_nothing(tmp_path, monkeypatch):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / ".gitconfig").write_text(
+        "[core]\nautocrlf=true\nsafecrlf=true\n[commit]\ngpgsign=true\n"
+    )
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    repo = GitRepository.init(tmp_path / "ws")
+    oid = repo.write_blob(b"a\r\nb\r\n")
+    _commit(repo, repo.update_tree("", {"a": TreeEntry(oid, REGULAR)}))
+    assert repo.read_blob(oid) == b"a\r\nb\r\n"
+    repo.close()
+
+
+def test_the_branch_that_head_names_is_told(repo, git):
+    assert repo.branch == BRANCH
+    commit = _commit(repo, repo.update_tree("", {"a": _put(repo, b"1")}))
+    git("checkout", "-q", "-b", "other")
+    assert repo.branch == "refs/heads/other"
+    git("checkout", "-q", commit)
+    assert repo.branch == commit
+
+
+def test_a_directory_without_a_repository_is_told(tmp_path):
+    with pytest.raises(NotARepository, match="has no Git repository"):
+        GitRepository(tmp_path)
+
+
+def test_a_commit_that_is_not_there_is_said_to_be_missing(repo):
+    with pytest.raises(ObjectDamaged, match="There is no commit"):
+        repo.info("0" * 39 + "1")
+    assert not repo.descends("0" * 39 + "1", "")
+    assert (repo.head, repo.reflog(5), repo.stashes(), list(repo.log())) == ("", [], [], [])
