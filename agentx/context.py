@@ -1,18 +1,19 @@
 """``get_relevant_context``: what an agent must not forget, and what is relevant now, within a budget of tokens.
 
-Sections stand in a fixed order, what changes least first, so that a provider's prompt cache holds: the task · the
-user's rules · what they ruled out · open problems · what stands now · recalled passages · recent messages.
+Sections stand in a fixed order, what changes least first, so that a provider's prompt cache holds: the task · mission
+and lessons · the user's rules · what they ruled out · open problems · what stands now · recalled passages · recent messages.
 """
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
 
 import msgspec
 
 from agentx.storage.errors import AgentXError
 from agentx.synthesis.items import ConstraintDetail, HotIssueDetail, Kind, MemoryItem, shorten
+from agentx.synthesis.policies import POLICIES, Section, kinds
 from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.state import RECENT_TEXT, Message, PendingCall, State
 from agentx.synthesis.tokens import count_tokens, cut
@@ -23,17 +24,16 @@ RECALLED = 5
 
 MORE_RECALLED = 10
 STATE_SHOWN = 50
+"""How many items the section of what stands now holds at most."""
+
 UNKNOWN_SHOWN = 5
 _PASSAGE_TOKENS = 350
 _MESSAGE_TOKENS = 400
 _TITLE_TOKENS = 60
 _CHECK_TOKENS = 30
 _RESERVE_TOKENS = 24
-_STANDING: tuple[Kind, ...] = ("decision", "task", "agent_state", "context")
-
-Section = Literal["rules", "rejections", "problems", "state", "recalled", "recap", "messages"]
-
 TITLES: dict[Section, str] = {
+    "mission": "Mission and lessons",
     "rules": "What the user demands (holds for everything you write and say)",
     "rejections": "What the user ruled out (do not suggest it again)",
     "problems": "Open problems (until the same check passes)",
@@ -178,9 +178,9 @@ class _Draft:
         Where not even the short forms have room, the failing checks are told in one line for each runner.
         """
         items: list[tuple[MemoryItem, Section]] = [
+            *((item, "mission") for item in _mission(self.state)),
             *((item, "rules") for item in _by_weight(self.state.active("constraint"))),
             *((item, "rejections") for item in _by_weight(self.state.active("rejection"))),
-            *((item, "rules") for item in _boot_rules(self.state)),
         ]
         short = [self._item(item, section, short=True) for item, section in items]
         issues = self._problems()
@@ -240,13 +240,14 @@ class _Draft:
     def standing(self) -> None:
         """Decisions, tasks, state and the latest checkpoint."""
         listed = {item.id for item in self.shown}
-        standing = list(self.state.active(*_STANDING))
-        checkpoints = list(self.state.active("checkpoint"))
-        for item in reversed([*standing[-STATE_SHOWN:], *checkpoints[-1:]]):
-            if item.id not in listed:
+        standing = [item for item in self.state.active(*kinds("state")) if item.id not in listed]
+        shown: Counter[Kind] = Counter()
+        for item in reversed(standing):
+            shown[item.kind] += 1
+            limit = POLICIES[item.kind].shown or STATE_SHOWN
+            if shown[item.kind] <= limit and shown.total() <= STATE_SHOWN:
                 self._fit(self._item(item, "state", short=False), item.text)
-        for item in [*standing[:-STATE_SHOWN], *checkpoints[:-1]]:
-            if item.id not in listed:
+            else:
                 self._omit(item.id, item.kind, item.text, "older than what is shown of what stands now")
         unknown = [call for call in self.state.pending.values() if not call.awaits_approval]
         for call in unknown[-UNKNOWN_SHOWN:]:
@@ -383,12 +384,11 @@ class _Draft:
         )
 
 
-def _boot_rules(state: State) -> list[MemoryItem]:
-    """The mission and the top 20 rules; a pinned item of any other kind comes with them."""
-    rules = sorted(state.active("rule"), key=lambda item: (not item.pinned, -item.score, item.id))[:20]
-    always = ("constraint", "rejection", "hot_issue", "rule", "north_star")
-    pinned = (item for item in state.active() if item.pinned and item.kind not in always)
-    return [*state.active("north_star"), *rules, *pinned]
+def _mission(state: State) -> list[MemoryItem]:
+    """The mission and the strongest rules; a pinned item of a kind that is not always shown comes with them."""
+    rules = sorted(state.active("rule"), key=lambda item: (not item.pinned, -item.score, item.id))
+    pinned = (item for item in state.active() if item.pinned and not POLICIES[item.kind].always)
+    return [*state.active("north_star"), *rules[: POLICIES["rule"].shown], *pinned]
 
 
 def collapsed(issues: Sequence[MemoryItem]) -> list[ContextItem]:

@@ -18,19 +18,10 @@ from agentx.synthesis.items import (
     item_id,
     shorten,
 )
+from agentx.synthesis.policies import POLICIES
 from agentx.synthesizer import PERSON
 
-BY_HAND: tuple[Kind, ...] = (
-    "constraint",
-    "rejection",
-    "rule",
-    "decision",
-    "task",
-    "context",
-    "knowledge",
-    "checkpoint",
-    "north_star",
-)
+BY_HAND: tuple[Kind, ...] = tuple(kind for kind, policy in POLICIES.items() if policy.by_hand)
 """Kinds that a person may add; the others are measured."""
 
 

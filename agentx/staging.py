@@ -1,14 +1,18 @@
 """New contents of files, made ready before the event that announces them: a disk that refuses shows here."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from agentx.storage.artifacts import Artifacts, change
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import FileChange
 from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository, TreeEntry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agentx.storage.events import FileChange
 from agentx.storage.paths import PathRefused
 
 

@@ -13,6 +13,7 @@ from agentx.storage.events import Draft, Event, Payload
 from agentx.synthesis.conclusions import Add, Change, Concluded
 from agentx.synthesis.extractor import Extractor
 from agentx.synthesis.items import MemoryItem
+from agentx.synthesis.policies import may_be_made
 from agentx.synthesis.state import State
 from agentx.write_path import WritePath
 
@@ -53,7 +54,7 @@ class Synthesizer:
             found = [
                 (extractor, changes)
                 for extractor in self._extractors
-                if (changes := extractor.conclude(event, state, self._write_path.blobs.text))
+                if (changes := _admitted(extractor.conclude(event, state, self._write_path.blobs.text)))
             ]
             drafts = [
                 draft
@@ -127,6 +128,11 @@ def _drafts(
 
 def _without_watermark(data: Payload) -> Payload:
     return msgspec.structs.replace(data, through=0) if isinstance(data, Concluded) else data
+
+
+def _admitted(changes: Sequence[Change]) -> list[Change]:
+    """The changes that the policy of each kind lets happen."""
+    return [change for change in changes if not isinstance(change, Add) or may_be_made(change.item)]
 
 
 def _groups(changes: Sequence[Change]) -> Sequence[Sequence[Change]]:

@@ -165,7 +165,8 @@ class ArtifactChanged(Payload, frozen=True):
     """Files in ``artifacts/`` were changed by someone other than the engine: a person, an editor, Git.
 
     Attributes:
-        noticed: What made the engine look: ``open``, ``write``, ``scan``, ``watch``, ``import``.
+        noticed: What made the engine look (``open``, ``write``, ``scan``, ``watch``, ``import``), or what of Git's it
+            was found in: ``git`` for a commit, ``index`` for what was staged, ``stash``.
     """
 
     changes: tuple[FileChange, ...]
