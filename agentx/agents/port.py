@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agentx.config import Config
 from agentx.storage.events import RunStatus
 from agentx.synthesis.enforcement import Violation
 from agentx.synthesis.model.port import Reply, ToolCall, Usage
@@ -40,6 +41,19 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     context_tokens: int = 8_000
     conversation_tokens: int = 80_000
     answer_time_s: float = 120.0
+
+    @classmethod
+    def of(cls, config: Config) -> "Limits":
+        """The limits that ``agentx.toml`` sets."""
+        said = config.limits
+        return cls(
+            max_steps=said.max_steps,
+            max_tokens=said.max_tokens,
+            max_cost_usd=said.max_cost_usd,
+            max_time_s=said.max_time_s,
+            context_tokens=said.context_tokens,
+            answer_time_s=config.model.timeout_s,
+        )
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):

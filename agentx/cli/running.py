@@ -96,7 +96,7 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
         scan_sources(terminal, ws)
         ws.engine.indexer.start()
         limits = msgspec.structs.replace(
-            _limits(ws), **{name: value for name, value in given.items() if value is not None}
+            Limits.of(ws.config), **{name: value for name, value in given.items() if value is not None}
         )
         with ws.watching():
             result = work(terminal, ws, _text(message), client, limits, yes=yes)
@@ -110,18 +110,6 @@ def _model(terminal: Terminal, ws: Workspace, name: str) -> ModelClient:
         name or section.name or settings.model,
         api_base=section.api_base or settings.api_base,
         api_key=settings.api_key,
-    )
-
-
-def _limits(ws: Workspace) -> Limits:
-    said = ws.config.limits
-    return Limits(
-        max_steps=said.max_steps,
-        max_tokens=said.max_tokens,
-        max_cost_usd=said.max_cost_usd,
-        max_time_s=said.max_time_s,
-        context_tokens=said.context_tokens,
-        answer_time_s=ws.config.model.timeout_s,
     )
 
 
@@ -171,7 +159,7 @@ def _run_sample(terminal: Terminal, name: str, into: Path | None) -> None:
         for number, turn in enumerate(sample.turns, start=1):
             if not terminal.json:
                 terminal.show(Text(f"\nMessage {number} of {len(sample.turns)}", "bold"))
-            result = work(terminal, ws, turn.say, open_model(sample.model(turn)), _limits(ws))
+            result = work(terminal, ws, turn.say, open_model(sample.model(turn)), Limits.of(ws.config))
             if result.status != "COMPLETED":
                 break
         show_story(terminal, ws)
