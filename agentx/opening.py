@@ -70,11 +70,9 @@ def find_root(start: Path) -> Path:
 
 def is_workspace(folder: Path) -> bool:
     """Whether a directory is a workspace: a repository with a log, or with the engine's lock where the log was lost."""
-    return (
-        ((folder / LIVE).is_file()
-        and (folder / ".git").exists())
-        or (folder / ".git" / "agentx.lock").is_file()
-    )
+    return ((folder / LIVE).is_file() and (folder / ".git").exists()) or (
+        folder / ".git" / "agentx.lock"
+    ).is_file()
 
 
 def write_layout(root: Path, artifacts: str, project: Path | None = None) -> Path:

@@ -112,7 +112,13 @@ class State(msgspec.Struct, kw_only=True):
                 self._remember_message(event, event.data.body.text)
             case ToolCallRequested() as call:
                 self.pending[call.call_id] = PendingCall(
-                    event.seq, call.call_id, call.tool, call.arguments, event.run, call.whole, call.awaits_approval
+                    event.seq,
+                    call.call_id,
+                    call.tool,
+                    call.arguments,
+                    event.run,
+                    call.whole,
+                    call.awaits_approval,
                 )
             case ApprovalDecided(call_id=call_id, approved=approved, reason=reason) if (
                 call_id in self.pending

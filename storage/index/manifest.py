@@ -11,7 +11,7 @@ FORMAT = 1
 """Number of the layout and of the text analysis; an index of another number is set aside and filled again."""
 
 
-class IndexDamaged(AgentXError):  # noqa: N818 - named for what the index is
+class IndexDamaged(AgentXError):
     """The index cannot be read, or was made by another version; it is a cache and can be set aside.
 
     Attributes:
@@ -25,7 +25,7 @@ class IndexDamaged(AgentXError):  # noqa: N818 - named for what the index is
         self.path = path
 
 
-class IndexUnavailable(AgentXError):  # noqa: N818 - named for what the index is
+class IndexUnavailable(AgentXError):
     """The index cannot be written now: the disk is full, or rights are missing."""
 
 

@@ -9,7 +9,7 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.index.port import Vector
 
 
-class ModelUnavailable(AgentXError):  # noqa: N818  (what it is; every message is a sentence)
+class ModelUnavailable(AgentXError):
     """No embedding model can be had; search goes on lexically."""
 
 
