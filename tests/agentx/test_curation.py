@@ -1,0 +1,94 @@
+"""What a person does to memory by hand: each change recorded under their name, and gone from the prompt when it ends."""
+
+import pytest
+
+from agentx import Workspace
+from agentx.curation import NoSuchItem
+from agentx.storage.errors import AgentXError, UsageError
+from agentx.synthesis.conclusions import Add
+from agentx.synthesis.items import ForbidPath, MemoryItem, Scope
+from agentx.tools.base import WriteDenied
+
+
+def test_an_item_is_added_edited_pinned_and_retired_and_each_is_an_event_of_the_person(ws):
+    item = ws.remember("knowledge", "The\n API  speaks JSON.", scope=Scope(topic="api"))
+    assert (item.text, item.status, item.trust) == ("The API speaks JSON.", "active", "user")
+    assert ws.edit_memory(item.id, "The API speaks CBOR.").short == "The API speaks CBOR."
+    assert ws.pin(item.id).pinned
+    assert "CBOR" in ws.get_relevant_context("weather").text
+    assert not ws.pin(item.id, pinned=False).pinned
+    assert ws.retire(item.id).status == "retired"
+    assert "CBOR" not in ws.get_relevant_context("weather").text
+    changes = [event for event in ws.events() if event.type == "Concluded"]
+    assert {event.actor for event in changes} == {"user"}
+    assert len(changes) == 5
+    assert ws.rebuild().state_digest == ws.state.digest
+
+
+def test_a_rule_said_in_other_words_is_checked_in_those_words(ws):
+    item = ws.remember("constraint", "Never create a requirements.txt file.")
+    assert isinstance(item.detail.check, ForbidPath)
+    ws.edit_memory(item.id, "Never create a setup.py file.")
+    ws.tools.write_file("requirements.txt", "")
+    with pytest.raises(WriteDenied):
+        ws.tools.write_file("setup.py", "")
+
+
+def test_an_item_that_is_there_for_now_says_until_when(ws):
+    ws.remember("constraint", "Never touch db.py.", until="until Friday")
+    assert "(until Friday)" in ws.get_relevant_context("x").text
+
+
+def test_a_proposal_is_settled_once(ws):
+    proposals = [
+        Add(MemoryItem(id=name, kind="constraint", text=name, status="proposed")) for name in ("c-90", "c-91")
+    ]
+    ws.engine.synthesizer.record(proposals, "test")
+    assert ws.status().proposed == 2
+    assert "c-90" not in ws.get_relevant_context("x").text
+    assert (ws.review("c-90", accept=True).status, ws.review("c-91", accept=False).status) == (
+        "active",
+        "retired",
+    )
+    assert ws.memory("constraint")[0].trust == "user"
+    with pytest.raises(UsageError, match="no proposal"):
+        ws.review("c-90", accept=True)
+
+
+def test_what_another_process_remembers_can_be_ended_here_at_once(ws, elsewhere):
+    name = elsewhere(ws, "print(ws.remember('rule', 'Run the tests first.').id)")
+    assert ws.retire(name).status == "retired"
+
+
+def test_ids_of_items_are_never_given_twice(ws, lexical):
+    first = [ws.remember("rule", f"rule {n}").id for n in range(3)]
+    ws.close()
+    with Workspace.open(ws.root, settings=lexical) as again:
+        more = [again.remember("rule", f"rule {n}").id for n in range(3)]
+    assert len({*first, *more}) == 6
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda ws: ws.retire("c-99"),
+        lambda ws: ws.pin("\n"),
+        lambda ws: ws.edit_memory("c-99", "text"),
+        lambda ws: ws.review("c-99", accept=True),
+        lambda ws: ws.remember("constraint", " \n "),
+        lambda ws: ws.remember("hot_issue", "It fails."),
+        lambda ws: ws.remember("nothing", "text"),
+        lambda ws: ws.remember("rule", "x" * 100_000),
+        lambda ws: ws.edit_memory(ws.remember("rule", "a rule").id, ""),
+    ],
+)
+def test_what_cannot_be_meant_is_a_sentence_and_changes_nothing(ws, wrong):
+    with pytest.raises(AgentXError) as error:
+        wrong(ws)
+    assert len(str(error.value)) < 300
+    assert [item.text for item in ws.memory(status=None)] in ([], ["a rule"])
+
+
+def test_an_unknown_item_is_named_as_such(ws):
+    with pytest.raises(NoSuchItem, match="memory list"):
+        ws.retire("c-99")
