@@ -78,7 +78,7 @@ class LiveView(Observer):
         self._words = ""
         self._holding = True  # until the run has its heading, and while a tool runs: its line comes first
         self._held: list[RenderableType] = []
-        self._head: Callable[[], str] = str
+        self._commit: Callable[[], tuple[str, str]] | None = None
         self._lock = RLock()
         self._began = time.monotonic()
         self._commits = 0
@@ -88,7 +88,8 @@ class LiveView(Observer):
     @contextmanager
     def watching(self, ws: "Workspace") -> Iterator["LiveView"]:
         """Show, for the body of a ``with``, what the workspace's bus carries: commits, rules, issues."""
-        self._head = lambda: ws.engine.write_path.head[:7]
+        repo, write_path = ws.engine.write_path.repo, ws.engine.write_path
+        self._commit = lambda: (write_path.head[:7], repo.info(write_path.head).subject)
         ends: list[Callable[[], None]] = [
             ws.on("*", self.event_recorded),
             ws.on(MEMORY_CHANGED, self.memory_changed),
@@ -213,8 +214,7 @@ class LiveView(Observer):
         """Show the commit that a write became, and edits from outside."""
         if isinstance(event.data, ToolCallExecuted | ArtifactChanged) and event.data.changes:
             self._commits += 1
-            subject = compose([event])[0].partition("\n")[0]
-            head = self._head()
+            head, subject = self._commit() if self._commit else ("", compose([event])[0].partition("\n")[0])
             self._hold(
                 Text.assemble(("commit", "blue")),
                 Text.assemble((head, "dim"), "  " if head else "", (_safe(subject), "blue")),

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from agentx.agents.loop import run_task
 from agentx.agents.port import AskPerson, Limits, Observer, RunResult
+from agentx.cli import picture
 from agentx.cli.live import LiveView
 from agentx.cli.opened import as_json, opened, scan_sources
 from agentx.cli.plain import one_line, plain, readable
@@ -66,6 +67,9 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
             metavar="DIR", help="With --sample: where the copy goes; a temporary directory by default."
         ),
     ] = None,
+    pictures: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Save what is shown of each run as DIR/RUN.svg.")
+    ] = None,
     *,
     yes: Annotated[
         bool, typer.Option("--yes", help="Your word on every tool call that asks for it: yes.")
@@ -76,6 +80,7 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
     The next run goes on where this one stood. Without limits of its own a run has those of agentx.toml.
     """
     terminal: Terminal = ctx.obj
+    terminal.pictures = pictures
     if sample:
         if message or model:
             raise UsageError(
@@ -117,10 +122,14 @@ def work(
     terminal: Terminal, ws: Workspace, message: str, model: ModelClient, limits: Limits, *, yes: bool = False
 ) -> RunResult:
     """Run a task and show it: alive on a terminal, as a log in a pipe, as a line of JSON for each event."""
+    if terminal.pictures:
+        picture.start(terminal.out)
     with _shown(terminal, ws) as (observer, ask):
         result = run_task(
             ws, message, model, limits=limits, observer=observer, ask_person=_agree if yes else ask
         )
+    if terminal.pictures:
+        picture.save(terminal.out, terminal.pictures / f"{result.run}.svg", f"agentx run: {ws.state.title}")
     if terminal.json:
         terminal.line({"type": "RunResult", "data": result})
     return result

@@ -44,12 +44,14 @@ class Terminal:
         json: Whether results are JSON (``--json``).
         out: For results.
         err: For notes, progress and errors.
+        pictures: Where pictures of runs go; ``None`` for none.
     """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.directory = Path()
         self.json = False
+        self.pictures: Path | None = None
         self.out = _console(settings, stderr=False)
         self.err = _console(settings, stderr=True)
 
