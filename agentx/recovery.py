@@ -17,7 +17,7 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.events import ArtifactChanged, Event, FileChange, ToolCallExecuted, WriteReverted
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.git.repository import CommitInfo, GitRepository
-from agentx.storage.history import LIVE
+from agentx.storage.history import LIVE, ORPHANS, SEGMENTS
 
 _REFLOG_ENTRIES = 100
 
@@ -82,16 +82,30 @@ def lost_commit(repo: GitRepository, head: str) -> str:
 
 def restore_log(root: Path, repo: GitRepository, commit: str) -> None:
     """Put the log of a commit back where the working files have less of it."""
-    tree = repo.tree_of(commit)
-    files = dict(repo.files(repo.subtree(tree, "history"), "history/"))
-    live = repo.entry(tree, LIVE)
+    restore_segments(root, repo, commit)
+    live = repo.entry(repo.tree_of(commit), LIVE)
     if live is not None:
-        files[LIVE] = live
-    for path, entry in files.items():
-        content = repo.read_blob(entry.oid)
-        target = root / path
-        if not target.exists() or target.read_bytes() != content:
-            write_file(target, content)
+        _restore(root / LIVE, repo.read_blob(live.oid))
+
+
+def restore_segments(root: Path, repo: GitRepository, commit: str) -> bool:
+    """Put back what lies beside the live log in a commit and never changes: sealed segments and blobs.
+
+    Returns:
+        Whether anything was missing or different.
+    """
+    restored = False
+    for path, entry in repo.files(repo.subtree(repo.tree_of(commit), SEGMENTS), f"{SEGMENTS}/"):
+        if path != ORPHANS:
+            restored |= _restore(root / path, repo.read_blob(entry.oid))
+    return restored
+
+
+def _restore(target: Path, content: bytes) -> bool:
+    if target.exists() and target.read_bytes() == content:
+        return False
+    write_file(target, content)
+    return True
 
 
 def roll_forward(events: Sequence[Event], repo: GitRepository, artifacts: Artifacts) -> RolledForward:

@@ -120,6 +120,11 @@ class WritePath:
         self._fold_from_zero()
         if self.state.seq < recovery.last_recorded(self.repo, self._anchor or self._head).seq:
             self._restore_log()
+        elif self.damage and recovery.restore_segments(self.root, self.repo, self._anchor or self._head):
+            self.notes.append(
+                "Sealed parts of the history were damaged and were restored from the last commit."
+            )
+            self._fold_from_zero()
         self._pending = list(self.history.read(self._committed_seq, self._pass_over))
 
     def _fold_from_zero(self) -> None:
@@ -157,7 +162,7 @@ class WritePath:
             outcome = recovery.roll_forward(unfinished, self.repo, self.artifacts)
             if outcome.reverted:
                 self._append([Draft(data=lost, actor="engine:recovery") for lost in outcome.reverted])
-            self.commit(outcome.changes, actor="engine:recovery")
+            self.commit(outcome.changes)
             self.record_outside_edits(outcome.edited, noticed="open")
 
     def close(self) -> None:
@@ -315,11 +320,10 @@ class WritePath:
         if self.read_only:
             raise ReadOnly(self.read_only)
         known = {draft.key: found for draft in drafts if draft.key and (found := self._keyed(draft.key))}
-        fresh = {
-            draft.key or f" {place}": _cleaned(draft)
-            for place, draft in enumerate(drafts)
-            if draft.key not in known
-        }
+        fresh: dict[str, Draft] = {}
+        for place, draft in enumerate(drafts):
+            if draft.key not in known:
+                fresh.setdefault(draft.key or f" {place}", _cleaned(draft))
         if fresh:
             self._hold_index()
             events = dict(zip(fresh, self._writer.append(list(fresh.values())), strict=True))
@@ -430,7 +434,12 @@ class WritePath:
             return
         with self.exclusive():
             self._hold_index()
-            kept = outside.secured(self.repo, self.artifacts, changes)
+            try:
+                kept = outside.secured(self.repo, self.artifacts, changes)
+            except OSError as error:
+                raise WriteFailed(
+                    f"Edits in {self.artifacts.root} could not be recorded: {error.strerror}."
+                ) from error
             self._append(_edits(kept, noticed=noticed) if kept else [])
             self.commit(kept, actor="watch")
 
@@ -526,13 +535,23 @@ class WritePath:
             for name in names
         }
 
+    def _log_differs(self) -> bool:
+        """Whether the log's files are not as committed without an event: a seal or a torn line that a crash left."""
+        if count_segments(self.root) != self._committed_segments:
+            return True
+        for name in (LIVE, ORPHANS):
+            entry, path = self.repo.entry(self.tree, name), self.root / name
+            if (blob_id(path.read_bytes()) if path.exists() else "") != _oid(entry):
+                return True
+        return False
+
     def flush(self) -> None:
         """Commit what is pending, bring the index file up, and let git commands in: the end of a turn."""
         if self.read_only:
             return
         with self.exclusive():
             self._commit_config()
-            if self._pending or self._loose_files:
+            if self._pending or self._loose_files or self._log_differs():
                 self.commit()
             if self._behind or self._index_unknown or self._index.held:
                 self._index.refresh(self._index_changes(), self.root)

@@ -30,6 +30,10 @@ class GitIsBusy(AgentXError):
     """A git command holds ``.git/index.lock``."""
 
 
+class IndexNotWritten(AgentXError):
+    """Git's index file could not be written: a full disk, missing rights."""
+
+
 class IndexFile:
     """The index file of a workspace and the lock that guards it.
 
@@ -50,6 +54,7 @@ class IndexFile:
 
         Raises:
             GitIsBusy: A git command holds the lock and does not let go.
+            IndexNotWritten: The disk refuses.
         """
         deadline = time.monotonic() + _GIT_WAIT_S
         while True:
@@ -64,6 +69,8 @@ class IndexFile:
                         "Wait for it; if no git command is running, delete that file."
                     ) from None
                 time.sleep(_PAUSE_S)
+            except OSError as error:
+                raise IndexNotWritten(f"{self._lock} could not be written: {error.strerror}.") from error
             else:
                 return
 
@@ -125,6 +132,15 @@ class IndexFile:
             root: The working directory, whose files' times and sizes go in, so that ``git status`` need not read them.
         """
         self.hold()
+        try:
+            self._write(changes, root)
+            self._lock.unlink(missing_ok=True)
+        except (pygit2.GitError, OSError) as error:
+            raise IndexNotWritten(
+                f"{self._path} could not be written ({error}), so git commands are kept out until it can."
+            ) from error
+
+    def _write(self, changes: Mapping[str, TreeEntry | None], root: Path) -> None:
         if changes:
             self._scratch.unlink(missing_ok=True)
             self._scratch.with_name(f"{self._scratch.name}.lock").unlink(
@@ -143,7 +159,6 @@ class IndexFile:
             index.write()
             os.replace(self._scratch, self._path)
             self._written = self._stamp()
-        self._lock.unlink(missing_ok=True)
 
 
 class _StatEntry(pygit2.IndexEntry):

@@ -3,6 +3,7 @@
 Nothing here runs the git program, reads a person's Git configuration, or touches the working files.
 """
 
+import contextlib
 import time
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -40,6 +41,10 @@ class NotARepository(AgentXError):
 
 class WriterConflict(AgentXError):
     """Another writer moved the ref although it did not hold the lock."""
+
+
+class NotCommitted(AgentXError):
+    """Git's objects could not be written: a full disk, missing rights. What was recorded is kept."""
 
 
 class RefLocked(AgentXError):
@@ -166,7 +171,8 @@ class GitRepository:
 
     def write_blob_unsynced(self, content: bytes) -> str:
         """Keep a content that can be made again from a file that is already on the disk."""
-        return str(self._repo.create_blob(content))
+        with self._writing():
+            return str(self._repo.create_blob(content))
 
     def read_blob(self, oid: str) -> bytes:
         """The content of a blob.
@@ -212,7 +218,8 @@ class GitRepository:
                     below = level[folder] = {}
                 level = below
             level[name] = entry
-        return str(self._build(base, nested) or self._repo.TreeBuilder().write())
+        with self._writing():
+            return str(self._build(base, nested) or self._repo.TreeBuilder().write())
 
     def _build(self, base: str, nested: "_Nested") -> pygit2.Oid | None:
         tree = self._tree(base) if base else None
@@ -296,9 +303,19 @@ class GitRepository:
         """
         signature = pygit2.Signature(author[0], author[1], int(time.time()), 0)
         parents = [pygit2.Oid(hex=parent)] if parent else []
-        return str(
-            self._repo.create_commit(None, signature, signature, message, pygit2.Oid(hex=tree), parents)
-        )
+        with self._writing():
+            return str(
+                self._repo.create_commit(None, signature, signature, message, pygit2.Oid(hex=tree), parents)
+            )
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except (pygit2.GitError, OSError) as error:
+            raise NotCommitted(
+                f"{self.git_dir} could not be written ({error}). What was recorded is kept, and is committed next time."
+            ) from error
 
     def info(self, commit: str) -> CommitInfo:
         """Read a commit.

@@ -7,7 +7,16 @@ import sys
 import pytest
 
 from agentx import Workspace
+from agentx.bus import Bus
+from agentx.opening import write_layout
 from agentx.settings import Settings
+from agentx.storage.artifacts import Artifacts
+from agentx.storage.codec import Codec
+from agentx.storage.events import FACTS, Draft, ToolCallExecuted, WorkspaceCreated
+from agentx.storage.git.objects import blob_id
+from agentx.synthesis.conclusions import CONCLUSIONS
+from agentx.synthesis.state import State
+from agentx.write_path import Content, WritePath
 
 
 @pytest.fixture
@@ -62,3 +71,111 @@ def elsewhere():
         return done.stdout.strip()
 
     return run
+
+
+@pytest.fixture
+def task(tmp_path):
+    """The directory of a new workspace whose first event is recorded and committed; nothing is open on it."""
+    root = tmp_path / "task"
+    write_layout(root, "artifacts")
+    path = open_path(root)
+    path.record([Draft(data=WorkspaceCreated(title="A task", format=1), actor="user")])
+    path.include("agentx.toml")
+    path.flush()
+    path.close()
+    return root
+
+
+@pytest.fixture
+def reopen(task):
+    """Open the write path of the workspace, as often as is asked for."""
+    opened = []
+
+    def reopen():
+        opened.append(open_path(task))
+        return opened[-1]
+
+    yield reopen
+    for path in opened:
+        path.close()
+
+
+@pytest.fixture
+def path(reopen):
+    """The write path of the workspace, open."""
+    return reopen()
+
+
+@pytest.fixture
+def git(task):
+    """Run git in the workspace, as a person does; what it printed."""
+
+    def git(*arguments, check=True):
+        command = ["git", "-C", str(task), "-c", "user.name=Pat", "-c", "user.email=pat@x", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0 or not check, done.stderr
+        return done.stdout if check else done
+
+    return git
+
+
+@pytest.fixture
+def write():
+    """Write a file through a write path, as a tool does."""
+
+    def write(path, name, content, actor="agent:main"):
+        contents = {name: Content(content.encode()) if content is not None else None}
+        return path.write(contents, written, actor=actor)
+
+    return write
+
+
+@pytest.fixture
+def sound(task, git, reopen):
+    """Check that a workspace is whole: log, state, tree, files, Git's objects and its index; the history's events."""
+
+    def sound():
+        path = reopen()
+        path.scan()
+        path.flush()
+        damage = []
+        events = list(path.history.read(on_damage=damage.append))
+        assert not damage
+        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+        assert State().apply_all(events).encode() == path.state.encode()
+        on_disk = {
+            name: blob_id((task / "artifacts" / name).read_bytes()) for name, _ in path.working_files()
+        }
+        assert {name: entry.oid for name, entry in path.manifest().items()} == on_disk
+        assert git("fsck", "--strict", "--no-progress", "--no-dangling") == ""
+        assert git("status", "--porcelain") == ""
+        return events
+
+    return sound
+
+
+@pytest.fixture
+def contents(path):
+    """Every content that the history says a file had, in order, read from the repository."""
+
+    def contents(name):
+        return [
+            path.repo.read_blob(made.after).decode() if made.after else None
+            for event in path.history.read()
+            for made in getattr(event.data, "changes", ())
+            if getattr(made, "path", "") == name
+        ]
+
+    return contents
+
+
+def open_path(root):
+    artifacts = Artifacts(root / "artifacts", 1_000_000)
+    path = WritePath(root, Codec(FACTS | CONCLUSIONS), artifacts, Bus())
+    path.load()
+    path.recover()
+    return path
+
+
+def written(changes):
+    return ToolCallExecuted(call_id="1", tool="write_file", status="SUCCEEDED", changes=changes)

@@ -1,0 +1,239 @@
+"""A process dies at any moment of a write: what was acknowledged is there, and the workspace is whole."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from agentx.storage.codec import Codec
+from agentx.storage.durable import TEMPORARY_PREFIX
+from agentx.storage.events import FACTS, ToolCallExecuted, WriteReverted
+from agentx.storage.git.objects import loose_path
+from agentx.storage.history import LIVE, History
+
+_PROGRAM = """
+import os, sys
+from pathlib import Path
+from agentx.bus import Bus
+from agentx.storage import history
+from agentx.storage.artifacts import Artifacts
+from agentx.storage.codec import Codec
+from agentx.storage.events import FACTS, Body, Draft, ToolCallExecuted, UserMessageSent
+from agentx.storage.git.index_file import IndexFile
+from agentx.storage.git.repository import GitRepository
+from agentx.storage.history import HistoryWriter
+from agentx.synthesis.conclusions import CONCLUSIONS
+from agentx.write_path import Content, WritePath
+
+root = Path(sys.argv[1])
+path = WritePath(root, Codec(FACTS | CONCLUSIONS), Artifacts(root / "artifacts", 1_000_000), Bus())
+path.load()
+path.recover()
+
+def write(**files):
+    contents = {name: None if text is None else Content(text.encode()) for name, text in files.items()}
+    made = path.write(
+        contents, lambda changes: ToolCallExecuted(call_id="1", tool="write_file", status="SUCCEEDED", changes=changes),
+        actor="agent:main",
+    )
+    print(made[-1].seq, flush=True)
+
+def die_before(owner, name, calls=1):
+    kept, left = getattr(owner, name), [calls]
+    def dying(*arguments, **named):
+        left[0] -= 1
+        if not left[0]:
+            os._exit(9)
+        return kept(*arguments, **named)
+    setattr(owner, name, dying)
+
+def die_after(owner, name, calls=1):
+    kept, left = getattr(owner, name), [calls]
+    def dying(*arguments, **named):
+        result = kept(*arguments, **named)
+        left[0] -= 1
+        if not left[0]:
+            os._exit(9)
+        return result
+    setattr(owner, name, dying)
+
+def tear(owner=history, name="_write_all"):
+    def torn(fd, content):
+        os.write(fd, content[: len(content) // 2])
+        os._exit(9)
+    history._write_all = torn
+
+"""
+
+_ACKNOWLEDGED = 'write(a="a1", b="b1", gone="g1")\nwrite(c="c1")\n'
+_FATAL = 'write(a="a2", b="b2", new="n2", gone=None)\n'
+
+_BEFORE = {
+    "before the blobs": 'die_before(GitRepository, "write_blob")',
+    "amid the blobs": 'die_before(GitRepository, "write_blob", 2)',
+    "before the temporary files": 'die_before(Artifacts, "prepare")',
+    "amid the temporary files": 'die_after(Artifacts, "prepare", 2)',
+    "before the append": 'die_before(HistoryWriter, "append")',
+    "amid the append": "tear()",
+}
+_AFTER = {
+    "after the append": 'die_after(HistoryWriter, "append")',
+    "after the first file": 'die_after(Artifacts, "put")',
+    "after the second file": 'die_after(Artifacts, "put", 2)',
+    "after the removal": 'die_after(Artifacts, "remove")',
+    "before the tree": 'die_before(GitRepository, "update_tree")',
+    "before the commit": 'die_before(GitRepository, "commit")',
+    "before the ref": 'die_before(GitRepository, "move_ref")',
+    "after the ref": 'die_after(GitRepository, "move_ref")',
+}
+_SETTLING = {
+    "before the index": 'write(a="a2", b="b2", new="n2", gone=None)\ndie_before(IndexFile, "refresh")\npath.flush()',
+    "amid the index": 'write(a="a2", b="b2", new="n2", gone=None)\ndie_before(os, "replace")\npath.flush()',
+    "after the index": 'write(a="a2", b="b2", new="n2", gone=None)\ndie_after(IndexFile, "refresh")\npath.flush()',
+}
+
+
+@pytest.fixture
+def die(task):
+    """Run a program in another process, which dies at its fault; the events that it acknowledged."""
+
+    def die(code):
+        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        done = subprocess.run(
+            [sys.executable, "-c", _PROGRAM + code, str(task)],
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 9, done.stderr
+        return [int(line) for line in done.stdout.split()]
+
+    return die
+
+
+def _files(task):
+    return {p.name: p.read_text() for p in (task / "artifacts").rglob("*") if p.is_file()}
+
+
+_EARLIER = {"a": "a1", "b": "b1", "c": "c1", "gone": "g1"}
+_LATER = {"a": "a2", "b": "b2", "c": "c1", "new": "n2"}
+
+
+@pytest.mark.parametrize("fault", _BEFORE)
+def test_a_crash_before_the_event_is_durable_leaves_nothing_of_it(task, die, sound, fault):
+    assert die(f"{_ACKNOWLEDGED}{_BEFORE[fault]}\n{_FATAL}") == [2, 3]
+    events = sound()
+    assert [event.seq for event in events] == [1, 2, 3]
+    assert _files(task) == _EARLIER
+    assert not list(task.rglob(f"{TEMPORARY_PREFIX}*"))
+
+
+@pytest.mark.parametrize("fault", _AFTER)
+def test_a_crash_after_the_event_is_durable_is_rolled_forward(task, die, sound, git, fault):
+    assert die(f"{_ACKNOWLEDGED}{_AFTER[fault]}\n{_FATAL}") == [2, 3]
+    events = sound()
+    assert [type(event.data).__name__ for event in events][1:] == ["ToolCallExecuted"] * 3
+    assert _files(task) == _LATER
+    assert not list(task.rglob(f"{TEMPORARY_PREFIX}*"))
+    assert git("log", "-1", "--format=%an", "--", "artifacts") == "agent:main\n"
+
+
+@pytest.mark.parametrize("fault", _SETTLING)
+def test_a_crash_while_git_s_index_is_brought_up_is_no_matter(task, die, sound, fault):
+    assert die(_ACKNOWLEDGED + _SETTLING[fault]) == [2, 3, 4]
+    sound()
+    assert _files(task) == _LATER
+
+
+def test_a_crash_leaves_git_locked_only_until_the_next_session(task, die, sound, git):
+    die(f"{_ACKNOWLEDGED}{_AFTER['after the ref']}\n{_FATAL}")
+    assert git("add", ".", check=False).returncode != 0
+    sound()
+    git("add", ".")
+
+
+@pytest.mark.parametrize("call", ["_start_live", "_seal"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_crash_while_the_log_is_sealed_loses_nothing(die, sound, call, when):
+    acknowledged = die(f'die_{when}(HistoryWriter, "{call}", 2)\nfor n in range(400): write(a=str(n) * 40)\n')
+    events = sound()
+    assert {event.seq for event in events} >= set(acknowledged)
+    assert len(acknowledged) > 100
+
+
+def test_a_process_that_is_killed_at_any_moment_loses_nothing_that_it_acknowledged(task, sound):
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    code = _PROGRAM + 'n = 0\nwhile True:\n    n += 1\n    write(a=f"{n}", **{f"f{n % 7}": f"{n}" * 100})\n'
+    acknowledged = 1
+    for count in (1, 3, 8, 15, 25):
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(task)],
+            env=environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        for _ in range(count):
+            acknowledged = int(process.stdout.readline())
+        process.send_signal(signal.SIGKILL)
+        acknowledged = max([acknowledged, *map(int, process.stdout.read().split())])
+        process.stdout.close()
+        process.wait()
+        assert [event.seq for event in sound()][-1] >= acknowledged
+
+
+def test_a_file_that_a_person_changed_after_the_crash_is_kept_and_recorded(task, die, sound, reopen):
+    die(f"{_ACKNOWLEDGED}{_AFTER['after the append']}\n{_FATAL}")
+    (task / "artifacts/a").write_text("person")
+    (task / "artifacts/gone").write_text("person")
+    sound()
+    assert _files(task) == _LATER | {"a": "person", "gone": "person"}
+    kept = [
+        made.after
+        for event in reopen().history.read()
+        for made in getattr(event.data, "changes", ())
+        if made.path == "a"
+    ]
+    assert len(kept) == 3
+
+
+def test_a_write_whose_content_is_lost_is_told_as_reverted(task, die, sound):
+    die(f"{_ACKNOWLEDGED}{_AFTER['after the append']}\n{_FATAL}")
+    lost = [made.after for line in _events(task) for made in line.data.changes if made.path == "new"][-1]
+    loose_path(task / ".git", lost).unlink()
+    events = sound()
+    assert [
+        (event.data.path, event.data.event) for event in events if isinstance(event.data, WriteReverted)
+    ] == [("new", 4)]
+    assert _files(task) == {name: text for name, text in _LATER.items() if name != "new"}
+
+
+def _events(task):
+    return [e for e in History(task, Codec(FACTS)).read() if isinstance(e.data, ToolCallExecuted)]
+
+
+def test_a_truncated_blob_of_a_write_is_made_again_from_the_file(task, die, sound):
+    die(f"{_ACKNOWLEDGED}{_AFTER['before the tree']}\n{_FATAL}")
+    for made in _events(task)[-1].data.changes:
+        if made.after:
+            blob = loose_path(task / ".git", made.after)
+            blob.chmod(0o644)
+            blob.write_bytes(blob.read_bytes()[:5])
+    sound()
+    assert _files(task) == _LATER
+
+
+def test_a_torn_line_is_kept_where_a_person_can_look_at_it(task, die, sound):
+    die(f"{_ACKNOWLEDGED}tear()\n{_FATAL}")
+    sound()
+    assert '"why": "torn' in (task / "history/orphans.jsonl").read_text()
+
+
+def test_a_log_that_lost_its_tail_is_restored_from_the_last_commit(task, die, sound):
+    die(f"{_ACKNOWLEDGED}path.flush()\nos._exit(9)\n")
+    lines = (task / LIVE).read_bytes().splitlines(keepends=True)
+    (task / LIVE).write_bytes(b"".join(lines[:1]))
+    assert [event.seq for event in sound()] == [1, 2, 3]
