@@ -30,10 +30,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show must not end the program
             stream.reconfigure(errors="replace")
     terminal = Terminal(read_settings())
-    logging.getLogger("agentx").addHandler(_Notes(terminal))
-    words = front(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    notes, log = _Notes(terminal), logging.getLogger("agentx")
+    log.addHandler(notes)
     try:
-        status = _run(words, terminal)
+        status = _run(front(words), terminal)
         sys.stdout.flush()
     except BrokenPipeError:
         hang_up()
@@ -43,12 +44,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if terminal.settings.debug:
             traceback.print_exc()
         return _tell(error, words, terminal)
+    finally:
+        log.removeHandler(notes)
     return status
 
 
 def _run(words: list[str], terminal: Terminal) -> int:
     name = called(words)
-    whole = name or {"-h", "--help", "--version"} & set(words) or words[-1:] == ["-C"]
+    whole = name or {"-h", "--help", "--version"} & set(words)
     asked = words if whole else [*words, "--help"]
     status = build(name)(args=asked, prog_name="agentx", standalone_mode=False, obj=terminal)
     return status if isinstance(status, int) else 0

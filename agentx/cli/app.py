@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from agentx import __version__
+from agentx.storage.errors import UsageError
 
 if TYPE_CHECKING:
     from agentx.cli.terminal import Terminal
@@ -66,6 +67,9 @@ def front(arguments: Sequence[str]) -> list[str]:
 
     What stands behind ``--`` stays where it is.
 
+    Raises:
+        UsageError: No directory stands behind ``-C``.
+
     >>> front(["say", "hello", "-C", "tasks/report", "--json"])
     ['-C', 'tasks/report', '--json', 'say', 'hello']
     """
@@ -75,7 +79,10 @@ def front(arguments: Sequence[str]) -> list[str]:
     words = iter(arguments[:end])
     for word in words:
         if word == "-C":
-            shared += [word, *(value for value in [next(words, None)] if value is not None)]
+            directory = next(words, "")
+            if not directory:
+                raise UsageError("-C needs a directory: `-C DIR`.")
+            shared += [word, directory]
         elif word == "--json":
             shared.append(word)
         else:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from agentx.cli.opened import opened, scan_sources
 from agentx.cli.plain import one_line, plain, readable
-from agentx.cli.terminal import Terminal, table
+from agentx.cli.terminal import Terminal
 from agentx.context import TITLES, Context
 from agentx.storage.errors import UsageError
 from agentx.storage.index.port import ChunkKind
@@ -17,8 +17,6 @@ from agentx.tools.memory_tools import place
 
 PASSAGE_LINES = 5
 PASSAGE_COLUMNS = 400
-
-_NAMES = {"recalled": "Recalled", "rules": "Rules", "rejections": "Ruled out", "problems": "Open problems"}
 
 
 def context(
@@ -71,31 +69,31 @@ def _explain(terminal: Terminal, made: Context) -> None:
     for section, title in TITLES.items():
         items = [item for item in made.items if item.section == section]
         if items:
-            rows = [
-                (_id(item.id), _cell(item.text), item.source, str(item.tokens), item.why) for item in items
-            ]
-            heading = _NAMES.get(section) or title.partition(" (")[0]
-            terminal.show(
-                table("id", "what", "from", "tokens>", "why it is there", rows=rows, title=heading), ""
-            )
+            terminal.show(Text(title.partition(" (")[0], "bold"))
+        for item in items:
+            _entry(terminal, item.id, item.text, f"{item.why} · {item.source} · {item.tokens} tokens")
+        if items:
+            terminal.show("")
     if not made.items:
         terminal.show("Nothing stands in it yet.")
     if made.omitted:
-        left = [(_id(one.id), one.kind, _cell(one.text), one.reason) for one in made.omitted]
-        terminal.show(table("id", "kind", "what", "why it is not there", rows=left, title="Left out"), "")
+        terminal.show(Text("Left out", "bold"))
+    for one in made.omitted:
+        _entry(terminal, one.id, one.text, f"{one.reason} · {one.kind}")
 
 
-def _id(name: str) -> Text:
-    return Text(one_line(name), "cyan")
+def _entry(terminal: Terminal, name: str, text: str, why: str) -> None:
+    """What it says, and below it why it is there or not."""
+    head = Text.assemble("  ", (one_line(name), "cyan"), "  ", _said(text))
+    head.truncate(terminal.out.width, overflow="ellipsis")
+    terminal.show(head, Text(f"      {one_line(why)}", "dim"))
 
 
-def _cell(text: str) -> str:
+def _said(text: str) -> str:
     """What an item says, on one line: without its own id and without the fence around a passage."""
     lines = [line for line in text.splitlines() if not line.startswith(("### ", "```", "~~~"))]
     shown = one_line(" ".join(lines)).removeprefix("- ")
-    if shown.startswith("["):
-        shown = shown.partition("] ")[2]
-    return shown if len(shown) <= 60 else f"{shown[:59].rstrip()}…"  # noqa: PLR2004 - leaves room for the reason
+    return shown.partition("] ")[2] if shown.startswith("[") else shown
 
 
 def search(  # noqa: PLR0913, PLR0917 - each narrows the search

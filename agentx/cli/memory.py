@@ -271,17 +271,18 @@ def _walk(terminal: Terminal, ws: Workspace, waiting: list[MemoryItem]) -> None:
 
 
 def _key(terminal: Terminal, question: str) -> str:
-    """One key that is among the answers; the end of the input, and Escape, stop."""
+    """One key that is among the answers; Escape and the end of the input stop."""
     terminal.out.print(Text(question, "bold"), end="")
     while True:
         try:
-            key = typer.getchar().lower()
+            typed = typer.getchar().lower()
         except EOFError:
-            key = "q"
-        key = "q" if key == "\x1b" else key
-        if key in ("y", "n", "s", "q"):
-            terminal.show(key)
-            return key
+            typed = "q"
+        letters = "q" if typed == "\x1b" else "" if typed.startswith("\x1b") else typed
+        for letter in letters:  # several, where they were typed faster than they are read
+            if letter in ("y", "n", "s", "q"):
+                terminal.show(letter)
+                return letter
 
 
 COMMANDS = {
