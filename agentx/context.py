@@ -167,7 +167,8 @@ class _Draft:
         self.shown: list[ContextItem] = []
         self.left_out: list[Omitted] = []
         self.recalled: set[int] = set()
-        self.head = f"# Task: {cut(_one_line(state.title), _TITLE_TOKENS)}\n" if state.title else ""
+        title = cut(_one_line(state.title), _TITLE_TOKENS)
+        self.head = f"# Task: {title}\n" if title else ""
         self.used = count_tokens(self.head) + _RESERVE_TOKENS
 
     # --- what must not be forgotten ------------------------------------------------------------------------------
@@ -185,15 +186,16 @@ class _Draft:
         short = [self._item(item, section, short=True) for item, section in items]
         issues = self._problems()
         each = [self._item(item, "problems", short=True) for item in issues]
-        if self._needed([*short, *each]) <= self.request.max_tokens:
+        lines = collapsed(issues)
+        needed, at_least = self._needed([*short, *each]), self._needed([*short, *lines])
+        if needed <= max(self.request.max_tokens, at_least):
             items += ((item, "problems") for item in issues)
             short += each
         else:
-            for one in collapsed(issues):
-                self.shown.append(one)
+            needed = at_least
+            self.shown += lines
             for item in issues:
                 self._omit(item.id, item.kind, item.text, "no room, so it is counted in its runner's line")
-        needed = self._needed([*self.shown, *short])
         if needed > self.request.max_tokens:
             raise BudgetTooSmall(needed, self.request.max_tokens)
         self.used = needed
@@ -243,9 +245,9 @@ class _Draft:
         standing = [item for item in self.state.active(*kinds("state")) if item.id not in listed]
         shown: Counter[Kind] = Counter()
         for item in reversed(standing):
-            shown[item.kind] += 1
             limit = POLICIES[item.kind].shown or STATE_SHOWN
-            if shown[item.kind] <= limit and shown.total() <= STATE_SHOWN:
+            if shown[item.kind] < limit and shown.total() < STATE_SHOWN:
+                shown[item.kind] += 1
                 self._fit(self._item(item, "state", short=False), item.text)
             else:
                 self._omit(item.id, item.kind, item.text, "older than what is shown of what stands now")
@@ -434,12 +436,13 @@ def _in_scope(item: MemoryItem, message: str) -> bool:
 
 def _marks(item: MemoryItem) -> str:
     """What an agent must know beside the text: for now or until when."""
-    if isinstance(item.detail, ConstraintDetail):
-        if item.until:
-            return f" (until {_one_line(item.until).removeprefix('until ')})"
-        if item.detail.duration == "for_now":
-            return " (for now)"
-    return ""
+    if not isinstance(item.detail, ConstraintDetail):
+        return ""
+    until = _one_line(item.until).removeprefix("until ")
+    if until:
+        return "" if until.lower() in item.text.lower() else f" (until {until})"
+    told = item.detail.duration != "for_now" or "for now" in item.text.lower()
+    return "" if told else " (for now)"
 
 
 def _source(item: MemoryItem) -> str:
