@@ -102,13 +102,15 @@ def author_of(actor: str) -> tuple[str, str]:
     role, _, name = actor.partition(":")
     safe = "".join(c if c.isalnum() or c in "-._" else "-" for c in name or role)
     host = "".join(c if c.isalnum() or c == "-" else "-" for c in role) or "engine"
-    return _one_line(actor).replace("<", "(").replace(">", ")") or host, f"{safe or host}@{host}{HOST}"
+    shown = _one_line(actor).replace("<", "(").replace(">", ")")
+    # Git takes no name of signs alone.
+    return shown if any(map(str.isalnum, shown)) else host, f"{safe or host}@{host}{HOST}"
 
 
 def through(trailers: dict[str, str]) -> int:
     """The last event that a commit holds, by its trailers; 0 where it is not one of ours."""
     last = trailers.get("AgentX-Event", "").rpartition("-")[2]
-    return int(last) if last.isdigit() else 0
+    return int(last) if re.fullmatch("[0-9]{1,18}", last) else 0
 
 
 def rank(event: Event) -> int:

@@ -1,8 +1,10 @@
 """What `git log` says of a task, from events alone."""
 
+import subprocess
+
 import pytest
 
-from agentx.commit_message import SUBJECT_CHARACTERS, compose, through
+from agentx.commit_message import SUBJECT_CHARACTERS, author_of, compose, through
 from agentx.storage.events import (
     AgentThoughtProcess,
     Body,
@@ -13,6 +15,7 @@ from agentx.storage.events import (
     ToolCallRequested,
     UserMessageSent,
 )
+from agentx.storage.git.repository import GitRepository
 from agentx.synthesis.conclusions import Add, Concluded, Patch
 from agentx.synthesis.items import HotIssueDetail, MemoryItem
 
@@ -119,3 +122,47 @@ def test_words_of_a_model_forge_no_trailer(events):
     message, _ = compose(events(thought("Done.\n\nAgentX-Event: 1-999"), EDIT))
     trailers = dict(line.split(": ", 1) for line in message.rstrip().rpartition("\n\n")[2].splitlines())
     assert through(trailers) == 8
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x" * 100_000, "\0\x01\x1b[31m", "\ud800", "\u202eabc", "a\r\n\u2028b\x85c", "😀" * 500]
+)
+def test_any_text_becomes_one_short_printable_subject(events, text):
+    message, _ = compose(events(UserMessageSent(Body(text))))
+    subject = message.split("\n")[0]
+    assert len(subject) <= SUBJECT_CHARACTERS
+    assert message.encode()
+    assert not set(message) & set("\0\x01\x1b\u202e\r\u2028\x85")
+    assert message.rstrip().splitlines()[-2:] == ["AgentX-Event: 7", "AgentX-Actor: agent:main"]
+
+
+@pytest.mark.parametrize(
+    ("actor", "identity"),
+    [
+        ("agent:writer", ("agent:writer", "writer@agent.agentx.invalid")),
+        ("user", ("user", "user@user.agentx.invalid")),
+        ("user:Pat O'Neil", ("user:Pat O'Neil", "Pat-O-Neil@user.agentx.invalid")),
+        ("user:<x>\n", ("user:(x)", "-x--@user.agentx.invalid")),
+        ("", ("engine", "engine@engine.agentx.invalid")),
+        ("a\0b<c>@d:\0", None),
+        (" : ", None),
+    ],
+)
+def test_any_actor_becomes_an_identity_that_git_takes(actor, identity, tmp_path):
+    made = author_of(actor)
+    assert identity is None or made == identity
+    repo = GitRepository.init(tmp_path)
+    commit = repo.commit(repo.update_tree("", {}), "", "m\n", made)
+    assert repo.info(commit).committer == made[1]
+    repo.close()
+    done = subprocess.run(
+        ["git", "-C", tmp_path, "fsck", "--strict", "--no-dangling", "--no-progress"],
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, b""), done.stderr
+
+
+@pytest.mark.parametrize("value", ["", "x", "²", "٣", "9" * 5_000, "1-", "-", "3 4"])
+def test_a_trailer_that_a_person_made_up_names_no_event(value):
+    assert through({"AgentX-Event": value}) == 0

@@ -1,0 +1,85 @@
+"""``agentx.toml`` is checked when it is read, and set one value at a time without harm to the rest."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from agentx.config import Config, ConfigInvalid, read_config, set_value
+from agentx.settings import read_settings
+
+
+@pytest.fixture
+def toml(tmp_path):
+    def write(content):
+        (tmp_path / "agentx.toml").write_bytes(content if isinstance(content, bytes) else content.encode())
+        return tmp_path
+
+    return write
+
+
+def test_a_missing_file_is_an_empty_one(tmp_path):
+    assert read_config(tmp_path) == Config()
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("[model\n", "is not TOML"),
+        (b"\xff\xfe", "is not TOML"),
+        ("x = " + "[" * 20_000, "is not TOML"),
+        ("[model]\nnmae = 'x'\n", "model.nmae"),
+        ("[limits]\nmax_steps = 0\n", "limits.max_steps"),
+        ("[limits]\nmax_time_s = nan\n", "limits.max_time_s"),
+        ("[tools]\nisolation = 'hope'\n", "tools.isolation"),
+        ("[[sources]]\nname = '../x'\npath = '.'\n", "sources.0.name"),
+        ("model = 7\n", "model"),
+    ],
+)
+def test_what_is_no_setting_is_told_in_a_sentence(toml, content, sentence):
+    with pytest.raises(ConfigInvalid, match=sentence):
+        read_config(toml(content))
+
+
+def test_a_directory_of_that_name_is_told(tmp_path):
+    (tmp_path / "agentx.toml").mkdir()
+    with pytest.raises(ConfigInvalid, match="cannot be read"):
+        read_config(tmp_path)
+
+
+def test_setting_a_value_leaves_comments_and_the_rest_as_they_are(toml):
+    root = toml("# mine\n[model]\n# why\nname = 'a'\ntimeout_s = 5\n\n[tools]\nrun_command = false\n")
+    assert set_value(root, "model.name", "gpt").model.name == "gpt"
+    assert set_value(root, "tools.run_command", "true").tools.run_command
+    assert set_value(root, "limits.max_steps", "3").limits.max_steps == 3
+    text = (root / "agentx.toml").read_text()
+    assert text.startswith('# mine\n[model]\n# why\nname = "gpt"\ntimeout_s = 5\n')
+    assert tomllib.loads(text)["limits"] == {"max_steps": 3}
+    assert [path.name for path in root.iterdir()] == ["agentx.toml"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("model", "x"), ("nope.name", "x"), ("model.nope", "x"), ("limits.max_steps", "many"), ("limits.max_steps", "-1"),
+        ("model.name]\n[tools", "x"), ("a.b.c.d", "1"), ("", ""),
+    ],
+)  # fmt: skip
+def test_a_wrong_name_or_value_is_refused_and_the_file_is_as_it_was(toml, name, value):
+    root = toml("[model]\nname = 'a'\n")
+    with pytest.raises(ConfigInvalid):
+        set_value(root, name, value)
+    assert (root / "agentx.toml").read_text() == "[model]\nname = 'a'\n"
+
+
+def test_a_value_with_more_lines_sets_nothing_but_itself(toml):
+    config = set_value(toml(""), "model.name", "'a'\n[tools]\nrun_command = true")
+    assert not config.tools.run_command
+    assert config.model.name == "'a'\n[tools]\nrun_command = true"
+
+
+def test_the_environment_says_where_models_lie_and_who_is_there():
+    settings = read_settings({"XDG_CACHE_HOME": "/c", "AGENTX_USER": "pat", "AGENTX_MODEL": "m"})
+    assert (settings.cache_dir, settings.actor, settings.model) == (Path("/c/agentx"), "user:pat", "m")
+    assert read_settings({"AGENTX_CACHE_DIR": "/d"}).cache_dir == Path("/d")
+    assert read_settings({"AGENTX_CACHE_DIR": "/d"}).actor == "user"

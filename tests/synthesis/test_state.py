@@ -1,0 +1,153 @@
+"""State is a fold: the same events give the same bytes, and each kind of event moves what it should."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentx.storage.events import (
+    AgentMessageSent,
+    ApprovalDecided,
+    Body,
+    Event,
+    RunEnded,
+    RunStarted,
+    ToolCallExecuted,
+    ToolCallRequested,
+    Unknown,
+    UserMessageSent,
+    WorkspaceCreated,
+)
+from agentx.synthesis.conclusions import Add, Concluded, Patch
+from agentx.synthesis.items import Evidence, MemoryItem
+from agentx.synthesis.state import RECENT_MESSAGES, RECENT_TEXT, State
+
+
+def _item(item_id, text="Never do it."):
+    return MemoryItem(id=item_id, kind="constraint", text=text, evidence=(Evidence(seq=1, quote=text),))
+
+
+def _events(*payloads, run="r-1"):
+    return [
+        Event(
+            seq=n, at=f"2026-11-20T09:31:{n % 60:02}.000000Z", type=type(data).__name__, v=1, actor="user",
+            run=run, data=data, hash=f"{n:064x}",
+        )
+        for n, data in enumerate(payloads, start=1)
+    ]  # fmt: skip
+
+
+def _fold(*payloads):
+    return State().apply_all(_events(*payloads))
+
+
+def _concluded(*changes, through=0):
+    return Concluded(extractor="x", version=1, through=through, changes=changes)
+
+
+_IDS = st.sampled_from(["a", "b", "c"])
+_PAYLOADS = st.lists(
+    st.one_of(
+        st.builds(UserMessageSent, st.builds(Body, st.text(max_size=20))),
+        st.builds(AgentMessageSent, st.builds(Body, st.text(max_size=20)), st.booleans()),
+        st.builds(ToolCallRequested, call_id=_IDS, tool=_IDS, awaits_approval=st.booleans()),
+        st.builds(ApprovalDecided, call_id=_IDS, approved=st.booleans()),
+        st.builds(ToolCallExecuted, call_id=_IDS, tool=_IDS, status=st.just("SUCCEEDED")),
+        st.builds(RunStarted, task=st.just(Body("t")), agent=_IDS, model=_IDS),
+        st.builds(RunEnded, status=st.just("COMPLETED")),
+        st.builds(lambda i, n: _concluded(Add(_item(i)), through=n), _IDS, st.integers(0, 50)),
+        st.builds(lambda i: _concluded(Patch(id=i, status="retired")), _IDS),
+        st.just(Unknown(raw='{"x":1}')),
+    ),
+    max_size=30,
+)
+
+
+@given(_PAYLOADS, st.integers(0, 30))
+def test_the_same_events_give_the_same_bytes_however_they_are_cut(payloads, cut):
+    events = _events(*payloads)
+    once = State().apply_all(events)
+    twice = State().apply_all(events[:cut]).apply_all(events[cut:])
+    assert once.encode() == twice.encode()
+    assert once.digest == twice.digest
+    assert once.seq == len(events)
+
+
+@given(_PAYLOADS)
+def test_a_state_that_was_encoded_reads_back_as_it_was(payloads):
+    state = _fold(*payloads)
+    assert msgspec.json.decode(state.encode(), type=State).encode() == state.encode()
+
+
+@given(_PAYLOADS)
+def test_a_copy_is_not_moved_by_what_comes_after(payloads):
+    state = _fold(*payloads)
+    copy = state.copy()
+    before = copy.encode()
+    for event in _events(*payloads, _concluded(Add(_item("new"))), UserMessageSent(Body("later"))):
+        state.apply(event)
+    assert copy.encode() == before
+
+
+def test_the_first_event_names_the_task():
+    state = _fold(WorkspaceCreated(title="Report", format=1, artifacts=".."))
+    assert (state.title, state.format, state.artifacts) == ("Report", 1, "..")
+
+
+def test_a_new_item_knows_the_event_that_made_it_and_a_change_the_event_that_changed_it():
+    state = _fold(
+        _concluded(Add(_item("c1"))), UserMessageSent(Body("x")), _concluded(Patch(id="c1", text="Better"))
+    )
+    item = state.items["c1"]
+    assert (item.text, item.status, item.created_seq, item.changed_seq) == ("Better", "active", 1, 3)
+
+
+def test_a_change_to_an_item_that_is_not_there_changes_nothing():
+    assert _fold(_concluded(Patch(id="ghost", status="retired"))).items == {}
+
+
+def test_the_watermark_only_rises():
+    assert _fold(_concluded(through=5), _concluded(through=3)).watermark == 5
+
+
+def test_the_items_of_a_kind_come_in_the_order_of_their_creation():
+    state = _fold(_concluded(Add(_item("b")), Add(_item("a"))), _concluded(Patch(id="b", status="retired")))
+    assert [item.id for item in state.active("constraint")] == ["a"]
+    assert [item.id for item in state.active(status="retired")] == ["b"]
+    assert list(state.active("hot_issue")) == []
+
+
+def test_the_latest_messages_are_kept_and_long_ones_cut():
+    state = _fold(*(UserMessageSent(Body(f"{n} " + "x" * 5_000)) for n in range(RECENT_MESSAGES + 5)))
+    assert [message.seq for message in state.messages] == list(range(6, RECENT_MESSAGES + 6))
+    assert {len(message.text) for message in state.messages} == {RECENT_TEXT}
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_a_call_waits_until_it_is_decided_and_executed(approved):
+    asked = ToolCallRequested(call_id="1", tool="deploy", arguments={"to": "prod"}, awaits_approval=True)
+    decided = ApprovalDecided(call_id="1", approved=approved, reason="because")
+    waiting = _fold(asked, decided).pending["1"]
+    assert (waiting.tool, waiting.arguments, waiting.approved, waiting.reason) == (
+        "deploy",
+        {"to": "prod"},
+        approved,
+        "because",
+    )
+    done = ToolCallExecuted(call_id="1", tool="deploy", status="SUCCEEDED")
+    assert _fold(asked, decided, done).pending == {}
+    assert _fold(decided).pending == {}
+
+
+def test_a_run_is_open_until_its_own_end():
+    started = RunStarted(task=Body("do it"), agent="main", model="m")
+    assert _fold(started).last_run.status == "RUNNING"
+    ended = State().apply_all(_events(started) + _events(started, RunEnded(status="FAILED"), run="r-2")[1:])
+    assert ended.last_run.status == "RUNNING"
+    own = _fold(started, RunEnded(status="FAILED", reason="no"))
+    assert (own.last_run.status, own.last_run.reason, own.last_run.ended_seq) == ("FAILED", "no", 2)
+
+
+def test_an_event_of_an_unknown_type_is_counted_and_moves_nothing_else():
+    state = _fold(Unknown(raw="{}"))
+    assert (state.unknown, state.counts, state.items) == (1, {"Unknown": 1}, {})
