@@ -1,0 +1,102 @@
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from agentx import Workspace
+from agentx.cli.__main__ import main
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a call of the command line gave."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+    @property
+    def lines(self):
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    """A workspace with a rule, a proposal, files and an undone moment; copied for each test."""
+    root = tmp_path_factory.mktemp("template") / "report"
+    with Workspace.create(root, title="Quarterly report") as ws:
+        ws.tools.write_file("outlook.md", "# Outlook\n\nRevenue grows.\n")
+        ws.say("From now on, never create a requirements.txt file.")
+        ws.say("please don't use emojis")
+        ws.tools.write_file("outlook.md", "# Outlook\n\nRevenue shrinks.\n")
+        assert [item.id for item in ws.memory("constraint")] == ["c-3"]
+        assert [item.id for item in ws.memory(status="proposed")] == ["c-5"]
+    return root
+
+
+@pytest.fixture
+def root(template, tmp_path):
+    return Path(shutil.copytree(template, tmp_path / "report", symlinks=True))
+
+
+@pytest.fixture
+def call(capsys, monkeypatch, tmp_path):
+    """Call the command line in this process, from an empty directory."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+
+    def call(*words):
+        code = main([str(word) for word in words])
+        return Done(code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def environment():
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+@pytest.fixture
+def process(environment, tmp_path):
+    """Call the command line as a process of its own, as a person does."""
+
+    def process(*words, **options):
+        done = subprocess.run(
+            [sys.executable, "-m", "agentx", *words],
+            cwd=options.pop("cwd", tmp_path),
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            **options,
+        )
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return process
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Write a script for the model."""
+
+    def script(*turns, name="turns.jsonl"):
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(turn) + "\n" for turn in turns), "utf-8")
+        return f"script:{path}"
+
+    return script

@@ -1,0 +1,100 @@
+"""What the doctor finds, on workspaces that are really broken."""
+
+import os
+
+import pytest
+
+from agentx.settings import read_settings
+
+
+def marks(done):
+    return {check["name"]: check["mark"] for check in done.json["checks"]}
+
+
+def test_a_whole_workspace_is_well(call, root):
+    done = call("doctor", "--json", "-C", root)
+    assert done.code == 0, done
+    assert done.json["healthy"]
+    found = marks(done)
+    for name in ("python", "git", "workspace", "rights", "config", "history", "repository", "state", "index"):
+        assert found[name] == "ok", (name, done.json)
+
+
+def test_it_speaks_where_there_is_no_workspace(call):
+    done = call("doctor", "--json")
+    assert done.code == 0
+    assert marks(done)["workspace"] == "warning"
+
+
+def test_a_damaged_line_of_the_history_is_found_and_named(call, root):
+    log = root / "history.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    lines[2] = lines[2].replace(b"requirements", b"requirementz")
+    log.write_bytes(b"".join(lines))
+    done = call("doctor", "-C", root)
+    assert done.code == 1
+    assert "✗ history" in done.out
+    assert "history.jsonl:3" in done.out
+    assert "→ " in done.out
+
+
+def test_a_damaged_object_is_found_before_it_can_stop_the_engine(call, root):
+    objects = sorted(path for path in (root / ".git" / "objects").glob("??/*") if path.stat().st_size > 40)
+    objects[0].chmod(0o644)
+    objects[0].write_bytes(objects[0].read_bytes()[:20])
+    done = call("doctor", "--json", "-C", root)
+    assert done.code == 1
+    assert marks(done)["repository"] == "failure"
+    assert "index" not in marks(done)
+
+
+@pytest.mark.parametrize("text", ["model = ", "[model]\nnmae = 3\n"])
+def test_settings_that_cannot_be_read_are_found(call, root, text):
+    (root / "agentx.toml").write_text(text)
+    done = call("doctor", "--json", "-C", root)
+    assert done.code == 1
+    assert marks(done)["config"] == "failure"
+
+
+def test_a_source_that_is_not_there_is_found(call, root):
+    with (root / "agentx.toml").open("a") as file:
+        file.write('\n[[sources]]\nname = "pool"\npath = "/nowhere/at/all"\n')
+    assert marks(call("doctor", "--json", "-C", root))["source"] == "failure"
+
+
+def test_a_model_without_its_key_and_a_script_that_is_not_there_are_found(call, root, monkeypatch):
+    call("config", "set", "model.name", "openai/gpt-4o-mini", "-C", root)
+    assert marks(call("doctor", "--json", "-C", root))["model"] == "warning"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0")
+    assert marks(call("doctor", "--json", "-C", root))["model"] == "ok"
+    call("config", "set", "model.name", "script:nowhere.jsonl", "-C", root)
+    assert marks(call("doctor", "--json", "-C", root))["model"] == "failure"
+
+
+def test_without_git_and_without_a_model_there_are_hints_and_no_failure(call, root, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    monkeypatch.setenv("AGENTX_CACHE_DIR", str(tmp_path / "cache"))
+    done = call("doctor", "--json", "-C", root)
+    assert done.code == 0, done
+    found = marks(done)
+    assert (found["git"], found["isolation"], found["embeddings"]) == ("warning",) * 3
+    todo = {check["name"]: check["todo"] for check in done.json["checks"]}
+    assert todo["embeddings"] == "agentx models install minilm"
+
+
+def test_lines_that_were_set_aside_are_told(call, root):
+    (root / "history").mkdir(exist_ok=True)
+    (root / "history" / "orphans.jsonl").write_text("{}\n")
+    assert marks(call("doctor", "--json", "-C", root))["orphans"] == "warning"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_missing_rights_are_found(call, root):
+    (root / "history.jsonl").chmod(0o444)
+    assert marks(call("doctor", "--json", "-C", root))["rights"] == "failure"
+
+
+def test_the_environment_says_whether_tracebacks_are_shown():
+    assert read_settings({"AGENTX_DEBUG": "1"}).debug
+    assert not read_settings({"AGENTX_DEBUG": "0"}).debug
+    assert not read_settings({}).debug
