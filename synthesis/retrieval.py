@@ -1,9 +1,11 @@
 """Retrieval: one ranked list out of what the memory index finds by words and by meaning.
 
-Both rankings are fused by reciprocal rank (Cormack, Clarke and Büttcher, SIGIR 2009): a chunk scores
-``weight / (K + rank)`` in each list that has it. So no score is compared with one of another kind. What the query quotes (a
-phrase, a hash, a line of an error) and a chunk holds to the letter comes first, whatever the ranks say; of passages
-that say nearly the same, the best one stays. The order is total: equal scores go by id.
+Both rankings are fused by a convex combination of their scores, each brought to 0..1 between its best and its floor
+(Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS 2023). How
+much each counts is read from the rankings themselves (:func:`balance`): the one whose best stands out from the rest
+knows more. What the query quotes (a phrase, a hash, a line of an error) and a chunk holds to the letter comes first,
+whatever the scores say; of passages that say nearly the same, the best one stays. The order is total: equal scores go
+by id.
 """
 
 import re
@@ -13,11 +15,21 @@ import msgspec
 
 from agentx.storage.index.port import Chunk, ChunkKind, Filter, MemoryIndex, Ranked, Vector
 
-K = 60
-"""The constant of reciprocal rank fusion, as in the paper."""
+DEPTH = 50
+"""How many of each ranking are fused, at least."""
+
+STANDS_OUT_AT = 20
+"""The place in a ranking that its best is compared with."""
+
+MEANING_GAIN = 2.0
+"""Where both rankings know as much, a cosine falls by half of what BM25 falls by; measured on questions about
+conversations and about code."""
 
 QUOTED_DEPTH = 300
 """How many matches of a quoted phrase's words are looked through for the phrase itself."""
+
+SCORE_DIGITS = 6
+"""Fused scores are rounded to this, so that the order of near ties depends on no processor; ties go by id."""
 
 MAX_NEEDLES = 4
 MAX_QUERY_CHARS = 20_000
@@ -40,7 +52,7 @@ class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         id: Id of the chunk.
         text: The passage.
-        score: Fused score; compares within one answer only.
+        score: Fused score, 0 to 1 unless other weights are given; compares within one answer only.
         kind: Where it comes from.
         path: File, relative to the artifacts root or its source; empty for messages.
         start_line: First line, from 1; 0 where there are no lines.
@@ -77,11 +89,8 @@ class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
 class Weights(msgspec.Struct, frozen=True):
     """How much each ranking counts in the fusion."""
 
-    lexical: float = 1.0
-    vector: float = 1.0
-
-
-EVEN = Weights()
+    lexical: float = 0.5
+    vector: float = 0.5
 
 
 def retrieve(
@@ -91,7 +100,7 @@ def retrieve(
     k: int,
     where: Filter,
     *,
-    weights: Weights = EVEN,
+    weights: Weights | None = None,
 ) -> list[SearchHit]:
     """Find the ``k`` best passages for a query.
 
@@ -101,7 +110,7 @@ def retrieve(
         vector: Its embedding, by the embedder that the index was fed from; ``None`` ranks by words alone.
         k: How many hits at most.
         where: What to look at.
-        weights: How much each ranking counts.
+        weights: How much each ranking counts; ``None`` lets :func:`balance` decide.
 
     Raises:
         UsageError: A date or path of the filter cannot be read.
@@ -115,17 +124,51 @@ def retrieve(
     """
     if k <= 0:
         return []
-    depth = max(50, 4 * k)
+    depth = max(DEPTH, 4 * k)
     lexical = index.search_text(query, depth, where)
     by_meaning = index.search_vector(vector, depth, where) if vector is not None else []
     needles = exact_needles(query)
     apart = [needle for needle in needles if needle != query.strip()]
     quoted = [hit for needle in apart for hit in index.search_text(needle, max(depth, QUOTED_DEPTH), where)]
-    hits = _fuse(lexical, by_meaning, quoted, weights)
+    hits = _fuse(lexical, by_meaning, quoted, weights or balance(lexical, by_meaning), depth)
     held = {hit.id: _held(hit.text, needles) for hit in hits}
     wanted = [hit for hit in hits if hit.lexical_rank or hit.vector_rank or held[hit.id]]
     wanted.sort(key=lambda hit: (-held[hit.id], -hit.score, hit.id))
     return _distinct(wanted, k)
+
+
+def balance(lexical: Sequence[Ranked], by_meaning: Sequence[Ranked]) -> Weights:
+    """Decide how much words count and how much meaning does, by how far the best of each stands out.
+
+    With ``drop = (s1 - s20) / s1`` of a ranking, where ``sN`` is its N-th score::
+
+        vector = (2 * drop of cosine)^2 / ((2 * drop of cosine)^2 + (drop of BM25)^2),   lexical = 1 - vector
+
+    Words that twenty chunks hold alike tell nothing apart, and then meaning decides; a rare name is held by few, and
+    then words do. Both drops shrink as an index grows, so their ratio stays. The idea is that of predictors of query
+    performance by the spread of scores (Shtok et al., "Predicting Query Performance by Query-Drift Estimation", ACM
+    TOIS 2012); the formula is our own, measured in ``docs/search.md``.
+
+    Args:
+        lexical: What was found by words, best first.
+        by_meaning: What was found by meaning, best first.
+
+    >>> balance([], [])
+    Weights(lexical=0.5, vector=0.5)
+    """
+    # Of fewer matches by words the rest score 0; by meaning every chunk has a score, so the last is the least there is.
+    words = _drop(lexical, 0.0)
+    meaning = MEANING_GAIN * _drop(by_meaning, by_meaning[-1].score) if by_meaning else 0.0
+    total = words**2 + meaning**2
+    return Weights(words**2 / total, meaning**2 / total) if total else Weights()
+
+
+def _drop(ranked: Sequence[Ranked], beyond: float) -> float:
+    """How far the score falls on the way down, as a share of the best; ``beyond`` is what stands below the last."""
+    if not ranked or ranked[0].score <= 0:
+        return 0.0
+    low = ranked[STANDS_OUT_AT - 1].score if len(ranked) >= STANDS_OUT_AT else beyond
+    return min((ranked[0].score - low) / ranked[0].score, 1.0)
 
 
 def exact_needles(query: str) -> list[str]:
@@ -152,23 +195,37 @@ def _plain(text: str) -> str:
 
 
 def _fuse(
-    lexical: Sequence[Ranked], by_meaning: Sequence[Ranked], quoted: Sequence[Ranked], weights: Weights
+    lexical: Sequence[Ranked],
+    by_meaning: Sequence[Ranked],
+    quoted: Sequence[Ranked],
+    weights: Weights,
+    depth: int,
 ) -> list[SearchHit]:
     lexical_rank = {ranked.chunk.id: rank for rank, ranked in enumerate(lexical, 1)}
     vector_rank = {ranked.chunk.id: rank for rank, ranked in enumerate(by_meaning, 1)}
+    by_words, by_sense = _levels(lexical, depth), _levels(by_meaning, depth)
     chunks = {ranked.chunk.id: ranked.chunk for ranked in (*lexical, *by_meaning, *quoted)}
-    return [
-        _hit(chunk, lexical_rank.get(i, 0), vector_rank.get(i, 0), weights) for i, chunk in chunks.items()
-    ]
+    hits = []
+    for i, chunk in chunks.items():
+        score = weights.lexical * by_words.get(i, 0.0) + weights.vector * by_sense.get(i, 0.0)
+        hits.append(_hit(chunk, round(score, SCORE_DIGITS), lexical_rank.get(i, 0), vector_rank.get(i, 0)))
+    return hits
 
 
-def _hit(chunk: Chunk, lexical_rank: int, vector_rank: int, weights: Weights) -> SearchHit:
-    by_words = weights.lexical / (K + lexical_rank) if lexical_rank else 0.0
-    by_meaning = weights.vector / (K + vector_rank) if vector_rank else 0.0
+def _levels(ranked: Sequence[Ranked], depth: int) -> dict[str, float]:
+    """Scores between the best, 1, and the floor, 0: what the first chunk that is not in the list can have at most."""
+    if not ranked:
+        return {}
+    top, last = ranked[0].score, ranked[-1].score
+    floor = last if len(ranked) >= depth else min(last, 0.0)
+    return {one.chunk.id: (one.score - floor) / (top - floor) if top > floor else 1.0 for one in ranked}
+
+
+def _hit(chunk: Chunk, score: float, lexical_rank: int, vector_rank: int) -> SearchHit:
     return SearchHit(
         id=chunk.id,
         text=chunk.text,
-        score=by_words + by_meaning,
+        score=score,
         kind=chunk.kind,
         path=chunk.path,
         start_line=chunk.start_line,

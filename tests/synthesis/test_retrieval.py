@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentx.storage.index.memory import InMemoryIndex
-from agentx.storage.index.port import Chunk, Filter
-from agentx.synthesis.retrieval import K, Weights, exact_needles, retrieve
+from agentx.storage.index.port import Chunk, Filter, Ranked
+from agentx.synthesis.retrieval import DEPTH, Weights, balance, exact_needles, retrieve
 
 ALL = Filter()
 
@@ -39,15 +39,80 @@ def test_a_hit_carries_where_it_comes_from():
     assert (hit.kind, hit.seq, hit.at, hit.actor, hit.content_id) == (
         "artifact", 7, "2026-11-20T10:00:00Z", "agent:main", "abc",
     )  # fmt: skip
-    assert (hit.lexical_rank, hit.vector_rank, hit.score) == (1, 0, 1 / (K + 1))
+    assert (hit.lexical_rank, hit.vector_rank, hit.score) == (1, 0, 1.0)
 
 
 def test_what_both_rankings_have_comes_before_what_one_has():
     index = filled(["alpha one", "alpha two two", "beta"], [(0, 1), (1, 0), (0.9, 0.1)])
     hits = retrieve(index, "alpha", np.array([1, 0], dtype=np.float32), 3, ALL)
     assert ids(hits)[0] == "c1"
-    assert hits[0].score == pytest.approx(1 / (K + hits[0].lexical_rank) + 1 / (K + hits[0].vector_rank))
     assert {hit.id: hit.lexical_rank for hit in hits}["c2"] == 0
+
+
+def test_the_score_is_the_weighted_sum_of_what_each_ranking_gives():
+    index = filled(["alpha one", "alpha two two", "beta"], [(0, 1), (1, 0), (0.6, 0.8)])
+    vector = np.array([1, 0], dtype=np.float32)
+    hits = retrieve(index, "alpha", vector, 3, ALL, weights=Weights(lexical=0.25, vector=0.75))
+    best, second = (ranked.score for ranked in index.search_text("alpha", 5, ALL))
+    wanted = {"c0": 0.25, "c1": 0.25 * second / best + 0.75, "c2": 0.75 * 0.6}
+    assert {hit.id: hit.score for hit in hits} == pytest.approx(wanted, abs=1e-5)
+
+
+def test_a_ranking_that_was_cut_ends_at_nothing_and_one_that_was_not_keeps_its_last():
+    few, many = (filled(["alpha", *["alpha beta gamma"] * n]) for n in (4, 2 * DEPTH))
+    assert 0 < retrieve(few, "alpha", None, 2, ALL)[-1].score < 1
+    assert retrieve(many, "alpha", None, 2, ALL)[-1].score == 0
+
+
+def ranking(*scores):
+    return [Ranked(Chunk(id=f"c{n:03}", kind="message", text=""), score) for n, score in enumerate(scores)]
+
+
+def test_words_that_tell_nothing_apart_leave_it_to_meaning():
+    flat, steep = ranking(*[5.0] * 29, 4.9), ranking(9.0, *[2.0] * 29)
+    cosines = ranking(0.8, *[0.6] * 29)
+    assert balance(flat, cosines).vector > 0.99
+    assert balance(steep, cosines).vector < 0.5 < balance(steep, cosines).lexical
+
+
+def test_meaning_that_tells_nothing_apart_leaves_it_to_words():
+    words = ranking(6.0, *[4.0] * 29)
+    assert balance(words, ranking(*[0.5] * 30)) == Weights(1.0, 0.0)
+    assert balance(words, ranking(0.9, *[0.3] * 29)).vector > 0.5
+
+
+def test_a_cosine_that_falls_half_as_much_counts_as_much():
+    both = balance(ranking(10.0, *[6.0] * 29), ranking(0.5, *[0.4] * 29))
+    assert (both.lexical, both.vector) == pytest.approx((0.5, 0.5))
+
+
+def test_what_only_few_chunks_hold_is_found_by_its_words():
+    cosines = ranking(0.6, *[0.5] * 29)
+    assert balance(ranking(5.0, 5.0), cosines).lexical > 0.8
+    assert balance(ranking(*[5.0] * 25), cosines).lexical == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "cosines", "wanted"),
+    [
+        ((), (), Weights(0.5, 0.5)),
+        ((), (0.5, 0.4), Weights(0.0, 1.0)),
+        ((2.0,), (), Weights(1.0, 0.0)),
+        ((2.0,), (-0.1, -0.9), Weights(1.0, 0.0)),
+        ((0.0, 0.0), (0.0,), Weights(0.5, 0.5)),
+    ],
+)
+def test_where_a_ranking_says_nothing_the_other_decides(words, cosines, wanted):
+    assert balance(ranking(*words), ranking(*cosines)) == wanted
+
+
+def test_a_question_in_common_words_is_answered_by_meaning_and_a_name_by_words():
+    texts = [f"how do I read the file number{n}" for n in range(40)]
+    vectors = [(1, 0.9 + n / 100) for n in range(40)]
+    index = filled([*texts, "load a document from disk", "Zebulon"], [*vectors, (1, 0), (0.2, 1)])
+    vector = np.array([1, 0], dtype=np.float32)
+    assert ids(retrieve(index, "file: how do I read one", vector, 3, ALL))[0] == "c40"
+    assert ids(retrieve(index, "Zebulon", vector, 3, ALL))[0] == "c41"
 
 
 def test_weights_decide_between_the_rankings():
@@ -127,6 +192,10 @@ def test_the_order_depends_on_no_order_of_arrival(texts, dice):
     chunks = [Chunk(id=f"c{n}", kind="message", text=text) for n, text in enumerate(texts)]
     shuffled = dice.sample(chunks, len(chunks))
     one, other = InMemoryIndex(), InMemoryIndex()
-    one.put(chunks)
-    other.put(shuffled)
-    assert retrieve(one, "aa b ab", None, 5, ALL) == retrieve(other, "aa b ab", None, 5, ALL)
+    vector = {chunk.id: np.array([1, len(chunk.text)], dtype=np.float32) for chunk in chunks}
+    one.put(chunks, [vector[chunk.id] for chunk in chunks])
+    other.put(shuffled, [vector[chunk.id] for chunk in shuffled])
+    for asked in (None, np.array([1, 2], dtype=np.float32)):
+        hits = retrieve(one, "aa b ab", asked, 5, ALL)
+        assert hits == retrieve(other, "aa b ab", asked, 5, ALL)
+        assert all(0 <= hit.score <= 1 for hit in hits)
