@@ -1,0 +1,156 @@
+"""Search over what was written, said and printed: fresh, narrowed, and as it was at any moment."""
+
+import os
+
+import pytest
+
+from agentx import Workspace
+from agentx.config import set_value
+from agentx.settings import Settings, read_settings
+from agentx.storage.errors import UsageError
+from agentx.synthesis.embedding.choose import open_embedder
+from agentx.synthesis.embedding.port import ModelUnavailable
+
+
+def paths(hits):
+    return {hit.path for hit in hits}
+
+
+def test_a_fresh_write_is_found_at_once_and_what_it_replaced_is_not(ws):
+    ws.tools.write_file("a.md", "The walrus sleeps.\n")
+    assert paths(ws.search("walrus")) == {"a.md"}
+    ws.tools.write_file("a.md", "The otter swims.\n")
+    assert paths(ws.search("walrus", kind="artifact")) == set()
+    assert paths(ws.search("otter")) == {"a.md"}
+
+
+def test_a_hit_names_the_commit_that_brought_it(ws):
+    ws.tools.write_file("a.md", "The walrus sleeps.\n")
+    (hit,) = ws.search("walrus")
+    assert hit.commit == ws.status().commit
+
+
+def test_after_move_delete_and_undo_only_what_stands_is_found_and_the_past_with_as_of(ws):
+    ws.tools.write_file("a.md", "The walrus sleeps.\n")
+    written = ws.state.seq
+    ws.tools.move_file("a.md", "b.md")
+    moved = ws.state.seq
+    assert paths(ws.search("walrus", kind="artifact")) == {"b.md"}
+    ws.tools.delete_file("b.md")
+    assert paths(ws.search("walrus", kind="artifact")) == set()
+    ws.undo()
+    assert paths(ws.search("walrus", kind="artifact")) == {"b.md"}
+    ws.undo()
+    assert paths(ws.search("walrus", kind="artifact")) == {"a.md"}
+    assert paths(ws.search("walrus", kind="artifact", as_of=written)) == {"a.md"}
+    assert paths(ws.search("walrus", kind="artifact", as_of=moved)) == {"b.md"}
+    assert ws.search("walrus", as_of=1) == []
+
+
+def test_a_persons_edit_is_found_once_it_is_on_record(ws):
+    (ws.artifacts / "theirs.md").write_text("The walrus sleeps.\n")
+    ws.status()
+    (hit,) = ws.search("walrus")
+    assert (hit.path, hit.actor) == ("theirs.md", "watch")
+
+
+def test_each_filter_narrows(ws):
+    ws.tools.write_file("src/a.py", "def walrus():\n    return 1\n")
+    ws.tools.write_file("doc/a.md", "# A walrus\n")
+    ws.say("I saw a walrus.")
+    today = ws.search("walrus")[0].at[:10]
+    assert paths(ws.search("walrus", path="src")) == {"src/a.py"}
+    assert paths(ws.search("walrus", path="**/*.md")) == {"doc/a.md"}
+    assert {hit.kind for hit in ws.search("walrus", kind="message")} == {"message"}
+    assert {hit.actor for hit in ws.search("walrus", actor="user")} == {"user"}
+    assert {hit.actor for hit in ws.search("walrus", actor="agent:")} == {"agent:main"}
+    assert ws.search("walrus", since="2999-01-01") == ws.search("walrus", before="2000-01-01") == []
+    assert len(ws.search("walrus", since=today)) == len(ws.search("walrus")) == 3
+    assert len(ws.search("walrus", k=1)) == 1
+    assert ws.search("walrus", k=0) == []
+    with pytest.raises(UsageError, match="no ISO date"):
+        ws.search("walrus", since="lately")
+
+
+@pytest.mark.parametrize(
+    "query", ["", "   ", '"', "walrus OR (", "a:b^2~", "*" * 500, "\x00", "\ud800", "x" * 100_000, "漢字"]
+)
+def test_any_query_is_words_and_none_is_an_error(ws, query):
+    ws.tools.write_file("a.md", "The walrus sleeps.\n")
+    assert isinstance(ws.search(query), list)
+
+
+def test_a_definition_is_found_with_its_lines_and_name(ws):
+    ws.tools.write_file("a.py", "import os\n\n\ndef fetch_prices(day):\n    return os.environ[day]\n")
+    hit = ws.search("fetch prices")[0]
+    assert (hit.path, hit.symbol) == ("a.py", "fetch_prices")
+    assert hit.end_line == 5
+
+
+def test_what_a_check_printed_is_found(configured):
+    ws = configured(
+        '\n[tools]\nisolation = "none"\n[checks.tests]\ncommand = "echo the walrus is missing; exit 1"\n'
+    )
+    ws.tools.run_tests()
+    assert "tool" in {hit.kind for hit in ws.search("walrus")}
+
+
+def test_a_binary_file_is_passed_over_and_its_name_does_no_harm(ws):
+    (ws.artifacts / "a.bin").write_bytes(b"walrus\x00" * 100)
+    (ws.artifacts / "latin.txt").write_bytes(b"walrus caf\xe9")
+    ws.status()
+    assert "a.bin" not in paths(ws.search("walrus"))
+
+
+def test_a_damaged_index_is_set_aside_and_filled_again(ws, lexical):
+    ws.tools.write_file("a.md", "The walrus sleeps.\n")
+    ws.search("walrus")
+    ws.close()
+    for file in (ws.root / ".agentx").rglob("*.json*"):
+        file.write_bytes(b"\x00garbage")
+    for call in (lambda ws: ws.search("walrus"), Workspace.settle, Workspace.rebuild):
+        with Workspace.open(ws.root, settings=lexical) as again:
+            assert call(again)
+            assert paths(again.search("walrus")) == {"a.md"}
+            assert any("index" in note for note in again.status().notes)
+        for file in (ws.root / ".agentx").rglob("*.json*"):
+            file.write_bytes(b"\x00garbage")
+
+
+def test_without_a_model_search_is_lexical_and_says_what_to_do(ws):
+    ws.tools.write_file("a.md", "The walrus sleeps.\n")
+    (hit,) = ws.search("walrus")
+    assert hit.lexical_rank == 1
+    assert hit.vector_rank == 0
+    assert "agentx models install" in ws.engine.indexer.why_lexical
+
+
+def test_embeddings_that_are_turned_off_say_so(configured):
+    ws = configured('\n[embeddings]\nmodel = "none"\n')
+    ws.tools.write_file("a.md", "The walrus sleeps.\n")
+    assert ws.search("walrus")
+    assert "off" in ws.engine.indexer.why_lexical
+
+
+def test_with_the_installed_model_a_passage_is_found_by_its_meaning_and_another_model_embeds_again(tmp_path):
+    cache = read_settings().cache_dir
+    try:
+        open_embedder("minilm", cache, lambda _: None)
+    except ModelUnavailable as error:
+        pytest.skip(str(error))
+    settings = Settings(environ=dict(os.environ), cache_dir=cache)
+    with Workspace.create(tmp_path / "task", settings=settings) as ws:
+        ws.tools.write_file("a.md", "The physician treated the sick child.\n")
+        ws.tools.write_file("b.md", "Quarterly revenue rose by a tenth.\n")
+        assert ws.settle()
+        best = ws.search("doctor who heals a kid", kind="artifact")[0]
+        assert (best.path, best.vector_rank) == ("a.md", 1)
+        assert best.lexical_rank == 0
+        index = ws.engine.indexer.index
+        index.write_meta("embedder", "another model")
+        set_value(ws.root, "model.name", "script:none")
+    with Workspace.open(tmp_path / "task", settings=settings) as ws:
+        assert ws.engine.indexer.index.without_vectors(1)
+        assert ws.settle()
+        assert not ws.engine.indexer.index.without_vectors(1)
+        assert ws.search("doctor who heals a kid", kind="artifact")[0].path == "a.md"
