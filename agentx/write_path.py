@@ -23,6 +23,7 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.events import ArtifactChanged, Body, Draft, Event, FileChange, Payload
 from agentx.storage.git.index_file import IndexFile
 from agentx.storage.git.objects import blob_id
+from agentx.storage.git.repair import repair
 from agentx.storage.git.repository import BRANCH, REGULAR, GitRepository, TreeEntry, WriterConflict
 from agentx.storage.history import (
     LIVE,
@@ -76,12 +77,12 @@ class WritePath:
     ) -> None:
         self.root = root
         self.artifacts = artifacts
+        self.notes: list[str] = [note] if (note := repair(root)) else []
         self.repo = GitRepository(root)
         self.blobs = BlobStore(root)
         self.history = History(root, codec)
         self.state = State()
         self.damage: list[Damage] = []
-        self.notes: list[str] = []
         self.last_write = 0.0
         self._bus = bus
         self._lock = FileLock(self.repo.git_dir / "agentx.lock")

@@ -91,8 +91,7 @@ class IndexFile:
             return False
         if not content.startswith(_MARK):
             return False
-        owner = content[len(_MARK) :]
-        if not (owner.isdigit() and _alive(int(owner))):
+        if _is_left(content):
             self._lock.write_bytes(_MARK + str(os.getpid()).encode())
         return True
 
@@ -195,6 +194,20 @@ def _content(path: Path, info: os.stat_result) -> bytes:
     if stat.S_ISLNK(info.st_mode):
         return os.fsencode(os.readlink(path))
     return path.read_bytes() if stat.S_ISREG(info.st_mode) else b""
+
+
+def is_abandoned(git_dir: Path) -> bool:
+    """Whether an engine that is dead now left the lock: it was cut off while it wrote."""
+    try:
+        content = (git_dir / "index.lock").read_bytes()
+    except OSError:
+        return False
+    return content.startswith(_MARK) and _is_left(content)
+
+
+def _is_left(content: bytes) -> bool:
+    owner = content[len(_MARK) :]
+    return not (owner.isdigit() and _alive(int(owner)))
 
 
 def _alive(pid: int) -> bool:

@@ -11,6 +11,7 @@ from agentx.storage.codec import Codec
 from agentx.storage.durable import TEMPORARY_PREFIX
 from agentx.storage.events import FACTS, ToolCallExecuted, WriteReverted
 from agentx.storage.git.objects import loose_path
+from agentx.storage.git.repair import RepositoryDamaged
 from agentx.storage.history import LIVE, History
 
 _PROGRAM = """
@@ -237,3 +238,41 @@ def test_a_log_that_lost_its_tail_is_restored_from_the_last_commit(task, die, so
     lines = (task / LIVE).read_bytes().splitlines(keepends=True)
     (task / LIVE).write_bytes(b"".join(lines[:1]))
     assert [event.seq for event in sound()] == [1, 2, 3]
+
+
+def _object(git, which):
+    return git("rev-parse", {
+        "commit": "HEAD", "tree": "HEAD^{tree}", "artifacts": "HEAD:artifacts", "log": "HEAD:history.jsonl",
+    }[which]).strip()  # fmt: skip
+
+
+@pytest.mark.parametrize("harm", ["half", "empty", "zeros"])
+@pytest.mark.parametrize("which", ["commit", "tree", "artifacts", "log"])
+def test_an_object_that_a_power_cut_left_truncated_is_made_again(task, die, sound, git, which, harm):
+    die(f"{_ACKNOWLEDGED}{_FATAL}os._exit(9)\n")
+    path = loose_path(task / ".git", _object(git, which))
+    whole = path.read_bytes()
+    path.chmod(0o644)
+    path.write_bytes({"half": whole[: len(whole) // 2], "empty": b"", "zeros": b"\0" * len(whole)}[harm])
+    assert [event.seq for event in sound()] == [1, 2, 3, 4]
+    assert _files(task) == _LATER
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 41, b"0" * 20])
+def test_a_branch_whose_file_a_power_cut_emptied_names_its_last_commit_again(task, die, sound, git, content):
+    die(f"{_ACKNOWLEDGED}{_FATAL}os._exit(9)\n")
+    head = git("rev-parse", "HEAD").strip()
+    (task / ".git/refs/heads/main").write_bytes(content)
+    assert [event.seq for event in sound()] == [1, 2, 3, 4]
+    assert head in git("log", "--format=%H").split()
+
+
+def test_a_repository_without_one_whole_commit_is_told_and_nothing_else_is_touched(task, die, reopen, git):
+    die(f"{_ACKNOWLEDGED}os._exit(9)\n")
+    before = (task / LIVE).read_bytes()
+    for commit in git("rev-list", "HEAD").split():
+        loose_path(task / ".git", commit).chmod(0o644)
+        loose_path(task / ".git", commit).write_bytes(b"")
+    with pytest.raises(RepositoryDamaged, match=r"history\.jsonl and artifacts are untouched"):
+        reopen()
+    assert (task / LIVE).read_bytes() == before
