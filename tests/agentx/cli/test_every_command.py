@@ -1,0 +1,204 @@
+"""What holds for every command: it works from a shell, takes -C and --json anywhere, and fails in one sentence."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from agentx.cli.app import ENTRIES, command_names
+
+ROOT = Path(__file__).resolve().parents[3]
+
+GOOD = {
+    "init": ["init", "{new}", "--title", "New"],
+    "add": ["add", "{file}", "--to", "notes"],
+    "run": ["run", "What is in it?", "--model", "{script}"],
+    "say": ["say", "Revenue matters."],
+    "approve": ["approve"],
+    "status": ["status"],
+    "context": ["context", "the outlook", "--explain"],
+    "search": ["search", "revenue", "-k", "2"],
+    "log": ["log", "-n", "3"],
+    "memory list": ["memory", "list", "--all"],
+    "memory show": ["memory", "show", "c-3"],
+    "memory add": ["memory", "add", "Use British English.", "--until", "June"],
+    "memory edit": ["memory", "edit", "c-3", "Never create a setup.py file."],
+    "memory retire": ["memory", "retire", "c-3"],
+    "memory pin": ["memory", "pin", "c-3"],
+    "memory review": ["memory", "review", "--accept", "c-5"],
+    "undo": ["undo"],
+    "restore": ["restore", "outlook.md", "--at", "2"],
+    "rebuild": ["rebuild"],
+    "models list": ["models", "list"],
+    "models install": ["models", "install", "minilm"],
+    "config show": ["config"],
+    "config get": ["config", "get", "limits.max_steps"],
+    "config set": ["config", "set", "limits.max_steps", "7"],
+    "doctor": ["doctor"],
+}
+
+WRONG = {
+    "init": ["init", "{file}"],
+    "add": ["add", "not-there.txt"],
+    "run": ["run", "x", "--max-steps", "0"],
+    "say": ["say", "  "],
+    "approve": ["approve", "call_9"],
+    "status": ["status", "superfluous"],
+    "context": ["context", "--tier", "9"],
+    "search": ["search", " "],
+    "log": ["log", "--type", "Nonsense"],
+    "memory list": ["memory", "list", "--kind", "nonsense"],
+    "memory show": ["memory", "show", "c-99"],
+    "memory add": ["memory", "add", "x", "--kind", "hot_issue"],
+    "memory edit": ["memory", "edit", "c-3", " "],
+    "memory retire": ["memory", "retire", "c-3", "c-99"],
+    "memory pin": ["memory", "pin"],
+    "memory review": ["memory", "review"],
+    "undo": ["undo", "--at", "3"],
+    "restore": ["restore", "outlook.md", "--at", "999"],
+    "rebuild": ["rebuild", "--nonsense"],
+    "models list": ["models", "nonsense"],
+    "models install": ["models", "install", "gpt-9"],
+    "config show": ["config", "show", "model"],
+    "config get": ["config", "get", "modle.name"],
+    "config set": ["config", "set", "limits.max_steps", "many"],
+    "doctor": ["doctor", "now"],
+}
+
+WITHOUT_A_WORKSPACE = {"init", "models list", "models install", "doctor"}
+STREAMS = {"run", "log"}
+
+
+@pytest.fixture
+def filled(root, tmp_path, script):
+    """Words of a command line with their places filled."""
+    (tmp_path / "note.txt").write_text("a note")
+    places = {
+        "new": str(tmp_path / "new"),
+        "file": str(tmp_path / "note.txt"),
+        "script": script({"answer": "An outlook."}),
+    }
+    return lambda words: [word.format(**places) for word in words]
+
+
+@pytest.fixture
+def approval(root, call, script):
+    """A workspace in which a call waits for a person's word."""
+
+    def approval():
+        call("config", "set", "tools.approve", '["delete_file"]', "-C", root)
+        turns = script(
+            {"tool_calls": [{"name": "delete_file", "arguments": {"path": "outlook.md"}}]},
+            {"answer": "Done."},
+            name="approval.jsonl",
+        )
+        assert call("run", "delete it", "--model", turns, "-C", root).code == 1
+        return turns
+
+    return approval
+
+
+def fails_in_one_sentence(done, code=2):
+    assert done.code == code, done
+    assert re.fullmatch(r"agentx: [^\n]+[.?)`]\n", done.err), done.err
+    assert done.out == ""
+
+
+def test_the_tables_here_name_every_command():
+    assert set(GOOD) == set(WRONG) == set(command_names())
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_it_works_from_a_shell_with_the_directory_first(name, process, filled, root, approval):
+    if name == "approve":
+        approval()
+    base = [] if name == "init" else ["-C", str(root)]
+    done = process(*base, *filled(GOOD[name]))
+    if name == "models install" and done.code:  # there is no registry to fetch it from in a test
+        fails_in_one_sentence(done, code=1)
+        return
+    assert done.code == 0, done
+    assert "Traceback" not in done.err
+    assert "\x1b" not in done.out + done.err
+    assert done.out
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_it_gives_json_and_takes_the_directory_last(name, call, filled, root, approval):
+    if name == "approve":
+        approval()
+    base = [] if name == "init" else ["-C", root]
+    done = call(*filled(GOOD[name]), "--json", *base)
+    if name == "models install" and done.code:
+        fails_in_one_sentence(done, code=1)
+        return
+    assert done.code == 0, done
+    texts = done.out.splitlines() if name in STREAMS else [done.out]
+    assert [json.loads(text) for text in texts]
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_use_is_one_sentence_and_exit_code_2(name, call, filled, root):
+    base = [] if name == "init" else ["-C", root]
+    fails_in_one_sentence(call(*filled(WRONG[name]), *base))
+
+
+@pytest.mark.parametrize("name", sorted(set(GOOD) - WITHOUT_A_WORKSPACE))
+def test_a_directory_that_is_no_workspace_is_named(name, call, filled, tmp_path):
+    done = call(*filled(GOOD[name]), "-C", tmp_path / "elsewhere")
+    fails_in_one_sentence(done)
+    assert "is not in a workspace" in done.err
+    assert "agentx init" in done.err
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_its_help_says_what_it_does_and_what_works_everywhere(name, call):
+    done = call(*name.split(), "--help")
+    assert done.code == 0
+    assert "--json work with every command" in " ".join(done.out.split())
+    assert f"agentx {name}" in done.out
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_the_documentation_shows_it(name):
+    text = (ROOT / "docs" / "cli.md").read_text("utf-8")
+    assert f"### `agentx {name}" in text
+    section = text.split(f"### `agentx {name}", 1)[1].split("\n##", 1)[0]
+    assert f"$ agentx {name}" in section or f"$ agentx -C report {name}" in section
+
+
+def test_a_directory_above_is_found(call, root):
+    (root / "artifacts" / "deep").mkdir()
+    done = call("status", "--json", "-C", root / "artifacts" / "deep")
+    assert done.json["root"] == str(root)
+
+
+def test_a_directory_that_is_not_there_is_named(call, tmp_path):
+    done = call("status", "-C", tmp_path / "nowhere")
+    fails_in_one_sentence(done)
+    assert "nowhere" in done.err
+
+
+def test_what_stands_behind_two_dashes_is_no_option(call, root):
+    done = call("-C", root, "--json", "say", "--", "--json")
+    assert done.json["event"]["data"]["body"]["text"] == "--json"
+
+
+def test_every_command_stands_in_the_help_with_one_line(call):
+    text = call("--help").out
+    for entry in ENTRIES:
+        assert re.search(rf"│ {entry.name} +{re.escape(entry.help[:40])}", text), entry
+
+
+def test_no_command_is_the_help(call):
+    assert call().out == call("--help").out
+
+
+def test_an_unknown_command_and_an_unknown_option_are_told(call):
+    done = call("stauts")
+    fails_in_one_sentence(done)
+    assert "'status'" in done.err
+    fails_in_one_sentence(call("--nonsense"))
+    fails_in_one_sentence(call("status", "-C"))
+    fails_in_one_sentence(call("-C"))
