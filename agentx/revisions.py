@@ -1,10 +1,13 @@
 """Undo and restore: earlier contents come back as new events, never as a step back in the log."""
 
+from collections.abc import Iterator
+
 from agentx import outside
 from agentx.engine import Engine
 from agentx.staging import Content
 from agentx.storage.errors import UsageError
-from agentx.storage.events import ArtifactChanged, Event, FileChange, ToolCallExecuted
+from agentx.storage.events import ArtifactChanged, Event, FileChange, ToolCallExecuted, WriteReverted
+from agentx.storage.history import Damage
 from agentx.write_path import CHANGES_BYTES
 
 UNDO, RESTORE = "undo", "restore"
@@ -63,10 +66,10 @@ def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
 def files_at(engine: Engine, seq: int) -> dict[str, FileChange]:
     """The artifacts after an event: by path, the change that made each what it was."""
     found: dict[str, FileChange] = {}
-    for event in engine.write_path.history.read(on_damage=lambda _: None):
+    for event, changes in _made(engine):
         if event.seq > seq:
             break
-        for made in _changes(event):
+        for made in changes:
             if made.after:
                 found[made.path] = made
             else:
@@ -74,13 +77,24 @@ def files_at(engine: Engine, seq: int) -> dict[str, FileChange]:
     return found
 
 
+def _made(engine: Engine) -> Iterator[tuple[Event, tuple[FileChange, ...]]]:
+    """Each event that changed artifacts, with what it really changed: a write that a crash cut off is none."""
+    reverted = {
+        (event.data.event, event.data.path)
+        for event in engine.write_path.history.read(on_damage=_pass_over)
+        if isinstance(event.data, WriteReverted)
+    }
+    for event in engine.write_path.history.read(on_damage=_pass_over):
+        changes = tuple(made for made in _changes(event) if (event.seq, made.path) not in reverted)
+        if changes or _is_undo(event):
+            yield event, changes
+
+
 def _last_change(engine: Engine) -> list[Event]:
     """The events of the latest change that was not taken back: several where one event could not hold it all."""
     candidates: list[list[Event]] = []
-    for event in engine.write_path.history.read(on_damage=lambda _: None):
-        if not _changes(event):
-            continue
-        if isinstance(event.data, ToolCallExecuted) and event.data.tool == UNDO:
+    for event, _changed in _made(engine):
+        if isinstance(event.data, ToolCallExecuted) and _is_undo(event):
             candidates = [one for one in candidates if event.data.reverts not in [part.seq for part in one]]
         elif candidates and _goes_on(candidates[-1][-1], event):
             candidates[-1].append(event)
@@ -128,6 +142,15 @@ def _write(engine: Engine, contents: dict[str, Content | None], tool: str, rever
         actor=actor,
     )
     return events[0]
+
+
+def _is_undo(event: Event) -> bool:
+    """Whether it took a change back, were it one that had left no trace."""
+    return isinstance(event.data, ToolCallExecuted) and event.data.tool == UNDO
+
+
+def _pass_over(_damage: Damage) -> None:
+    """What is damaged was told of when the log was folded."""
 
 
 def _at_or_below(name: str, path: str) -> bool:
