@@ -86,7 +86,7 @@ def _entry(terminal: Terminal, name: str, text: str, why: str) -> None:
     """What it says, and below it why it is there or not."""
     head = Text.assemble("  ", (one_line(name), "cyan"), "  ", _said(text))
     head.truncate(terminal.out.width, overflow="ellipsis")
-    terminal.show(head, Text(f"      {one_line(why)}", "dim"))
+    terminal.show(head, Padding(Text(one_line(why), "dim"), (0, 0, 0, 6)))
 
 
 def _said(text: str) -> str:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from agentx.cli.opened import as_json, opened
 from agentx.cli.plain import one_line, plain
-from agentx.cli.terminal import Terminal, facts
+from agentx.cli.terminal import Terminal, facts, row
 from agentx.commit_message import describe, tell
 from agentx.storage.errors import UsageError
 from agentx.storage.events import FACTS, Event
@@ -153,13 +153,15 @@ def _show(terminal: Terminal, event: Event) -> None:
         terminal.line(as_json(event))
         return
     told = one_line(tell(event)).removeprefix(f"{event.actor} ")
-    line = Text.assemble(
-        (f"{event.seq:>5}  ", "dim"),
-        (f"{event.at[:10]} {event.at[11:19]}  ", "dim"),
-        (f"{one_line(event.actor):<16}", _COLOURS.get(event.actor.partition(":")[0], "")),
-        (f"  {told}" if told else f"  {one_line(event.type)}", _style(told)),
+    terminal.show(
+        row(
+            Text(f"{event.seq:>5}", "dim"),
+            Text(f"{event.at[:10]} {event.at[11:19]}", "dim"),
+            Text(f"{one_line(event.actor):<16}", _COLOURS.get(event.actor.partition(":")[0], "")),
+            Text(told or one_line(event.type), _style(told)),
+            wrap=terminal.out.is_terminal,
+        )
     )
-    terminal.show(line)
 
 
 def _style(told: str) -> str:

@@ -181,6 +181,18 @@ def table(*columns: str, rows: Sequence[Sequence[str | Text]], title: str = "") 
     return made
 
 
+def row(*cells: Text, wrap: bool) -> Table | Text:
+    """One line of a stream; with ``wrap``, what the last cell has too much goes on below itself."""
+    if not wrap:
+        return Text("  ").join(cells)
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for _ in cells[:-1]:
+        grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(*cells)
+    return grid
+
+
 def panel(body: RenderableType, *, title: Text, width: int, style: str = "dim") -> Panel:
     """A frame around what belongs together.
 
