@@ -4,12 +4,14 @@ Tools, context and agents work with this; :class:`agentx.workspace.Workspace` is
 """
 
 import time
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
+from agentx import commit_message
 from agentx.bus import Bus
 from agentx.config import Config
 from agentx.indexer import Indexer
@@ -59,6 +61,8 @@ class Engine:
         self.synthesizer = synthesizer
         self.indexer = indexer
         self.summaries: OrderedDict[tuple[str, str, str], str] = OrderedDict()
+        self._commits: list[tuple[int, str]] = []
+        self._commits_head = ""
 
     @property
     def state(self) -> State:
@@ -87,9 +91,24 @@ class Engine:
         embed_s = EMBED_S if deadline is None else min(EMBED_S, deadline - time.monotonic())
         hits = self.indexer.search(query, k, where, embed_s=embed_s)
         return [
-            hit if hit.source else msgspec.structs.replace(hit, commit=self.write_path.commit_of(hit.seq))
+            hit if hit.source else msgspec.structs.replace(hit, commit=self.commit_of(hit.seq))
             for hit in hits
         ]
+
+    def commit_of(self, seq: int) -> str:
+        """The commit that is the first to hold an event; empty where it waits for the next one."""
+        repo, head = self.write_path.repo, self.write_path.head
+        if self._commits_head != head:
+            fresh: list[tuple[int, str]] = []
+            for commit in repo.log(head):
+                if commit.id == self._commits_head:
+                    break
+                last = commit_message.through(commit.trailers)
+                fresh += [(last, commit.id)] if last else []
+            self._commits += reversed(fresh)
+            self._commits_head = head
+        found = bisect_left(self._commits, (seq, ""))
+        return self._commits[found][1] if found < len(self._commits) else ""
 
     # --- the gate ------------------------------------------------------------------------------------------------
 
@@ -103,8 +122,9 @@ class Engine:
         found: list[Violation] = []
         if not items:
             return ()
+        known = self.write_path.tracked_all(contents)
         for path, content in contents.items():
-            tracked = self.write_path.tracked(path)
+            tracked = known[path]
             before = _text(self.write_path.repo.read_blob(tracked.oid)) if tracked else None
             after = _text(content.data) if content is not None else None
             if content is not None:

@@ -1,6 +1,6 @@
 """New contents of files, made ready before the event that announces them: a disk that refuses shows here."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -43,7 +43,7 @@ class Staged:
     def __init__(
         self,
         contents: Mapping[str, Content | None],
-        tracked: Callable[[str], TreeEntry | None],
+        tracked: Mapping[str, TreeEntry | None],
         repo: GitRepository,
         artifacts: Artifacts,
     ) -> None:
@@ -53,7 +53,7 @@ class Staged:
         self.changes: list[FileChange] = []
         try:
             for path, content in contents.items():
-                self._stage(path, content, tracked(path), repo)
+                self._stage(path, content, tracked.get(path), repo)
         except OSError as error:
             self.discard()
             raise WriteFailed(

@@ -6,8 +6,7 @@ ref, the index file) can be made again from it, and is, at the next open after a
 
 import contextlib
 import time
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -45,6 +44,9 @@ CONFIG = "agentx.toml"
 
 CHANGES_BYTES = 9_000
 """File changes in one event take at most so much of its line."""
+
+LOOKUPS = 16
+"""So many paths are looked up in the tree one by one; of more, the whole tree is walked once."""
 
 PayloadFor = Callable[[tuple[FileChange, ...]], Payload]
 """Makes an event's payload from the changes that it announces."""
@@ -99,8 +101,6 @@ class WritePath:
         self._owed: dict[str, TreeEntry | None] = {}
         self._holding = False
         self._anchor = ""
-        self._commits: list[tuple[int, str]] = []
-        self._commits_head = ""
 
     read_only = ""
 
@@ -187,23 +187,16 @@ class WritePath:
         """What the record says of an artifact."""
         return self.repo.entry(self.tree, f"{ARTIFACTS}/{path}")
 
+    def tracked_all(self, paths: Collection[str]) -> dict[str, TreeEntry | None]:
+        """What the record says of some artifacts; of many, by one walk, for a look-up reads its whole directory."""
+        if len(paths) <= LOOKUPS:
+            return {path: self.tracked(path) for path in paths}
+        known = self.manifest()
+        return {path: known.get(path) for path in paths}
+
     def manifest(self) -> dict[str, TreeEntry]:
         """Every artifact of the record, by path."""
         return dict(self.repo.files(self.repo.subtree(self.tree, ARTIFACTS)))
-
-    def commit_of(self, seq: int) -> str:
-        """The commit that is the first to hold an event; empty where it waits for the next one."""
-        if self._commits_head != self._head:
-            fresh: list[tuple[int, str]] = []
-            for commit in self.repo.log(self._head):
-                if commit.id == self._commits_head:
-                    break
-                last = commit_message.through(commit.trailers)
-                fresh += [(last, commit.id)] if last else []
-            self._commits += reversed(fresh)
-            self._commits_head = self._head
-        found = bisect_left(self._commits, (seq, ""))
-        return self._commits[found][1] if found < len(self._commits) else ""
 
     def working_files(self) -> list[tuple[str, int]]:
         """Path and size in bytes of every working file that is not ignored."""
@@ -399,7 +392,8 @@ class WritePath:
         with self.exclusive():
             self._hold_index()
             self.record_outside_edits(list(contents), noticed="write")
-            staged = Staged(contents, self.tracked, self.repo, self.artifacts)
+            tracked = self.tracked_all(contents)
+            staged = Staged(contents, tracked, self.repo, self.artifacts)
             try:
                 events = self._append(
                     [
@@ -420,11 +414,13 @@ class WritePath:
 
     def record_outside_edits(self, paths: Sequence[str], *, noticed: str) -> None:
         """Where a working file is not what the record says, a person edited it: record and commit that."""
-        self._record_staged({path: self.tracked(path) for path in paths}, {})
+        tracked = self.tracked_all(paths)
+        self._record_staged(tracked, {})
+        tracked = self.tracked_all(paths)  # what was staged may be on record now
         found = [
             change(path, before, after)
-            for path in paths
-            if (after := self.artifacts.identify(path)) != (before := self.tracked(path))
+            for path, before in tracked.items()
+            if (after := self.artifacts.identify(path)) != before
         ]
         found += outside.displaced(self.repo, self.tree, paths)
         self.record_changes(found, noticed=noticed)
@@ -453,9 +449,8 @@ class WritePath:
             self.notes += [note for note in found.notes if note not in self.notes]
             edited = {made.path: made.after for made in found.changes}
             self._record_staged({path: known.get(path) for path in edited}, edited)
-            made = [
-                msgspec.structs.replace(one, before=_oid(self.tracked(one.path))) for one in found.changes
-            ]
+            tracked = self.tracked_all([one.path for one in found.changes])
+            made = [msgspec.structs.replace(one, before=_oid(tracked[one.path])) for one in found.changes]
             self.record_changes(made, noticed=noticed)
             self._commit_config()
             return list(found.changes)
@@ -482,7 +477,7 @@ class WritePath:
                 continue
             steps = outside.stashed(self.repo, stash)
             made = [one for step in steps for one in step]
-            steps.append(outside.taken_back(made, {one.path: self.tracked(one.path) for one in made}))
+            steps.append(outside.taken_back(made, self.tracked_all([one.path for one in made])))
             for number, step in enumerate(step for step in steps if step):
                 first = f"stash:{stash}" if number == 0 else f"stash:{stash}:{number}"
                 self._append(_edits(step, noticed="stash", key=first))

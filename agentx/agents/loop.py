@@ -103,7 +103,14 @@ def run_task(
     lock = FileLock(ws.root / ".git" / "agentx-run.lock", timeout_s=0)
     try:
         with lock.hold():
-            run = _Run(ws, model, limits or Limits.of(ws.config), observer or Observer(), ask_person, f"agent:{agent}")
+            run = _Run(
+                ws,
+                model,
+                limits or Limits.of(ws.config),
+                observer or Observer(),
+                ask_person,
+                f"agent:{agent}",
+            )
             return run.work(message)
     except WorkspaceBusy as error:
         if lock.held:

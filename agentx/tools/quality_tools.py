@@ -13,14 +13,14 @@ from pydantic import Field
 from agentx.config import CheckSection
 from agentx.quality.document import check_document as check_prose
 from agentx.quality.sandbox import Bwrap, SandboxPolicy, SandboxResult, run_in_copy
-from agentx.storage.artifacts import FileTooLarge
+from agentx.staging import Content
+from agentx.storage.artifacts import Artifacts, FileTooLarge
 from agentx.storage.errors import UsageError
 from agentx.storage.events import Body, FileChange, ToolCallExecuted
-from agentx.storage.paths import PathRefused, check_path, resolve_file
+from agentx.storage.paths import PathRefused, check_path
 from agentx.synthesis.checks import CheckReport, parse_output
 from agentx.tools.base import Job, NotApproved, WriteDenied, tool
 from agentx.tools.storage_tools import PathArgument, StorageTools
-from agentx.write_path import Content
 
 _ISOLATION: dict[str, Bwrap] = {"auto": "auto", "bubblewrap": "always", "none": "never"}
 
@@ -110,13 +110,13 @@ class QualityTools(StorageTools):
     def check_document(self, job: Job, path: PathArgument) -> CheckResult:
         """Check a text: spelling, usage, broken links and headings."""
         path = check_path(path)
-        root = self.engine.write_path.artifacts.root
+        artifacts = self.engine.write_path.artifacts
         report = check_prose(
             path,
             self.read_text(path),
             extra_words=self.engine.config.tools.words,
-            exists=lambda other: _exists(root, other),
-            read=lambda other: self.read_text(other) if _exists(root, other) else None,
+            exists=lambda other: _exists(artifacts, other),
+            read=lambda other: self.read_text(other) if _exists(artifacts, other) else None,
         )
         output = "\n".join(str(found) for found in report.findings) or "No findings."
         job.command, job.exit_code = f"check_document {path}", int(bool(report.findings))
@@ -226,9 +226,9 @@ class QualityTools(StorageTools):
         return tuple(made.path for event in events for made in getattr(event.data, "changes", ()))
 
 
-def _exists(root: Path, path: str) -> bool:
+def _exists(artifacts: Artifacts, path: str) -> bool:
     try:
-        return resolve_file(root, check_path(path)).exists()
+        return artifacts.locate(check_path(path), follow=True).exists()
     except PathRefused:
         return False
 

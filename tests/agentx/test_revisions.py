@@ -1,7 +1,129 @@
-"""Undo and restore see what a crash made of a write."""
+"""Undo and restore: earlier contents come back exactly, as new events, and nothing is ever lost by it."""
+
+import os
+import shutil
+
+import pytest
 
 from agentx import Workspace
+from agentx.revisions import NoSuchMoment, NothingToUndo
 from agentx.storage.events import Draft, WriteReverted
+from agentx.storage.paths import PathRefused
+
+
+def files(ws):
+    return {
+        path.relative_to(ws.artifacts).as_posix(): path.read_text()
+        for path in ws.artifacts.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_a_chain_of_undos_goes_back_to_the_beginning(ws):
+    ws.tools.write_file("a.txt", "one")
+    ws.tools.edit_file("a.txt", "one", "two")
+    ws.tools.move_file("a.txt", "b.txt")
+    ws.tools.delete_file("b.txt")
+    seen = []
+    for _ in range(4):
+        ws.undo()
+        seen.append(files(ws))
+    assert seen == [{"b.txt": "two"}, {"a.txt": "two"}, {"a.txt": "one"}, {}]
+    with pytest.raises(NothingToUndo):
+        ws.undo()
+    assert ws.rebuild().state_digest == ws.state.digest
+
+
+def test_a_change_after_an_undo_is_the_next_to_be_taken_back(ws):
+    ws.tools.write_file("a.txt", "one")
+    ws.tools.write_file("a.txt", "two")
+    ws.undo()
+    ws.tools.write_file("a.txt", "three")
+    ws.undo()
+    assert files(ws) == {"a.txt": "one"}
+    ws.undo()
+    assert files(ws) == {}
+
+
+def test_an_undo_takes_back_a_persons_edit_before_the_agents(ws):
+    ws.tools.write_file("a.txt", "agent")
+    (ws.artifacts / "a.txt").write_text("person")
+    ws.undo()
+    assert files(ws) == {"a.txt": "agent"}
+    ws.restore("a.txt", ws.state.seq - 1)
+    assert files(ws) == {"a.txt": "person"}
+
+
+def test_an_undo_brings_back_modes_and_links(ws):
+    path = ws.artifacts / "run.sh"
+    ws.tools.write_file("run.sh", "#!/bin/sh\n")
+    path.chmod(0o755)
+    ws.status()
+    ws.undo()
+    assert not os.access(path, os.X_OK)
+    os.symlink("run.sh", ws.artifacts / "link")
+    ws.status()
+    (ws.artifacts / "link").unlink()
+    (ws.artifacts / "link").write_text("a file now")
+    ws.status()
+    ws.undo()
+    assert os.readlink(ws.artifacts / "link") == "run.sh"
+
+
+def test_an_undo_survives_the_end_of_a_process(ws, elsewhere):
+    ws.tools.write_file("a.txt", "one")
+    ws.tools.write_file("a.txt", "two")
+    elsewhere(ws, "ws.undo()")
+    assert files(ws) == {"a.txt": "one"}
+    ws.undo()
+    assert files(ws) == {}
+
+
+def test_a_restore_brings_back_a_file_a_directory_or_everything(ws):
+    ws.tools.write_file("src/a.py", "a1")
+    ws.tools.write_file("src/b.py", "b1")
+    ws.tools.write_file("doc.md", "d1")
+    then = ws.state.seq
+    ws.tools.write_file("src/a.py", "a2")
+    ws.tools.delete_file("src/b.py")
+    ws.tools.write_file("src/c.py", "c2")
+    ws.tools.write_file("doc.md", "d2")
+    ws.restore("src/a.py", then)
+    assert files(ws) == {"src/a.py": "a1", "src/c.py": "c2", "doc.md": "d2"}
+    ws.restore("src", then)
+    assert files(ws) == {"src/a.py": "a1", "src/b.py": "b1", "doc.md": "d2"}
+    ws.restore(".", then)
+    assert files(ws) == {"src/a.py": "a1", "src/b.py": "b1", "doc.md": "d1"}
+    ws.undo()
+    assert files(ws)["doc.md"] == "d2"
+
+
+def test_a_restore_keeps_what_a_person_did_meanwhile_in_the_history(ws):
+    ws.tools.write_file("a.txt", "one")
+    then = ws.state.seq
+    (ws.artifacts / "a.txt").write_text("person")
+    (ws.artifacts / "new.txt").write_text("theirs")
+    ws.restore(".", then)
+    assert files(ws) == {"a.txt": "one"}
+    ws.undo()
+    assert files(ws) == {"a.txt": "person", "new.txt": "theirs"}
+
+
+def test_a_restore_after_everything_was_deleted_brings_it_back(ws):
+    ws.tools.write_file("src/a.py", "a1")
+    then = ws.state.seq
+    shutil.rmtree(ws.artifacts)
+    ws.restore(".", then)
+    assert files(ws) == {"src/a.py": "a1"}
+
+
+def test_a_moment_or_a_name_that_never_was_is_a_sentence(ws):
+    ws.tools.write_file("a.txt", "one")
+    for path, at in (("a.txt", 0), ("a.txt", -1), ("a.txt", 99), ("never.txt", ws.state.seq)):
+        with pytest.raises(NoSuchMoment):
+            ws.restore(path, at)
+    with pytest.raises(PathRefused):
+        ws.restore("../a.txt", 2)
 
 
 def test_a_write_that_was_cut_off_is_neither_undone_nor_restored(tmp_path):
