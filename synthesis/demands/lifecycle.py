@@ -45,6 +45,10 @@ _LANGUAGE = re.compile(
 )
 
 
+_NAME_LIKE = re.compile(r"\d|_|/|\w\.\w")
+_AROUND = ".,;:!?()[]{}\"'`“”‘’*"
+
+
 class _Will(msgspec.Struct, frozen=True):
     """What a demand wants and does not want, as stems; and, for a choice, between what and for which purpose."""
 
@@ -178,7 +182,16 @@ def _opposed(wanted: frozenset[str], unwanted: frozenset[str]) -> bool:
     return _overlap(one, other) >= CONTRARY or (len(other) > 1 and other <= one)
 
 
+def _names(text: str) -> frozenset[str]:
+    """Names and numbers in a text, which mean what they are to the last character: ``a-1.txt``, ``v2``, ``max_age``."""
+    tokens = (token.strip(_AROUND).casefold() for token in text.split())
+    return frozenset(token for token in tokens if _NAME_LIKE.search(token))
+
+
 def _values_differ(one: str, other: str) -> bool:
+    names, others = _names(one), _names(other)
+    if names and others and names != others:
+        return True
     first, second = _LANGUAGE.search(one), _LANGUAGE.search(other)
     if first and second and first["language"].lower() != second["language"].lower():
         return True
