@@ -531,7 +531,6 @@ class Workspace:
             if progress:
                 progress("fold", event.seq, event.seq)
         self.engine.indexer.rebuild(progress)
-        self.scan_sources(progress)
         return Rebuilt(
             state_digest=state.digest,
             digest_before=before,
