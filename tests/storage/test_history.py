@@ -1,7 +1,6 @@
 """The log: sealed at 64 KB, read by anyone without a lock, and never losing a line that was acknowledged."""
 
 import json
-import multiprocessing
 import os
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import threading
 import pytest
 
 from agentx.storage.codec import MAX_LINE_BYTES, Codec
-from agentx.storage.events import FACTS, Body, Draft, UserMessageSent
+from agentx.storage.events import FACTS
 from agentx.storage.history import (
     LIVE,
     ORPHANS,
@@ -216,27 +215,30 @@ def test_two_writers_under_a_lock_alternate_and_see_each_other(tmp_path, history
     assert not (tmp_path / ORPHANS).exists()
 
 
-def _append_many(root, name, count):
-    codec = Codec(FACTS)
-    writer = HistoryWriter(root, codec)
-    lock = FileLock(root / "lock")
-    for n in range(count):
-        with lock.hold():
-            writer.catch_up()
-            writer.append(
-                [Draft(data=UserMessageSent(body=Body(f"{name}-{n} " + "x" * 900)), actor=f"user:{name}")]
-            )
-    writer.close()
+_APPEND_MANY = """
+import sys
+from pathlib import Path
+from agentx.storage.codec import Codec
+from agentx.storage.events import FACTS, Body, Draft, UserMessageSent
+from agentx.storage.history import HistoryWriter
+from agentx.storage.lock import FileLock
+
+root, name = Path(sys.argv[1]), sys.argv[2]
+writer, lock = HistoryWriter(root, Codec(FACTS)), FileLock(root / "lock")
+for n in range(100):
+    with lock.hold():
+        writer.catch_up()
+        body = Body(f"{name}-{n} " + "x" * 900)
+        writer.append([Draft(data=UserMessageSent(body=body), actor=f"user:{name}")])
+writer.close()
+"""
 
 
 def test_four_processes_append_and_no_event_is_lost_or_out_of_line(tmp_path, history):
-    context = multiprocessing.get_context("fork")
-    processes = [context.Process(target=_append_many, args=(tmp_path, name, 100)) for name in "abcd"]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0] * 4
+    processes = [
+        subprocess.Popen([sys.executable, "-c", _APPEND_MANY, str(tmp_path), name]) for name in "abcd"
+    ]
+    assert [process.wait() for process in processes] == [0] * 4
     events = list(history.read())
     assert _seqs(events) == list(range(1, 401))
     for name in "abcd":
