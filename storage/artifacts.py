@@ -63,6 +63,7 @@ class Artifacts:
     def __init__(self, root: Path, max_file_bytes: int, skip: tuple[Path, ...] = ()) -> None:
         self.root = root
         self.max_file_bytes = max_file_bytes
+        self._real_root = os.path.realpath(root)
         self._skip = {os.path.realpath(path) for path in skip}
         self._stamps: dict[str, Stamp] = {}
         self._leftovers: list[str] = []
@@ -79,15 +80,14 @@ class Artifacts:
                 repository of its own.
         """
         target = resolve_file(self.root, path) if follow else resolve_inside(self.root, path)
-        place = Path(os.path.realpath(target)) if follow else Path(os.path.realpath(self.root), path)
-        top = Path(os.path.realpath(self.root))
-        for folder in (place, *place.parents):
-            if folder == top:
-                break
-            if str(folder) in self._skip:
+        folder = self._real_root
+        place = os.path.realpath(target) if follow else os.path.join(folder, path)
+        for name in place[len(folder) + 1 :].split(os.sep):
+            folder = os.path.join(folder, name)
+            if folder in self._skip:
                 raise PathRefused(path, "it belongs to the workspace itself.")
-            if os.path.lexists(folder / ".git"):
-                raise PathRefused(path, f"{folder.name!r} is a Git repository of its own.")
+            if os.path.lexists(os.path.join(folder, ".git")):
+                raise PathRefused(path, f"{name!r} is a Git repository of its own.")
         return target
 
     def identify(self, path: str) -> TreeEntry | None:
