@@ -14,14 +14,15 @@ from typing import TypeVar
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import (
     AgentMessageSent,
-    ArtifactChanged,
     Body,
     Event,
     FileChange,
     ToolCallExecuted,
     UserMessageSent,
+    changes_of,
 )
 from agentx.storage.git.objects import ObjectDamaged
+from agentx.storage.history import told_already
 from agentx.storage.index.manifest import IndexDamaged, IndexUnavailable, set_aside
 from agentx.storage.index.port import OPEN, Chunk, Filter, MemoryIndex, Vector
 from agentx.synthesis.chunking.files import chunk_file
@@ -119,9 +120,9 @@ class Indexer:
             self._previous = next(
                 (m.text for m in reversed(self._write_path.state.messages) if m.seq <= after), ""
             )
-            for event in self._write_path.history.read(after, _pass_over):
+            for event in self._write_path.history.read(after, told_already):
                 seq = event.seq
-                for path in dict.fromkeys(made.path for made in _changes(event)):
+                for path in dict.fromkeys(made.path for made in changes_of(event)):
                     batch = self._put(index, batch)
                     index.close_chunks(path=path, seq=event.seq)
                 batch += self._chunks(event)
@@ -139,7 +140,7 @@ class Indexer:
 
     def _chunks(self, event: Event) -> Iterator[Chunk]:
         data = event.data
-        for made in _changes(event):
+        for made in changes_of(event):
             if made.after and not made.link and made.size_bytes <= MAX_TEXT_BYTES:
                 yield from self._file_chunks(event, made)
         if isinstance(data, UserMessageSent | AgentMessageSent):
@@ -344,11 +345,3 @@ class Indexer:
         if int(index.read_meta("seq") or 0) < self._write_path.state.seq:
             return False
         return self._embedder is None or not index.without_vectors(1)
-
-
-def _changes(event: Event) -> tuple[FileChange, ...]:
-    return event.data.changes if isinstance(event.data, ToolCallExecuted | ArtifactChanged) else ()
-
-
-def _pass_over(_damage: object) -> None:
-    """What is damaged was told of when the log was folded."""

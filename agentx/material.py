@@ -8,7 +8,7 @@ from agentx.engine import Engine
 from agentx.staging import Content
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError, UsageError
-from agentx.storage.events import FileChange, ToolCallExecuted
+from agentx.storage.events import FileChange, ToolCallExecuted, changes_of
 from agentx.storage.ignore import IgnoreRules
 from agentx.storage.paths import check_folder, check_path
 
@@ -116,4 +116,4 @@ def _write_batch(engine: Engine, batch: dict[str, Content | None], tool: str, ac
         ),
         actor=actor,
     )
-    return [made for event in events for made in getattr(event.data, "changes", ())]
+    return [made for event in events for made in changes_of(event)]

@@ -6,8 +6,15 @@ from agentx import outside
 from agentx.engine import Engine
 from agentx.staging import Content
 from agentx.storage.errors import UsageError
-from agentx.storage.events import ArtifactChanged, Event, FileChange, ToolCallExecuted, WriteReverted
-from agentx.storage.history import Damage
+from agentx.storage.events import (
+    ArtifactChanged,
+    Event,
+    FileChange,
+    ToolCallExecuted,
+    WriteReverted,
+    changes_of,
+)
+from agentx.storage.history import told_already
 from agentx.write_path import CHANGES_BYTES
 
 UNDO, RESTORE = "undo", "restore"
@@ -31,7 +38,7 @@ def undo(engine: Engine, actor: str) -> Event:
         engine.write_path.scan()
         undone = _last_change(engine)
         then = files_at(engine, undone[0].seq - 1)
-        paths = dict.fromkeys(made.path for event in undone for made in _changes(event))
+        paths = dict.fromkeys(made.path for event in undone for made in changes_of(event))
         contents = {path: _content(engine, then[path]) if path in then else None for path in paths}
         return _write(engine, contents, UNDO, undone[0].seq, actor)
 
@@ -81,11 +88,11 @@ def _made(engine: Engine) -> Iterator[tuple[Event, tuple[FileChange, ...]]]:
     """Each event that changed artifacts, with what it really changed: a write that a crash cut off is none."""
     reverted = {
         (event.data.event, event.data.path)
-        for event in engine.write_path.history.read(on_damage=_pass_over)
+        for event in engine.write_path.history.read(on_damage=told_already)
         if isinstance(event.data, WriteReverted)
     }
-    for event in engine.write_path.history.read(on_damage=_pass_over):
-        changes = tuple(made for made in _changes(event) if (event.seq, made.path) not in reverted)
+    for event in engine.write_path.history.read(on_damage=told_already):
+        changes = tuple(made for made in changes_of(event) if (event.seq, made.path) not in reverted)
         if changes or _is_undo(event):
             yield event, changes
 
@@ -118,10 +125,6 @@ def _goes_on(last: Event, event: Event) -> bool:
     return full and last.data.noticed == event.data.noticed
 
 
-def _changes(event: Event) -> tuple[FileChange, ...]:
-    return event.data.changes if isinstance(event.data, ToolCallExecuted | ArtifactChanged) else ()
-
-
 def _content(engine: Engine, made: FileChange) -> Content:
     """What a change made of a file."""
     return Content(engine.write_path.repo.read_blob(made.after), made.executable, made.link)
@@ -147,10 +150,6 @@ def _write(engine: Engine, contents: dict[str, Content | None], tool: str, rever
 def _is_undo(event: Event) -> bool:
     """Whether it took a change back, were it one that had left no trace."""
     return isinstance(event.data, ToolCallExecuted) and event.data.tool == UNDO
-
-
-def _pass_over(_damage: Damage) -> None:
-    """What is damaged was told of when the log was folded."""
 
 
 def _at_or_below(name: str, path: str) -> bool:

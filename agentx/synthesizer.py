@@ -10,6 +10,7 @@ import msgspec
 
 from agentx.bus import ALL, Bus
 from agentx.storage.events import Draft, Event, Payload
+from agentx.storage.history import told_already
 from agentx.synthesis.conclusions import Add, Change, Concluded
 from agentx.synthesis.extractor import Extractor
 from agentx.synthesis.items import MemoryItem
@@ -40,7 +41,7 @@ class Synthesizer:
 
     def catch_up(self) -> None:
         """Conclude from the facts that were recorded before this process listened."""
-        for event in self._write_path.history.read(self._write_path.state.watermark, _pass_over):
+        for event in self._write_path.history.read(self._write_path.state.watermark, told_already):
             self.take(event)
 
     def take(self, event: Event) -> None:
@@ -88,7 +89,7 @@ class Synthesizer:
         What a person decided stays: an item that exists, in whatever status, is left alone.
         """
         scratch = State()
-        for event in self._write_path.history.read(on_damage=_pass_over):
+        for event in self._write_path.history.read(on_damage=told_already):
             if isinstance(event.data, Concluded) and event.data.extractor != PERSON:
                 continue
             scratch.apply(event)
@@ -147,7 +148,3 @@ def _groups(changes: Sequence[Change]) -> Sequence[Sequence[Change]]:
         groups[-1].append(change)
         size += length
     return groups
-
-
-def _pass_over(_damage: object) -> None:
-    """What is damaged was told of when the log was folded."""

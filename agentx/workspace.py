@@ -29,7 +29,7 @@ from agentx.storage.events import (
     UserMessageSent,
     WorkspaceCreated,
 )
-from agentx.storage.history import Damage
+from agentx.storage.history import Damage, told_already
 from agentx.storage.index.port import ChunkKind, Filter
 from agentx.storage.paths import check_folder
 from agentx.synthesis.enforcement import Violation
@@ -261,7 +261,7 @@ class Workspace:
         """
         last, waited = after, 0.0
         while True:
-            for event in self.engine.write_path.history.read(last, on_damage=_pass_over):
+            for event in self.engine.write_path.history.read(last, on_damage=told_already):
                 last, waited = event.seq, 0.0
                 yield event
             if not follow or (timeout_s is not None and waited >= timeout_s):
@@ -542,7 +542,3 @@ class Workspace:
     def resynthesize(self) -> list[Event]:
         """Read the raw facts again with today's extractors; what they newly conclude is recorded and returned."""
         return self.engine.synthesizer.resynthesize()
-
-
-def _pass_over(_damage: Damage) -> None:
-    """What is damaged was told of when the log was folded."""

@@ -19,7 +19,7 @@ from agentx.storage.artifacts import Artifacts, change, entry_after
 from agentx.storage.blobs import BlobStore, blob_path, named_blobs
 from agentx.storage.codec import GENESIS, Codec
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import ArtifactChanged, Body, Draft, Event, FileChange, Payload
+from agentx.storage.events import ArtifactChanged, Body, Draft, Event, FileChange, Payload, changes_of
 from agentx.storage.git.index_file import IndexFile
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repair import repair
@@ -33,6 +33,7 @@ from agentx.storage.history import (
     HistoryWriter,
     count_segments,
     segment_path,
+    told_already,
 )
 from agentx.storage.ignore import IgnoreRules
 from agentx.storage.lock import FileLock
@@ -126,7 +127,7 @@ class WritePath:
                 "Sealed parts of the history were damaged and were restored from the last commit."
             )
             self._fold_from_zero()
-        self._pending = list(self.history.read(self._committed_seq, self._pass_over))
+        self._pending = list(self.history.read(self._committed_seq, told_already))
 
     def _fold_from_zero(self) -> None:
         self.damage.clear()
@@ -153,11 +154,7 @@ class WritePath:
         """Finish writes that a crash cut off, and record what others did to the repository meanwhile."""
         with self.exclusive():
             self._adopt_foreign_commits()
-            unfinished = [
-                event
-                for event in self._pending
-                if getattr(event.data, "changes", ()) and not _concluded(event)
-            ]
+            unfinished = [event for event in self._pending if changes_of(event)]
             if not unfinished:
                 return
             outcome = recovery.roll_forward(unfinished, self.repo, self.artifacts)
@@ -241,7 +238,7 @@ class WritePath:
             fresh = self._writer.catch_up(self.damage.append)
         self._fold(fresh)
         if moved:
-            self._pending = list(self.history.read(self._committed_seq, self._pass_over))
+            self._pending = list(self.history.read(self._committed_seq, told_already))
             self._adopt_foreign_commits()
         else:
             self._pending += fresh
@@ -282,10 +279,8 @@ class WritePath:
             return
         known = recovery.last_recorded(self.repo, self._anchor)
         base = self.repo.tree_of(known.commit if known.seq > ours.seq else ours.commit)
-        said = [made for event in self._pending for made in getattr(event.data, "changes", ())]
-        made = outside.unsaid(
-            outside.between(self.repo, base, self.tree), [one for one in said if isinstance(one, FileChange)]
-        )
+        said = [made for event in self._pending for made in changes_of(event)]
+        made = outside.unsaid(outside.between(self.repo, base, self.tree), said)
         if base and made:
             self._append(_edits(made, noticed="git", key=f"git:{self._head}"))
 
@@ -337,12 +332,9 @@ class WritePath:
     def _keyed(self, key: str) -> Event | None:
         if self._keys is None:
             self._keys = {
-                event.key: event for event in self.history.read(on_damage=self._pass_over) if event.key
+                event.key: event for event in self.history.read(on_damage=told_already) if event.key
             }
         return self._keys.get(key)
-
-    def _pass_over(self, _damage: Damage) -> None:
-        """What is damaged was told of when the log was folded."""
 
     def _fold(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -580,10 +572,6 @@ def _edits(changes: Sequence[FileChange], *, noticed: str, key: str = "") -> lis
 
 def _cleaned(draft: Draft) -> Draft:
     return msgspec.structs.replace(draft, data=clean_struct(draft.data), actor=clean(draft.actor))
-
-
-def _concluded(event: Event) -> bool:
-    return isinstance(event.data, Concluded)
 
 
 def _oid(entry: TreeEntry | None) -> str:

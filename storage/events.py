@@ -300,3 +300,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     key: str = ""
     digest: str = ""
     hash: str = ""
+
+
+def changes_of(event: Event) -> tuple[FileChange, ...]:
+    """The files that an event says were changed; none for an event of another kind."""
+    return event.data.changes if isinstance(event.data, ToolCallExecuted | ArtifactChanged) else ()

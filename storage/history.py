@@ -57,6 +57,10 @@ class Damage(msgspec.Struct, frozen=True):
 OnDamage = Callable[[Damage], None]
 
 
+def told_already(_damage: Damage) -> None:
+    """For readers that come after the log was folded: what is damaged was told of then."""
+
+
 def segment_path(number: int) -> str:
     """Where segment ``number`` (from 1) lies, relative to the workspace.
 
@@ -283,7 +287,7 @@ class HistoryWriter:
         """Whether the files hold an event that was read from them before."""
         if not seq:
             return True
-        found = next(History(self._root, self._codec).read(seq - 1, _pass_over), None)
+        found = next(History(self._root, self._codec).read(seq - 1, told_already), None)
         return found is not None and (found.seq, found.hash) == (seq, own_hash)
 
     def append(self, drafts: Sequence[Draft]) -> list[Event]:
@@ -346,7 +350,7 @@ class HistoryWriter:
             return []
         if os.path.samefile(self._root / segment_path(self.segments), self._live):
             self._start_live()
-        fresh = list(History(self._root, self._codec).read(self.seq, on_damage or _pass_over, live=False))
+        fresh = list(History(self._root, self._codec).read(self.seq, on_damage or told_already, live=False))
         if fresh:
             self.seq, self.hash = fresh[-1].seq, fresh[-1].hash
         return fresh
@@ -403,10 +407,6 @@ class HistoryWriter:
         os.replace(fresh, self._live)
         sync_directory(self._root)
         self._reopen()
-
-
-def _pass_over(_damage: Damage) -> None:
-    """The reader at open has told of it already."""
 
 
 def _write_all(fd: int, content: bytes) -> None:

@@ -24,7 +24,7 @@ from rich.text import Text
 from agentx.agents.port import Observer, RunResult
 from agentx.bus import MEMORY_CHANGED, MemoryChanged
 from agentx.commit_message import compose
-from agentx.storage.events import ArtifactChanged, Event, RunStatus, ToolCallExecuted
+from agentx.storage.events import Event, RunStatus, changes_of
 from agentx.synthesis.enforcement import Violation
 from agentx.synthesis.items import HotIssueDetail, MemoryItem
 from agentx.synthesis.model.port import Reply, ToolCall
@@ -212,7 +212,7 @@ class LiveView(Observer):
 
     def event_recorded(self, event: Event) -> None:
         """Show the commit that a write became, and edits from outside."""
-        if isinstance(event.data, ToolCallExecuted | ArtifactChanged) and event.data.changes:
+        if changes_of(event):
             self._commits += 1
             head, subject = self._commit() if self._commit else ("", compose([event])[0].partition("\n")[0])
             self._hold(

@@ -26,6 +26,7 @@ from agentx.storage.events import (
     ToolCallExecuted,
     ToolCallRequested,
     ToolStatus,
+    changes_of,
 )
 from agentx.storage.redaction import clean_value
 from agentx.synthesis.enforcement import Violation
@@ -153,7 +154,7 @@ class Job(msgspec.Struct):
                 run=tools.run,
             )
         self.event = events[0]
-        return tuple(made for event in events for made in getattr(event.data, "changes", ()))
+        return tuple(made for event in events for made in changes_of(event))
 
     def announce(self, whole: str = "", *, awaits_approval: bool = False) -> None:
         """Put the call on record before it runs, so that a crash in it leaves a trace: an outcome that is unknown."""

@@ -16,7 +16,7 @@ from agentx.quality.sandbox import Bwrap, SandboxPolicy, SandboxResult, run_in_c
 from agentx.staging import Content
 from agentx.storage.artifacts import Artifacts, FileTooLarge
 from agentx.storage.errors import UsageError
-from agentx.storage.events import Body, FileChange, ToolCallExecuted
+from agentx.storage.events import Body, FileChange, ToolCallExecuted, changes_of
 from agentx.storage.paths import PathRefused, check_path
 from agentx.synthesis.checks import CheckReport, parse_output
 from agentx.tools.base import Job, NotApproved, WriteDenied, tool
@@ -223,7 +223,7 @@ class QualityTools(StorageTools):
             except FileTooLarge as error:
                 notes.append(f"what it changed was left out. {error}")
                 return ()
-        return tuple(made.path for event in events for made in getattr(event.data, "changes", ()))
+        return tuple(made.path for event in events for made in changes_of(event))
 
 
 def _exists(artifacts: Artifacts, path: str) -> bool:
