@@ -11,6 +11,9 @@ from agentx.write_path import WritePath
 _LOG = logging.getLogger("agentx.keeper")
 
 IDLE_S = 1.0
+BUSY_S = 3.0
+"""After so long git commands are let in for a moment, although the writing goes on."""
+
 _PAUSE_S = 0.25
 
 
@@ -21,6 +24,7 @@ class Keeper:
         self._write_path = write_path
         self._stopping = threading.Event()
         self._seen = (0, 0)
+        self._unsettled_since = time.monotonic()
         self._thread = threading.Thread(target=self._work, name="agentx-keeper", daemon=True)
         self._thread.start()
 
@@ -43,6 +47,9 @@ class Keeper:
         if now != self._seen:
             self._seen = now
             self._write_path.refresh()
-        idle = time.monotonic() - self._write_path.last_write > IDLE_S
-        if idle and self._write_path.unsettled and not self._write_path.read_only:
+        now_s = time.monotonic()
+        if not self._write_path.unsettled or self._write_path.read_only:
+            self._unsettled_since = now_s
+        elif now_s - self._write_path.last_write > IDLE_S or now_s - self._unsettled_since > BUSY_S:
             self._write_path.flush()
+            self._unsettled_since = now_s

@@ -18,7 +18,7 @@ from agentx.staging import Content, Staged, WriteFailed
 from agentx.storage.artifacts import Artifacts, change, entry_after
 from agentx.storage.blobs import BlobStore, blob_path, named_blobs
 from agentx.storage.codec import GENESIS, Codec
-from agentx.storage.errors import AgentXError
+from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events import ArtifactChanged, Body, Draft, Event, FileChange, Payload, changes_of
 from agentx.storage.git.index_file import IndexFile
 from agentx.storage.git.objects import blob_id
@@ -55,6 +55,10 @@ PayloadFor = Callable[[tuple[FileChange, ...]], Payload]
 
 class BranchLeft(AgentXError):
     """Git is on another branch than the one that holds the record."""
+
+
+class WorkspaceClosed(UsageError):
+    """The workspace was closed; open it again."""
 
 
 class ReadOnly(AgentXError):
@@ -98,6 +102,7 @@ class WritePath:
         self._pending: list[Event] = []
         self._behind: dict[str, TreeEntry | None] = {}
         self._index_unknown = False
+        self._closed = False
         self._loose_files: set[str] = set()
         self._owed: dict[str, TreeEntry | None] = {}
         self._holding = False
@@ -144,11 +149,21 @@ class WritePath:
             self.notes.append(f"Events {self.state.seq + 1} to {known} stood in no commit yet and are lost.")
 
     def _require_branch(self) -> None:
-        if self.repo.branch != BRANCH:
-            raise BranchLeft(
-                f"In {self.root} Git is on {self.repo.branch.removeprefix('refs/heads/')!r}, but the record is kept on "
-                "the branch main. Go back with `git switch main`, then try again."
+        left = self.repo.branch
+        if left == BRANCH:
+            return
+        # In the middle of the engine's work Git is kept off the files, so that a new branch changed nothing but HEAD.
+        if self._index.held and self.repo.go_back():
+            self.notes.append(
+                f"Git had gone to {left!r}; it is back on main, and the new branch stays where it is."
             )
+            return
+        self._index.release()  # or `git switch` could not go back
+        self._index_unknown = True
+        raise BranchLeft(
+            f"In {self.root} Git is on {left.removeprefix('refs/heads/')!r}, but the record is kept on the branch main. "
+            "Go back with `git switch main` (where a rebase is going on, `git rebase --abort`), then try again."
+        )
 
     def recover(self) -> None:
         """Finish writes that a crash cut off, and record what others did to the repository meanwhile."""
@@ -165,6 +180,7 @@ class WritePath:
 
     def close(self) -> None:
         """Release files and handles; :meth:`flush` first."""
+        self._closed = True
         self._writer.close()
         self.repo.close()
 
@@ -213,6 +229,8 @@ class WritePath:
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
         """Hold the lock, with everything that others wrote folded in; publish after the release."""
+        if self._closed:
+            raise WorkspaceClosed(f"The workspace {self.root} was closed; open it again.")
         outermost = False
         try:
             with self._lock.hold():

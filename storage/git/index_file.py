@@ -123,6 +123,11 @@ class IndexFile:
             entry.path: TreeEntry(str(entry.id), int(entry.mode)) for entry in pygit2.Index(str(self._path))
         }
 
+    def release(self) -> None:
+        """Let git commands in although the index file is behind: they are needed to mend what stops the engine."""
+        if self.held:
+            self._lock.unlink(missing_ok=True)
+
     def refresh(self, changes: Mapping[str, TreeEntry | None], root: Path) -> None:
         """Bring the index file up to the commits and let git commands in again.
 

@@ -132,6 +132,22 @@ class GitRepository:
         """The branch that ``HEAD`` names, in full; the commit where it is detached."""
         return str(self._repo.lookup_reference("HEAD").target)
 
+    def go_back(self) -> bool:
+        """Put ``HEAD`` back on the engine's branch, where Git left it for a new branch at its last commit or the one before.
+
+        Returns:
+            Whether it was put back; the new branch stays where it is.
+        """
+        main = self.head
+        try:
+            left = str(self._repo.head.target)
+        except pygit2.GitError:
+            return False
+        if not main or left not in (main, *self.info(main).parents):
+            return False
+        self._repo.set_head(BRANCH)
+        return True
+
     def move_ref(self, new: str, expected: str, note: str) -> None:
         """Move the branch from one commit to another by compare-and-swap.
 

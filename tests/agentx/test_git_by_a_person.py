@@ -289,6 +289,32 @@ def test_on_another_branch_nothing_is_written_and_the_sentence_says_what_to_do(
     sound()
 
 
+def test_a_new_branch_in_the_middle_of_the_work_is_left_again(path, write, git, sound, contents):
+    git("branch", "other")
+    write(path, "a.txt", "1")  # not flushed: the engine holds the index
+    # What `git checkout -b other` does when it slips in just before the engine takes the index.
+    git("symbolic-ref", "HEAD", "refs/heads/other")
+    write(path, "a.txt", "2")
+    path.flush()
+    assert git("branch", "--show-current").strip() == "main"
+    assert git("status", "--porcelain") == ""
+    assert contents("a.txt")[-1] == "2"
+    assert any("back on main" in note for note in path.notes)
+    sound()
+
+
+def test_a_left_branch_keeps_no_git_command_out(path, write, git, task):
+    write(path, "a.txt", "1")
+    path.flush()
+    git("checkout", "-q", "-b", "other")
+    git("commit", "-q", "--allow-empty", "-m", "mine")
+    with pytest.raises(BranchLeft):
+        path.flush()
+    assert not (task / ".git" / "index.lock").exists()
+    git("switch", "-q", "main")
+    write(path, "a.txt", "2")
+
+
 @pytest.mark.parametrize("between_sessions", [False, True])
 def test_git_gc_between_writes_loses_nothing(path, write, git, contents, sound, reopen, between_sessions):
     now = path

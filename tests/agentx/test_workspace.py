@@ -309,3 +309,15 @@ def test_importing_the_package_loads_nothing_heavy():
         [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_a_closed_workspace_refuses_to_write(tmp_path):
+    from agentx.write_path import WorkspaceClosed
+
+    ws = Workspace.create(tmp_path / "task")
+    ws.close()
+    with pytest.raises(WorkspaceClosed, match="open it again"):
+        ws.say("From now on never use tabs.")
+    with pytest.raises(WorkspaceClosed):
+        ws.tools.write_file("a.txt", "x")
+    assert not (ws.root / ".git" / "index.lock").exists()
