@@ -56,7 +56,7 @@ def compose(
     told = [event for event in events if tell(event)]
     leading = max(told, key=lambda event: (rank(event), event.seq)) if told else None
     reason = _reason(leading, events) if leading else None
-    subject = _one_line(tell(leading)) if leading else f"Change {', '.join(files) or 'nothing'}"
+    subject = _one_line(tell(leading)) if leading else _plain_subject(events, files)
     if reason:
         subject = f"{subject}: {_one_line(shorten(_thought(reason), WORDS))}"
     author = actor or (leading.actor if leading else "engine:workspace")
@@ -91,6 +91,13 @@ def _reason(leading: Event, events: Sequence[Event]) -> Event | None:
 
 def _thought(event: Event) -> str:
     return event.data.body.text.strip() if isinstance(event.data, AgentThoughtProcess) else ""
+
+
+def _plain_subject(events: Sequence[Event], files: Sequence[str]) -> str:
+    """The subject of a commit that holds nothing that a person need be told of."""
+    if files:
+        return f"Change {', '.join(files)}"
+    return f"Record {len(events)} event{'s' * (len(events) != 1)}"
 
 
 def author_of(actor: str) -> tuple[str, str]:

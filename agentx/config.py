@@ -154,13 +154,24 @@ def set_value(root: Path, name: str, value: str) -> Config:
     section, _, key = name.rpartition(".")
     if not section or not re.fullmatch(r"[a-z_]+(\.[a-z_]+)?", section) or not re.fullmatch(r"[a-z_]+", key):
         raise ConfigInvalid(f"{name!r} names no setting; write it as SECTION.KEY, like model.name.")
+    literals = dict.fromkeys((_literal(value), json.dumps(value)))  # a command called `true` is a text
+    errors: list[ConfigInvalid] = []
+    for literal in literals:
+        try:
+            return _set(root, section, key, literal)
+        except ConfigInvalid as error:
+            errors.append(error)
+    raise errors[0]
+
+
+def _set(root: Path, section: str, key: str, literal: str) -> Config:
     path = root / FILE
     text = path.read_text("utf-8") if path.exists() else ""
-    changed = _with_line(text, section, key, f"{key} = {_literal(value)}")
+    changed = _with_line(text, section, key, f"{key} = {literal}")
     try:
         raw = tomllib.loads(changed)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigInvalid(f"{value!r} is no TOML value for {name}: {error}.") from error
+        raise ConfigInvalid(f"{literal} is no TOML value for {section}.{key}: {error}.") from error
     config = _checked(raw, path)
     write_file(path, changed.encode())
     return config

@@ -60,6 +60,9 @@ def add(engine: Engine, paths: Sequence[Path], to: str, actor: str) -> tuple[lis
     missing = [str(path) for path in paths if not path.exists()]
     if missing:
         raise UsageError(f"There is no {missing[0]}.")
+    own = [str(path) for path in paths if engine.root in (path.resolve(), *path.resolve().parents)]
+    if own:
+        raise UsageError(f"{own[0]} is the workspace itself, or lies in it; name what is outside.")
     files: Iterator[tuple[str, Content | str]] = (
         (f"{folder}{name}", content)
         for path in paths

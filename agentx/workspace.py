@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import msgspec
 
@@ -216,7 +216,13 @@ class Workspace:
         Args:
             kind: Only of this kind.
             status: Only with this status; ``None`` for all.
+
+        Raises:
+            UsageError: There is no such kind or status.
         """
+        for given, known in ((kind, get_args(Kind)), (status, get_args(Status))):
+            if given is not None and given not in known:
+                raise UsageError(f"There is no {given!r}; it is one of {', '.join(known)}.")
         items = self.state.items.values()
         return [
             i for i in items if (kind is None or i.kind == kind) and (status is None or i.status == status)

@@ -24,6 +24,10 @@ class BlobDamaged(AgentXError):
     """A blob is missing or is not what its name says."""
 
 
+class BlobNotKept(AgentXError):
+    """A long content could not be written: a full disk, missing rights."""
+
+
 class BlobStore:
     """The blobs of one workspace."""
 
@@ -49,11 +53,20 @@ class BlobStore:
         return self.get(body.blob).decode("utf-8", "replace") if body.blob else body.text
 
     def put(self, data: bytes) -> str:
-        """Keep a content durably; its id."""
+        """Keep a content durably; its id.
+
+        Raises:
+            BlobNotKept: The disk refused it.
+        """
         oid = blob_id(data)
         path = self._root / blob_path(oid)
         if not (path.exists() and blob_id(path.read_bytes()) == oid):
-            write_file(path, data)
+            try:
+                write_file(path, data)
+            except OSError as error:
+                raise BlobNotKept(
+                    f"{blob_path(oid)} could not be written: {error.strerror}. Nothing was recorded; make room or mend the rights."
+                ) from error
         return oid
 
     def get(self, oid: str) -> bytes:

@@ -268,6 +268,11 @@ def item_id(kind: Kind, seq: int, ordinal: int = 0) -> str:
     return f"{PREFIXES[kind]}-{seq}" + (f".{ordinal + 1}" if ordinal else "")
 
 
+def is_checked(item: MemoryItem) -> bool:
+    """Whether code enforces an item: it holds a compiled check."""
+    return isinstance(item.detail, ConstraintDetail | RejectionDetail) and item.detail.check is not None
+
+
 def shorten(text: str, max_words: int = 15) -> str:
     """Cut a text to its first words, with an ellipsis where something was cut.
 

@@ -38,6 +38,8 @@ PYTHON = (3, 11)
 
 GIT_TIMEOUT_S = 60.0
 MIN_FREE_BYTES = 200_000_000
+FULL_BYTES = 1_000_000
+"""With less there is no room for a write."""
 _MANY = 1_000
 
 _KEYED = ("openai", "anthropic", "gemini", "groq", "mistral", "deepseek", "openrouter", "xai", "cohere")
@@ -167,6 +169,8 @@ def _rights(root: Path) -> Finding:
 
 def _space(root: Path) -> Finding:
     free = shutil.disk_usage(root).free
+    if free < FULL_BYTES:
+        return Finding("disk", "failure", "the disk is full", "Make room: nothing more can be recorded.")
     if free < MIN_FREE_BYTES:
         return Finding(
             "disk", "warning", f"only {free / 1e6:,.0f} MB are free", "Make room before the next run."

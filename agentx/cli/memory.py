@@ -19,6 +19,7 @@ from agentx.synthesis.items import (
     RejectionDetail,
     Scope,
     Status,
+    is_checked,
 )
 from agentx.workspace import Workspace
 
@@ -76,7 +77,7 @@ def _known(name: str, names: tuple[str, ...], what: str) -> str:
 
 def _marks(item: MemoryItem) -> str:
     detail = item.detail
-    checked = isinstance(detail, ConstraintDetail | RejectionDetail) and detail.check is not None
+    checked = is_checked(item)
     passing = isinstance(detail, ConstraintDetail) and detail.duration == "for_now"
     return " ".join(
         word for word, holds in (("pinned", item.pinned), ("checked", checked), ("for now", passing)) if holds

@@ -49,8 +49,11 @@ def _say(terminal: Terminal, ws: Workspace, said: int) -> int:
 def scan_sources(terminal: Terminal, ws: Workspace) -> None:
     """Bring the index up to the read-only sources that ``agentx.toml`` declares, with progress."""
     if ws.config.sources:
-        with terminal.progress() as told:
-            ws.scan_sources(told)
+        try:
+            with terminal.progress() as told:
+                ws.scan_sources(told)
+        except UsageError as error:
+            terminal.note(f"{error} What was indexed of it before is searched.")
 
 
 def as_json(event: Event) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from agentx.cli.samples import find_sample, make_workspace, show_story
 from agentx.cli.terminal import Terminal
 from agentx.storage.errors import UsageError
 from agentx.storage.events import RunStatus
-from agentx.synthesis.items import MemoryItem
+from agentx.synthesis.items import MemoryItem, is_checked
 from agentx.synthesis.model.open import open_model
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.state import PendingCall
@@ -207,6 +207,7 @@ def _news(item: MemoryItem) -> Text:
         (f"{mark} {item.kind.replace('_', ' ')} ", colour),
         (f"{item.id}  ", "dim"),
         one_line(item.text),
+        ("  checked" if is_checked(item) else "", "green"),
         (hint, "dim"),
     )
 

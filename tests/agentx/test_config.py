@@ -83,3 +83,10 @@ def test_the_environment_says_where_models_lie_and_who_is_there():
     assert (settings.cache_dir, settings.actor, settings.model) == (Path("/c/agentx"), "user:pat", "m")
     assert read_settings({"AGENTX_CACHE_DIR": "/d"}).cache_dir == Path("/d")
     assert read_settings({"AGENTX_CACHE_DIR": "/d"}).actor == "user"
+
+
+def test_a_text_setting_takes_a_value_that_looks_like_another_type(tmp_path):
+    from agentx.config import set_value
+
+    assert set_value(tmp_path, "checks.tests.command", "true").checks.tests.command == "true"
+    assert set_value(tmp_path, "limits.max_steps", "3").limits.max_steps == 3

@@ -321,3 +321,22 @@ def test_a_closed_workspace_refuses_to_write(tmp_path):
     with pytest.raises(WorkspaceClosed):
         ws.tools.write_file("a.txt", "x")
     assert not (ws.root / ".git" / "index.lock").exists()
+
+
+def test_what_is_asked_for_by_an_unknown_name_is_refused(tmp_path):
+    from agentx.storage.errors import UsageError
+
+    with Workspace.create(tmp_path / "task") as ws:
+        with pytest.raises(UsageError, match="konstraint"):
+            ws.memory(kind="konstraint")
+        with pytest.raises(UsageError, match="aktive"):
+            ws.memory(status="aktive")
+
+
+def test_the_workspace_is_not_added_to_itself(tmp_path):
+    from agentx.storage.errors import UsageError
+
+    with Workspace.create(tmp_path / "task") as ws:
+        for path in (ws.root, ws.root / "history.jsonl"):
+            with pytest.raises(UsageError, match="workspace itself"):
+                ws.add([path])
