@@ -40,6 +40,9 @@ CHUNKING_VERSION = "1"
 MAX_TEXT_BYTES = 2_000_000
 """A larger artifact is not cut into chunks; it is data, and can be declared as a source."""
 
+BEHIND = 64
+"""While more passages than this have no vector, a search goes by words alone."""
+
 _BATCH_CHUNKS = 256
 _EMBED_BATCH = 32
 _PAUSE_S = 0.5
@@ -81,6 +84,7 @@ class Indexer:
         self._previous = ""
         self._thread: threading.Thread | None = None
         self.why_lexical = ""
+        self.behind = False
 
     @property
     def index(self) -> MemoryIndex:
@@ -299,7 +303,10 @@ class Indexer:
         if embed_s > 0:
             self.embed(deadline_s=embed_s)
         self.start()
-        return retrieve(self.index, query, self._query_vector(query), k, where)
+        # Where most passages have no vector yet, the few that have one would stand before all others.
+        self.behind = self._embedder is not None and len(self.index.without_vectors(BEHIND + 1)) > BEHIND
+        vector = None if self.behind else self._query_vector(query)
+        return retrieve(self.index, query, vector, k, where)
 
     def _mending(self, work: Callable[[], T]) -> T:
         """Do something with the index; where it turns out to be damaged, or was deleted, once more with a new one."""

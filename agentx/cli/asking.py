@@ -14,6 +14,7 @@ from agentx.storage.errors import UsageError
 from agentx.storage.index.port import ChunkKind
 from agentx.synthesis.retrieval import SearchHit
 from agentx.tools.memory_tools import place
+from agentx.workspace import Workspace
 
 PASSAGE_LINES = 5
 PASSAGE_COLUMNS = 400
@@ -48,7 +49,7 @@ def context(
     with opened(terminal, look=as_of is None) as ws:
         with terminal.busy("Recalling"):
             made = ws.get_relevant_context(readable(message), max_tokens=max_tokens, tier=tier, as_of=as_of)
-        lexical = ws.engine.indexer.why_lexical
+        lexical = _why_lexical(ws)
     if terminal.json:
         terminal.document(made)
         return
@@ -140,7 +141,7 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
                 before=before,
                 as_of=as_of,
             )
-        lexical = ws.engine.indexer.why_lexical
+        lexical = _why_lexical(ws)
     if terminal.json:
         terminal.document({"query": readable(query), "hits": hits, "note": lexical})
         return
@@ -180,3 +181,12 @@ def _show(terminal: Terminal, number: int, hit: SearchHit) -> None:
 
 
 COMMANDS = {"context": context, "search": search}
+
+
+def _why_lexical(ws: Workspace) -> str:
+    """Why the last search went by words alone; empty where it did not."""
+    if ws.engine.indexer.behind:
+        return (
+            "Many passages have no vector yet, so this went by words alone; `agentx rebuild` embeds them all."
+        )
+    return ws.engine.indexer.why_lexical

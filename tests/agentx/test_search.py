@@ -154,3 +154,21 @@ def test_with_the_installed_model_a_passage_is_found_by_its_meaning_and_another_
         assert ws.settle()
         assert not ws.engine.indexer.index.without_vectors(1)
         assert ws.search("doctor who heals a kid", kind="artifact")[0].path == "a.md"
+
+
+def test_while_most_passages_have_no_vector_a_search_goes_by_words_alone(tmp_path):
+    from agentx.storage.index.port import Filter
+
+    with Workspace.create(tmp_path / "task") as ws:
+        indexer = ws.engine.indexer
+        _ = indexer.index
+        if indexer.why_lexical:
+            pytest.skip(indexer.why_lexical)
+        functions = "\n\n\n".join(f"def part_{n}():\n" + f"    value = {n}\n" * 40 for n in range(120))
+        ws.tools.write_file("many.py", functions)
+        hits = indexer.search("part_7 value", 5, Filter(), embed_s=0)
+        assert indexer.behind
+        assert all(hit.lexical_rank and not hit.vector_rank for hit in hits)
+        assert ws.settle(timeout_s=60)
+        assert indexer.search("part_7 value", 5, Filter())
+        assert not indexer.behind
