@@ -1,6 +1,7 @@
 """Sorts the sentences of a message: a lasting demand, a rejection, a retraction, or nothing that outlives the turn.
 
-The words that decide stand in :mod:`agentx.synthesis.demands.tables`; here is only the order in which they are asked.
+The words that decide stand in :mod:`agentx.synthesis.demands.tables` and :mod:`agentx.synthesis.demands.endings`; here
+is only the order in which they are asked.
 """
 
 import re
@@ -9,7 +10,7 @@ from functools import partial
 
 import msgspec
 
-from agentx.synthesis.demands import tables
+from agentx.synthesis.demands import endings, tables
 from agentx.synthesis.demands import vocabulary as v
 from agentx.synthesis.demands.clause import Clause, has, is_base_verb, lead_length, take_apart
 from agentx.synthesis.demands.material import NAME, own_words, straighten
@@ -70,7 +71,14 @@ class Fulfilment(msgspec.Struct, frozen=True, kw_only=True):
     evidence: Span
 
 
-Finding = Demand | Rejection | Retraction | Fulfilment
+class Permission(msgspec.Struct, frozen=True, kw_only=True):
+    """Words that allow by its name what may have been ruled out: ``what`` is that name."""
+
+    what: str
+    evidence: Span
+
+
+Finding = Demand | Rejection | Retraction | Permission | Fulfilment
 
 
 def findings(text: str) -> tuple[Finding, ...]:
@@ -98,6 +106,11 @@ def _of_sentence(plain: str, original: str, sentence: Span) -> Iterator[Finding]
     if not asks and (ended := _retraction(original, sentence, words)):
         yield ended
         return
+    if not asks and (allowed := _permission(original, sentence, words)):
+        yield allowed
+        return
+    if v.SAYING.search(words):
+        return
     ruling = _ruling(original, sentence, words, asks=asks)
     if ruling and ruling.certainty == "active":
         yield ruling
@@ -110,7 +123,7 @@ def _of_sentence(plain: str, original: str, sentence: Span) -> Iterator[Finding]
         not asks
         and not demands
         and not ruling
-        and (match := tables.FULFILLED.search(_bare(words)))
+        and (match := endings.FULFILLED.search(_bare(words)))
         and not v.FEATURES["negated"].search(words)
     ):
         yield Fulfilment(what=match["what"], evidence=_quoted(sentence))
@@ -126,6 +139,8 @@ def _bare(words: str) -> str:
 def _demand(plain: str, original: str, sentence: Span, part: Span) -> Demand | None:
     words = plain[part.start : min(part.end, part.start + _MAX_CLAUSE)]
     clause = take_apart(words)
+    if clause.asks and v.RHETORICAL.match(_bare(words)) and not _lasts(words):
+        return None
     if v.VETOES.match(clause.body) or v.VETOES.match(_bare(words)):
         return None
     for shape in tables.SHAPES:
@@ -144,6 +159,10 @@ def _demand(plain: str, original: str, sentence: Span, part: Span) -> Demand | N
                         match.start() if shape.anywhere else None,
                     )
     return None
+
+
+def _lasts(words: str) -> bool:
+    return any(v.FEATURES[name].search(words) for name in ("standing", "ever", "for_now", "until"))
 
 
 def _may_be(shape: tables.Shape, match: re.Match[str], clause: Clause) -> bool:
@@ -265,12 +284,22 @@ def _unmasked(piece: str, words: str, original: str, sentence: Span) -> str:
 
 def _retraction(original: str, sentence: Span, words: str) -> Retraction | None:
     bare = words[lead_length(words) :]
-    for pattern, sure in tables.RETRACTIONS:
+    for pattern, sure in endings.RETRACTIONS:
         if match := pattern.search(bare):
             return Retraction(
                 what=_unmasked(match["what"], words, original, sentence),
                 evidence=_quoted(sentence),
                 sure=sure,
+            )
+    return None
+
+
+def _permission(original: str, sentence: Span, words: str) -> Permission | None:
+    bare = words[lead_length(words) :]
+    for pattern in endings.PERMISSIONS:
+        if match := pattern.match(bare):
+            return Permission(
+                what=_unmasked(match["what"], words, original, sentence), evidence=_quoted(sentence)
             )
     return None
 

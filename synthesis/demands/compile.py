@@ -6,7 +6,7 @@ no check. A demand without one is still shown to the agent.
 
 import re
 
-from agentx.synthesis.demands.scope import path_glob
+from agentx.synthesis.demands.scope import path_glob, without_topic
 from agentx.synthesis.demands.vocabulary import Modality
 from agentx.synthesis.demands.words import vocabulary
 from agentx.synthesis.items import Check, ForbidPath, ForbidText, RequireDecorator, RequireImport, Scope
@@ -19,12 +19,12 @@ _EXCEPTION = re.compile(
 """Words that make a demand conditional in a way that no check here can see."""
 
 _QUOTE = "[`\"']"
-_FILE = rf"{_QUOTE}?(?P<{{0}}>(?:\*|[\w-])[\w.*-]*\.[A-Za-z][\w-]{{{{0,9}}}}|\.[a-z][\w.-]{{{{1,30}}}}|Makefile|Dockerfile|Jenkinsfile|Pipfile|Gemfile|Procfile|(?:[\w.@*-]{{{{1,60}}}}/){{{{1,12}}}}[\w.@*-]{{{{0,60}}}}){_QUOTE}?"
+_FILE = rf"{_QUOTE}?(?P<{{0}}>(?:\*|[\w-])[\w.*-]*\.[A-Za-z][\w-]{{{{0,9}}}}|\.[a-z][\w.-]{{{{0,30}}}}|Makefile|Dockerfile|Jenkinsfile|Pipfile|Gemfile|Procfile|(?:[\w.@*-]{{{{1,60}}}}/){{{{1,12}}}}[\w.@*-]{{{{0,60}}}}){_QUOTE}?"
 _FORBIDDEN_FILE = re.compile(
-    r"^(?:(?:never|ever|again|don't|do not|must not|mustn't|may not|you|we|please|should|must|stop)\s+)+"
+    r"^(?:(?:never|ever|again|don't|do not|must not|mustn't|may not|should not|shouldn't|you|we|please|should|must|stop)\s+)+"
     r"(?:create|creating|add|adding|write|writing|make|making|generate|generating|commit|committing|touch|touching|edit|editing|modify|modifying|change|changing"
     r"|overwrite|overwriting|introduce|check in|put anything (?:in|into)|write to|writing to)\s+"
-    r"(?:(?:a|an|any|the|another|new|more|separate|to|in|into|files?|anything)\s+){0,3}"
+    r"(?:(?:a|an|any|the|another|new|more|separate|to|in|into|files?|anything|named|called|with the name)\s+){0,5}"
     r"(?P<files>[^,;!?\s][^;!?]*?)"
     r"(?:\s+(?:files?|folders?|director(?:y|ies)))?(?:\s+(?:again|ever|any ?more|any ?where|at all|from now on|going forward|in (?:this|the|our) (?:repo|project|repository)))*"
     r"\s*(?:[.!]?$|;.*$|,\s*(?:use|always|we|it|put|instead|rather|please|but use|the|because|since|as|i)\b.*$|\s+(?:because|since)\b.*$|\s[-–—]\s.*$)",
@@ -33,10 +33,18 @@ _FORBIDDEN_FILE = re.compile(
 _FILE_NAME = re.compile(
     _FILE.format("file").replace("{{", "{").replace("}}", "}") + r"(?:\s+files?)?", re.IGNORECASE
 )
+_DOT_FILE = re.compile(
+    r"^\.(?:\w+rc|\w+ignore|env|envrc|git|github|gitlab-ci|gitattributes|gitmodules|gitkeep|mailmap|editorconfig|flake8|pre-commit-config|python-version"
+    r"|node-version|ruby-version|tool-versions|nvmrc|coveragerc|travis|circleci|readthedocs|clang-format|clang-tidy|htaccess|netrc|pypirc|pgpass|ssh|aws"
+    r"|docker|devcontainer|vscode|idea|venv|husky|yarn|npm|cargo|cursorrules|cursor|claude|agentx|bash_profile|profile|DS_Store)(?:\.[\w.-]+)?$",
+    re.IGNORECASE,
+)
+"""Well-known names that begin with a dot; any other (".md") is what the names of files end with."""
+
 _LIST = re.compile(r"\s*,\s*(?:or |and |nor )?\s*|\s+(?:or|and|nor)\s+(?:an? |any )?")
 
 _FORBIDDEN_TEXT = re.compile(
-    r"(?:^|,\s*)(?:(?:never|ever|again|don't|do not|must not|mustn't|may not|you|we|please|should|must|stop|avoid)\s+)+"
+    r"(?:^|,\s*)(?:(?:never|ever|again|don't|do not|must not|mustn't|may not|should not|shouldn't|you|we|please|should|must|stop|avoid)\s+)+"
     r"(?:mention|mentioning|say|saying|write|writing|name|naming|use|using|refer to|referring to|include|including|utter|bring up|talk about|cite)\s+"
     r"(?P<kind>the (?:words?|phrases?|terms?|names?|expressions?|strings?) )?(?P<phrases>.+)$",
     re.IGNORECASE | re.DOTALL,
@@ -53,6 +61,12 @@ _ANSWERS = re.compile(
 )
 _FILES = re.compile(
     r"^(?:the |any |all |our |your )*(?:code|files?|documents?|artifacts?|source(?: code)?)$", re.IGNORECASE
+)
+
+_FROZEN = re.compile(
+    r"^nothing (?:in|inside|under|below|within) (?:the |our )?[`\"']?[\w./@-]{1,120}[`\"']?(?: (?:folder|directory|dir))? (?:may|must|shall|can|should) (?:ever )?be "
+    r"(?:changed|touched|modified|edited|altered)(?: (?:ever|again|any ?more|at all))*\s*[.!]?$",
+    re.IGNORECASE,
 )
 
 SYMBOLS: dict[str, str] = {
@@ -93,6 +107,7 @@ _DECORATORS = (
     re.compile(
         r"^(?P<which>any|all|every|each)\s+"
         + _FUNCTION_KIND
+        + r"(?P<place>\s+(?:in|under|inside|within)\s+[`\"']?[\w./@-]{1,120}[`\"']?)?"
         + r"\s+(?:must|should|has to|have to|needs? to|need|needs|gets?)\s*(?:always )?(?:have|carry|be (?:decorated|marked|annotated|wrapped) with|use|get|bear|wear)?\s+(?:a |an |the )?(?P<at>[`\"']?@)?"
         + _DECORATOR_NAME.replace("@?", "")
         + r"(?:\s+(?P<word>decorator))?"
@@ -108,9 +123,10 @@ _NEW_WORD = re.compile(r"^(?:any|all|every|each|new|further|additional|other|pub
 
 _MODULE = r"[`\"']?(?P<module>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)[`\"']?"
 _FORBIDDEN_IMPORT = re.compile(
-    r"^(?:(?:never|ever|don't|do not|must not|mustn't|may not|you|we|please|should|must|stop)\s+)+(?:import|importing)\s+(?:the )?"
+    r"^(?:(?:never|ever|don't|do not|must not|mustn't|may not|should not|shouldn't|you|we|please|should|must|stop)\s+)+(?:import|importing)\s+(?:the )?"
     + _MODULE
-    + r"(?:\s+(?:module|package|library))?(?:\s+(?:again|any ?where|ever|any ?more|in (?:any )?python (?:files?|code)))?\s*(?:[.!]?$|[;,].*$)",
+    + r"(?:\s+(?:module|package|library))?(?:\s+(?:again|any ?where|ever|any ?more|in (?:any )?python (?:files?|code)))?"
+    r"(?P<place>\s+(?:in|inside|under|within)\s+(?:the |our )?[`\"']?[\w./@-]{1,120}[`\"']?(?:\s+(?:folder|directory|dir))?)?\s*(?:[.!]?$|[;,].*$)",
     re.IGNORECASE,
 )
 _REQUIRED_IMPORT = re.compile(
@@ -145,14 +161,16 @@ def compile_check(text: str, modality: Modality, scope: Scope) -> Check | None:
             if scope.topic or _EXCEPTION.search(words)
             else _required_decorator(words, scope) or _required_import(words)
         )
-    if not scope.topic and (check := _forbidden_path(words) or _forbidden_import(words)):
+    if not scope.topic and (
+        check := _forbidden_path(words) or _frozen_place(words, scope) or _forbidden_import(words, scope)
+    ):
         return check
     return _forbidden_text(words, scope)
 
 
 _LEADS = re.compile(
-    r"^(?:(?:from now on(?:wards)?|for now|for the time being|going forward|in (?:the )?future|henceforth|in (?:this|our) (?:project|repo(?:sitory)?|code ?base|team)(?: we)?"
-    r"|(?:in|for) (?:all |any |every )?[\w+#]+ (?:files|code|modules)|so|and|but|also|please|rule|remember|important|you should|you must|make sure(?: that| to)?(?: you)?"
+    r"^(?:(?:from now on(?:wards)?|for now|for the time being|going forward|in (?:the )?future|henceforth|hereafter|in (?:this|our) (?:project|repo(?:sitory)?|code ?base|team)(?: we)?"
+    r"|(?:in|for) (?:all |any |every )?[\w+#]+ (?:files|code|modules)|so|and|but|also|please|rule|remember|important|you should(?! not\b)|you must(?! not\b)|make sure(?: that| to)?(?: you)?"
     r"|(?:when|whenever|while|if)\b[^,]{2,120}(?=,))[,:]?\s+|,\s*)+",
     re.IGNORECASE,
 )
@@ -173,9 +191,26 @@ def _forbidden_path(words: str) -> ForbidPath | None:
         file = _FILE_NAME.fullmatch(name.strip())
         if not file:
             return None
-        glob = path_glob(file["file"])
-        globs += [glob, glob.removeprefix("**/")] if glob.startswith("**/") else [glob]
+        globs += _globs(file["file"])
     return ForbidPath(tuple(dict.fromkeys(globs)))
+
+
+def _globs(name: str) -> list[str]:
+    """The globs for a file as a person names it; ".md" means every file that ends so, ".env" a file of that name."""
+    if name.startswith(".") and "/" not in name and not _DOT_FILE.match(name):
+        name = f"*{name}"
+    names = [name, f"{name}.*"] if name.lower() == ".env" else [name]
+    globs: list[str] = []
+    for glob in map(path_glob, names):
+        globs += [glob, glob.removeprefix("**/")] if glob.startswith("**/") else [glob]
+    return globs
+
+
+def _frozen_place(words: str, scope: Scope) -> ForbidPath | None:
+    match = _FROZEN.match(words)
+    if not match or len(scope.paths) != 1 or not scope.paths[0].endswith("/**") or _EXCEPTION.search(words):
+        return None
+    return ForbidPath(scope.paths)
 
 
 def _first_part(words: str) -> str:
@@ -183,7 +218,7 @@ def _first_part(words: str) -> str:
 
 
 def _forbidden_text(words: str, scope: Scope) -> ForbidText | None:
-    match = _FORBIDDEN_TEXT.search(words)
+    match = _FORBIDDEN_TEXT.search(without_topic(words))
     if not match or _EXCEPTION.search(match["phrases"]):
         return None
     object_ = re.split(
@@ -249,6 +284,8 @@ def _required_decorator(words: str, scope: Scope) -> RequireDecorator | None:
         match = pattern.search(words)
         if not match or not (match["at"] or match["word"]):
             continue
+        if match.groupdict().get("place") and not scope.paths:
+            continue
         kind = match["clause"] or match["kind"] or ""
         while (shorter := _NEW.sub("", kind)) != kind:
             kind = shorter
@@ -263,11 +300,24 @@ def _required_decorator(words: str, scope: Scope) -> RequireDecorator | None:
     return None
 
 
-def _forbidden_import(words: str) -> RequireImport | None:
+def _forbidden_import(words: str, scope: Scope) -> RequireImport | None:
     match = _FORBIDDEN_IMPORT.match(words)
     if not match or match["module"].lower() in _NO_MODULES or _EXCEPTION.search(_first_part(words)):
         return None
-    return RequireImport(match["module"], forbidden=True)
+    globs = _python_files(scope)
+    if globs is None or (match["place"] and not scope.paths):
+        return None
+    return RequireImport(match["module"], forbidden=True, globs=globs or ("**/*.py",))
+
+
+def _python_files(scope: Scope) -> tuple[str, ...] | None:
+    """The Python files of a scope, empty where it has no paths; ``None`` where there are none of Python in it."""
+    globs = tuple(
+        f"{glob}/*.py" if glob.endswith("/**") else glob
+        for glob in scope.paths
+        if glob.endswith((".py", "/**"))
+    )
+    return globs if len(globs) == len(scope.paths) else None
 
 
 def _required_import(words: str) -> RequireImport | None:

@@ -6,9 +6,23 @@ import msgspec
 
 from agentx.storage.events import Event, UserMessageSent
 from agentx.synthesis.conclusions import Add, Change, Patch
-from agentx.synthesis.demands.classify import Demand, Finding, Fulfilment, Rejection, Retraction, findings
+from agentx.synthesis.demands.classify import (
+    Demand,
+    Finding,
+    Fulfilment,
+    Permission,
+    Rejection,
+    Retraction,
+    findings,
+)
 from agentx.synthesis.demands.compile import compile_check
-from agentx.synthesis.demands.lifecycle import contrary_demands, ended_by, fulfilled_by, same_demand
+from agentx.synthesis.demands.lifecycle import (
+    allowed_by,
+    contrary_demands,
+    ended_by,
+    fulfilled_by,
+    same_demand,
+)
 from agentx.synthesis.demands.sentences import Span
 from agentx.synthesis.extractor import ReadBody
 from agentx.synthesis.items import (
@@ -72,6 +86,9 @@ class _Book:
             case Retraction():
                 item = ended_by(finding.what, self._standing("constraint", "rejection"), sure=finding.sure)
                 if item:
+                    self._patch(Patch(id=item.id, status="retired", evidence=(*item.evidence, evidence)))
+            case Permission():
+                for item in allowed_by(finding.what, self._standing("constraint", "rejection")):
                     self._patch(Patch(id=item.id, status="retired", evidence=(*item.evidence, evidence)))
             case Fulfilment():
                 statement = self.text[finding.evidence.start : finding.evidence.end]

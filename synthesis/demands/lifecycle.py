@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from agentx.synthesis.demands.tables import RULE_WORDS
+from agentx.synthesis.demands.endings import BANNED, RULE_WORDS
 from agentx.synthesis.demands.words import content_words, stem, words_of
-from agentx.synthesis.items import ConstraintDetail, MemoryItem
+from agentx.synthesis.items import ConstraintDetail, MemoryItem, RejectionDetail
 
 SAME = 0.74
 """Share of common content words (Jaccard) from which two demands are the same one."""
@@ -46,6 +46,9 @@ _LANGUAGE = re.compile(
 
 
 _NAME_LIKE = re.compile(r"\d|_|/|\w\.\w")
+_NAMED = re.compile(r"(?:[A-Z][\w+#-]*|\.?[\w-]+(?:\.[\w-]+)+|[\w-]*[\d_][\w-]*)")
+"""A name in one word: ``Redis``, ``requirements.txt``, ``max_age``."""
+_ARTICLES = re.compile(r"^(?:(?:a|an|the|any|new|using|creating|adding)\s+)+|\s+files?$", re.IGNORECASE)
 _AROUND = ".,;:!?()[]{}\"'`“”‘’*"
 
 
@@ -105,6 +108,29 @@ def ended_by(what: str, items: Iterable[MemoryItem], *, sure: bool) -> MemoryIte
     best = max((score for score, _ in scored), default=0.0)
     candidates = [item for score, item in scored if score == best]
     return candidates[0] if best >= MEANT and len(candidates) == 1 else None
+
+
+def allowed_by(what: str, items: Iterable[MemoryItem]) -> tuple[MemoryItem, ...]:
+    """The bans that end as what they rule out is allowed by its name: the same name, and nothing else in the ban.
+
+    Args:
+        what: What is allowed: a name ("Redis", "a requirements.txt"); of anything else nothing ends.
+        items: The rules that stand.
+    """
+    named = _ARTICLES.sub("", what).strip(_AROUND.replace(".", "") + " ")
+    if not _NAMED.fullmatch(named):
+        return ()
+    return tuple(item for item in items if _banned(item) == named.casefold())
+
+
+def _banned(item: MemoryItem) -> str:
+    detail = item.detail
+    if isinstance(detail, RejectionDetail):
+        return detail.idea.strip(_AROUND + " ").casefold()
+    if not isinstance(detail, ConstraintDetail) or detail.modality != "must_not":
+        return ""
+    match = BANNED.search(" ".join(item.text.split()))
+    return match["name"].casefold() if match else ""
 
 
 def fulfilled_by(what: str, statement: str, items: Iterable[MemoryItem]) -> tuple[MemoryItem, ...]:

@@ -94,6 +94,16 @@ def reach_of(clause: str) -> Reach:
     )
 
 
+def without_topic(clause: str) -> str:
+    """A demand without the words behind it that limit it to a topic.
+
+    >>> without_topic("never mention Elon Musk when you write about Tesla")
+    'never mention Elon Musk'
+    """
+    topic = _TOPIC.search(clause)
+    return clause[: topic.start()].rstrip() + clause[topic.end() :] if topic else clause
+
+
 def _until(clause: str) -> str:
     match = _UNTIL.search(clause)
     return _tidy(_UNTIL_TAIL.sub("", match["until"])) if match else ""

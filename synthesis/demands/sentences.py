@@ -29,7 +29,7 @@ _CLAUSE = re.compile(
 
 _LEAD = re.compile(
     r"\s*(?:so|and|but|then|also|please|ok(?:ay)?|yes|no)?,?\s*(?:when|whenever|if|once|until|unless|in|for|on|under|inside|within|from|going|as"
-    r"|every time|each time|any ?time|at|with|by default|before|after|while|during|henceforth)\b.{0,160}",
+    r"|every time|each time|any ?time|at|with|by default|before|after|while|during|henceforth|hereafter)\b.{0,160}",
     re.IGNORECASE | re.DOTALL,
 )
 """How a part begins that does not stand alone: a condition, a place, a time; the comma after it cuts nothing."""

@@ -1,4 +1,4 @@
-"""The shapes in which people demand, reject and take back: rows to read and to extend, and no code.
+"""The shapes in which people demand and reject: rows to read and to extend, and no code.
 
 Each row of :data:`SHAPES` has the certainty that each set of features gives it, an example that it must take and one that
 it must leave alone; the tests walk through the rows. The features stand in :mod:`agentx.synthesis.demands.vocabulary`.
@@ -17,7 +17,6 @@ from agentx.synthesis.demands.vocabulary import (
     Modality,
     compiled,
 )
-from agentx.synthesis.demands.words import vocabulary
 
 # --- rows: shapes of a demand -------------------------------------------------------------------------------------------
 
@@ -95,6 +94,8 @@ SHAPES: tuple[Shape, ...] = (
             ("strict !deictic general_object", "active"),
             ("you_make", "proposed"),
             ("!deictic general_object", "proposed"),
+            ("any_new", "proposed"),
+            ("unless_asked general_object", "proposed"),
         ),
         "don't ever push to main",
         "don't touch this test",
@@ -228,6 +229,31 @@ SHAPES: tuple[Shape, ...] = (
         ),
         "every function must have a docstring",
         "all of this should work",
+    ),
+    Shape(
+        "all of them need",
+        compiled(
+            rf"^(?P<subject>(?:all|every|each|any|new)\b(?: of)?(?: the| our| your)? [\w'ˣ @./-]{{0,60}}?\b(?:{ARTEFACTS})\b[\w'ˣ @./-]{{0,60}}?)"
+            r"\s(?:needs?|requires?|gets?)\s+(?P<object>(?!to\b|it\b|that\b|this\b).+)"
+        ),
+        "must",
+        (
+            ("standing !soft !deictic", "active"),
+            ("standing", "proposed"),
+            ("any_new !soft !deictic", "proposed"),
+        ),
+        "from now on every module needs tests",
+        "every module needs this",
+    ),
+    Shape(
+        "nothing may",
+        compiled(
+            r"^nothing (?:in|inside|under|below|within) (?P<object>[\w'ˣ @./-]{2,80}?) (?:may|must|shall|can|should) (?:ever )?be (?P<done>\w+)"
+        ),
+        "must_not",
+        (("ever !deictic !soft", "active"), ("standing !deictic", "active"), ("!deictic !soft", "proposed")),
+        "nothing in src/legacy may ever be changed",
+        "nothing in src/legacy was changed",
     ),
     Shape(
         "must always",
@@ -512,82 +538,3 @@ BEYOND_ONE_CALL = compiled(
 REASON = compiled(
     r"(?:,?\s+(?:because|since|as it|due to)\s+|[,;:–—-]\s*(?:it's|it is|they're|they are|that's|too)\s)(?P<reason>[^.!?]{3,160})"
 )
-
-# --- taking back ----------------------------------------------------------------------------------------------------------
-
-RETRACTIONS: tuple[tuple[re.Pattern[str], bool], ...] = (
-    (
-        compiled(
-            r"\b(?:you|we) (?:can|may|could|should) (?:now |please |safely )?(?:drop|remove|stop|skip|lose|ditch|forget|lift|leave out|omit|ignore|disregard|scrap|retire|do without"
-            r"|take (?:out|off|away))\s+(?:about )?(?P<what>[^.;!?]{2,120}?)\s*(?P<sure>\b(?:again|now|any ?more|from now on)\b)"
-        ),
-        True,
-    ),
-    (
-        compiled(
-            r"\b(?:you|we) (?:can|may|could) (?:now )?(?:drop|stop|skip|ditch|forget|lift|leave out|omit|ignore|disregard|scrap|retire|do without)\s+(?:about )?(?P<what>[^.;!?]{2,120})"
-        ),
-        False,
-    ),
-    (
-        compiled(
-            r"\b(?:you|we) (?:no longer|don't|do not|needn't)(?: (?:need|have))?(?: to)?\s+(?P<what>[^.;!?]{2,120}?)\s*\b(?:any ?more|any longer|now|again)\b"
-        ),
-        True,
-    ),
-    (compiled(r"\b(?:you|we) no longer (?:need|have)(?: to)?\s+(?P<what>[^.;!?]{2,120})"), True),
-    (
-        compiled(
-            r"\bno (?:more |longer any )?need (?:to|for)\s+(?P<what>[^.;!?]{2,120}?)\s*\b(?:any ?more|any longer|now|again)\b"
-        ),
-        True,
-    ),
-    (
-        compiled(
-            r"\b(?:forget|drop|ignore|disregard|scrap|cancel|lift|retire|remove|delete|never mind|nevermind|revoke|withdraw) (?:about )?(?:the|my|that|our) "
-            r"(?P<what>[^.;!?]{0,60}?\b(?:rule|constraint|requirement|instruction|demand|restriction|ban|convention|thing|policy|preference)\b[^.;!?]{0,80})"
-        ),
-        True,
-    ),
-    (
-        compiled(
-            r"\b(?:forget|disregard|ignore|scrap|i take back) what i (?:said|told you|wrote|asked)(?: (?:earlier|before))? (?:about|on|regarding)\s+(?P<what>[^.;!?]{2,120})"
-        ),
-        True,
-    ),
-    (
-        compiled(
-            r"^(?P<what>[^.;!?]{2,80}?) (?:is|are) (?:no longer|not) (?:needed|necessary|required|forbidden|banned|in force)(?: any ?more| any longer| now)?\b"
-        ),
-        True,
-    ),
-    (
-        compiled(
-            r"^(?:the |my |that )?(?P<what>[^.;!?]{2,80}?\b(?:rule|ban|restriction|constraint|requirement)) (?:no longer|doesn't|does not) (?:applies|apply|hold|holds)\b"
-        ),
-        True,
-    ),
-    (
-        compiled(
-            r"\b(?:you (?:can|may|are allowed to)|it(?:'s| is) (?:ok|okay|fine|alright|all right) (?:to|if you)|feel free to)\s+(?P<what>[^.;!?]{2,120}?)\s*\b(?:again|from now on|any time)\b"
-        ),
-        True,
-    ),
-    (
-        compiled(r"^(?P<what>[^.;!?]{2,80}?) (?:is|are) (?:ok|okay|fine|allowed|welcome|permitted) again\b"),
-        True,
-    ),
-)
-"""How a user ends a rule; ``False``: only a temporary rule ends with these words, as they may also order one piece of work."""
-
-RULE_WORDS = vocabulary(
-    "rule constraint instruct demand restrict ban convent polici prefer drop remov stop skip lose ditch forget lift omit ignor"
-    " disregard scrap retir new code thing write add creat"
-)
-"""Stems of a retraction that do not say which rule is meant."""
-
-FULFILLED = compiled(
-    r"^(?P<what>(?:the|our|my|this|that)\b[^.;!?]{2,100}?|[\w ]{3,60}?)(?: (?:is|are|was|were|has been|have been|got)|'s) (?:now |finally |all |already )?"
-    r"(?:fixed|done|merged|released|shipped|finished|over|resolved|live|deployed|complete|completed|solved|gone|closed)\b"
-)
-"""A statement that something has come to pass, which may be what a rule was to last until."""

@@ -68,7 +68,7 @@ HABITS = (
 IDEA_HABITS = (
     "suggesting|proposing|recommending|offering|bringing up|mentioning|pushing|pitching|asking (?:about|for)"
 )
-IDEA_VERBS = "suggest|propose|recommend|offer|bring up|mention|push|pitch"
+IDEA_VERBS = "suggest|propose|recommend|offer|bring up|push|pitch"
 
 ARTEFACTS = (
     "functions?|methods?|class(?:es)?|modules?|files?|tests?|commits?|commit messages?|endpoints?|routes?|handlers?|variables?"
@@ -93,7 +93,7 @@ FEATURES: dict[str, re.Pattern[str]] = {
     # It is meant to last.
     "standing": compiled(
         r"\b(?:from now on(?:wards?)?|from here on(?: out)?|from this (?:point|moment) (?:on|forward)(?:wards?)?|from today on(?:wards?)?"
-        r"|going forwards?|moving forwards?|henceforth|at all times|without exception|no matter what|until further notice"
+        r"|going forwards?|moving forwards?|henceforth|hereafter|at all times|without exception|no matter what|until further notice"
         r"|in all (?:your|future)|for all future|for the rest of (?:this|the|our) (?:session|conversation|project|chat))\b"
         r"|^(?:in (?:the )?future|as a (?:general )?rule|by default|in general|generally|permanently)\b"
     ),
@@ -113,6 +113,9 @@ FEATURES: dict[str, re.Pattern[str]] = {
     "you_make": compiled(
         r"\b(?:any|every|each|all|whatever|everything|anything|new)\b.{0,60}\b(?:you|we) (?:\w+ly )?(?:write|create|add|make|generate"
         r"|produce|change|touch|edit|notice|find|see|come across|encounter|send|give|introduce|build)\b"
+    ),
+    "unless_asked": compiled(
+        r"\bunless i (?:explicitly |specifically |expressly )?(?:ask|say|tell|request|want)\b"
     ),
     "universal": compiled(
         r"\b(?:all|every|each|any|everywhere|anywhere|everything|anything|whatever|wherever)\b"
@@ -185,6 +188,14 @@ VETOES = compiled(
 )
 """Idioms and one-offs that begin like a demand."""
 
+SAYING = compiled(
+    r"\bas (?:my|his|her|our|their|the|they|people|some)\b[^,;]{0,40}?\b(?:used to say|(?:likes?|loved?) to say|always (?:says?|said)|would say|goes|once said|puts? it|says?|said)\b"
+)
+"""Marks a sentence as the words of someone else."""
+
+RHETORICAL = compiled(r"^(?:can|could|will|would|do|did) (?:you|we) (?:never|not ever)\b(?!.*\bplease\b)")
+"""A question ("can you never stop?"), where an order would say "please" or how long it holds."""
+
 # More features, searched in the whole clause.
 FEATURES |= {
     "artefact": compiled(rf"\b(?:{ARTEFACTS})\b"),
@@ -241,12 +252,12 @@ PROJECT_LEAD = compiled(
 
 COMMA_LEAD = compiled(
     r"^(?P<lead>(?:(?:when(?:ever)?|while|if|every time|each time|any ?time|in|for|on|under|inside|within|until|once|after|before|by|with|as|from|going|moving"
-    r"|henceforth|temporarily|generally)\b[^,]{0,160}?))(?:,\s*|\s+(?=please\b|always\b|never\b|don't\b|do not\b|you (?:should|must)\b))"
+    r"|henceforth|hereafter|temporarily|generally)\b[^,]{0,160}?))(?:,\s*|\s+(?=please\b|always\b|never\b|don't\b|do not\b|you (?:should|must)\b))"
 )
 """A condition, place or time before an order, to its comma or to the word that begins the order."""
 
 STANDING_LEAD = compiled(
-    r"^(?:from now on(?:wards?)?|going forwards?|moving forwards?|henceforth|in (?:the )?future|for (?:now|the time being|the moment)|by default|temporarily"
+    r"^(?:from now on(?:wards?)?|going forwards?|moving forwards?|henceforth|hereafter|in (?:the )?future|for (?:now|the time being|the moment)|by default|temporarily"
     r"|as a (?:general )?rule|at all times|from here on(?: out)?|from (?:this|that) (?:point|moment) (?:on|forward)|in general|generally)\b[\s,:]*"
 )
 

@@ -345,7 +345,7 @@ def test_a_required_import_must_be_there_but_in_an_empty_module():
         ("Don't ever touch anything in migrations/", "must_not", ForbidPath(("migrations/**",))),
         ("Never edit src/generated/api.py.", "must_not", ForbidPath(("src/generated/api.py",))),
         ("Never commit *.log files", "must_not", ForbidPath(("**/*.log", "*.log"))),
-        ("Never create .env files", "must_not", ForbidPath(("**/.env", ".env"))),
+        ("Never create .env files", "must_not", ForbidPath(("**/.env", ".env", "**/.env.*", ".env.*"))),
         ("Never edit setup.py without asking me", "must_not", None),
         ("Never create a requirements.txt file unless I ask", "must_not", None),
         ("Never create files in a hurry", "must_not", None),

@@ -1,0 +1,138 @@
+"""How newcomers word rules and take them back: what compiles, what only stands, what is none, and what ends one."""
+
+import pytest
+
+from agentx.synthesis.demands.classify import Demand, Rejection, findings
+from agentx.synthesis.items import ForbidPath, ForbidText, RequireDecorator, RequireImport
+
+_TODO = ForbidPath(("**/TODO.txt", "TODO.txt"))
+_MARKDOWN = ForbidPath(("**/*.md", "*.md"))
+
+
+@pytest.mark.parametrize(
+    ("text", "check"),
+    [
+        ("Never create .md files.", _MARKDOWN),
+        ("Never create any .md files", _MARKDOWN),
+        ("Never create *.md files", _MARKDOWN),
+        (
+            "Never create .env or .pem files.",
+            ForbidPath(("**/.env", ".env", "**/.env.*", ".env.*", "**/*.pem", "*.pem")),
+        ),
+        ("Never create a .gitignore file", ForbidPath(("**/.gitignore", ".gitignore"))),
+        ("Never commit .npmrc", ForbidPath(("**/.npmrc", ".npmrc"))),
+        ("Never commit .eslintrc.json", ForbidPath(("**/.eslintrc.json", ".eslintrc.json"))),
+        ("Never create .d.ts files", ForbidPath(("**/*.d.ts", "*.d.ts"))),
+        ("Never create a file named TODO.txt", _TODO),
+        ("Never create a file called TODO.txt", _TODO),
+        ("You must not create a file called TODO.txt.", _TODO),
+        ("Nothing in src/legacy may ever be changed.", ForbidPath(("src/legacy/**",))),
+        ("never mention Elon Musk when you write about Tesla", ForbidText(("Elon Musk",), topic="tesla")),
+        ("Never mention Elon Musk in texts about Tesla.", ForbidText(("Elon Musk",), topic="tesla")),
+        ("You must not import pandas anywhere.", RequireImport("pandas", forbidden=True)),
+        (
+            "Never import pandas in src/.",
+            RequireImport("pandas", forbidden=True, globs=("src/**/*.py",)),
+        ),
+        (
+            "From now on every new function in src/api needs a @traced decorator.",
+            RequireDecorator("traced", "", ("src/api/**",)),
+        ),
+    ],
+)
+def test_what_is_certain_to_look_for_is_compiled(talk, text, check):
+    talk.say(text)
+    assert [item.detail.check for item in talk.items()] == [check]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Never import pandas in the API layer.",
+        "Never import pandas in tests.",
+        "Never import pandas in app.ts.",
+        "Never mention Elon Musk, not even when you write about Tesla",
+        "Never delete files in tests/",
+        "From now on every new function in handlers needs a @traced decorator.",
+        "From now on, all new modules need tests",
+        "From now on, each file needs a licence header",
+        "Hereafter every commit must reference a ticket.",
+    ],
+)
+def test_what_no_check_can_tell_stands_without_one(talk, text):
+    talk.say(text)
+    assert [item.detail.check for item in talk.items()] == [None]
+
+
+def test_a_ban_with_an_exception_is_proposed_without_a_check(talk):
+    talk.say("do not create any new markdown files unless I explicitly ask for it")
+    assert [item.detail.check for item in talk.items("proposed")] == [None]
+    assert not talk.items()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Never eat yellow snow, as my grandma used to say",
+        "Never trust a build on Friday, as the saying goes",
+        "Can you never stop improving?",
+        "Nothing in src/legacy was changed.",
+        "Each file needs this",
+        "Why does every function need a decorator?",
+    ],
+)
+def test_sayings_questions_and_descriptions_are_no_rules(text):
+    assert not [f for f in findings(text) if isinstance(f, Demand | Rejection)]
+
+
+def test_not_to_mention_something_is_a_rule_and_no_rejected_idea(talk):
+    talk.say("Don't mention prices in letters to customers any more.")
+    assert [item.detail.modality for item in talk.items()] == ["must_not"]
+    assert not talk.items(kind="rejection")
+
+
+_REQUIREMENTS = "Never create a requirements.txt file; use pyproject.toml instead."
+
+
+@pytest.mark.parametrize(
+    ("ban", "permission"),
+    [
+        (_REQUIREMENTS, "From now on you may create a requirements.txt."),
+        (_REQUIREMENTS, "Okay, requirements.txt is fine after all."),
+        (_REQUIREMENTS, "I changed my mind about requirements.txt, go ahead and create one."),
+        (_REQUIREMENTS, "You can create a requirements.txt now."),
+        ("Never use Redis.", "Actually Redis is OK now"),
+        ("Don't ever suggest Redis again.", "Actually Redis is OK now"),
+        ("Redis is off the table.", "Redis is fine after all."),
+    ],
+)
+def test_what_is_allowed_by_its_name_is_banned_no_longer(talk, ban, permission):
+    talk.say("Never push to main.")
+    talk.say(ban)
+    talk.say(permission)
+    assert talk.texts() == ["Never push to main."]
+    assert not talk.items(kind="rejection")
+    (ended,) = talk.items("retired") + talk.items("retired", kind="rejection")
+    assert ended.evidence[-1].quote in permission
+
+
+@pytest.mark.parametrize(
+    ("ban", "words"),
+    [
+        (_REQUIREMENTS, "Is requirements.txt fine after all?"),
+        (_REQUIREMENTS, "setup.py is fine after all."),
+        (_REQUIREMENTS, "pyproject.toml is fine after all."),
+        (_REQUIREMENTS, "requirements.txt is not fine after all."),
+        (_REQUIREMENTS, "I changed my mind about requirements.txt."),
+        (_REQUIREMENTS, "forget all rules"),
+        ("Never break the build.", "The build is fine now."),
+        ("Never create any .md files", "README.md is fine after all"),
+        ("Never use Redis without a password.", "Redis is OK now"),
+        ("Never use Redis or MongoDB.", "Redis is OK now"),
+        ("Always use Redis.", "Redis is OK now"),
+    ],
+)
+def test_a_ban_stands_where_its_name_alone_is_not_allowed(talk, ban, words):
+    talk.say(ban)
+    talk.say(words)
+    assert len(talk.items()) == 1
