@@ -114,7 +114,8 @@ class Engine:
 
     def enforced(self) -> list[MemoryItem]:
         """The items whose checks run before a write and on an answer."""
-        return list(self.write_path.state.active("constraint", "rejection"))
+        with self.write_path.exclusive():
+            return list(self.write_path.state.active("constraint", "rejection"))
 
     def check_write(self, contents: Mapping[str, Content | None]) -> tuple[Violation, ...]:
         """Which of the user's rules a write would break."""

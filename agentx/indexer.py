@@ -108,7 +108,8 @@ class Indexer:
     # --- reading the history -------------------------------------------------------------------------------------
 
     def catch_up(self, progress: Progress | None = None) -> None:
-        """Read what was recorded since the index's watermark."""
+        """Read what was recorded since the index's watermark, by whichever process, as far as it is folded."""
+        self._write_path.refresh()
         with self._reading:
             index = self.index
             after = int(index.read_meta("seq") or 0)
@@ -125,6 +126,8 @@ class Indexer:
                 (m.text for m in reversed(self._write_path.state.messages) if m.seq <= after), ""
             )
             for event in self._write_path.history.read(after, told_already):
+                if event.seq > until:  # what it concludes is not in the state yet
+                    break
                 seq = event.seq
                 for path in dict.fromkeys(made.path for made in changes_of(event)):
                     batch = self._put(index, batch)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from agentx.bus import ALL, Bus
+from agentx.storage.blobs import BlobDamaged
 from agentx.storage.events import Draft, Event, Payload
 from agentx.storage.history import told_already
 from agentx.synthesis.conclusions import Add, Change, Concluded
@@ -37,6 +38,7 @@ class Synthesizer:
     def __init__(self, write_path: WritePath, extractors: Sequence[Extractor], bus: Bus) -> None:
         self._write_path = write_path
         self._extractors = extractors
+        self._taken = write_path.state.watermark
         bus.subscribe(ALL, self.take)
 
     def catch_up(self) -> None:
@@ -45,18 +47,30 @@ class Synthesizer:
             self.take(event)
 
     def take(self, event: Event) -> None:
-        """Conclude from one fact and record it."""
+        """Conclude from one fact and record it, after any before it that failed (a disk that was full)."""
+        if event.seq > self._taken + 1:
+            for missed in self._write_path.history.read(self._taken, told_already):
+                if missed.seq >= event.seq:
+                    break
+                self._take(missed)
+        self._take(event)
+        self._taken = max(self._taken, event.seq)
+
+    def _take(self, event: Event) -> None:
         if isinstance(event.data, Concluded):
             return
         with self._write_path.exclusive():
             state = self._write_path.state
             if event.seq <= state.watermark:
                 return
-            found = [
-                (extractor, changes)
-                for extractor in self._extractors
-                if (changes := _admitted(extractor.conclude(event, state, self._write_path.blobs.text)))
-            ]
+            try:
+                found = [
+                    (extractor, changes)
+                    for extractor in self._extractors
+                    if (changes := _admitted(extractor.conclude(event, state, self._write_path.blobs.text)))
+                ]
+            except BlobDamaged:  # its words are lost, and must not hold up what comes behind them
+                return
             drafts = [
                 draft
                 for extractor, changes in found
@@ -94,7 +108,7 @@ class Synthesizer:
                 continue
             scratch.apply(event)
             for extractor in self._extractors:
-                for change in extractor.conclude(event, scratch, self._write_path.blobs.text):
+                for change in _admitted(extractor.conclude(event, scratch, self._write_path.blobs.text)):
                     made = Concluded(
                         extractor=extractor.name, version=extractor.version, through=0, changes=(change,)
                     )

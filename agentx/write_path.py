@@ -119,6 +119,10 @@ class WritePath:
 
     def load(self) -> None:
         """Fold the whole log; then :meth:`recover` what a crash cut off, and this object can be written through."""
+        with self._lock.hold():  # a commit between two looks would pass for a lost one
+            self._load()
+
+    def _load(self) -> None:
         self._require_branch()
         head = self.repo.head
         lost = recovery.lost_commit(self.repo, head)
@@ -141,7 +145,7 @@ class WritePath:
 
     def _restore_log(self) -> None:
         """Put back what the commits hold of the log, and fold it anew."""
-        known = self.state.seq
+        known, self._keys = self.state.seq, None
         recovery.restore_log(self.root, self.repo, self._anchor or self._head)
         self._fold_from_zero()
         self.notes.append("The history was shorter than the last commit's and was restored from it.")

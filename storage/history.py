@@ -74,12 +74,12 @@ def count_segments(root: Path) -> int:
     """How many sealed segments a workspace has."""
     highest = 0
     with contextlib.suppress(FileNotFoundError):
-        folders = sorted(name for name in os.listdir(root / SEGMENTS) if name.isdigit())
-        if folders:
-            names = [name for name in os.listdir(root / SEGMENTS / folders[-1]) if name.endswith(".jsonl")]
-            highest = int(folders[-1]) * _FAN_OUT + max(
-                (int(n[:-6]) for n in names if n[:-6].isdigit()), default=0
-            )
+        for folder in sorted((name for name in os.listdir(root / SEGMENTS) if name.isdigit()), reverse=True):
+            names = [name[:-6] for name in os.listdir(root / SEGMENTS / folder) if name.endswith(".jsonl")]
+            numbers = [int(name) for name in names if name.isdigit()]
+            if numbers:  # the newest folder is empty where a crash cut its first seal off
+                highest = int(folder) * _FAN_OUT + max(numbers)
+                break
     return highest
 
 

@@ -125,8 +125,8 @@ class State(msgspec.Struct, kw_only=True):
             ):
                 waiting = self.pending[call_id]
                 self.pending[call_id] = msgspec.structs.replace(waiting, approved=approved, reason=reason)
-            case ToolCallExecuted(call_id=call_id):
-                self.pending.pop(call_id, None)
+            case ToolCallExecuted() as done:
+                self._settle(done)
             case RunStarted() as run:
                 self.last_run = RunRecord(
                     event.run, event.seq, run.task.text[:RECENT_TEXT], run.agent, run.model
@@ -183,6 +183,11 @@ class State(msgspec.Struct, kw_only=True):
                 self.items[change.id] = msgspec.structs.replace(
                     self.items[change.id], **change.fields(), changed_seq=event.seq
                 )
+
+    def _settle(self, done: ToolCallExecuted) -> None:
+        """A call has its result; one of another tool under the same id settles nothing."""
+        if done.call_id in self.pending and self.pending[done.call_id].tool == done.tool:
+            del self.pending[done.call_id]
 
     def _remember_message(self, event: Event, text: str) -> None:
         self.messages.append(Message(event.seq, event.at, event.actor, text[:RECENT_TEXT], event.run))

@@ -28,7 +28,7 @@ from agentx.storage.events import (
     ToolStatus,
     changes_of,
 )
-from agentx.storage.redaction import clean_value
+from agentx.storage.redaction import clean, clean_value
 from agentx.synthesis.enforcement import Violation
 from agentx.synthesis.model.port import ToolSchema
 
@@ -321,9 +321,10 @@ class ToolSet:
 
     def _approved(self, job: Job, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments that may be run: of a call that a person approved, the very ones that they saw."""
-        if job.tool not in self.engine.config.tools.approve:
-            return arguments
         pending = self.engine.state.pending.get(job.call_id)
+        waits = pending is not None and pending.awaits_approval
+        if not waits and job.tool not in self.engine.config.tools.approve:
+            return arguments
         if pending is None:
             # Redacted before it becomes JSON, in which a secret can have a quotation mark as its neighbour.
             job.announce(json.dumps(clean_value(arguments), default=str), awaits_approval=True)
@@ -413,12 +414,14 @@ def _cut(value: Any, characters: int) -> Any:
         return f"a {type(value).__name__} that is no JSON"
     if len(text) <= characters:
         return value
+    text = clean(text)  # before it is cut: half a secret is no longer known for one
     return f"{text[:characters]}… ({len(text):,} characters)"
 
 
 def _extract(output: str) -> str:
     """What the record keeps of an answer that can be made again (a file's lines, a listing, hits)."""
     limit = 1_500
+    output = clean(output)  # before it is cut: half a secret is no longer known for one
     return (
         output if len(output) <= limit else f"{output[:limit]}\n[… {len(output) - limit:,} characters more]"
     )
