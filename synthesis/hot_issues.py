@@ -4,7 +4,10 @@ One failing check is one issue, known by its runner, its suite and its name. Wha
 
 - the same check passes: named by the runner, or in a suite that ran to its end, or covered by the command's selection,
   or in a run of the very command that opened it (``passed``);
-- a full run of the same runner names what it ran, and the check is not among it (``gone``).
+- a full run of the same runner names what it ran, and the check is not among it (``gone``);
+- it names no check, only the command of one of our own tools, and that tool passes a full run with another command, since
+  a person has set another in ``agentx.toml`` (``gone``);
+- it is a finding in a document, and the document is deleted or moved (``gone``).
 
 A run that did not execute the check (a narrowed run, a skip, a collection error, a crash, a cut output) leaves it open.
 Where a run shows no names at all and nothing fails, a check that failed before counts as passed: it may have been skipped
@@ -19,7 +22,7 @@ from typing import ClassVar
 
 import msgspec
 
-from agentx.storage.events import Event, ToolCallExecuted
+from agentx.storage.events import Event, ToolCallExecuted, changes_of
 from agentx.synthesis.checks.command import Selection, is_check_command, normal_form, selection
 from agentx.synthesis.checks.registry import not_runnable, parse_reports, timed_out
 from agentx.synthesis.checks.report import CheckReport, Finding, finding, printable, printable_name
@@ -30,6 +33,12 @@ from agentx.synthesis.state import State
 
 CHECK_TOOLS = frozenset({"run_tests", "run_lint", "run_build", "check_document"})
 """Tools whose every call is a check run; any other tool is one when its command is."""
+
+_DOCUMENTS = "check_document"
+"""The tool, and the runner of its findings, that reads one file alone."""
+
+_CONFIGURED = CHECK_TOOLS - {_DOCUMENTS}
+"""Tools that run the command that a person set for them."""
 
 MAX_OPENED = 50
 """Issues that one run may open; the rest are one issue that counts them."""
@@ -51,26 +60,32 @@ class _Run(msgspec.Struct, frozen=True):
     reports: tuple[CheckReport, ...]
     passed: bool
     text: str
+    tool: str
+    configured: bool
+    """Whether it was the whole of what a person set for the tool."""
 
 
 class HotIssues:
     """Opens, renews and closes hot issues (an :class:`agentx.synthesis.extractor.Extractor`)."""
 
     name: ClassVar[str] = "hot_issues"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
-        """The issues that a check run opens, renews or closes; nothing for any other event."""
+        """The issues that a check run opens, renews or closes, and those whose document an event takes away."""
+        lost = _lost_documents(event, state)
         if not isinstance(event.data, ToolCallExecuted) or not is_check_run(event.data):
-            return ()
+            return lost
         run = _read_run(event, event.data, read)
         if run is None:
-            return ()
+            return lost
         issues = [item for item in state.items.values() if isinstance(item.detail, HotIssueDetail)]
         failing = _failing(run)
         opened = list(_opened(run, issues, failing, event.data.output.text))
-        known = [item for item in issues if item.status == "active"]
-        return [*_closed_or_renewed(run, known, failing, overflowing=len(opened) > MAX_OPENED), *opened]
+        closed = {change.id for change in lost}
+        known = [item for item in issues if item.status == "active" and item.id not in closed]
+        overflowing = len(opened) > MAX_OPENED
+        return [*lost, *_closed_or_renewed(run, known, failing, overflowing=overflowing), *opened]
 
 
 def is_check_run(call: ToolCallExecuted) -> bool:
@@ -80,6 +95,27 @@ def is_check_run(call: ToolCallExecuted) -> bool:
     if call.status == "FAILED" and call.exit_code is None and not (call.output.text and _command(call)):
         return False
     return call.tool in CHECK_TOOLS or is_check_command(_command(call))
+
+
+def _lost_documents(event: Event, state: State) -> tuple[Patch, ...]:
+    """The findings in documents that are no longer there after an event: nothing can check them again."""
+    after = {made.path: made.after for made in changes_of(event)}
+    gone = {path for path, blob in after.items() if not blob}
+    if not gone:
+        return ()
+    names = {printable_name(path) for path in gone}
+    commands = {normal_form(f"{_DOCUMENTS} {path}") for path in gone}  # names the file where no finding does
+    return tuple(
+        _end(item, item.detail, "gone")
+        for item in state.active("hot_issue")
+        if isinstance(item.detail, HotIssueDetail)
+        and _DOCUMENTS in {item.detail.runner, item.detail.tool}
+        and (item.detail.path in names if item.detail.path else item.detail.command in commands)
+    )
+
+
+def _end(issue: MemoryItem, detail: HotIssueDetail, how: str) -> Patch:
+    return Patch(id=issue.id, status="resolved", detail=msgspec.structs.replace(detail, ended=how))
 
 
 def _command(call: ToolCallExecuted) -> str:
@@ -100,7 +136,22 @@ def _read_run(event: Event, call: ToolCallExecuted, read: ReadBody) -> _Run | No
         return None
     failed = any(report.outcome == "failed" for report in reports)
     selected = selection(command) if _command(call) else Selection(whole=True)
-    return _Run(event.seq, normal_form(command), selected, reports, not failed, text)
+    return _Run(
+        seq=event.seq,
+        command=normal_form(command),
+        selected=selected,
+        reports=reports,
+        passed=not failed,
+        text=text,
+        tool=call.tool if call.tool in CHECK_TOOLS else "",
+        configured=_is_configured(call),
+    )
+
+
+def _is_configured(call: ToolCallExecuted) -> bool:
+    """Whether a call ran one of our own tools as a person set it up: no command of its own, nothing selected."""
+    own = call.tool in _CONFIGURED and bool(call.command)
+    return own and not call.arguments.get("select") and not call.arguments.get("command")
 
 
 def _killed(call: ToolCallExecuted) -> bool:
@@ -160,7 +211,7 @@ def _closed_or_renewed(
         if again is not None:
             yield _renewed(run, issue, detail, again)
         elif ended := _ended(run, detail, overflowing=overflowing):
-            yield Patch(id=issue.id, status="resolved", detail=msgspec.structs.replace(detail, ended=ended))
+            yield _end(issue, detail, ended)
 
 
 def _same(detail: HotIssueDetail, failing: dict[_Key, Finding]) -> Finding | None:
@@ -185,10 +236,11 @@ def _renewed(run: _Run, issue: MemoryItem, detail: HotIssueDetail, again: Findin
         line=again.line or detail.line,
         priority=again.priority,
         suite=again.suite or detail.suite,
+        tool=detail.tool or run.tool,
     )
     if message == detail.message and again.priority == detail.priority:
         return Patch(id=issue.id, detail=renewed)
-    text = _sentence(detail.runner, detail.check, message)
+    text = _sentence(renewed)
     return Patch(id=issue.id, detail=renewed, text=text, short=shorten(text), score=_SCORES[again.priority])
 
 
@@ -203,10 +255,12 @@ def _ended(run: _Run, detail: HotIssueDetail, *, overflowing: bool) -> str:
 
 
 def _whole_ended(run: _Run, detail: HotIssueDetail, reports: list[CheckReport], *, overflowing: bool) -> str:
-    """How an issue about a whole run ends: by a full pass, or when the same command names all that fails."""
+    """How an issue about a whole run ends: by a full pass, also of what its tool runs now, or by names of all that fails."""
     full_pass = any(report.outcome == "passed" and report.complete for report in reports)
     if full_pass and detail.runner != "exit":
         return "passed"
+    if run.passed and run.configured and run.tool == detail.tool:
+        return "gone"
     named = [report for report in run.reports if report.failing and report.names_all_failing]
     return "gone" if run.command == detail.command and named and not overflowing else ""
 
@@ -303,7 +357,19 @@ def _rest_name(command: str) -> str:
 
 
 def _issue(run: _Run, ordinal: int, runner: str, item: Finding, before: str, quoted: str) -> MemoryItem:
-    text = _sentence(runner, item.check, item.message)
+    detail = HotIssueDetail(
+        runner=runner,
+        check=item.check,
+        path=item.path,
+        line=item.line,
+        message=item.message,
+        priority=item.priority,
+        last_seq=run.seq,
+        suite=item.suite,
+        command=run.command,
+        tool=run.tool,
+    )
+    text = _sentence(detail)
     return MemoryItem(
         id=item_id("hot_issue", run.seq, ordinal),
         kind="hot_issue",
@@ -313,24 +379,25 @@ def _issue(run: _Run, ordinal: int, runner: str, item: Finding, before: str, quo
         evidence=(_evidence(run.seq, item, quoted),),
         trust="engine",
         links=(Link("recurs", before),) if before else (),
-        detail=HotIssueDetail(
-            runner=runner,
-            check=item.check,
-            path=item.path,
-            line=item.line,
-            message=item.message,
-            priority=item.priority,
-            last_seq=run.seq,
-            suite=item.suite,
-            command=run.command,
-        ),
+        detail=detail,
     )
 
 
-def _sentence(runner: str, check: str, message: str) -> str:
-    """The issue in a sentence; a linter's message is the check's own name and is not said twice."""
-    told = f": {printable(message, MAX_TEXT_MESSAGE)}" if message and message not in check else ""
-    return f"{runner}: {check} fails{told}" if runner != "exit" else f"{check} fails{told}"
+def _sentence(detail: HotIssueDetail) -> str:
+    """The issue in a sentence: what fails and how, or for a finding what is wrong where, and who or what rule says so."""
+    message = printable(detail.message, MAX_TEXT_MESSAGE)
+    if detail.priority == "normal" and detail.path and message:
+        source = detail.runner
+        if source == _DOCUMENTS:  # its rules are one word, before the message
+            rule, _, rest = message.partition(" ")
+            source, message = (rule, rest) if rest else (source, message)
+        return f"{detail.path}: {message} ({source})"
+    told = f": {message}" if message and detail.message not in detail.check else ""
+    return (
+        f"{detail.check} fails{told}"
+        if detail.runner == "exit"
+        else f"{detail.runner}: {detail.check} fails{told}"
+    )
 
 
 def _evidence(seq: int, item: Finding, text: str) -> Evidence:

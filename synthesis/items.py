@@ -168,6 +168,7 @@ class HotIssueDetail(msgspec.Struct, frozen=True, tag="hot_issue", omit_defaults
         ended: How it ended: ``passed``, ``gone``, or empty.
         suite: What the check belongs to where its runner tells it apart: a test file, a Go package; else empty.
         command: The command whose run opened it, without what only changes how its output is shown.
+        tool: Our own tool that ran it: ``run_tests``, ``run_lint``, ``run_build``, ``check_document``; else empty.
     """
 
     runner: str
@@ -181,6 +182,7 @@ class HotIssueDetail(msgspec.Struct, frozen=True, tag="hot_issue", omit_defaults
     ended: str = ""
     suite: str = ""
     command: str = ""
+    tool: str = ""
 
 
 class NoteDetail(msgspec.Struct, frozen=True, tag="note", omit_defaults=True):

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from agentx.storage.events import Body, Event, ToolCallExecuted, UserMessageSent
+from agentx.storage.events import ArtifactChanged, Body, Event, FileChange, ToolCallExecuted, UserMessageSent
 from agentx.synthesis.conclusions import Add, Concluded, Patch
 from agentx.synthesis.hot_issues import MAX_OPENED, HotIssues, is_check_run
 from agentx.synthesis.state import State
@@ -90,7 +90,10 @@ class Task:
             output=Body(output),
             arguments=arguments or {},
         )
-        event = self._fold(call)
+        return self.take(call)
+
+    def take(self, data):
+        event = self._fold(data)
         before = self.state.encode()
         changes = tuple(self.extractor.conclude(event, self.state, lambda body: body.text))
         assert self.state.encode() == before
@@ -248,7 +251,7 @@ def test_failing_run_without_names_is_one_issue_that_the_same_command_closes(tas
     assert task.open == ["make test"]
     task.run("something broke again", command="make test 2>&1 | tee log", exit_code=2)
     assert len(task.state.items) == 1
-    task.run("", command="make lint", exit_code=0)
+    task.run("", command="make lint", exit_code=0, tool="run_lint")
     assert task.open == ["make test"]
     task.run("", command="cd . && make test", exit_code=0)
     assert task.ended("make test") == ["passed"]
@@ -387,6 +390,104 @@ def test_findings_of_one_document_outlive_the_check_of_another(task):
     assert task.open == ["a.md: link broken link", "b.md: link broken link", "b.md: anchor no such heading"]
     task.run("No findings.", command="check_document b.md", exit_code=0, tool="check_document")
     assert task.open == ["a.md: link broken link"]
+
+
+def gone(path, after=""):
+    return FileChange(path, before="b1", after=after)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        ToolCallExecuted(call_id="d", tool="delete_file", status="SUCCEEDED", changes=(gone("a.md"),)),
+        ToolCallExecuted(call_id="u", tool="undo", status="SUCCEEDED", changes=(gone("a.md"),), reverts=1),
+        ToolCallExecuted(
+            call_id="m",
+            tool="move_file",
+            status="SUCCEEDED",
+            changes=(gone("a.md"), FileChange("docs/a.md", after="b1")),
+        ),
+        ArtifactChanged(changes=(gone("a.md"), FileChange("c.md", before="b1", after="b2")), noticed="scan"),
+    ],
+)
+def test_findings_of_a_document_that_is_deleted_or_moved_end_as_gone(task, data):
+    for name in ("a.md", "b.md"):
+        task.run(f"{name}:3: broken link [link]", command=f"check_document {name}", tool="check_document")
+    task.take(data)
+    assert task.open == ["b.md: link broken link"]
+    assert task.ended("a.md: link broken link") == ["gone"]
+
+
+def test_document_whose_name_no_finding_tells_takes_its_issue_with_it(task):
+    task.run("it's.md:3: broken link [link]", command="check_document it's.md", tool="check_document")
+    assert [item.detail.path for item in task.state.active("hot_issue")] == [""]
+    task.take(ArtifactChanged(changes=(gone("other's.md"),), noticed="scan"))
+    assert len(task.open) == 1
+    task.take(ArtifactChanged(changes=(gone("it's.md"),), noticed="scan"))
+    assert task.open == []
+
+
+def test_file_that_changes_or_comes_back_in_the_same_event_keeps_its_findings(task):
+    task.run("a.md:3: broken link [link]", command="check_document a.md", tool="check_document")
+    assert task.take(ArtifactChanged(changes=(gone("a.md", after="b2"),), noticed="scan")) == ()
+    swapped = (gone("a.md"), FileChange("a.md", after="b2"))
+    assert task.take(ArtifactChanged(changes=swapped, noticed="scan")) == ()
+    assert task.open == ["a.md: link broken link"]
+
+
+def test_deleted_test_file_leaves_its_failing_test_to_the_next_run(task):
+    task.run(PYTEST_FAIL)
+    assert task.take(ArtifactChanged(changes=(gone("tests/test_a.py"),), noticed="scan")) == ()
+    assert task.open == ["tests/test_a.py::test_y"]
+
+
+@pytest.mark.parametrize("tool", ["run_tests", "run_lint", "run_build"])
+@pytest.mark.parametrize("exit_code", [None, 2])
+def test_nameless_issue_is_gone_when_its_tool_passes_with_another_command(task, tool, exit_code):
+    task.run("working", command="slow.sh", exit_code=exit_code, tool=tool)
+    assert [(i.detail.check, i.detail.tool) for i in task.state.active("hot_issue")] == [("slow.sh", tool)]
+    task.run("", command="./fast.sh tests/unit", exit_code=0, tool=tool)
+    assert task.ended("slow.sh") == ["gone"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"tool": "run_lint", "exit_code": 0},
+        {"tool": "run_command", "exit_code": 0},
+        {"tool": "run_tests", "exit_code": 0, "arguments": {"select": "tests/test_b.py"}},
+        {"tool": "run_tests", "exit_code": 0, "arguments": {"command": "make check"}},
+        {"tool": "run_tests", "exit_code": 2},
+    ],
+)
+def test_nameless_issue_outlives_other_tools_selections_and_failures(task, other):
+    task.run("working", command="make test", exit_code=None)
+    task.run("", command="make check", **other)
+    assert "make test" in task.open
+
+
+def test_other_command_of_the_tool_leaves_checks_that_have_a_name(task):
+    task.run(PYTEST_FAIL)
+    task.run("", command="make test", exit_code=0)
+    assert task.open == ["tests/test_a.py::test_y"]
+
+
+@pytest.mark.parametrize(
+    ("line", "command", "tool", "text"),
+    [
+        ("doc.md:3: 'Teh' is misspelt: the [spelling]", "check_document doc.md", "check_document",
+         "doc.md: 'Teh' is misspelt: the (spelling)"),
+        ("doc.md:5: the link leads to missing.md, which does not exist [link]", "check_document doc.md", "check_document",
+         "doc.md: the link leads to missing.md, which does not exist (link)"),
+        ("doc.md:9: the heading's level jumps from 1 to 3 [heading]", "check_document doc.md", "check_document",
+         "doc.md: the heading's level jumps from 1 to 3 (heading)"),
+        ("app/a.py:1:8: F401 `os` imported but unused\nFound 1 error.", "ruff check .", "run_lint",
+         "app/a.py: F401 `os` imported but unused (ruff)"),
+    ],
+)  # fmt: skip
+def test_finding_reads_as_what_is_wrong_where(task, line, command, tool, text):
+    (change,) = task.run(line, command=command, tool=tool)
+    assert change.item.text == text
 
 
 def test_test_pass_does_not_close_a_lint_issue(task):
