@@ -158,7 +158,9 @@ def test_two_workspaces_on_one_directory_in_one_process_share_everything(ws, lex
 
 def test_closing_twice_does_nothing_more(ws):
     ws.close()
+    log = (ws.root / "history.jsonl").read_bytes()
     ws.close()
+    assert (ws.root / "history.jsonl").read_bytes() == log
 
 
 def test_a_directory_that_is_no_workspace_is_refused_with_what_to_do(tmp_path, lexical):

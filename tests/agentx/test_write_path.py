@@ -134,6 +134,7 @@ def test_a_draft_that_is_known_already_locks_nobody_out(path, git):
     path.flush()
     path.record([_said("a", key="k")])
     git("add", ".")
+    assert not (path.repo.git_dir / "index.lock").exists()
 
 
 def test_a_refused_write_leaves_nothing_and_git_is_let_in_again(path, write, task, git):
