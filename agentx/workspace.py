@@ -7,9 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_args
 
-import msgspec
-
-from agentx import commit_message, curation, material, opening, revisions
+from agentx import commit_message, curation, material, opening, revisions, standing
 from agentx.config import FILE as CONFIG_FILE
 from agentx.config import Config
 from agentx.context import Context, Request, assemble
@@ -19,6 +17,7 @@ from agentx.keeper import Keeper
 from agentx.outside import ARTIFACTS
 from agentx.settings import Settings, read_settings
 from agentx.sources import SourceReport, Sources
+from agentx.standing import Rebuilt, WorkspaceStatus
 from agentx.storage.errors import UsageError
 from agentx.storage.events import (
     ApprovalDecided,
@@ -29,7 +28,7 @@ from agentx.storage.events import (
     UserMessageSent,
     WorkspaceCreated,
 )
-from agentx.storage.history import Damage, told_already
+from agentx.storage.history import told_already
 from agentx.storage.index.port import ChunkKind, Filter
 from agentx.storage.paths import check_folder
 from agentx.synthesis.enforcement import Violation
@@ -44,50 +43,6 @@ TITLE_CHARACTERS = 200
 
 _POLL_S = 0.05
 _RECAP_EVENTS = 400
-
-
-class WorkspaceStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How a workspace stands.
-
-    Attributes:
-        digest: Digest of the state; a rebuild gives the same.
-        commit: The last commit, and its subject.
-        outside: Files that people changed since the last look, now on record.
-        damage: Lines of the history that are damaged.
-        notes: What a person should know: what was restored, what was left out.
-    """
-
-    root: str
-    title: str
-    events: int
-    digest: str
-    commit: str
-    subject: str
-    files: int
-    active: dict[str, int]
-    proposed: int
-    pending: tuple[str, ...]
-    last_run: str
-    outside: tuple[FileChange, ...]
-    damage: tuple[Damage, ...]
-    notes: tuple[str, ...]
-
-
-class Rebuilt(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rebuild from the history gave.
-
-    Attributes:
-        state_digest: Digest of the state that was folded from zero.
-        digest_before: Digest of the state as it was in use; the same, unless there was damage.
-        events: Events that were folded.
-        chunks: Passages in the index.
-    """
-
-    state_digest: str
-    digest_before: str
-    events: int
-    chunks: int
-    damage: tuple[Damage, ...]
 
 
 class Workspace:
@@ -230,30 +185,7 @@ class Workspace:
 
     def status(self) -> WorkspaceStatus:
         """How the workspace stands; people's edits are put on record first."""
-        outside = () if self.engine.write_path.read_only else tuple(self.engine.write_path.scan())
-        state = self.state
-        write_path = self.engine.write_path
-        info = write_path.repo.info(write_path.head) if write_path.head else None
-        active: dict[str, int] = {}
-        for item in state.active():
-            active[item.kind] = active.get(item.kind, 0) + 1
-        run = state.last_run
-        return WorkspaceStatus(
-            root=str(self.root),
-            title=state.title,
-            events=state.seq,
-            digest=state.digest,
-            commit=info.id if info else "",
-            subject=info.subject if info else "",
-            files=len(write_path.manifest()),
-            active=active,
-            proposed=sum(1 for _ in state.active(status="proposed")),
-            pending=tuple(call.call_id for call in state.pending.values()),
-            last_run=f"{run.run} {run.status}: {run.task}" if run else "",
-            outside=outside,
-            damage=tuple(write_path.damage),
-            notes=tuple(write_path.notes),
-        )
+        return standing.status(self.engine)
 
     def events(
         self, after: int = 0, *, follow: bool = False, timeout_s: float | None = None
@@ -529,21 +461,7 @@ class Workspace:
         Args:
             progress: Told what is being done.
         """
-        before = self.engine.snapshot().digest
-        damage: list[Damage] = []
-        state = State()
-        for event in self.engine.write_path.history.read(on_damage=damage.append):
-            state.apply(event)
-            if progress:
-                progress("fold", event.seq, event.seq)
-        self.engine.indexer.rebuild(progress)
-        return Rebuilt(
-            state_digest=state.digest,
-            digest_before=before,
-            events=state.seq,
-            chunks=self.engine.indexer.index.count(),
-            damage=tuple(damage),
-        )
+        return standing.rebuild(self.engine, progress)
 
     def resynthesize(self) -> list[Event]:
         """Read the raw facts again with today's extractors; what they newly conclude is recorded and returned."""

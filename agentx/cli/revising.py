@@ -9,8 +9,8 @@ from agentx.cli.opened import as_json, opened, scan_sources
 from agentx.cli.plain import one_line, plain
 from agentx.cli.terminal import Terminal, facts
 from agentx.commit_message import tell
+from agentx.standing import Rebuilt
 from agentx.storage.events import Event, ToolCallExecuted
-from agentx.workspace import Rebuilt
 
 EMBED_S = 3_600.0
 """How long a rebuild embeds, at most; what is left is embedded by the searches that follow."""
