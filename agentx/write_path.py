@@ -92,7 +92,7 @@ class WritePath:
         self.damage: list[Damage] = []
         self.last_write = 0.0
         self._bus = bus
-        self._lock = FileLock(self.repo.git_dir / "agentx.lock")
+        self.lock = FileLock(self.repo.git_dir / "agentx.lock")
         self._writer = HistoryWriter(root, codec)
         self._index = IndexFile(self.repo.git_dir, outer=outer)
         self._keys: dict[str, Event] | None = None
@@ -119,7 +119,7 @@ class WritePath:
 
     def load(self) -> None:
         """Fold the whole log; then :meth:`recover` what a crash cut off, and this object can be written through."""
-        with self._lock.hold():  # a commit between two looks would pass for a lost one
+        with self.lock.hold():  # a commit between two looks would pass for a lost one
             self._load()
 
     def _load(self) -> None:
@@ -237,8 +237,8 @@ class WritePath:
             raise WorkspaceClosed(f"The workspace {self.root} was closed; open it again.")
         outermost = False
         try:
-            with self._lock.hold():
-                outermost = self._lock.depth == 1
+            with self.lock.hold():
+                outermost = self.lock.depth == 1
                 if outermost:
                     self._catch_up()
                 yield
