@@ -12,10 +12,12 @@ still verifies. The first event's previous hash is 32 zero bytes.
 
 import os
 import re
+from binascii import hexlify, unhexlify
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import cached_property, partial
 from hashlib import blake2b
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -33,13 +35,18 @@ Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
 _SALT_BYTES = 16
 _DATA = b',"data":'
-_DIGEST = b',"digest":"'
 _SALT = b',"salt":"'
-_HASH = b',"hash":"'
-_WHOLE_TAIL = re.compile(rb',"salt":"([0-9a-f]{32})","hash":"([0-9a-f]{64})"}')
-_WHOLE_TAIL_BYTES = len(_SALT) + 2 * _SALT_BYTES + len('"') + len(_HASH) + 64 + len('"}')
-_PURGED_TAIL = re.compile(rb',"digest":"([0-9a-f]{64})","hash":"([0-9a-f]{64})"}')
-_PURGED_TAIL_BYTES = len(_DIGEST) + 64 + len('"') + len(_HASH) + 64 + len('"}')
+_HASH = b'","hash":"'
+_WHOLE_TAIL = re.compile(rb',"salt":"[0-9a-f]{32}","hash":"[0-9a-f]{64}"}').fullmatch
+_PURGED_TAIL = re.compile(rb',"digest":"[0-9a-f]{64}","hash":"[0-9a-f]{64}"}').fullmatch
+# Counted from the end of a line without its newline.
+_HASH_AT, _HASH_END = -66, -2
+_SALT_AT, _DATA_END = (
+    _HASH_AT - len(_HASH) - 2 * _SALT_BYTES,
+    _HASH_AT - len(_HASH) - 2 * _SALT_BYTES - len(_SALT),
+)
+_DIGEST_AT, _HEADER_END = _HASH_AT - len(_HASH) - 64, _HASH_AT - len(_HASH) - 64 - len(b',"digest":"')
+_blake2b = partial(blake2b, digest_size=32)
 
 
 class DamagedLine(AgentXError):
@@ -68,27 +75,28 @@ class _Header(msgspec.Struct, omit_defaults=True):
     key: str = ""
 
 
-class Parts(msgspec.Struct, frozen=True):
+class Parts(NamedTuple):
     """A line cut into its bytes: what the hash chain is computed from.
 
     Attributes:
         data: The payload's JSON; ``None`` for a purged event.
-        digest: Hex; computed from data and salt, or as it stands in a purged event.
+        digest: 32 bytes; computed from data and salt, or as it stands in a purged event.
+        hash: Hex, as it stands in the line.
     """
 
     header: bytes
     data: bytes | None
-    digest: str
+    digest: bytes
     hash: str
 
     def extends(self, previous: str) -> bool:
         """Whether this line's hash follows from the previous line's."""
-        return self.hash == chain(previous, self.header, self.digest)
+        return chain(previous, self.header, self.digest) == self.hash
 
 
-def chain(previous: str, header: bytes, digest: str) -> str:
+def chain(previous: str, header: bytes, digest: bytes) -> str:
     """The hash of an event, in hex."""
-    return blake2b(bytes.fromhex(previous) + header + bytes.fromhex(digest), digest_size=32).hexdigest()
+    return _blake2b(unhexlify(previous) + header + digest).hexdigest()
 
 
 def split(line: bytes) -> Parts:
@@ -102,17 +110,14 @@ def split(line: bytes) -> Parts:
     """
     line = line.rstrip(b"\n")
     start = line.find(_DATA)
-    if start >= 0 and (whole := _WHOLE_TAIL.fullmatch(line[-_WHOLE_TAIL_BYTES:])):
-        data = line[start + len(_DATA) : -_WHOLE_TAIL_BYTES]
-        salt = bytes.fromhex(whole[1].decode())
-        return Parts(line[:start], data, _digest(salt, data), whole[2].decode())
-    if start < 0 and (purged := _PURGED_TAIL.fullmatch(line[-_PURGED_TAIL_BYTES:])):
-        return Parts(line[:-_PURGED_TAIL_BYTES], None, purged[1].decode(), purged[2].decode())
+    if start >= 0 and _WHOLE_TAIL(line, len(line) + _DATA_END):
+        data = line[start + len(_DATA) : _DATA_END]
+        salt = unhexlify(line[_SALT_AT : _SALT_AT + 2 * _SALT_BYTES])
+        return Parts(line[:start], data, _blake2b(salt + data).digest(), line[_HASH_AT:_HASH_END].decode())
+    if start < 0 and _PURGED_TAIL(line, max(len(line) + _HEADER_END, 0)):
+        digest = unhexlify(line[_DIGEST_AT : _DIGEST_AT + 64])
+        return Parts(line[:_HEADER_END], None, digest, line[_HASH_AT:_HASH_END].decode())
     raise DamagedLine("A line of the history has not the layout of an event.")
-
-
-def _digest(salt: bytes, data: bytes) -> str:
-    return blake2b(salt + data, digest_size=32).hexdigest()
 
 
 class Codec:
@@ -127,14 +132,20 @@ class Codec:
         self, types: Mapping[str, type[Payload]], upcasters: Mapping[tuple[str, int], Upcaster] | None = None
     ) -> None:
         self._upcasters = dict(upcasters or {})
-        self._decoders = {name: msgspec.json.Decoder(payload) for name, payload in types.items()}
         self._types = dict(types)
         self._names = {payload: name for name, payload in types.items()}
         self._versions = dict.fromkeys(types, 1)
         for name, version in self._upcasters:
             self._versions[name] = max(self._versions[name], version + 1)
-        self._header = msgspec.json.Decoder(_Header)
-        self._encoder = msgspec.json.Encoder()
+        self._decoders = {name: msgspec.json.Decoder(payload).decode for name, payload in types.items()}
+        self._current = {(name, self._versions[name]): decode for name, decode in self._decoders.items()}
+        self._header = msgspec.json.Decoder(_Header).decode
+        self._encode = msgspec.json.Encoder().encode
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hex; another set of types, or another version of one, gives another: what was folded with it is not read."""
+        return blake2b(repr(sorted(self._versions.items())).encode(), digest_size=8).hexdigest()
 
     def encode(
         self, draft: Draft, *, seq: int, previous: str, at: datetime | None = None
@@ -161,24 +172,21 @@ class Codec:
             seq, stamp, name, self._versions[name], draft.actor, draft.run, draft.cause, draft.key
         )
         try:
-            header = self._encoder.encode(fields)[:-1]
-            data = self._encoder.encode(draft.data)
-            payload = self._decoders[name].decode(data)
+            header = self._encode(fields)[:-1]
+            data = self._encode(draft.data)
+            payload = self._decoders[name](data)
         except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError, TypeError) as error:
             raise EventRefused(
                 f"A {name} event could not be read back, so it is not recorded: {error}."
             ) from error
         salt = os.urandom(_SALT_BYTES)
-        digest = _digest(salt, data)
-        own_hash = chain(previous, header, digest)
-        line = b"".join(
-            (header, _DATA, data, _SALT, salt.hex().encode(), b'"', _HASH, own_hash.encode(), b'"}\n')
-        )
+        own_hash = chain(previous, header, _blake2b(salt + data).digest())
+        line = b"".join((header, _DATA, data, _SALT, hexlify(salt), _HASH, own_hash.encode(), b'"}\n'))
         if len(line) > MAX_LINE_BYTES:
             raise EventTooLarge(
                 f"A {name} event of {len(line)} bytes is over the limit of {MAX_LINE_BYTES}; put its long text in a blob."
             )
-        return line, _event(fields, payload, digest, own_hash)
+        return line, _event(fields, payload, own_hash)
 
     def decode(self, line: bytes) -> Event:
         """Read one line.
@@ -191,19 +199,22 @@ class Codec:
     def decode_parts(self, parts: Parts) -> Event:
         """Read a line that is already cut; see :meth:`decode`."""
         try:
-            fields = self._header.decode(parts.header + b"}")
-            payload = Purged() if parts.data is None else self._payload(fields, parts.data)
+            fields = self._header(parts.header + b"}")
+            if parts.data is None:
+                payload: Payload = Purged()
+            elif decode := self._current.get((fields.type, fields.v)):
+                payload = decode(parts.data)
+            else:
+                payload = self._foreign_shape(fields, parts.data)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise DamagedLine(f"A line of the history is not an event: {error}.") from error
-        return _event(fields, payload, parts.digest, parts.hash)
+        return _event(fields, payload, parts.hash)
 
-    def _payload(self, fields: _Header, data: bytes) -> Payload:
-        decoder = self._decoders.get(fields.type)
-        if decoder is None or fields.v > self._versions[fields.type]:
+    def _foreign_shape(self, fields: _Header, data: bytes) -> Payload:
+        """A payload of another version than today's, or of a type that is not known."""
+        if fields.type not in self._versions or fields.v > self._versions[fields.type]:
             msgspec.json.decode(data)
             return Unknown(raw=data.decode())
-        if fields.v == self._versions[fields.type]:
-            return decoder.decode(data)
         content = msgspec.json.decode(data, type=dict[str, Any])
         try:
             for version in range(fields.v, self._versions[fields.type]):
@@ -215,7 +226,7 @@ class Codec:
         return msgspec.convert(content, self._types[fields.type])
 
 
-def _event(fields: _Header, payload: Payload, digest: str, own_hash: str) -> Event:
+def _event(fields: _Header, payload: Payload, own_hash: str) -> Event:
     return Event(
         seq=fields.seq,
         at=fields.at,
@@ -226,6 +237,5 @@ def _event(fields: _Header, payload: Payload, digest: str, own_hash: str) -> Eve
         cause=fields.cause,
         key=fields.key,
         data=payload,
-        digest=digest,
         hash=own_hash,
     )

@@ -285,8 +285,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         at: UTC time, ISO 8601 with microseconds and ``Z``.
         type: Name of the payload.
         v: Version of the payload's shape as it was written.
-        digest: Hex blake2b-256 of salt and data.
-        hash: Hex blake2b-256 over the previous event's hash, this event's header and ``digest``.
+        hash: Hex blake2b-256 over the previous event's hash, this event's header and the digest of its salt and data.
     """
 
     seq: int
@@ -298,7 +297,6 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     run: str = ""
     cause: int = 0
     key: str = ""
-    digest: str = ""
     hash: str = ""
 
 

@@ -142,7 +142,7 @@ def test_every_single_byte_replaced_by_its_other_case_or_a_quote_is_noticed():
 
 def _purged(line: bytes) -> bytes:
     parts = split(line)
-    return parts.header + f',"digest":"{parts.digest}","hash":"{parts.hash}"}}\n'.encode()
+    return parts.header + f',"digest":"{parts.digest.hex()}","hash":"{parts.hash}"}}\n'.encode()
 
 
 def test_a_purged_event_keeps_its_place_and_its_chain_but_not_its_content():
