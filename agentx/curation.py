@@ -100,6 +100,8 @@ def edit(engine: Engine, name: str, text: str, actor: str) -> MemoryItem:
         detail = item.detail
         if isinstance(detail, ConstraintDetail):
             detail = msgspec.structs.replace(detail, check=compile_check(text, detail.modality, item.scope))
+        elif isinstance(detail, RejectionDetail):
+            detail = msgspec.structs.replace(detail, idea=text, check=None)
         return _patch(engine, Patch(id=name, text=text, short=shorten(text), detail=detail), actor)
 
 

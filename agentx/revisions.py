@@ -1,9 +1,13 @@
 """Undo and restore: earlier contents come back as new events, never as a step back in the log."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
+
+import msgspec
 
 from agentx import outside
 from agentx.engine import Engine
+from agentx.moments import NoSuchMoment
 from agentx.staging import Content
 from agentx.storage.errors import UsageError
 from agentx.storage.events import (
@@ -24,8 +28,41 @@ class NothingToUndo(UsageError):
     """No change to artifacts is left to undo."""
 
 
-class NoSuchMoment(UsageError):
-    """At that moment there was no such event, or no such file."""
+class Change(msgspec.Struct, frozen=True):
+    """One change to artifacts.
+
+    Attributes:
+        events: What recorded it: several where one could not hold it all, and then they count as one moment.
+        files: What it really changed; a write that a crash cut off is not among them.
+    """
+
+    events: tuple[Event, ...]
+    files: tuple[FileChange, ...]
+
+    @property
+    def seq(self) -> int:
+        """Its first event."""
+        return self.events[0].seq
+
+    @property
+    def undoes(self) -> int:
+        """The change that it took back; 0 for none."""
+        data = self.events[0].data
+        return data.reverts if isinstance(data, ToolCallExecuted) and data.tool == UNDO else 0
+
+
+class Files(msgspec.Struct, frozen=True):
+    """The artifacts at two moments: by path, the change that made each what it was.
+
+    Attributes:
+        then: At the earlier one.
+        now: At the later one.
+        moved: Of files that were moved between them, the path at the earlier moment by the one at the later.
+    """
+
+    then: dict[str, FileChange]
+    now: dict[str, FileChange]
+    moved: dict[str, str]
 
 
 def undo(engine: Engine, actor: str) -> Event:
@@ -37,14 +74,14 @@ def undo(engine: Engine, actor: str) -> Event:
     with engine.write_path.exclusive():
         engine.write_path.scan()
         undone = _last_change(engine)
-        then = files_at(engine, undone[0].seq - 1)
-        paths = dict.fromkeys(made.path for event in undone for made in changes_of(event))
+        then = files_between(engine, undone.seq - 1).then
+        paths = dict.fromkeys(made.path for made in undone.files)
         contents = {path: _content(engine, then[path]) if path in then else None for path in paths}
-        return _write(engine, contents, UNDO, undone[0].seq, actor)
+        return _write(engine, contents, UNDO, undone.seq, actor)
 
 
 def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
-    """Bring a file or a directory back to what it was after an event.
+    """Bring a file or a directory back to what it was after an event; what was moved since goes back to its place.
 
     Args:
         engine: The workspace.
@@ -57,56 +94,117 @@ def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
     """
     with engine.write_path.exclusive():
         engine.write_path.scan()
-        if not 0 < at <= engine.write_path.state.seq:
-            raise NoSuchMoment(
-                f"There is no event {at}; the history goes from 1 to {engine.write_path.state.seq}."
-            )
-        then = {name: made for name, made in files_at(engine, at).items() if _at_or_below(name, path)}
-        now = {name for name in engine.write_path.manifest() if _at_or_below(name, path)}
-        if not then and not now:
+        last = engine.write_path.state.seq
+        if not 0 < at <= last:
+            raise NoSuchMoment(f"There is no event {at}; the history goes from 1 to {last}.")
+        files = files_between(engine, at)
+        back = {name for name in files.then if _at_or_below(name, path)}
+        gone = {name for name in engine.write_path.manifest() if _at_or_below(name, path)}
+        for name, before in files.moved.items():
+            if (name in gone and name not in back) or (before in back and before not in files.now):
+                gone.add(name)
+                back.add(before)
+        if not back and not gone:
             raise NoSuchMoment(f"There is no {path!r} in the artifacts, neither now nor after event {at}.")
-        contents: dict[str, Content | None] = dict.fromkeys(sorted(now - then.keys()))
-        contents |= {name: _content(engine, made) for name, made in then.items()}
+        contents: dict[str, Content | None] = dict.fromkeys(sorted(gone - back))
+        contents |= {name: _content(engine, files.then[name]) for name in sorted(back)}
         return _write(engine, contents, RESTORE, at, actor)
 
 
-def files_at(engine: Engine, seq: int) -> dict[str, FileChange]:
-    """The artifacts after an event: by path, the change that made each what it was."""
-    found: dict[str, FileChange] = {}
-    for event, changes in _made(engine):
-        if event.seq > seq:
+def files_between(engine: Engine, first: int, last: int | None = None) -> Files:
+    """The artifacts after each of two events, and what was moved between them.
+
+    Args:
+        engine: The workspace.
+        first: Seq of the earlier one.
+        last: Seq of the later one; the latest by default.
+    """
+    then: dict[str, FileChange] = {}
+    now: dict[str, FileChange] = {}
+    moved: dict[str, str] = {}
+    before: dict[int, dict[str, str]] = {}
+    for change in changes(engine):
+        if last is not None and change.seq > last:
             break
-        for made in changes:
-            if made.after:
-                found[made.path] = made
-            else:
-                found.pop(made.path, None)
+        for made in change.files:
+            _apply(made, now)
+        if change.seq <= first:
+            for made in change.files:
+                _apply(made, then)
+            continue
+        before[change.seq] = moved
+        undone = before.get(change.undoes)
+        moved = _moved_on(moved, change.files) if undone is None else undone
+    kept = {new: old for new, old in moved.items() if new != old and old in then and new in now}
+    return Files(then, now, kept)
+
+
+def _moved_on(moved: dict[str, str], files: tuple[FileChange, ...]) -> dict[str, str]:
+    """The first path of each file by its present one, after another change."""
+    ended = {made.path for made in files if not made.before or not made.after}
+    fresh = {new: moved.get(old, old) for new, old in moves(files).items()}
+    return {new: old for new, old in moved.items() if new not in ended} | fresh if ended else moved
+
+
+def _apply(made: FileChange, files: dict[str, FileChange]) -> None:
+    if made.after:
+        files[made.path] = made
+    else:
+        files.pop(made.path, None)
+
+
+def moves(files: Iterable[FileChange]) -> dict[str, str]:
+    """What one change moved: the old path by the new one. The content is the same, and that of no other is."""
+    files = tuple(files)
+    gone: dict[str, list[str]] = {}
+    for made in files:
+        if not made.after:
+            gone.setdefault(made.before, []).append(made.path)
+    found: dict[str, str] = {}
+    for made in files:
+        if made.before or not gone.get(made.after):
+            continue
+        there = gone[made.after]
+        name = PurePosixPath(made.path).name
+        alike = [old for old in there if PurePosixPath(old).name == name]
+        if alike or len(there) == 1:
+            found[made.path] = alike[0] if alike else there[0]
+            there.remove(found[made.path])
     return found
 
 
-def _made(engine: Engine) -> Iterator[tuple[Event, tuple[FileChange, ...]]]:
-    """Each event that changed artifacts, with what it really changed: a write that a crash cut off is none."""
+def changes(engine: Engine) -> Iterator[Change]:
+    """Each change to artifacts, in order."""
+    history = engine.write_path.history
     reverted = {
         (event.data.event, event.data.path)
-        for event in engine.write_path.history.read(on_damage=told_already)
+        for event in history.read(on_damage=told_already)
         if isinstance(event.data, WriteReverted)
     }
-    for event in engine.write_path.history.read(on_damage=told_already):
-        changes = tuple(made for made in changes_of(event) if (event.seq, made.path) not in reverted)
-        if changes or _is_undo(event):
-            yield event, changes
+    group: list[Event] = []
+    for event in history.read(on_damage=told_already):
+        if group and not _goes_on(group[-1], event):
+            yield _change(group, reverted)
+            group = []
+        if group or changes_of(event) or _is_undo(event):
+            group.append(event)
+    if group:
+        yield _change(group, reverted)
 
 
-def _last_change(engine: Engine) -> list[Event]:
-    """The events of the latest change that was not taken back: several where one event could not hold it all."""
-    candidates: list[list[Event]] = []
-    for event, _changed in _made(engine):
-        if isinstance(event.data, ToolCallExecuted) and _is_undo(event):
-            candidates = [one for one in candidates if event.data.reverts not in [part.seq for part in one]]
-        elif candidates and _goes_on(candidates[-1][-1], event):
-            candidates[-1].append(event)
-        else:
-            candidates.append([event])
+def _change(events: list[Event], reverted: set[tuple[int, str]]) -> Change:
+    made = ((event.seq, one) for event in events for one in changes_of(event))
+    return Change(tuple(events), tuple(one for seq, one in made if (seq, one.path) not in reverted))
+
+
+def _last_change(engine: Engine) -> Change:
+    """The latest change that was not taken back."""
+    candidates: list[Change] = []
+    for change in changes(engine):
+        if change.undoes:
+            candidates = [one for one in candidates if one.seq != change.undoes]
+        elif change.files:
+            candidates.append(change)
     if not candidates:
         raise NothingToUndo("There is no change to artifacts left to undo.")
     return candidates[-1]
@@ -114,7 +212,7 @@ def _last_change(engine: Engine) -> list[Event]:
 
 def _goes_on(last: Event, event: Event) -> bool:
     """Whether an event is the rest of the change that the one before it began: of the same call, or of one look."""
-    if event.seq != last.seq + 1:
+    if event.seq != last.seq + 1 or not changes_of(event):
         return False
     if isinstance(last.data, ToolCallExecuted) and isinstance(event.data, ToolCallExecuted):
         return last.data.call_id == event.data.call_id
@@ -132,19 +230,34 @@ def _content(engine: Engine, made: FileChange) -> Content:
 
 def _write(engine: Engine, contents: dict[str, Content | None], tool: str, reverts: int, actor: str) -> Event:
     call_id = f"{tool}-{engine.write_path.state.seq + 1}"
-    events = engine.write_path.write(
-        contents,
-        lambda changes: ToolCallExecuted(
-            call_id=call_id,
-            tool=tool,
-            status="SUCCEEDED",
-            arguments={"event": reverts},
-            changes=changes,
-            reverts=reverts,
-        ),
-        actor=actor,
-    )
+    events: list[Event] = []
+    for step in _steps(contents):
+        events += engine.write_path.write(
+            step,
+            lambda changes: ToolCallExecuted(
+                call_id=call_id,
+                tool=tool,
+                status="SUCCEEDED",
+                arguments={"event": reverts},
+                changes=changes,
+                reverts=reverts,
+            ),
+            actor=actor,
+        )
     return events[0]
+
+
+def _steps(contents: dict[str, Content | None]) -> list[dict[str, Content | None]]:
+    """What goes first, where a file is to stand in the place of a directory or the other way round."""
+    gone = {path for path, content in contents.items() if content is None}
+    fresh = contents.keys() - gone
+    if not (gone & _folders(fresh) or fresh & _folders(gone)):
+        return [contents]
+    return [dict.fromkeys(sorted(gone)), {path: contents[path] for path in sorted(fresh)}]
+
+
+def _folders(paths: Iterable[str]) -> set[str]:
+    return {str(folder) for path in paths for folder in PurePosixPath(path).parents}
 
 
 def _is_undo(event: Event) -> bool:

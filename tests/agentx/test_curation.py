@@ -92,3 +92,9 @@ def test_what_cannot_be_meant_is_a_sentence_and_changes_nothing(ws, wrong):
 def test_an_unknown_item_is_named_as_such(ws):
     with pytest.raises(NoSuchItem, match="memory list"):
         ws.retire("c-99")
+
+
+def test_an_edited_rejection_rules_out_what_it_says_now(ws):
+    item = ws.remember("rejection", "No microservices.")
+    edited = ws.edit_memory(item.id, "No event sourcing.")
+    assert (edited.text, edited.detail.idea) == ("No event sourcing.", "No event sourcing.")

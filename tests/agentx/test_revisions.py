@@ -140,3 +140,75 @@ def test_a_write_that_was_cut_off_is_neither_undone_nor_restored(tmp_path):
         ws.undo()  # the restore itself
         undone = ws.undo()
         assert [made.path for made in undone.data.changes] == ["b.md"]
+
+
+def test_a_moment_inside_a_change_of_several_events_means_the_whole_change(ws, tmp_path):
+    project = tmp_path / "project"
+    for number in range(150):
+        (project / "deep" / f"{number:03}").mkdir(parents=True)
+        (project / "deep" / f"{number:03}" / "same-name-in-every-directory.txt").write_text(str(number))
+    ws.import_project(project)
+    began = ws.state.seq
+    ws.tools.move_file("deep", "other")
+    parts = [event.seq for event in ws.events(after=began) if event.type == "ToolCallExecuted"]
+    assert len(parts) > 1
+    ws.tools.delete_file("other")
+    ws.restore(".", parts[0])
+    assert len(files(ws)) == 150
+    assert all(path.startswith("other/") for path in files(ws))
+
+
+def test_a_restore_brings_a_moved_file_back_under_either_name(ws):
+    ws.tools.write_file("a.txt", "one")
+    ws.tools.write_file("b.txt", "stays")
+    then = ws.state.seq
+    ws.tools.move_file("a.txt", "c.txt")
+    ws.tools.edit_file("c.txt", "one", "two")
+    ws.tools.move_file("c.txt", "d.txt")
+    ws.restore("d.txt", then)
+    assert files(ws) == {"a.txt": "one", "b.txt": "stays"}
+    ws.undo()
+    ws.restore("a.txt", then)
+    assert files(ws) == {"a.txt": "one", "b.txt": "stays"}
+
+
+def test_a_restore_of_a_moved_directory_takes_the_files_back_with_it(ws):
+    ws.tools.write_file("src/a.py", "a")
+    ws.tools.write_file("src/__init__.py", "")
+    ws.tools.write_file("test/__init__.py", "")
+    then = ws.state.seq
+    ws.tools.move_file("src", "lib")
+    ws.tools.write_file("lib/new.py", "n")
+    ws.restore("lib", then)
+    assert files(ws) == {"src/a.py": "a", "src/__init__.py": "", "test/__init__.py": ""}
+
+
+def test_a_name_that_another_file_has_taken_leaves_the_moved_one_where_it_is(ws):
+    ws.tools.write_file("a.txt", "old")
+    then = ws.state.seq
+    ws.tools.move_file("a.txt", "b.txt")
+    ws.tools.write_file("a.txt", "new")
+    ws.restore("a.txt", then)
+    assert files(ws) == {"a.txt": "old", "b.txt": "old"}
+
+
+def test_a_restore_puts_a_directory_in_the_place_of_a_file_and_back(ws):
+    ws.tools.write_file("a/b.txt", "one")
+    then = ws.state.seq
+    ws.tools.delete_file("a/b.txt")
+    ws.tools.write_file("a", "a file")
+    ws.restore(".", then)
+    assert files(ws) == {"a/b.txt": "one"}
+    ws.undo()
+    assert files(ws) == {"a": "a file"}
+
+
+def test_a_write_that_changes_nothing_is_an_event_but_no_change_and_no_commit(ws):
+    ws.tools.write_file("a.txt", "one")
+    head = ws.engine.write_path.head
+    again = ws.tools.write_file("a.txt", "one")
+    (event,) = [event for event in ws.events() if event.seq == again.seq]
+    assert event.data.changes == ()
+    assert ws.engine.write_path.head == head
+    ws.undo()
+    assert files(ws) == {}
