@@ -20,6 +20,7 @@ from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import Codec
 from agentx.storage.errors import UsageError
 from agentx.storage.events import FACTS
+from agentx.storage.git import clones
 from agentx.storage.git.repository import GitRepository
 from agentx.storage.history import LIVE
 from agentx.storage.index.lance import open_index
@@ -134,6 +135,12 @@ def open_engine(root: Path, settings: Settings) -> Engine:
         raise NotAWorkspace(f"{root} is not a workspace. Make one with `agentx init {root}`.")
     config = read_config(root)
     place = artifacts_root(root, config.workspace.artifacts)
+    if place != root / ARTIFACTS and clones.is_fresh(root):
+        raise UsageError(
+            f"{root} is a clone of a workspace that stands beside a project, and there is no such project here. Its files "
+            f'are in {ARTIFACTS}/: write `artifacts = "{ARTIFACTS}"` in {CONFIG_FILE}, and open it again.'
+        )
+    clones.set_up(root)
     _make_cache(root)
     bus = Bus()
     artifacts = Artifacts(place, config.limits.max_file_bytes, skip=(root,))

@@ -13,9 +13,8 @@ import msgspec
 import pygit2
 from pygit2.enums import DeltaStatus, FileMode, ObjectType, SortMode
 
-from agentx.storage.durable import TEMPORARY_PREFIX
 from agentx.storage.errors import AgentXError
-from agentx.storage.git import objects
+from agentx.storage.git import local, objects
 
 BRANCH = "refs/heads/main"
 
@@ -25,14 +24,6 @@ LINK = int(FileMode.LINK)
 
 _REF_ATTEMPTS = 50
 _REF_PAUSE_S = 0.01
-
-_ATTRIBUTES = """\
-# What AgentX records are the very bytes of the files.
-* -text -filter -ident -working-tree-encoding
-# `git log -p` is to show what changed in the artifacts; the log says in each commit's message what it holds.
-history.jsonl -diff
-history/** -diff
-"""
 
 
 class NotARepository(AgentXError):
@@ -99,18 +90,8 @@ class GitRepository:
     @classmethod
     def init(cls, root: Path) -> "GitRepository":
         """Make a repository whose files are taken as they are, byte for byte, on the branch ``main``."""
-        repo = pygit2.init_repository(str(root), initial_head="main")
-        for key, value in (
-            ("core.autocrlf", "false"),
-            ("core.safecrlf", "false"),
-            ("core.logAllRefUpdates", "true"),
-            ("commit.gpgSign", "false"),
-        ):
-            repo.config[key] = value
-        info = root / ".git" / "info"
-        info.mkdir(exist_ok=True)
-        (info / "attributes").write_text(_ATTRIBUTES)
-        (info / "exclude").write_text(f"{TEMPORARY_PREFIX}*\n")
+        pygit2.init_repository(str(root), initial_head="main")
+        local.set_up(root / ".git")
         return cls(root)
 
     def close(self) -> None:
