@@ -1,46 +1,60 @@
 """The write path: lock → catch up → append → fold → release → publish, and one commit for each successful write.
 
-An event exists from the moment that its line is synced, and so are the contents that it names. Everything after that
-(the working file, the tree, the ref, the index file) can be made again from it, and is: by whoever comes next after a
-crash (:mod:`agentx.recovery`), or at the end of a turn by :meth:`WritePath.flush`.
+An event exists from the moment that its line is synced. Everything after that (the working file's name, the tree, the
+ref, the index file) can be made again from it, and is, at the next open after a crash (:mod:`agentx.recovery`).
 """
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from agentx import outside, recovery
+from agentx import commit_message, outside, recovery
 from agentx.bus import ALL, MEMORY_CHANGED, Bus, MemoryChanged
-from agentx.committing import Committer
-from agentx.config import FILE as CONFIG
+from agentx.outside import ARTIFACTS
 from agentx.staging import Content, Staged, WriteFailed
-from agentx.storage.artifacts import Artifacts, change
-from agentx.storage.blobs import BlobStore
+from agentx.storage.artifacts import Artifacts, change, entry_after
+from agentx.storage.blobs import BlobStore, blob_path, named_blobs
 from agentx.storage.codec import GENESIS, Codec
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events import ArtifactChanged, Body, Draft, Event, FileChange, Payload, changes_of
-from agentx.storage.git.branch import RefLocked, WriterConflict
-from agentx.storage.git.index_file import Mark
+from agentx.storage.git.index_file import IndexFile
+from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repair import repair
-from agentx.storage.git.repository import NotCommitted
-from agentx.storage.history import Damage, History, HistoryRewound, HistoryWriter, told_already
+from agentx.storage.git.repository import BRANCH, REGULAR, GitRepository, TreeEntry, WriterConflict
+from agentx.storage.history import (
+    LIVE,
+    ORPHANS,
+    Damage,
+    History,
+    HistoryRewound,
+    HistoryWriter,
+    count_segments,
+    segment_path,
+    told_already,
+)
 from agentx.storage.ignore import IgnoreRules
 from agentx.storage.lock import FileLock
 from agentx.storage.redaction import clean, clean_struct
 from agentx.synthesis.conclusions import Add, Concluded
 from agentx.synthesis.state import State
 
+CONFIG = "agentx.toml"
+
 CHANGES_BYTES = 9_000
 """File changes in one event take at most so much of its line."""
 
-BULK_EVENTS = 5_000
-"""In bulk mode there is a commit after so many events."""
+LOOKUPS = 16
+"""So many paths are looked up in the tree one by one; of more, the whole tree is walked once."""
 
 PayloadFor = Callable[[tuple[FileChange, ...]], Payload]
 """Makes an event's payload from the changes that it announces."""
+
+
+class BranchLeft(AgentXError):
+    """Git is on another branch than the one that holds the record."""
 
 
 class WorkspaceClosed(UsageError):
