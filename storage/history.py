@@ -8,24 +8,31 @@ The writer (:class:`HistoryWriter`) runs under the workspace's lock.
 """
 
 import contextlib
-import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 import msgspec
 
-from agentx.storage.codec import GENESIS, Codec, DamagedLine, split
+from agentx.storage.chain import Chain
+from agentx.storage.codec import GENESIS, MAX_LINE_BYTES, Codec, DamagedLine
 from agentx.storage.durable import TEMPORARY_PREFIX, make_directory, sync_directory
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Draft, Event
+from agentx.storage.orphans import Orphans
 
 LIVE = "history.jsonl"
 SEGMENTS = "history"
 ORPHANS = "history/orphans.jsonl"
 SEGMENT_BYTES = 64 * 1024
 _FAN_OUT = 100
+_SEGMENT_EVENTS = SEGMENT_BYTES // 200
+"""More events than so many do not fit in a segment."""
+
+_AHEAD_BYTES = 2 * SEGMENT_BYTES
+"""So much behind a line that does not follow is looked at to judge it."""
 
 
 class HistoryDamaged(AgentXError):
@@ -37,7 +44,27 @@ class HistoryRewound(HistoryDamaged):
 
 
 class HistoryWriteFailed(AgentXError):
-    """An event could not be made durable; nothing was appended."""
+    """Events could not be made durable; the sentence says whether any of them were recorded."""
+
+
+class AppendConflict(HistoryWriteFailed):
+    """Another writer appended at the same moment, without the lock; one of the two lines goes to the orphans."""
+
+
+class Position(msgspec.Struct, frozen=True):
+    """A place in the log, behind an event.
+
+    Attributes:
+        seq: The event; 0 for none.
+        hash: Its hash.
+        segment: Number of the segment that it stands in; for the live log the number that it gets when it is sealed.
+        offset: Bytes of that segment up to the end of the event's line.
+    """
+
+    seq: int = 0
+    hash: str = GENESIS
+    segment: int = 1
+    offset: int = 0
 
 
 class Damage(msgspec.Struct, frozen=True):
@@ -83,57 +110,6 @@ def count_segments(root: Path) -> int:
     return highest
 
 
-class Chain:
-    """Follows the hash chain over lines and says of each whether it is an event of this history.
-
-    Attributes:
-        seq: The last event that was taken.
-        hash: Its hash; empty where the chain is entered in its middle and nothing is known yet.
-    """
-
-    def __init__(self, codec: Codec, seq: int = 0, own_hash: str = GENESIS) -> None:
-        self._codec = codec
-        self._gap = False
-        self._highest = 0
-        self.seq = seq
-        self.hash = own_hash
-
-    def enter(self, above: int = 0) -> None:
-        """Go on in another file, which may repeat what was taken already; its next events come above ``above``."""
-        self._highest = above
-
-    def take(self, line: bytes) -> tuple[Event | None, str]:
-        """Look at the next line.
-
-        A damaged or missing line hides nothing else: the event behind it is taken, with the problem told. A whole
-        line that does not follow (the loser of two writers without a lock) is foreign and is not taken.
-
-        Returns:
-            The event, or ``None``, and the problem in one sentence, or the empty string.
-        """
-        try:
-            parts = split(line)
-            event = self._codec.decode_parts(parts)
-        except DamagedLine as error:
-            self._gap = True
-            return None, str(error)
-        if event.seq <= self._highest:
-            return None, f"A second event {event.seq} stands behind event {self._highest}."
-        if event.seq <= self.seq:
-            # A seal that a crash cut off leaves the segment under both names: the same events come twice.
-            self._highest = event.seq
-            return None, ""
-        problem = ""
-        if self.hash and not parts.extends(self.hash):
-            problem = f"Event {event.seq} does not follow from event {self.seq}."
-            if event.seq == self.seq + 1 and not self._gap:
-                return None, problem
-        elif self.hash and event.seq != self.seq + 1:
-            problem = f"Events {self.seq + 1} to {event.seq - 1} are missing."
-        self.seq, self.hash, self._gap, self._highest = event.seq, event.hash, False, event.seq
-        return event, problem
-
-
 class History:
     """Reads the events of a workspace, without a lock.
 
@@ -147,36 +123,90 @@ class History:
         self._codec = codec
 
     def read(
-        self, after: int = 0, on_damage: OnDamage | None = None, *, live: bool = True
+        self, after: int | Position = 0, on_damage: OnDamage | None = None, *, live: bool = True
     ) -> Iterator[Event]:
         """The events after ``after``, in order, each once and each checked against the hash of the one before it.
 
         Args:
-            after: Seq to begin behind; 0 for all, from the first hash on.
+            after: Seq to begin behind; 0 for all, from the first hash on. A position that :meth:`locate` gave costs no
+                search, and the first event behind it is checked against its hash.
             on_damage: Called with each line that is not the event it should be.
             live: Whether to read on into the live log behind the sealed segments.
 
         Raises:
             HistoryDamaged: A line is damaged and ``on_damage`` was not given.
         """
-        first = self._first_segment(after)
-        chain = Chain(self._codec) if first == 1 else Chain(self._codec, own_hash="")
-        for path, file in self._files(first, live=live):
-            chain.enter()
-            for number, line in _lines(file):
-                event, problem = chain.take(line)
+        start, chain = self._start(after)
+        expected, offset = start.segment, start.offset
+        take, last = chain.take, after if isinstance(after, int) else after.seq
+        for segment, file in self._files(start.segment, live=live):
+            chain.enter(lost=(segment - expected) * _SEGMENT_EVENTS if segment else 0)
+            lines_before = file.read(offset).count(b"\n") if offset else 0
+            expected, offset = segment + 1, 0
+
+            def following(segment: int = segment, file: BinaryIO = file) -> Iterable[bytes]:
+                return self._following(segment, file)
+
+            for number, line in enumerate(file, lines_before + 1):
+                if not line.endswith(b"\n"):
+                    break
+                event, problem = take(line, following)
                 if problem:
-                    _report(on_damage, Damage(path, number, problem))
-                if event is not None and event.seq > after:
+                    _report(on_damage, Damage(_path(segment), number, problem))
+                if event is not None and event.seq > last:
                     yield event
 
-    def _files(self, number: int, *, live: bool) -> Iterator[tuple[str, BinaryIO]]:
+    def lines(self) -> Iterator[tuple[str, int, bytes]]:
+        """Every whole line as it stands, with its file, relative to the workspace, and its number in it, from 1."""
+        for segment, file in self._files(1):
+            for number, line in enumerate(file, 1):
+                if line.endswith(b"\n"):
+                    yield _path(segment), number, line
+
+    def _start(self, after: int | Position) -> tuple[Position, Chain]:
+        if isinstance(after, Position):
+            return after, Chain(self._codec, after.seq, after.hash)
+        first = self._first_segment(after)
+        return Position(segment=first), Chain(self._codec, own_hash=GENESIS if first == 1 else "")
+
+    def locate(self, seq: int, own_hash: str) -> Position | None:
+        """Where an event ends, or ``None`` where the log does not hold it. Costs one segment, not the history."""
+        if seq == 0:
+            return Position()
+        end = b'"hash":"%s"}\n' % own_hash.encode()
+        for segment, file in islice(self._files(self._first_segment(seq - 1)), 2):
+            content = file.read()
+            found = content.find(end)
+            offset = found + len(end)
+            line = content[content.rfind(b"\n", 0, max(found, 0)) + 1 : offset]
+            if found >= 0 and self._seq_of(line) == seq:
+                return Position(seq, own_hash, segment or count_segments(self._root) + 1, offset)
+        return None
+
+    def holds(self, position: Position) -> bool:
+        """Whether the event of a position stands there; reads its line and nothing else."""
+        if position.seq == 0:
+            return position == Position()
+        if position.segment > 1 and not (self._root / segment_path(position.segment - 1)).exists():
+            return False
+        for _, file in islice(self._files(position.segment), 1):
+            start = max(position.offset - MAX_LINE_BYTES - 1, 0)
+            content = os.pread(file.fileno(), position.offset - start, start)
+            line = content[content.rfind(b"\n", 0, -1) + 1 :]
+            end = b'"hash":"%s"}\n' % position.hash.encode()
+            return line.endswith(end) and self._seq_of(line) == position.seq
+        return False
+
+    def _files(self, segment: int, *, live: bool = True) -> Iterator[tuple[int, BinaryIO]]:
+        """The segments from one on, each open; the live log comes last, as number 0."""
         while True:
-            sealed = self._root / segment_path(number)
-            if sealed.exists():
-                with sealed.open("rb") as file:
-                    yield segment_path(number), file
-                number += 1
+            sealed = self._root / segment_path(segment)
+            with contextlib.suppress(FileNotFoundError), sealed.open("rb") as file:
+                yield segment, file
+                segment += 1
+                continue
+            if segment < count_segments(self._root):
+                segment += 1  # it is lost
                 continue
             if not live:
                 return
@@ -187,8 +217,16 @@ class History:
             with file:
                 if sealed.exists():
                     continue  # sealed between the two looks: what is open may be a later log
-                yield LIVE, file
+                yield 0, file
                 return
+
+    def _following(self, segment: int, file: BinaryIO) -> Iterable[bytes]:
+        """The lines behind the one that was just read, up to some way into the next file."""
+        content = os.pread(file.fileno(), _AHEAD_BYTES, file.tell())
+        if segment:
+            for _, behind in islice(self._files(segment + 1), 1):
+                content += behind.read(_AHEAD_BYTES)
+        return content.splitlines(keepends=True)
 
     def _first_segment(self, after: int) -> int:
         """The last segment whose first event is at or before the one behind ``after`` (binary search)."""
@@ -204,18 +242,24 @@ class History:
                 high = middle - 1
         return low
 
-    def _first_seq(self, number: int) -> int | None:
-        with (self._root / segment_path(number)).open("rb") as file:
-            try:
-                return self._codec.decode(file.readline()).seq
-            except DamagedLine:
-                return None
+    def _first_seq(self, segment: int) -> int | None:
+        """The first event of a segment that can be read."""
+        with (
+            contextlib.suppress(FileNotFoundError),
+            (self._root / segment_path(segment)).open("rb") as file,
+        ):
+            return next(filter(None, map(self._seq_of, file)), None)
+        return None
+
+    def _seq_of(self, line: bytes) -> int | None:
+        try:
+            return self._codec.decode(line).seq
+        except DamagedLine:
+            return None
 
 
-def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    for number, line in enumerate(file, start=1):
-        if line.endswith(b"\n"):
-            yield number, line
+def _path(segment: int) -> str:
+    return segment_path(segment) if segment else LIVE
 
 
 def _report(on_damage: OnDamage | None, damage: Damage) -> None:
@@ -239,6 +283,7 @@ class HistoryWriter:
         self._root = root
         self._codec = codec
         self._live = root / LIVE
+        self._orphans = Orphans(root / ORPHANS)
         self._fd = -1
         self._inode = 0
         self._offset = 0
@@ -273,7 +318,7 @@ class HistoryWriter:
             self._fail_rewound(known)
         if size > self._offset:
             fresh += self._read_live(size, on_damage)
-        if reopened and not self._holds(known, own_hash):
+        if reopened and History(self._root, self._codec).locate(known, own_hash) is None:
             self._fail_rewound(known)
         return fresh
 
@@ -283,36 +328,59 @@ class HistoryWriter:
             f"{self._live} was set back: it no longer holds event {known}, which it held before."
         )
 
-    def _holds(self, seq: int, own_hash: str) -> bool:
-        """Whether the files hold an event that was read from them before."""
-        if not seq:
-            return True
-        found = next(History(self._root, self._codec).read(seq - 1, told_already), None)
-        return found is not None and (found.seq, found.hash) == (seq, own_hash)
-
     def append(self, drafts: Sequence[Draft]) -> list[Event]:
         """Append events and sync; when this returns they exist. Call :meth:`catch_up` first, under the same lock.
 
+        One sync for each segment that is touched. What fits in one segment is appended whole or not at all.
+
         Raises:
-            HistoryWriteFailed: The log could not be written (a full disk, a read-only file system); nothing was appended.
+            HistoryWriteFailed: The log could not be written (a full disk, a read-only file system). Of more than fits in
+                one segment a part may have been recorded: the sentence says so, and the next :meth:`catch_up` gives it.
             EventTooLarge: A draft is too long; nothing was appended.
         """
+        if self._fd < 0:
+            raise HistoryWriteFailed(f"{self._live} must be read again before anything is appended to it.")
         events, lines = self._encode(drafts)
-        size = sum(map(len, lines))
+        recorded = 0
         try:
-            if self._offset and self._offset + size > SEGMENT_BYTES:
-                self._seal()
-            _write_all(self._fd, b"".join(lines))
-            os.fdatasync(self._fd)
+            for number, part in enumerate(_parts(lines, self._offset)):
+                if number:
+                    self._seal()
+                self._write(b"".join(part))
+                recorded += len(part)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._fd, self._offset)
-            raise HistoryWriteFailed(
-                f"Could not append to {self._live}: {error.strerror}. Nothing was recorded."
-            ) from error
-        self._offset += size
+            self._fail(error, events[:recorded], len(events))
         self.seq, self.hash = events[-1].seq, events[-1].hash
         return events
+
+    def _write(self, content: bytes) -> None:
+        if not content:
+            return
+        _write_all(self._fd, content)
+        os.fdatasync(self._fd)
+        end = os.lseek(self._fd, 0, os.SEEK_CUR)
+        if end != self._offset + len(content):
+            self.close()
+            raise AppendConflict(
+                f"Another process appended to {self._live} at the same moment, in spite of the lock. What was recorded "
+                "shows when the log is read again; then try again."
+            )
+        self._offset = end
+
+    def _fail(self, error: OSError, recorded: Sequence[Event], wanted: int) -> NoReturn:
+        """Take back what can be: the last part; parts that are sealed stay, for readers may have seen them."""
+        said = "Nothing was recorded."
+        try:
+            os.ftruncate(self._fd, self._offset)
+        except OSError:
+            said = "Whether anything was recorded shows when the log is read again."
+        if recorded:
+            said = (
+                f"Of {wanted} events the first {len(recorded)} were recorded, up to event {recorded[-1].seq}."
+            )
+        if said != "Nothing was recorded.":
+            self.close()  # so that the next look finds it
+        raise HistoryWriteFailed(f"Could not append to {self._live}: {error.strerror}. {said}") from error
 
     def _encode(self, drafts: Sequence[Draft]) -> tuple[list[Event], list[bytes]]:
         events: list[Event] = []
@@ -358,36 +426,27 @@ class HistoryWriter:
     def _read_live(self, size: int, on_damage: OnDamage | None) -> list[Event]:
         content = os.pread(self._fd, size - self._offset, self._offset)
         end = content.rfind(b"\n") + 1
-        if end < len(content):
-            self._set_aside(content[end:], "torn: it has no end")
-            os.ftruncate(self._fd, self._offset + end)
+        orphans: list[tuple[bytes, str]] = []
         chain, events = Chain(self._codec, self.seq, self.hash), []
         chain.enter(above=self.seq if self._offset else 0)
-        for line in content[:end].splitlines(keepends=True):
-            event, problem = chain.take(line)
+        lines = content[:end].splitlines(keepends=True)
+        for number, line in enumerate(lines, start=1):
+            event, problem = chain.take(line, lambda behind=number: lines[behind:])  # type: ignore[misc]
             if problem and on_damage is not None:
                 on_damage(Damage(LIVE, 0, problem))
             if problem and event is None:
-                self._set_aside(line, problem)
+                orphans.append((line, problem))
             if event is not None:
                 events.append(event)
+        if end < len(content):
+            orphans.append((content[end:], "torn: it has no end"))
+        if orphans:
+            self._orphans.keep(orphans)
+        if end < len(content):
+            os.ftruncate(self._fd, self._offset + end)
         self.seq, self.hash = chain.seq, chain.hash
         self._offset += end
         return events
-
-    def _set_aside(self, content: bytes, why: str) -> None:
-        """Keep a line that is no event of this history where a person can look at it, once."""
-        note = {"why": why, "content": content.decode("utf-8", "backslashreplace").rstrip("\n")}
-        entry = json.dumps(note).encode() + b"\n"
-        path = self._root / ORPHANS
-        path.parent.mkdir(exist_ok=True)
-        with path.open("a+b") as file:
-            file.seek(0)
-            if entry in file:
-                return
-            file.write(entry)
-            file.flush()
-            os.fsync(file.fileno())
 
     def _seal(self) -> None:
         target = self._root / segment_path(self.segments + 1)
@@ -407,6 +466,25 @@ class HistoryWriter:
         os.replace(fresh, self._live)
         sync_directory(self._root)
         self._reopen()
+
+
+def _parts(lines: Sequence[bytes], taken: int) -> list[list[bytes]]:
+    """Cut a batch at segment boundaries: the first part goes into the live log, of which ``taken`` bytes are taken.
+
+    >>> _parts([b"x" * 40_000, b"y" * 40_000], taken=60_000) == [[], [b"x" * 40_000], [b"y" * 40_000]]
+    True
+    """
+    size = sum(map(len, lines))
+    if taken and taken + size > SEGMENT_BYTES >= size:
+        return [[], list(lines)]
+    parts: list[list[bytes]] = [[]]
+    for line in lines:
+        if taken and taken + len(line) > SEGMENT_BYTES:
+            parts.append([])
+            taken = 0
+        parts[-1].append(line)
+        taken += len(line)
+    return parts
 
 
 def _write_all(fd: int, content: bytes) -> None:
