@@ -1,0 +1,180 @@
+"""Deltas between Git objects, and which earlier object a new one resembles (gitformat-pack, "Deltified representation").
+
+The objects of a workspace resemble one another in few ways: the live log is an append-only file, so each of its blobs
+is the beginning of a later one; a tree differs from the one before it in an entry or two; a file is edited in places. So
+the candidates for a base are few and known: whatever began or ended with the same bytes most recently.
+"""
+
+from collections import deque
+
+import msgspec
+
+MAX_DEPTH = 50
+"""So many deltas are followed to read one object, at most; Git's own limit."""
+
+LARGEST_BYTES = 1 << 20
+"""A larger object is kept whole."""
+
+_KEY_BYTES = 40
+_MEMORY_BYTES = 64 << 20
+_GOOD_BYTES = 32
+_BLOCK = 16
+_COPY_BYTES = 0x10000
+_INSERT_BYTES = 127
+
+
+class Base(msgspec.Struct):
+    """An object that others may be written against.
+
+    Attributes:
+        at: Where it stands in the pack.
+        depth: How many deltas lead to it from a whole object.
+        root: That whole object; ``None`` for itself.
+        content: ``None`` once it is forgotten.
+    """
+
+    at: int
+    depth: int
+    content: bytes | None
+    root: "Base | None" = None
+
+    def resembles(self, content: bytes) -> bool:
+        """Whether the sizes are alike."""
+        return self.content is not None and len(content) < 2 * len(self.content) < 4 * len(content)
+
+
+class Bases:
+    """The objects of one kind that were written lately, within 64 MB."""
+
+    def __init__(self) -> None:
+        self._by_start: dict[bytes, Base] = {}
+        self._by_end: dict[bytes, Base] = {}
+        self._latest: Base | None = None
+        self._order: deque[tuple[Base, bytes, bytes]] = deque()
+        self._size = 0
+
+    def best(self, content: bytes, height: int) -> tuple[Base, bytes] | None:
+        """The base that makes the shortest delta, and that delta; ``None`` where there is none.
+
+        Args:
+            content: What is to be written.
+            height: How many deltas stand on it already.
+        """
+        best: tuple[Base, bytes] | None = None
+        for base in self._candidates(content):
+            if base.content is None or base.depth + 1 + height > MAX_DEPTH:
+                continue
+            made = delta(base.content, content)
+            if best is None or len(made) < len(best[1]):
+                best = base, made
+            if len(made) <= _GOOD_BYTES:
+                break
+        return best
+
+    def _candidates(self, content: bytes) -> list[Base]:
+        start, end = self._by_start.get(content[:_KEY_BYTES]), self._by_end.get(content[-_KEY_BYTES:])
+        found = [start.root if start is not None else None, start, end]
+        if start is end is None and self._latest is not None and self._latest.resembles(content):
+            found.append(self._latest)
+        return list({id(base): base for base in found if base is not None}.values())
+
+    def add(self, base: Base, content: bytes) -> None:
+        """Remember what was written; the oldest are forgotten."""
+        start, end = content[:_KEY_BYTES], content[-_KEY_BYTES:]
+        self._by_start[start] = self._by_end[end] = self._latest = base
+        self._order.append((base, start, end))
+        self._size += len(content)
+        while self._size > _MEMORY_BYTES:
+            oldest, start, end = self._order.popleft()
+            self._size -= len(oldest.content or b"")
+            oldest.content = None
+            for known, key in ((self._by_start, start), (self._by_end, end)):
+                if known.get(key) is oldest:
+                    del known[key]
+
+
+def delta(base: bytes, target: bytes) -> bytes:
+    """How to make ``target`` out of pieces of ``base``.
+
+    >>> delta(b"abc", b"abcd").hex()
+    '030490030164'
+    """
+    out = bytearray(_size(len(base)) + _size(len(target)))
+    room = min(len(base), len(target))
+    start = _same(base, 0, target, 0, room)
+    end = _same_end(base, target, room - start)
+    _copy(out, 0, start)
+    _between(out, base[: len(base) - end], start, target[: len(target) - end])
+    _copy(out, len(base) - end, end)
+    return bytes(out)
+
+
+def _same(base: bytes, at: int, target: bytes, place: int, room: int) -> int:
+    """How many bytes are the same from two places on (bisection: the comparing is done by slices)."""
+    low, high = 0, room
+    while low < high:
+        middle = (low + high + 1) // 2
+        if base[at + low : at + middle] == target[place + low : place + middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _same_end(base: bytes, target: bytes, room: int) -> int:
+    low, high = 0, room
+    while low < high:
+        middle = (low + high + 1) // 2
+        if base[len(base) - middle : len(base) - low] == target[len(target) - middle : len(target) - low]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _between(out: bytearray, base: bytes, start: int, target: bytes) -> None:
+    """The part that differs: blocks of the base are found in it by their content."""
+    if len(target) - start < 2 * _BLOCK:
+        _insert(out, target[start:])
+        return
+    blocks = {base[at : at + _BLOCK]: at for at in range(len(base) - _BLOCK, -1, -_BLOCK)}
+    at = literal = start
+    while at + _BLOCK <= len(target):
+        found = blocks.get(target[at : at + _BLOCK])
+        if found is None:
+            at += 1
+            continue
+        length = _same(base, found, target, at, min(len(base) - found, len(target) - at))
+        _insert(out, target[literal:at])
+        _copy(out, found, length)
+        at = literal = at + length
+    _insert(out, target[literal:])
+
+
+def _copy(out: bytearray, at: int, length: int) -> None:
+    while length > 0:
+        piece = min(length, _COPY_BYTES)
+        operation, operands = 0x80, bytearray()
+        for bit, value in enumerate(at.to_bytes(4, "little") + (piece & 0xFFFF).to_bytes(2, "little")):
+            if value:
+                operation |= 1 << bit
+                operands.append(value)
+        out.append(operation)
+        out += operands
+        at, length = at + piece, length - piece
+
+
+def _insert(out: bytearray, literal: bytes) -> None:
+    for at in range(0, len(literal), _INSERT_BYTES):
+        piece = literal[at : at + _INSERT_BYTES]
+        out.append(len(piece))
+        out += piece
+
+
+def _size(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:  # noqa: PLR2004 - seven bits a byte
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)

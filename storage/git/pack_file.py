@@ -1,0 +1,262 @@
+"""Pack files and their indexes, read and written as Git lays them out (gitformat-pack, version 2).
+
+A pack becomes visible when its index gets its name: both are on the disk before that.
+"""
+
+import hashlib
+import mmap
+import os
+import struct
+import tempfile
+import zlib
+from bisect import bisect_left
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+import msgspec
+
+from agentx.storage.durable import sync_directory
+from agentx.storage.errors import AgentXError
+
+KINDS = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
+OFFSET_DELTA, NAMED_DELTA = 6, 7
+TEMPORARY = "tmp_agentx_"
+"""What a packer that died leaves begins with this; ``git gc`` removes such files too."""
+
+_INDEX_MAGIC = b"\xfftOc\x00\x00\x00\x02"
+_FANOUT = struct.Struct(">256I")
+_OIDS_AT = len(_INDEX_MAGIC) + _FANOUT.size
+_HASH_BYTES = 20
+_HEADER = struct.Struct(">4sII")
+_LARGE = 1 << 31
+
+
+class PackDamaged(AgentXError):
+    """A pack file or its index is not what Git wrote."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One object of a pack, as it stands there.
+
+    Attributes:
+        at: Where it begins.
+        kind: Git's number of its kind; 6 and 7 for a delta.
+        size: Of the object, or of the delta, inflated, in bytes.
+        base: Where the base of an offset delta begins; 0 for others.
+        body: Where the compressed content begins.
+        end: Where the next entry begins.
+    """
+
+    at: int
+    kind: int
+    size: int
+    base: int
+    body: int
+    end: int
+
+
+class Pack:
+    """A pack file on the disk, opened for reading; use it in a ``with``.
+
+    Args:
+        path: Its ``.pack`` file.
+
+    Raises:
+        PackDamaged: It or its index is none, is older than version 2, or is gone.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._data, self._index = _mapped(path), _mapped(path.with_suffix(".idx"))
+        except (OSError, ValueError) as error:
+            raise PackDamaged(f"{path} cannot be read: {error}.") from error
+        if self._data[:4] != b"PACK" or self._index[: len(_INDEX_MAGIC)] != _INDEX_MAGIC:
+            raise PackDamaged(f"{path} is no pack of version 2.")
+        self._fanout = _FANOUT.unpack_from(self._index, len(_INDEX_MAGIC))
+        self.count: int = self._fanout[255]
+        self._crc_at = _OIDS_AT + self.count * _HASH_BYTES
+        self._offsets_at = self._crc_at + self.count * 4
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._data.close()
+        self._index.close()
+
+    def __contains__(self, oid: bytes) -> bool:
+        low, high = self._fanout[oid[0] - 1] if oid[0] else 0, self._fanout[oid[0]]
+        place = bisect_left(range(high), oid, low, key=self._oid)
+        return place < high and self._oid(place) == oid
+
+    def _oid(self, place: int) -> bytes:
+        at = _OIDS_AT + place * _HASH_BYTES
+        return self._index[at : at + _HASH_BYTES]
+
+    def _offset(self, place: int) -> int:
+        (offset,) = struct.unpack_from(">I", self._index, self._offsets_at + place * 4)
+        if offset >= _LARGE:
+            large = self._offsets_at + self.count * 4 + (offset - _LARGE) * 8
+            (offset,) = struct.unpack_from(">Q", self._index, large)
+        return int(offset)
+
+    def entries(self) -> Iterator[tuple[bytes, Entry]]:
+        """Every object's name (20 bytes) and entry, in the order of the file.
+
+        Raises:
+            PackDamaged: An entry is not as its index says.
+        """
+        places = sorted((self._offset(place), place) for place in range(self.count))
+        ends = [at for at, _ in places[1:]] + [len(self._data) - _HASH_BYTES]
+        for (at, place), end in zip(places, ends, strict=True):
+            (crc,) = struct.unpack_from(">I", self._index, self._crc_at + place * 4)
+            if zlib.crc32(self._data[at:end]) != crc:
+                raise PackDamaged(f"{self.path} is damaged at byte {at}.")
+            yield self._oid(place), self._entry(at, end)
+
+    def _entry(self, at: int, end: int) -> Entry:
+        data, place = self._data, at
+        byte = data[place]
+        kind, size, shift = byte >> 4 & 7, byte & 15, 4
+        while byte & 0x80:
+            place += 1
+            byte = data[place]
+            size |= (byte & 0x7F) << shift
+            shift += 7
+        place += 1
+        base = 0
+        if kind == OFFSET_DELTA:
+            byte = data[place]
+            distance = byte & 0x7F
+            while byte & 0x80:
+                place += 1
+                byte = data[place]
+                distance = (distance + 1) << 7 | byte & 0x7F
+            place, base = place + 1, at - distance
+        elif kind == NAMED_DELTA:
+            place += _HASH_BYTES
+        return Entry(at, kind, size, base, place, end)
+
+    def raw(self, start: int, end: int) -> bytes:
+        """The bytes of the file between two places."""
+        return self._data[start:end]
+
+
+def _mapped(path: Path) -> mmap.mmap:
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+class PackWriter:
+    """Writes one new pack; nothing of it is visible before :meth:`finish`.
+
+    Args:
+        folder: ``objects/pack``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        fd, name = tempfile.mkstemp(prefix=TEMPORARY, suffix=".pack", dir=folder)
+        self._path = Path(name)
+        self._file = os.fdopen(fd, "w+b")
+        self._file.write(_HEADER.pack(b"PACK", 2, 0))
+        self._end = _HEADER.size
+        self.offsets: dict[bytes, int] = {}
+        self._crcs: dict[bytes, int] = {}
+
+    def add(self, oid: bytes, kind: int, size: int, body: bytes, base: int = 0) -> int:
+        """Append an object; where it begins.
+
+        Args:
+            oid: Its name, 20 bytes.
+            kind: Git's number of its kind, or that of a delta.
+            size: Inflated, in bytes.
+            body: Compressed; behind the name of its base for a delta that names it.
+            base: Where the base of an offset delta begins.
+        """
+        at = self._end
+        entry = b"".join(
+            (_entry_header(kind, size), _distance(at - base) if kind == OFFSET_DELTA else b"", body)
+        )
+        self._file.write(entry)
+        self._end += len(entry)
+        self.offsets[oid], self._crcs[oid] = at, zlib.crc32(entry)
+        return at
+
+    def discard(self) -> None:
+        """Take away what was written."""
+        self._file.close()
+        self._path.unlink(missing_ok=True)
+        self._path.with_suffix(".idx").unlink(missing_ok=True)
+
+    def finish(self) -> Path:
+        """Bring pack and index to the disk and give them their names.
+
+        Raises:
+            OSError: The disk refuses; nothing is visible.
+        """
+        self._file.seek(0)
+        self._file.write(_HEADER.pack(b"PACK", 2, len(self.offsets)))
+        self._file.flush()
+        self._file.seek(0)
+        checksum = hashlib.file_digest(self._file, "sha1").digest()
+        self._file.write(checksum)
+        _sync(self._file)
+        self._file.close()
+        index = self._path.with_suffix(".idx")
+        with index.open("wb") as file:
+            file.write(self._index(checksum))
+            _sync(file)
+        target = self._folder / f"pack-{checksum.hex()}.pack"
+        self._path.replace(target)
+        index.replace(target.with_suffix(".idx"))
+        sync_directory(self._folder)
+        return target
+
+    def _index(self, checksum: bytes) -> bytes:
+        oids = sorted(self.offsets)
+        fanout = [bisect_left(oids, bytes([first + 1])) for first in range(255)] + [len(oids)]
+        large = [at for oid in oids if (at := self.offsets[oid]) >= _LARGE]
+        places = {at: place for place, at in enumerate(large)}
+        small = (_LARGE + places[at] if at in places else at for at in map(self.offsets.__getitem__, oids))
+        content = b"".join(
+            (
+                _INDEX_MAGIC,
+                _FANOUT.pack(*fanout),
+                *oids,
+                struct.pack(f">{len(oids)}I", *map(self._crcs.__getitem__, oids)),
+                struct.pack(f">{len(oids)}I", *small),
+                struct.pack(f">{len(large)}Q", *large),
+                checksum,
+            )
+        )
+        return content + hashlib.sha1(content, usedforsecurity=False).digest()
+
+
+def _sync(file: IO[bytes]) -> None:
+    file.flush()
+    os.fchmod(file.fileno(), 0o444)
+    os.fsync(file.fileno())
+
+
+def _entry_header(kind: int, size: int) -> bytes:
+    byte, size = kind << 4 | size & 15, size >> 4
+    out = bytearray()
+    while size:
+        out.append(byte | 0x80)
+        byte, size = size & 0x7F, size >> 7
+    out.append(byte)
+    return bytes(out)
+
+
+def _distance(number: int) -> bytes:
+    out = [number & 0x7F]
+    while number := number >> 7:
+        number -= 1
+        out.append(number & 0x7F | 0x80)
+    return bytes(reversed(out))
