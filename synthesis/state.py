@@ -4,7 +4,7 @@ Nothing here reads a clock, a file or a model. Only a ``Concluded`` event change
 bookkeeping that an agent and a person are shown (recent messages, open runs, calls that wait).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from typing import Any
 
@@ -105,42 +105,9 @@ class State(msgspec.Struct, kw_only=True):
         """Fold one event in; events come in order, each once."""
         self.seq, self.hash = event.seq, event.hash
         self.counts[event.type] = self.counts.get(event.type, 0) + 1
-        match event.data:
-            case Concluded():
-                self._conclude(event, event.data)
-            case UserMessageSent() | AgentMessageSent():
-                self._remember_message(event, event.data.body.text)
-            case ToolCallRequested() as call:
-                self.pending[call.call_id] = PendingCall(
-                    event.seq,
-                    call.call_id,
-                    call.tool,
-                    call.arguments,
-                    event.run,
-                    call.whole,
-                    call.awaits_approval,
-                )
-            case ApprovalDecided(call_id=call_id, approved=approved, reason=reason) if (
-                call_id in self.pending
-            ):
-                waiting = self.pending[call_id]
-                self.pending[call_id] = msgspec.structs.replace(waiting, approved=approved, reason=reason)
-            case ToolCallExecuted() as done:
-                self._settle(done)
-            case RunStarted() as run:
-                self.last_run = RunRecord(
-                    event.run, event.seq, run.task.text[:RECENT_TEXT], run.agent, run.model
-                )
-            case RunEnded() as end if self.last_run is not None and self.last_run.run == event.run:
-                self.last_run = msgspec.structs.replace(
-                    self.last_run, status=end.status, reason=end.reason, ended_seq=event.seq
-                )
-            case WorkspaceCreated() as created:
-                self.title, self.format, self.artifacts = created.title, created.format, created.artifacts
-            case Unknown():
-                self.unknown += 1
-            case _:
-                pass
+        fold = _FOLDS.get(type(event.data))
+        if fold is not None:
+            fold(self, event, event.data)
 
     def apply_all(self, events: Iterable[Event]) -> "State":
         """Fold many events in and return the state itself."""
@@ -166,29 +133,97 @@ class State(msgspec.Struct, kw_only=True):
         """The state as canonical JSON: keys sorted, no white space."""
         return msgspec.json.encode(self, order="sorted")
 
+    def dump(self) -> bytes:
+        """The state as JSON that :meth:`decode` gives back in every respect, the order of its items too."""
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def decode(cls, content: bytes) -> "State":
+        """The state that was dumped or encoded; its digest is the same.
+
+        Raises:
+            ValueError: It is none.
+        """
+        return msgspec.json.decode(content, type=cls)
+
     @property
     def digest(self) -> str:
         """Hex blake2b-256 of :meth:`encode`; two replays of one history give the same."""
         return blake2b(self.encode(), digest_size=32).hexdigest()
 
-    def _conclude(self, event: Event, concluded: Concluded) -> None:
-        self.watermark = max(self.watermark, concluded.through)
-        for change in concluded.changes:
-            if isinstance(change, Add):
-                item = change.item
-                self.items[item.id] = msgspec.structs.replace(
-                    item, created_seq=event.seq, changed_seq=event.seq
-                )
-            elif change.id in self.items:
-                self.items[change.id] = msgspec.structs.replace(
-                    self.items[change.id], **change.fields(), changed_seq=event.seq
-                )
 
-    def _settle(self, done: ToolCallExecuted) -> None:
-        """A call has its result; one of another tool under the same id settles nothing."""
-        if done.call_id in self.pending and self.pending[done.call_id].tool == done.tool:
-            del self.pending[done.call_id]
+# --- what each type of event does to the state ------------------------------------------------------------------------
 
-    def _remember_message(self, event: Event, text: str) -> None:
-        self.messages.append(Message(event.seq, event.at, event.actor, text[:RECENT_TEXT], event.run))
-        del self.messages[:-RECENT_MESSAGES]
+
+def _create(state: State, _event: Event, created: WorkspaceCreated) -> None:
+    state.title, state.format, state.artifacts = created.title, created.format, created.artifacts
+
+
+def _conclude(state: State, event: Event, concluded: Concluded) -> None:
+    state.watermark = max(state.watermark, concluded.through)
+    for change in concluded.changes:
+        if isinstance(change, Add):
+            item = change.item
+            state.items[item.id] = msgspec.structs.replace(item, created_seq=event.seq, changed_seq=event.seq)
+        elif change.id in state.items:
+            state.items[change.id] = msgspec.structs.replace(
+                state.items[change.id], **change.fields(), changed_seq=event.seq
+            )
+
+
+def _remember(state: State, event: Event, said: UserMessageSent | AgentMessageSent) -> None:
+    text = said.body.text[:RECENT_TEXT]
+    state.messages.append(Message(event.seq, event.at, event.actor, text, event.run))
+    if len(state.messages) > RECENT_MESSAGES:
+        del state.messages[0]
+
+
+def _await(state: State, event: Event, call: ToolCallRequested) -> None:
+    state.pending[call.call_id] = PendingCall(
+        event.seq, call.call_id, call.tool, call.arguments, event.run, call.whole, call.awaits_approval
+    )
+
+
+def _decide(state: State, _event: Event, decided: ApprovalDecided) -> None:
+    waiting = state.pending.get(decided.call_id)
+    if waiting is not None:
+        state.pending[decided.call_id] = msgspec.structs.replace(
+            waiting, approved=decided.approved, reason=decided.reason
+        )
+
+
+def _settle(state: State, _event: Event, done: ToolCallExecuted) -> None:
+    """A call has its result; one of another tool under the same id settles nothing."""
+    waiting = state.pending.get(done.call_id)
+    if waiting is not None and waiting.tool == done.tool:
+        del state.pending[done.call_id]
+
+
+def _start_run(state: State, event: Event, run: RunStarted) -> None:
+    state.last_run = RunRecord(event.run, event.seq, run.task.text[:RECENT_TEXT], run.agent, run.model)
+
+
+def _end_run(state: State, event: Event, end: RunEnded) -> None:
+    if state.last_run is not None and state.last_run.run == event.run:
+        state.last_run = msgspec.structs.replace(
+            state.last_run, status=end.status, reason=end.reason, ended_seq=event.seq
+        )
+
+
+def _skip(state: State, _event: Event, _payload: Unknown) -> None:
+    state.unknown += 1
+
+
+_FOLDS: dict[type, Callable[[State, Event, Any], None]] = {
+    WorkspaceCreated: _create,
+    Concluded: _conclude,
+    UserMessageSent: _remember,
+    AgentMessageSent: _remember,
+    ToolCallRequested: _await,
+    ApprovalDecided: _decide,
+    ToolCallExecuted: _settle,
+    RunStarted: _start_run,
+    RunEnded: _end_run,
+    Unknown: _skip,
+}
+"""What each type of event does to the state; the others move its bookkeeping alone."""
