@@ -26,13 +26,11 @@ from agentx.storage.events import (
     WorkspaceCreated,
     WriteReverted,
 )
+from agentx.storage.git.repository import HOST
 from agentx.synthesis.conclusions import Add, Concluded
 from agentx.synthesis.items import HotIssueDetail, shorten
 
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-
-HOST = ".agentx.invalid"
-"""How the mail address of every actor ends, and of nobody else (RFC 2606 keeps ``.invalid`` free)."""
 
 SUBJECT_CHARACTERS = 72
 BODY_LINES = 40

@@ -5,18 +5,18 @@ files from a commit.
 """
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from agentx import commit_message
-from agentx.storage.artifacts import Artifacts, entry_after
+from agentx.storage.artifacts import Artifacts
 from agentx.storage.durable import TEMPORARY_PREFIX, write_file
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import ArtifactChanged, Event, FileChange, ToolCallExecuted, WriteReverted
+from agentx.storage.events import Event, WriteReverted, changes_of
 from agentx.storage.git.objects import ObjectDamaged
-from agentx.storage.git.repository import CommitInfo, GitRepository
+from agentx.storage.git.repository import EXECUTABLE, HOST, LINK, CommitInfo, GitRepository, TreeEntry
 from agentx.storage.history import LIVE, ORPHANS, SEGMENTS
 
 _REFLOG_ENTRIES = 100
@@ -26,12 +26,10 @@ class RolledForward(msgspec.Struct, frozen=True):
     """What became of the writes that a crash cut off.
 
     Attributes:
-        changes: Writes that are, or now are, on the disk as their events say; to be committed.
         reverted: Writes whose content is lost; the file keeps what it has.
         edited: Files that a person changed since; their state is to be recorded.
     """
 
-    changes: tuple[FileChange, ...]
     reverted: tuple[WriteReverted, ...]
     edited: tuple[str, ...]
 
@@ -62,7 +60,7 @@ def last_recorded(repo: GitRepository, head: str) -> Recorded:
 
 def is_ours(commit: CommitInfo) -> bool:
     """Whether the engine made a commit: `git commit --amend` keeps its message, but not who made it."""
-    return bool(commit_message.through(commit.trailers)) and commit.committer.endswith(commit_message.HOST)
+    return bool(commit_message.through(commit.trailers)) and commit.committer.endswith(HOST)
 
 
 def lost_commit(repo: GitRepository, head: str) -> str:
@@ -71,8 +69,11 @@ def lost_commit(repo: GitRepository, head: str) -> str:
     Returns:
         The one that holds most of the log, where it holds more than ``head``; empty where none does.
     """
+    moves = repo.moves(_REFLOG_ENTRIES)
+    if moves and moves[0].new == head and moves[0].note.startswith("agentx: "):
+        return ""  # the engine was the last to move it
     best, found = last_recorded(repo, head).seq, ""
-    for candidate in dict.fromkeys(repo.reflog(_REFLOG_ENTRIES)):
+    for candidate in dict.fromkeys(commit for move in moves for commit in (move.new, move.old) if commit):
         with contextlib.suppress(ObjectDamaged):
             info = repo.info(candidate)
             if is_ours(info) and commit_message.through(info.trailers) > best:
@@ -108,30 +109,47 @@ def _restore(target: Path, content: bytes) -> bool:
     return True
 
 
-def roll_forward(events: Sequence[Event], repo: GitRepository, artifacts: Artifacts) -> RolledForward:
-    """Finish the writes that were announced and not committed.
+def roll_forward(
+    events: Sequence[Event],
+    committed: int,
+    tracked: Callable[[str], TreeEntry | None],
+    repo: GitRepository,
+    artifacts: Artifacts,
+    *,
+    power_cut: bool,
+) -> RolledForward:
+    """Bring the working files to what some events say.
 
-    Where the file still equals ``before``, it gets ``after``; where it equals ``after`` the write was done; otherwise
-    a person changed it since, and theirs is kept.
+    Where a file is as one of the events found it, it gets what the last of them made of it; where it has that, the
+    write was done; otherwise a person changed it since, and theirs is kept.
+
+    Args:
+        events: The events whose files may not be in place.
+        committed: Up to this one they stand in a commit; only a power cut takes their files back.
+        tracked: What the record says of a file now.
+        repo: Has the contents.
+        artifacts: The working files.
+        power_cut: Whether the machine went down: a name may be lost, and a file may be cut off or hold zeros.
     """
-    final: dict[str, tuple[Event, FileChange]] = {}
+    last: dict[str, Event] = {}
+    earlier: dict[str, set[str]] = {}
     for event in events:
-        if isinstance(event.data, ToolCallExecuted | ArtifactChanged):
-            for made in event.data.changes:
-                first = final.get(made.path, (event, made))[1]
-                final[made.path] = (event, msgspec.structs.replace(made, before=first.before))
-    done: list[FileChange] = []
+        for made in changes_of(event):
+            last[made.path] = event
+            earlier.setdefault(made.path, set()).add(made.before)
     reverted: list[WriteReverted] = []
     edited: list[str] = []
-    for path, (event, made) in final.items():
+    for path, event in last.items():
+        done = event.seq <= committed
         try:
-            outcome = _finish(made, repo, artifacts)
+            before = earlier[path] if power_cut or not done else set()
+            if not _finish(path, tracked(path), before, repo, artifacts, power_cut=power_cut):
+                edited.append(path)
         except (AgentXError, OSError) as error:
-            reverted.append(WriteReverted(event=event.seq, path=path, reason=str(error)))
-            continue
-        (done if outcome else edited).append(made if outcome else path)  # type: ignore[arg-type]
-    _remove_temporaries(artifacts, final)
-    return RolledForward(tuple(done), tuple(reverted), tuple(edited))
+            if not done:
+                reverted.append(WriteReverted(event=event.seq, path=path, reason=str(error)))
+    _remove_temporaries(artifacts, last)
+    return RolledForward(tuple(reverted), tuple(edited))
 
 
 def reverted(events: Sequence[Event], failed: Mapping[str, str]) -> list[WriteReverted]:
@@ -139,31 +157,42 @@ def reverted(events: Sequence[Event], failed: Mapping[str, str]) -> list[WriteRe
     return [
         WriteReverted(event=event.seq, path=made.path, reason=failed[made.path])
         for event in events
-        if isinstance(event.data, ToolCallExecuted | ArtifactChanged)
-        for made in event.data.changes
+        for made in changes_of(event)
         if made.path in failed
     ]
 
 
-def _finish(made: FileChange, repo: GitRepository, artifacts: Artifacts) -> bool:
-    """Bring one file to ``after``; false where a person changed it since."""
-    now = artifacts.identify(made.path)
-    wanted = entry_after(made)
+def _finish(
+    path: str,
+    wanted: TreeEntry | None,
+    before: Collection[str],
+    repo: GitRepository,
+    artifacts: Artifacts,
+    *,
+    power_cut: bool,
+) -> bool:
+    """Bring one file to what the record says; false where a person changed it since."""
+    now = artifacts.identify(path)
     if now == wanted:
         if wanted is not None and not repo.has_blob(wanted.oid):
-            repo.write_blob(artifacts.content(made.path))
+            repo.write_blob(artifacts.content(path))
         return True
-    if (now.oid if now else "") != made.before:
+    if (now.oid if now else "") not in before and not (
+        power_cut and now and wanted and _is_torn(artifacts.content(path), repo.read_blob(wanted.oid))
+    ):
         return False
     if wanted is None:
-        artifacts.remove(made.path)
+        artifacts.remove(path)
         return True
     content = repo.read_blob(wanted.oid)
-    artifacts.put(
-        artifacts.prepare(made.path, content, executable=made.executable, link=made.link), made.path
-    )
-    artifacts.sync({made.path: made})
+    executable, link = wanted.mode == EXECUTABLE, wanted.mode == LINK
+    artifacts.put(artifacts.prepare(path, content, executable=executable, link=link), path)
     return True
+
+
+def _is_torn(found: bytes, whole: bytes) -> bool:
+    """Whether a content is a part of another one: cut off, or zeros from somewhere on. Nobody's words are in it."""
+    return len(found) <= len(whole) and whole.startswith(found.rstrip(b"\0"))
 
 
 def _remove_temporaries(artifacts: Artifacts, paths: Iterable[str]) -> None:

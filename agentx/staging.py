@@ -1,4 +1,8 @@
-"""New contents of files, made ready before the event that announces them: a disk that refuses shows here."""
+"""New contents of files, made ready before the event that announces them: a disk that refuses shows here.
+
+The blob is synced, for the event names it. The working file is not until the end of the turn: what a power cut takes of
+it is made again from the blob.
+"""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -90,7 +94,6 @@ class Staged:
             except (OSError, PathRefused) as error:
                 failed[made.path] = (isinstance(error, OSError) and error.strerror) or str(error)
         self.discard()
-        self._artifacts.sync(self._contents)
         return failed
 
     def discard(self) -> None:

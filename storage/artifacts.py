@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from agentx.storage.durable import TEMPORARY_PREFIX, sync_directory, write_temporary
+from agentx.storage.durable import TEMPORARY_PREFIX, write_temporary
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import FileChange
 from agentx.storage.git.objects import blob_id
@@ -148,7 +148,7 @@ class Artifacts:
             )
 
     def prepare(self, path: str, content: bytes, *, executable: bool = False, link: bool = False) -> Path:
-        """Write and sync a file's new content beside its target, making the directories on the way.
+        """Write a file's new content beside its target, making the directories on the way; nothing is synced.
 
         Returns:
             The temporary file, for :meth:`put`.
@@ -163,7 +163,7 @@ class Artifacts:
             temporary.unlink(missing_ok=True)
             os.symlink(os.fsdecode(content), temporary)
             return temporary
-        return write_temporary(target.parent, content, 0o755 if executable else 0o644)
+        return write_temporary(target.parent, content, 0o755 if executable else 0o644, sync=False)
 
     def put(self, temporary: Path, path: str) -> None:
         """Give prepared content its name."""
@@ -184,12 +184,6 @@ class Artifacts:
             except OSError:
                 return  # something else lies in it
             parent = parent.parent
-
-    def sync(self, paths: Mapping[str, object]) -> None:
-        """Make the names of some files durable."""
-        for folder in sorted({(self.root / path).parent for path in paths}):
-            if folder.is_dir():
-                sync_directory(folder)
 
     def walk(self, ignores: Callable[[str, bool], bool]) -> Iterator[tuple[str, os.stat_result]]:
         """Every file and link below the root, sorted, without what is ignored, ``.git`` and temporary files."""

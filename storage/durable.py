@@ -22,6 +22,26 @@ def sync_directory(path: Path) -> None:
         os.close(fd)
 
 
+def sync_file(path: Path) -> None:
+    """Make what a file holds durable.
+
+    Raises:
+        OSError: It is not there, or the disk refuses.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def write_all(fd: int, content: bytes) -> None:
+    """Write a whole content: one call may take a part of it."""
+    view = memoryview(content)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
 def make_directory(path: Path) -> None:
     """Make a directory, and those above it that are missing, durably."""
     if path.is_dir():
@@ -31,8 +51,8 @@ def make_directory(path: Path) -> None:
     sync_directory(path.parent)
 
 
-def write_temporary(directory: Path, content: bytes, mode: int = 0o644) -> Path:
-    """Write and sync a temporary file in a directory; a full disk or missing rights show here.
+def write_temporary(directory: Path, content: bytes, mode: int = 0o644, *, sync: bool = True) -> Path:
+    """Write a temporary file in a directory, synced unless it can be made again; a full disk or missing rights show here.
 
     Raises:
         OSError: The content could not be written; nothing is left behind.
@@ -43,12 +63,23 @@ def write_temporary(directory: Path, content: bytes, mode: int = 0o644) -> Path:
             file.write(content)
             file.flush()
             os.fchmod(fd, mode)
-            os.fsync(fd)
+            if sync:
+                os.fsync(fd)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
     return Path(name)
+
+
+def write_synced(path: Path, content: bytes) -> None:
+    """Write a file in place and sync what it holds; its name is not made durable."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    try:
+        write_all(fd, content)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def replace(temporary: Path, target: Path) -> None:

@@ -1,25 +1,32 @@
 """Git's index file, kept in step with the commits so that ``git status`` is clean whenever nobody is writing.
 
-While a commit has moved on and the index file has not, the engine holds Git's own ``.git/index.lock``, with its process
-id inside: otherwise a person's ``git stash``, ``git reset --hard`` or ``git add; git commit`` would work from the old
-index and revert what was just written. All of it happens under the workspace's lock.
+While a commit has moved on and the index file has not, the engine holds Git's own ``.git/index.lock``: otherwise a
+person's ``git stash``, ``git reset --hard`` or ``git add; git commit`` would work from the old index and revert what was
+just written. All of it happens under the workspace's lock.
+
+What stands in the lock is a mark (:class:`Mark`). It also says from which event on the working files are not synced yet,
+so that the next open knows after a power cut which of them to look at.
 """
 
 import contextlib
+import functools
 import os
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pygit2
 
+from agentx.storage.durable import sync_directory, write_synced
 from agentx.storage.errors import AgentXError
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repository import TreeEntry
 
 _MARK = b"agentx "
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _GIT_WAIT_S = 10.0
 _PAUSE_S = 0.02
 _SKIP_WORKTREE = 1 << 14
@@ -32,6 +39,60 @@ class GitIsBusy(AgentXError):
 
 class IndexNotWritten(AgentXError):
     """Git's index file could not be written: a full disk, missing rights."""
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """What the engine's lock says.
+
+    Attributes:
+        pid: Process that took it.
+        seq: Everything up to this event is settled: committed, and on the disk in working files and Git objects.
+        boot: Identifies the run of the machine; empty where the system does not tell.
+    """
+
+    pid: int
+    seq: int
+    boot: str
+
+    @classmethod
+    def of_this_process(cls, seq: int) -> "Mark":
+        """The mark that this process leaves."""
+        return cls(os.getpid(), seq, this_boot())
+
+    @property
+    def rebooted(self) -> bool:
+        """Whether the machine may have gone down since: what was not synced may be lost."""
+        return not self.boot or self.boot != this_boot()
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the process that took it is gone."""
+        return self.boot != this_boot() or not _alive(self.pid)
+
+    def encode(self) -> bytes:
+        """As it stands in the file: ``agentx PID SEQ BOOT``."""
+        return _MARK + f"{self.pid} {self.seq} {self.boot}".rstrip().encode()
+
+
+def read_mark(git_dir: Path) -> Mark | None:
+    """The engine's mark in ``.git/index.lock``; ``None`` where nobody, or Git, holds it."""
+    try:
+        content = (git_dir / "index.lock").read_bytes()
+    except OSError:
+        return None
+    if not content.startswith(_MARK):
+        return None
+    pid, seq, boot = (*content[len(_MARK) :].decode("ascii", "replace").split(), "", "", "")[:3]
+    return Mark(int(pid) if pid.isdecimal() else 0, int(seq) if seq.isdecimal() else 0, boot)
+
+
+@functools.cache
+def this_boot() -> str:
+    """Identifies the run of the machine, on Linux; empty elsewhere."""
+    try:
+        return _BOOT_ID.read_text("ascii").strip()
+    except (OSError, ValueError):
+        return ""
 
 
 class IndexFile:
@@ -49,8 +110,11 @@ class IndexFile:
         self._outer = outer
         self._written: tuple[int, ...] = ()
 
-    def hold(self) -> None:
+    def hold(self, seq: int = 0) -> None:
         """Keep git commands off the index until :meth:`refresh` releases it; cheap where it is held already.
+
+        Args:
+            seq: The last event that is settled now; 0 where it is not known.
 
         Raises:
             GitIsBusy: A git command holds the lock and does not let go.
@@ -59,10 +123,14 @@ class IndexFile:
         deadline = time.monotonic() + _GIT_WAIT_S
         while True:
             try:
-                self._take()
-            except FileExistsError:
-                if self._held_by_engine():
+                mark = self.mark
+                if mark is not None and not mark.is_left:
                     return
+                if mark is not None:  # a dead engine's is taken over: what it left unsettled is so still
+                    self._put(Mark.of_this_process(mark.seq), os.replace)
+                    return
+                self._put(Mark.of_this_process(seq), os.link)
+            except FileExistsError:
                 if time.monotonic() > deadline:
                     raise GitIsBusy(
                         f"A git command is at work in this workspace ({self._lock} is there). "
@@ -74,34 +142,25 @@ class IndexFile:
             else:
                 return
 
-    def _take(self) -> None:
-        """Make the lock with its mark inside in one step: an empty one, left by a crash, would pass for Git's."""
-        marked = self._lock.with_name("agentx-index-mark")
-        marked.write_bytes(_MARK + str(os.getpid()).encode())
+    def _put(self, mark: Mark, name: Callable[[Path, Path], None]) -> None:
+        """Make the lock with its mark inside in one step, durably: an empty one, left by a crash, would pass for Git's."""
+        beside = self._lock.with_name("agentx-index-mark")
+        write_synced(beside, mark.encode())
         try:
-            os.link(marked, self._lock)
+            name(beside, self._lock)
+            sync_directory(self._lock.parent)
         finally:
-            marked.unlink()
+            beside.unlink(missing_ok=True)
 
-    def _held_by_engine(self) -> bool:
-        """Whether the lock is the engine's; one that a dead engine left is taken over."""
-        try:
-            content = self._lock.read_bytes()
-        except FileNotFoundError:
-            return False
-        if not content.startswith(_MARK):
-            return False
-        if _is_left(content):
-            self._lock.write_bytes(_MARK + str(os.getpid()).encode())
-        return True
+    @property
+    def mark(self) -> Mark | None:
+        """What the engine's lock says; ``None`` where nobody, or Git, holds it."""
+        return read_mark(self._lock.parent)
 
     @property
     def held(self) -> bool:
         """Whether the engine (in any process) holds the lock."""
-        try:
-            return self._lock.read_bytes().startswith(_MARK)
-        except FileNotFoundError:
-            return False
+        return self.mark is not None
 
     @property
     def touched(self) -> bool:
@@ -203,16 +262,8 @@ def _content(path: Path, info: os.stat_result) -> bytes:
 
 def is_abandoned(git_dir: Path) -> bool:
     """Whether an engine that is dead now left the lock: it was cut off while it wrote."""
-    try:
-        content = (git_dir / "index.lock").read_bytes()
-    except OSError:
-        return False
-    return content.startswith(_MARK) and _is_left(content)
-
-
-def _is_left(content: bytes) -> bool:
-    owner = content[len(_MARK) :]
-    return not (owner.isdigit() and _alive(int(owner)))
+    mark = read_mark(git_dir)
+    return mark is not None and mark.is_left
 
 
 def _alive(pid: int) -> bool:

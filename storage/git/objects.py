@@ -6,10 +6,12 @@ under the SHA-1 of that, in ``objects/ab/cdef…``.
 """
 
 import hashlib
+import os
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 
-from agentx.storage.durable import make_directory, replace, write_temporary
+from agentx.storage.durable import make_directory, sync_directory, sync_file, write_all
 from agentx.storage.errors import AgentXError
 
 _COMPRESSION = 1
@@ -69,13 +71,63 @@ def write_blob(git_dir: Path, content: bytes) -> str:
         if read_loose(path, oid) is not None:
             return oid
     except ObjectDamaged:
-        path.unlink(missing_ok=True)
-    make_directory(path.parent)
-    stream = zlib.compress(b"blob %d\0" % len(content) + content, _COMPRESSION)
-    temporary = write_temporary(path.parent, stream, mode=0o444)
+        pass  # it is written anew
+    _write(path, content, _COMPRESSION, sync=True)
+    return oid
+
+
+def write_blob_unsynced(git_dir: Path, content: bytes) -> str:
+    """Write a blob that can be made again from a file that is on the disk: neither synced nor compressed.
+
+    It is read back only until the next packing, which compresses it well; compressing it here costs as much as all the
+    rest of a commit. Whatever loose object had its name is replaced, so one that a crash truncated is whole again.
+
+    Returns:
+        Its id in hex.
+
+    Raises:
+        OSError: It could not be written.
+    """
+    oid = blob_id(content)
+    _write(loose_path(git_dir, oid), content, 0, sync=False)
+    return oid
+
+
+def _write(path: Path, content: bytes, level: int, *, sync: bool) -> None:
+    stream = zlib.compress(b"blob %d\0" % len(content) + content, level)
+    temporary = path.with_name(
+        f"tmp_obj_{os.getpid()}_{path.name[:16]}"
+    )  # as Git names its own, which it prunes
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     try:
-        replace(temporary, path)
+        fd = os.open(temporary, flags, 0o444)
+    except FileNotFoundError:
+        make_directory(path.parent)
+        fd = os.open(temporary, flags, 0o444)
+    try:
+        try:
+            write_all(fd, stream)
+            if sync:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    return oid
+    if sync:
+        sync_directory(path.parent)
+
+
+def sync_loose(git_dir: Path, oids: Iterable[str]) -> None:
+    """Make some loose objects durable; one that was packed since is durable already."""
+    folders: set[Path] = set()
+    for oid in oids:
+        path = loose_path(git_dir, oid)
+        try:
+            sync_file(path)
+        except FileNotFoundError:
+            continue
+        folders.add(path.parent)
+    for folder in folders:
+        sync_directory(folder)

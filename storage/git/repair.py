@@ -14,9 +14,9 @@ import pygit2
 
 from agentx.storage.durable import write_file
 from agentx.storage.errors import AgentXError
+from agentx.storage.git.branch import BRANCH
 from agentx.storage.git.index_file import is_abandoned
 from agentx.storage.git.objects import ObjectDamaged, loose_path, read_loose
-from agentx.storage.git.repository import BRANCH
 from agentx.storage.lock import FileLock
 
 _OID = re.compile(rb"[0-9a-f]{40}")

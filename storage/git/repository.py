@@ -6,40 +6,35 @@ Nothing here runs the git program, reads a person's Git configuration, or touche
 import contextlib
 import time
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 
 import msgspec
 import pygit2
-from pygit2.enums import DeltaStatus, FileMode, ObjectType, SortMode
+from pygit2.enums import DeltaStatus, FileMode, ObjectType
 
 from agentx.storage.errors import AgentXError
 from agentx.storage.git import local, objects
-
-BRANCH = "refs/heads/main"
+from agentx.storage.git.branch import BRANCH, Branch, Move
 
 REGULAR = int(FileMode.BLOB)
 EXECUTABLE = int(FileMode.BLOB_EXECUTABLE)
 LINK = int(FileMode.LINK)
 
-_REF_ATTEMPTS = 50
-_REF_PAUSE_S = 0.01
+HOST = ".agentx.invalid"
+"""How the mail address of every actor ends, and of nobody else (RFC 2606 keeps ``.invalid`` free)."""
+
+SYNCED_ONE_BY_ONE = 256
+"""Objects; of more, one pack is cheaper than a sync for each."""
+
+_ENGINE = f"agentx <engine@engine{HOST}>"
 
 
 class NotARepository(AgentXError):
     """The directory has no Git repository that can be used."""
 
 
-class WriterConflict(AgentXError):
-    """Another writer moved the ref although it did not hold the lock."""
-
-
 class NotCommitted(AgentXError):
     """Git's objects could not be written: a full disk, missing rights. What was recorded is kept."""
-
-
-class RefLocked(AgentXError):
-    """A git command, or one that died, holds the lock of the branch."""
 
 
 class TreeEntry(msgspec.Struct, frozen=True):
@@ -86,6 +81,8 @@ class GitRepository:
         except pygit2.GitError as error:
             raise NotARepository(_refusal(root, str(error))) from error
         self.git_dir = Path(self._repo.path)
+        self._branch = Branch(self.git_dir, self._is_ours)
+        self._unsynced: list[str] = []
 
     @classmethod
     def init(cls, root: Path) -> "GitRepository":
@@ -103,10 +100,7 @@ class GitRepository:
     @property
     def head(self) -> str:
         """Id of the commit that the branch names; empty before the first."""
-        try:
-            return str(self._repo.references[BRANCH].target)
-        except KeyError:
-            return ""
+        return self._branch.read()
 
     @property
     def branch(self) -> str:
@@ -134,31 +128,19 @@ class GitRepository:
 
         Raises:
             WriterConflict: The branch names another commit than ``expected``.
+            RefLocked: A git command holds the branch.
+            NotCommitted: The disk refuses.
         """
-        for attempt in range(_REF_ATTEMPTS):
-            try:
-                self._move_ref_once(new, expected, note)
-            except (pygit2.GitError, OSError) as error:
-                # `git gc` and `git pack-refs` hold main.lock for a moment.
-                if self.head != expected:
-                    raise WriterConflict(_conflict(self.root)) from error
-                if attempt == _REF_ATTEMPTS - 1:
-                    raise RefLocked(
-                        f"{self.git_dir / BRANCH}.lock is held ({error}), so what was recorded is not committed yet. "
-                        "If no git command is running, delete that file."
-                    ) from error
-                time.sleep(_REF_PAUSE_S)
-            else:
-                return
+        with self._writing():
+            self._branch.move(new, expected, note, _ENGINE)
 
-    def _move_ref_once(self, new: str, expected: str, note: str) -> None:
-        if not expected:
-            self._repo.create_reference_direct(BRANCH, pygit2.Oid(hex=new), False, message=note)
-            return
-        reference = self._repo.references[BRANCH]
-        if str(reference.target) != expected:
-            raise WriterConflict(_conflict(self.root))
-        reference.set_target(new, note)
+    def _is_ours(self, commit: str) -> bool:
+        """Whether the engine made a commit, by an object that is not trusted before it is read whole."""
+        try:
+            loose = objects.read_loose(objects.loose_path(self.git_dir, commit), commit)
+        except objects.ObjectDamaged:
+            return True  # Git syncs its objects; only a crash of the engine leaves one damaged
+        return loose is not None and f"{HOST}> ".encode() in loose[1].partition(b"\n\n")[0]
 
     # --- objects ---------------------------------------------------------------------------------------------------
 
@@ -169,7 +151,7 @@ class GitRepository:
     def write_blob_unsynced(self, content: bytes) -> str:
         """Keep a content that can be made again from a file that is already on the disk."""
         with self._writing():
-            return str(self._repo.create_blob(content))
+            return self._noted(objects.write_blob_unsynced(self.git_dir, content))
 
     def read_blob(self, oid: str) -> bytes:
         """The content of a blob.
@@ -216,9 +198,10 @@ class GitRepository:
                 level = below
             level[name] = entry
         with self._writing():
-            return str(self._build(base, nested) or self._repo.TreeBuilder().write())
+            return self._build(base, nested) or self._noted(str(self._repo.TreeBuilder().write()))
 
-    def _build(self, base: str, nested: "_Nested") -> pygit2.Oid | None:
+    def _build(self, base: str, nested: "_Nested") -> str:
+        """The new tree's id; empty where nothing is left in it."""
         tree = self._tree(base) if base else None
         builder = self._repo.TreeBuilder(tree) if tree is not None else self._repo.TreeBuilder()
         for name, entry in nested.items():
@@ -228,12 +211,12 @@ class GitRepository:
             old = tree[name] if tree is not None and name in tree else None
             if isinstance(entry, dict):
                 below = self._build(str(old.id) if isinstance(old, pygit2.Tree) else "", entry)
-                if below is not None:
-                    builder.insert(name, below, int(FileMode.TREE))
+                if below:
+                    builder.insert(name, pygit2.Oid(hex=below), int(FileMode.TREE))
                     continue
             if old is not None:
                 builder.remove(name)
-        return builder.write() if len(builder) else None
+        return self._noted(str(builder.write())) if len(builder) else ""
 
     def _tree(self, oid: str) -> pygit2.Tree:
         return self._repo[oid].peel(pygit2.Tree)
@@ -259,6 +242,11 @@ class GitRepository:
         except KeyError:
             return ""
         return str(found.id) if isinstance(found, pygit2.Tree) else ""
+
+    def names(self, tree: str, path: str) -> list[str]:
+        """What lies in a directory of a tree; nothing where there is none."""
+        found = self.subtree(tree, path)
+        return [str(entry.name) for entry in self._tree(found)] if found else []
 
     def files(self, tree: str, prefix: str = "") -> Iterator[tuple[str, TreeEntry]]:
         """Every file below a tree, with its path, in Git's order."""
@@ -301,9 +289,30 @@ class GitRepository:
         signature = pygit2.Signature(author[0], author[1], int(time.time()), 0)
         parents = [pygit2.Oid(hex=parent)] if parent else []
         with self._writing():
-            return str(
-                self._repo.create_commit(None, signature, signature, message, pygit2.Oid(hex=tree), parents)
+            made = self._repo.create_commit(
+                None, signature, signature, message, pygit2.Oid(hex=tree), parents
             )
+            return self._noted(str(made))
+
+    def _noted(self, oid: str) -> str:
+        self._unsynced.append(oid)
+        return oid
+
+    @property
+    def settled(self) -> bool:
+        """Whether every commit that was made here is on the disk."""
+        return not self._unsynced
+
+    def sync(self) -> None:
+        """Make the commits since the last call durable: after a power cut they need not be made again from the log.
+
+        Of very many objects the sync is left to the packing that follows.
+        """
+        with self._writing():
+            if len(self._unsynced) <= SYNCED_ONE_BY_ONE:
+                objects.sync_loose(self.git_dir, self._unsynced)
+            self._branch.sync()
+        self._unsynced.clear()
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -327,19 +336,16 @@ class GitRepository:
         return _info(found)
 
     def log(self, start: str = "") -> Iterator[CommitInfo]:
-        """Commits from the branch (or from ``start``) back, first parents first."""
-        begin = start or self.head
-        if begin:
-            for found in self._repo.walk(pygit2.Oid(hex=begin), SortMode.TOPOLOGICAL):
-                yield _info(found)
+        """Commits from the branch (or from ``start``) back, along first parents; read one by one."""
+        commit = start or self.head
+        while commit:
+            info = _info(self._repo[commit].peel(pygit2.Commit))
+            yield info
+            commit = info.parents[0] if info.parents else ""
 
-    def reflog(self, limit: int) -> list[str]:
-        """Commits that the branch named before, newest first."""
-        try:
-            log = self._repo.references[BRANCH].log()
-            return [str(entry.oid_old) for entry in islice(log, limit) if str(entry.oid_old).strip("0")]
-        except KeyError:
-            return []
+    def moves(self, limit: int) -> list[Move]:
+        """The latest moves of the branch, newest first."""
+        return self._branch.moves(limit)
 
     def descends(self, commit: str, ancestor: str) -> bool:
         """Whether a commit has another among its ancestors; false where either is unknown."""
@@ -359,10 +365,6 @@ class GitRepository:
     def tree_of(self, commit: str) -> str:
         """The tree of a commit; empty for no commit."""
         return str(self._repo[commit].peel(pygit2.Commit).tree.id) if commit else ""
-
-    def is_ignored(self, path: str) -> bool:
-        """Whether an untracked path, relative to the working directory, is one that Git ignores."""
-        return bool(self._repo.path_is_ignored(path))
 
 
 _Nested = dict[str, "TreeEntry | _Nested | None"]
@@ -385,10 +387,6 @@ def _info(found: pygit2.Commit) -> CommitInfo:
         parents=tuple(str(parent) for parent in found.parent_ids),
         trailers=trailers,
     )
-
-
-def _conflict(root: Path) -> str:
-    return f"Another writer moved {BRANCH} in {root}; what was recorded is committed next time."
 
 
 def _refusal(root: Path, reason: str) -> str:

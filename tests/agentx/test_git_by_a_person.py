@@ -2,8 +2,8 @@
 
 import pytest
 
+from agentx.committing import BranchLeft
 from agentx.storage.events import ArtifactChanged, Draft, UserMessageSent
-from agentx.write_path import BranchLeft
 
 
 @pytest.fixture

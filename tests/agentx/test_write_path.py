@@ -20,8 +20,9 @@ from agentx.storage.events import (
     WriteReverted,
 )
 from agentx.storage.git import index_file
+from agentx.storage.git.branch import WriterConflict
 from agentx.storage.git.index_file import GitIsBusy
-from agentx.storage.git.repository import GitRepository, WriterConflict
+from agentx.storage.git.repository import GitRepository
 from agentx.storage.paths import PathRefused
 from agentx.write_path import Content, ReadOnly
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from agentx.storage.git import index_file
-from agentx.storage.git.index_file import GitIsBusy, IndexFile
+from agentx.storage.git.index_file import GitIsBusy, IndexFile, Mark
 from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository, TreeEntry
 
 
@@ -117,21 +117,31 @@ def test_it_is_known_when_someone_else_wrote_it(index, committed, git, tmp_path)
     assert index.touched
 
 
-def test_the_lock_of_a_dead_engine_is_taken_over(index, committed, tmp_path, git):
-    code = f"import os; open({str(tmp_path / '.git/index.lock')!r}, 'w').write(f'agentx {{os.getpid()}}')"
+def test_the_lock_of_a_dead_engine_is_taken_over_with_what_it_left_unsettled(index, committed, tmp_path, git):
+    code = (
+        "from pathlib import Path; from agentx.storage.git.index_file import IndexFile;"
+        f"IndexFile(Path({str(tmp_path / '.git')!r})).hold(7)"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
-    assert index.held
-    index.hold()
-    assert (tmp_path / ".git/index.lock").read_text() == f"agentx {os.getpid()}"
+    assert index.mark.is_left
+    assert not index.mark.rebooted
+    index.hold(9)
+    assert index.mark == Mark.of_this_process(7)
     index.refresh(committed(a="1"), tmp_path)
     assert git("status", "--porcelain").stdout == ""
 
 
-@pytest.mark.parametrize("content", [b"agentx ", b"agentx x", b"agentx 99999999999999999999"])
+@pytest.mark.parametrize("content", [b"agentx ", b"agentx x", b"agentx 99999999999999999999 3"])
 def test_a_lock_of_ours_that_names_nobody_is_taken_over(index, tmp_path, content):
     (tmp_path / ".git/index.lock").write_bytes(content)
     index.hold()
-    assert (tmp_path / ".git/index.lock").read_text() == f"agentx {os.getpid()}"
+    assert index.mark.pid == os.getpid()
+
+
+def test_after_the_machine_went_down_no_process_of_that_number_passes_for_the_owner(index, tmp_path):
+    (tmp_path / ".git/index.lock").write_text(f"agentx {os.getpid()} 3 another-boot")
+    assert index.mark.is_left
+    assert index.mark.rebooted
 
 
 def test_git_s_own_lock_is_waited_for(index, tmp_path):

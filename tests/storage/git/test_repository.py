@@ -7,17 +7,16 @@ import zlib
 
 import pytest
 
+from agentx.storage.git import branch
+from agentx.storage.git.branch import BRANCH, RefLocked, WriterConflict
 from agentx.storage.git.objects import ObjectDamaged, blob_id, loose_path, read_loose, write_blob
 from agentx.storage.git.repository import (
-    BRANCH,
     EXECUTABLE,
     LINK,
     REGULAR,
     GitRepository,
     NotARepository,
-    RefLocked,
     TreeEntry,
-    WriterConflict,
 )
 
 _AUTHOR = ("agent:writer", "writer@agent.agentx.invalid")
@@ -168,13 +167,40 @@ def test_a_lock_of_git_on_the_branch_is_waited_for(repo, tmp_path):
     assert repo.head == second
 
 
-def test_a_lock_that_a_dead_git_left_on_the_branch_is_named(repo, tmp_path):
+def test_a_lock_that_a_dead_git_left_on_the_branch_is_named(repo, tmp_path, monkeypatch):
+    monkeypatch.setattr(branch, "_WAIT_S", 0.1)
     first = _commit(repo, repo.update_tree("", {"a": _put(repo, b"1")}))
     lock = tmp_path / ".git" / f"{BRANCH}.lock"
     lock.touch()
-    with pytest.raises(RefLocked, match=r"main.lock is held .* delete that file"):
+    with pytest.raises(RefLocked, match=r"main.lock is held.* delete that file"):
         repo.move_ref(repo.commit(repo.tree_of(first), first, "x\n", _AUTHOR), first, "test")
     assert repo.head == first
+
+
+def test_a_lock_that_a_dead_engine_left_on_the_branch_is_removed(repo, tmp_path):
+    first = _commit(repo, repo.update_tree("", {"a": _put(repo, b"1")}))
+    left = repo.commit(repo.tree_of(first), first, "x\n", _AUTHOR)
+    (tmp_path / ".git" / f"{BRANCH}.lock").write_text(left + "\n")
+    second = _commit(repo, repo.update_tree("", {"a": _put(repo, b"2")}), first)
+    assert repo.head == second
+    assert not (tmp_path / ".git" / f"{BRANCH}.lock").exists()
+
+
+def test_moves_are_told_newest_first_whatever_a_crash_left_at_their_end(repo, tmp_path):
+    first = _commit(repo, repo.update_tree("", {"a": _put(repo, b"1")}))
+    second = _commit(repo, repo.update_tree("", {"a": _put(repo, b"2")}), first)
+    with (tmp_path / ".git/logs" / BRANCH).open("ab") as log:
+        log.write(b"\0\0torn")
+    assert [(move.old, move.new) for move in repo.moves(9)] == [(first, second), ("", first)]
+    assert [move.new for move in repo.moves(1)] == [second]
+
+
+def test_a_branch_whose_ref_git_packed_is_found_and_moved(repo, git, tmp_path):
+    first = _commit(repo, repo.update_tree("", {"a": _put(repo, b"1")}))
+    git("pack-refs", "--all", "--prune")
+    assert repo.head == first
+    second = _commit(repo, repo.update_tree("", {"a": _put(repo, b"2")}), first)
+    assert (repo.head, git("rev-parse", "main")) == (second, second)
 
 
 def test_commits_pass_a_strict_check_and_name_their_author(repo, git):
@@ -216,4 +242,4 @@ def test_a_commit_that_is_not_there_is_said_to_be_missing(repo):
     with pytest.raises(ObjectDamaged, match="There is no commit"):
         repo.info("0" * 39 + "1")
     assert not repo.descends("0" * 39 + "1", "")
-    assert (repo.head, repo.reflog(5), repo.stashes(), list(repo.log())) == ("", [], [], [])
+    assert (repo.head, repo.moves(5), repo.stashes(), list(repo.log())) == ("", [], [], [])

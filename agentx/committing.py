@@ -1,0 +1,304 @@
+"""Brings what is recorded into Git: the tree along the changed paths, one commit, the one ref, the index file.
+
+What a commit owes is never remembered on the side: it is what the events say that stand in no commit yet. So whatever
+was in the way of an earlier commit (a full disk, a git command, a crash), the next one makes up for it. All of it runs
+under the workspace's lock.
+"""
+
+import contextlib
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from agentx import commit_message, recovery
+from agentx.config import FILE as CONFIG
+from agentx.outside import ARTIFACTS
+from agentx.storage.artifacts import entry_after
+from agentx.storage.blobs import blob_path, named_blobs
+from agentx.storage.durable import sync_directory, sync_file
+from agentx.storage.errors import AgentXError
+from agentx.storage.events import Event, WriteReverted, changes_of
+from agentx.storage.git.branch import BRANCH
+from agentx.storage.git.index_file import IndexFile
+from agentx.storage.git.objects import blob_id
+from agentx.storage.git.repository import REGULAR, GitRepository, TreeEntry
+from agentx.storage.history import LIVE, ORPHANS, SEGMENTS, count_segments, segment_path
+
+LOOKUPS = 16
+"""So many paths are looked up in the tree one by one; of more, the whole tree is walked once."""
+
+
+class BranchLeft(AgentXError):
+    """Git is on another branch than the one that holds the record."""
+
+
+class Committer:
+    """The Git side of one workspace.
+
+    Args:
+        root: The workspace's directory.
+        artifacts: Where the working files lie.
+        notes: Where to say what a person should know.
+        outer: Whether the artifacts lie outside the working directory.
+
+    Attributes:
+        head: The commit that the next one builds upon.
+        seq: The last event that it holds.
+        pending: The events behind it, in order.
+        anchor: The engine's commit that the branch was at before a person's Git moved it; empty where it was not.
+    """
+
+    def __init__(self, root: Path, artifacts: Path, notes: list[str], *, outer: bool) -> None:
+        self.repo = GitRepository(root)
+        self.index = IndexFile(self.repo.git_dir, outer=outer)
+        self.head = ""
+        self.seq = 0
+        self.pending: list[Event] = []
+        self.anchor = ""
+        self.index_unknown = False
+        self._root = root
+        self._artifacts = artifacts
+        self._notes = notes
+        self._owed: dict[str, TreeEntry | None] = {}
+        self._segments = 0
+        self._behind: dict[str, TreeEntry | None] = {}
+        self._files: set[str] = set()
+        self._holding = False
+        self._unsynced: deque[str] = deque()
+
+    # --- the branch ----------------------------------------------------------------------------------------------
+
+    def require_branch(self) -> None:
+        """Refuse to work while Git is on another branch.
+
+        Raises:
+            BranchLeft: It is.
+        """
+        left = self.repo.branch
+        if left == BRANCH:
+            return
+        # In the middle of the engine's work Git is kept off the files, so that a new branch changed nothing but HEAD.
+        if self.index.held and self.repo.go_back():
+            self._notes.append(
+                f"Git had gone to {left!r}; it is back on main, and the new branch stays where it is."
+            )
+            return
+        self.index.release()  # or `git switch` could not go back
+        self.index_unknown = True
+        raise BranchLeft(
+            f"In {self._root} Git is on {left.removeprefix('refs/heads/')!r}, but the record is kept on the branch main. "
+            "Go back with `git switch main` (where a rebase is going on, `git rebase --abort`), then try again."
+        )
+
+    def open(self) -> None:
+        """Find the commit to build upon: the branch's, or the engine's own that it was taken from."""
+        head = self.repo.head
+        lost = recovery.lost_commit(self.repo, head)
+        self.index_unknown = self.index.held or bool(lost)
+        self._take_head(head, lost)
+
+    def follow(self) -> None:
+        """The branch was moved by another process: the engine elsewhere, or a person's Git."""
+        before = self.tree
+        self._take_head(self.repo.head, self.head)
+        self._behind |= {path: after for path, (_, after) in self.repo.diff(before, self.tree).items()}
+
+    @property
+    def moved(self) -> bool:
+        """Whether someone else moved the branch."""
+        return self.repo.head != self.head
+
+    def _take_head(self, head: str, known: str) -> None:
+        """Build upon a commit.
+
+        Args:
+            head: What the branch names.
+            known: The engine's commit that it named before; empty for none.
+        """
+        self.anchor = known
+        if known and (not head or self.repo.descends(known, head)):
+            self._set_forward(known, head)
+            head, self.index_unknown = known, True
+        self.head = head
+        self.seq = recovery.last_recorded(self.repo, head).seq
+        self._segments = self._segments_in(self.tree)
+
+    def _set_forward(self, commit: str, head: str) -> None:
+        """Undo ``git reset``: a branch that was set back is moved forward again, so that no commit is lost."""
+        self.repo.move_ref(commit, head, "agentx: the branch was set back; no history is lost")
+        self._notes.append(
+            "Git had set the branch back; it was moved forward again, and the files are taken as edits."
+        )
+
+    def _segments_in(self, tree: str) -> int:
+        """How many sealed segments a commit's tree holds."""
+        folders = [name for name in self.repo.names(tree, SEGMENTS) if name.isdecimal()]
+        for folder in sorted(folders, reverse=True):
+            names = [name.removesuffix(".jsonl") for name in self.repo.names(tree, f"{SEGMENTS}/{folder}")]
+            numbers = [int(name) for name in names if name.isdecimal()]
+            if numbers:
+                return int(folder) * 100 + max(numbers)
+        return 0
+
+    # --- what the record says of the artifacts -------------------------------------------------------------------
+
+    @property
+    def tree(self) -> str:
+        """The tree of the head; empty before the first commit."""
+        return self.repo.tree_of(self.head)
+
+    def expect(self, pending: Iterable[Event]) -> None:
+        """These are the events behind the head."""
+        self.pending, self._owed = [], {}
+        self.add(pending)
+
+    def add(self, events: Iterable[Event]) -> None:
+        """More events were recorded."""
+        for event in events:
+            self.pending.append(event)
+            if isinstance(event.data, WriteReverted):
+                self._owed = _owed(self.pending)
+            for made in changes_of(event):
+                self._owed[made.path] = entry_after(made)
+                self._unsynced.append(made.path)
+
+    def tracked(self, path: str) -> TreeEntry | None:
+        """What the record says of an artifact."""
+        if path in self._owed:
+            return self._owed[path]
+        return self.repo.entry(self.tree, f"{ARTIFACTS}/{path}")
+
+    def tracked_all(self, paths: Collection[str]) -> dict[str, TreeEntry | None]:
+        """What the record says of some artifacts; of many, by one walk, for a look-up reads its whole directory."""
+        if len(paths) <= LOOKUPS:
+            return {path: self.tracked(path) for path in paths}
+        known = self.manifest()
+        return {path: known.get(path) for path in paths}
+
+    def manifest(self) -> dict[str, TreeEntry]:
+        """Every artifact of the record, by path."""
+        known: dict[str, TreeEntry | None] = dict(self.repo.files(self.repo.subtree(self.tree, ARTIFACTS)))
+        known |= self._owed
+        return {path: entry for path, entry in known.items() if entry is not None}
+
+    # --- committing ----------------------------------------------------------------------------------------------
+
+    def hold(self) -> None:
+        """The first step of every change: from here until :meth:`settle` a person's Git waits."""
+        self.index.hold(self.seq)
+        self._holding = True
+
+    def include(self, path: str) -> None:
+        """A file beside the log (``agentx.toml``) is to be in the next commit."""
+        self._files.add(path)
+
+    @property
+    def due(self) -> bool:
+        """Whether something is recorded that stands in no commit, or the log's files are not as committed."""
+        return bool(self.pending or self._files) or self._log_differs()
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether something waits for a commit or for :meth:`settle`."""
+        return bool(self.pending or self._behind or self._files or self._holding or not self.repo.settled)
+
+    def commit(self, through: int, segments: int, *, actor: str = "") -> None:
+        """Commit everything that is pending.
+
+        Args:
+            through: The last event that the log holds.
+            segments: How many segments of it are sealed.
+            actor: Who acts; by default the actor of the most telling event.
+
+        Raises:
+            WriterConflict: The branch was moved meanwhile; :meth:`follow` it and commit anew.
+            RefLocked: A git command holds the branch.
+            NotCommitted: The disk refuses.
+        """
+        entries = {f"{ARTIFACTS}/{path}": entry for path, entry in self._owed.items()}
+        entries |= self._log_entries(segments)
+        tree = self.repo.update_tree(self.tree, entries)
+        if tree != self.tree or not self.head:
+            message, author = commit_message.compose(self.pending, actor=actor, files=sorted(self._files))
+            commit = self.repo.commit(tree, self.head, message, author)
+            self.repo.move_ref(commit, self.head, f"agentx: {message.partition(chr(10))[0]}")
+            self.head, self.seq, self._segments = commit, through, segments
+            self._behind |= entries
+            self.expect(())
+        self._files.clear()
+
+    def _log_entries(self, segments: int) -> dict[str, TreeEntry | None]:
+        """The log, the segments sealed since the last commit, and whatever else lies beside it."""
+        names = [LIVE]
+        names += [segment_path(number) for number in range(self._segments + 1, segments + 1)]
+        names += sorted({blob_path(oid) for event in self.pending for oid in named_blobs(event.data)})
+        names += sorted(self._files)
+        names += [ORPHANS] if (self._root / ORPHANS).exists() else []
+        return {
+            name: TreeEntry(self.repo.write_blob_unsynced((self._root / name).read_bytes()), REGULAR)
+            for name in names
+        }
+
+    def _log_differs(self) -> bool:
+        """Whether the log's files are not as committed without an event: a seal or a torn line that a crash left."""
+        if count_segments(self._root) != self._segments:
+            return True
+        return any(self.differs(name) for name in (LIVE, ORPHANS))
+
+    def differs(self, name: str) -> bool:
+        """Whether a file beside the artifacts is not as committed."""
+        entry, path = self.repo.entry(self.tree, name), self._root / name
+        return (blob_id(path.read_bytes()) if path.exists() else "") != (entry.oid if entry else "")
+
+    @property
+    def config_edited(self) -> bool:
+        """Whether a person edited ``agentx.toml``."""
+        return (self._root / CONFIG).is_file() and self.differs(CONFIG)
+
+    # --- settling ------------------------------------------------------------------------------------------------
+
+    def sync_files(self) -> None:
+        """Make the working files that were written since the last call durable; needs no lock."""
+        folders: set[Path] = set()
+        with contextlib.suppress(IndexError):
+            while True:
+                path = self._artifacts / self._unsynced.popleft()
+                with contextlib.suppress(OSError):  # it is gone, or a link
+                    if not path.is_symlink():
+                        sync_file(path)
+                folders.add(path.parent)
+        for folder in folders:
+            with contextlib.suppress(OSError):
+                sync_directory(folder)
+
+    def settle(self) -> None:
+        """Sync what was written, bring the index file up, and let git commands in."""
+        self.sync_files()
+        self.repo.sync()
+        if self._behind or self.index_unknown or self.index.held:
+            self.index.refresh(self._index_changes(), self._root)
+            self._behind, self.index_unknown, self._holding = {}, False, False
+
+    def _index_changes(self) -> Mapping[str, TreeEntry | None]:
+        if not self.index_unknown:
+            return self._behind
+        wanted, held = dict(self.repo.files(self.tree)), self.index.entries()
+        gone: dict[str, TreeEntry | None] = dict.fromkeys(held.keys() - wanted.keys())
+        return gone | {path: entry for path, entry in wanted.items() if held.get(path) != entry}
+
+    @property
+    def behind(self) -> Collection[str]:
+        """Names whose entry in Git's index file is an older one of the engine's own."""
+        return self._behind
+
+
+def _owed(events: Iterable[Event]) -> dict[str, TreeEntry | None]:
+    """What some events make of the artifacts, those taken back left out."""
+    events = list(events)
+    back = {(event.data.event, event.data.path) for event in events if isinstance(event.data, WriteReverted)}
+    return {
+        made.path: entry_after(made)
+        for event in events
+        for made in changes_of(event)
+        if (event.seq, made.path) not in back
+    }

@@ -1,0 +1,180 @@
+"""The one ref of a workspace: read, and moved by compare-and-swap in Git's own way.
+
+Git's files backend is three small files: ``refs/heads/main`` with the commit's id, ``…/main.lock`` that keeps other
+writers out while it is replaced, and ``logs/refs/heads/main``, a line for each move. libgit2 does the same, but reads
+its whole reflog and the person's configuration for it, so that a move would cost more with every commit.
+"""
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from agentx.storage.durable import sync_directory
+from agentx.storage.errors import AgentXError
+
+BRANCH = "refs/heads/main"
+
+_OID = re.compile(rb"[0-9a-f]{40}")
+_NONE = "0" * 40
+_WAIT_S = 3.0
+_PAUSE_S = 0.01
+_TAIL_BYTES = 64 * 1024
+
+
+class WriterConflict(AgentXError):
+    """Another writer was first, although it did not hold the lock."""
+
+
+class RefLocked(AgentXError):
+    """A git command, or one that died, holds the lock of the branch."""
+
+
+class Move(msgspec.Struct, frozen=True):
+    """One line of the reflog: the branch went from one commit (empty for none) to another."""
+
+    old: str
+    new: str
+    note: str
+
+
+class Branch:
+    """The branch ``main`` of one repository.
+
+    Args:
+        git_dir: The ``.git`` directory.
+        is_ours: Whether the engine made a commit: a lock that names one was left by an engine that died, for its
+            living writers hold the workspace's lock.
+    """
+
+    def __init__(self, git_dir: Path, is_ours: Callable[[str], bool]) -> None:
+        self._is_ours = is_ours
+        self._git_dir = git_dir
+        self._path = git_dir / BRANCH
+        self._lock = git_dir / f"{BRANCH}.lock"
+        self._log = git_dir / "logs" / BRANCH
+
+    def read(self) -> str:
+        """The commit that the branch names; empty before the first."""
+        with contextlib.suppress(FileNotFoundError):
+            found = self._path.read_bytes().strip()
+            return found.decode() if _OID.fullmatch(found) else ""
+        with contextlib.suppress(FileNotFoundError):
+            for line in (self._git_dir / "packed-refs").read_bytes().splitlines():
+                if line.endswith(b" " + BRANCH.encode()):
+                    return line[:40].decode()
+        return ""
+
+    def move(self, new: str, expected: str, note: str, who: str) -> None:
+        """Name another commit, where the branch still names ``expected`` (empty for none).
+
+        Args:
+            new: The commit.
+            expected: What the branch must name now.
+            note: For the reflog, one line.
+            who: For the reflog: ``name <address>``.
+
+        Raises:
+            WriterConflict: It names another commit.
+            RefLocked: Git's lock of the branch is held and not let go.
+            OSError: The disk refuses.
+        """
+        self._take(new)
+        try:
+            if moved := self.read() != expected:
+                self._lock.unlink()
+            else:
+                self._note(expected or _NONE, new, note, who)
+                os.replace(self._lock, self._path)
+        except BaseException:
+            self._lock.unlink(missing_ok=True)
+            raise
+        if moved:
+            raise WriterConflict(
+                f"Another writer moved {self._path}; what was recorded is committed next time."
+            )
+
+    def _take(self, new: str) -> None:
+        """Take the lock with the new id inside in one step: an empty one, left by a crash, would pass for Git's."""
+        scratch = self._git_dir / "agentx-ref"
+        scratch.write_bytes(new.encode() + b"\n")
+        deadline = time.monotonic() + _WAIT_S
+        try:
+            while True:
+                try:
+                    os.link(scratch, self._lock)
+                except FileExistsError:
+                    if self._remove_left():
+                        continue
+                    if time.monotonic() > deadline:  # `git gc` holds it for a moment only
+                        raise RefLocked(
+                            f"{self._lock} is held, so what was recorded is not committed yet. "
+                            "If no git command is running, delete that file."
+                        ) from None
+                    time.sleep(_PAUSE_S)
+                except FileNotFoundError:  # Git removes directories of refs that became empty
+                    self._lock.parent.mkdir(parents=True, exist_ok=True)
+                else:
+                    return
+        finally:
+            scratch.unlink()
+
+    def _remove_left(self) -> bool:
+        try:
+            named = self._lock.read_bytes().strip()
+        except FileNotFoundError:
+            return True
+        if not (_OID.fullmatch(named) and self._is_ours(named.decode())):
+            return False
+        self._lock.unlink(missing_ok=True)
+        return True
+
+    def _note(self, old: str, new: str, note: str, who: str) -> None:
+        line = f"{old} {new} {who} {int(time.time())} +0000\t{note}\n".encode()
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        try:
+            fd = os.open(self._log, flags, 0o644)
+        except FileNotFoundError:
+            self._log.parent.mkdir(parents=True, exist_ok=True)
+            fd = os.open(self._log, flags, 0o644)
+        try:
+            os.write(fd, line)
+        finally:
+            os.close(fd)
+
+    def moves(self, limit: int) -> list[Move]:
+        """The latest lines of the reflog, newest first; it is read from its end."""
+        try:
+            with self._log.open("rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+                lines = file.read().splitlines()
+        except OSError:
+            return []
+        found = [move for line in reversed(lines) if (move := _move(line)) is not None]
+        return found[:limit]
+
+    def sync(self) -> None:
+        """Make what the branch names, and how it came to it, durable."""
+        for path in (self._path, self._log):
+            with contextlib.suppress(FileNotFoundError):
+                fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                try:
+                    os.fsync(fd)
+                finally:
+                    os.close(fd)
+                sync_directory(path.parent)
+
+
+def _move(line: bytes) -> Move | None:
+    """One line of a reflog; ``None`` for one that a crash left torn."""
+    ids, _, note = line.partition(b"\t")
+    old, new = ids[:40], ids[41:81]
+    if not (_OID.fullmatch(old) and _OID.fullmatch(new)):
+        return None
+    return Move(
+        old.decode().replace(_NONE, ""), new.decode().replace(_NONE, ""), note.decode("utf-8", "replace")
+    )
