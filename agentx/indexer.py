@@ -1,57 +1,64 @@
 """Feeds the memory index from the history, and asks it.
 
 The index is a cache that follows the log: its own watermark says how far it has read. A search reads what is new
-first, so that a fresh write is found at once; vectors come behind, in the background.
+first, so that a fresh write is found at once; vectors come behind, in the background, which one process at a time does
+(:mod:`agentx.background`). Whoever reads the history into the index holds a lock for one batch, so that two processes
+never bring an old passage back behind each other; nobody else waits for anything.
 """
 
-import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from agentx.background import Background, Ownership
+from agentx.passages import CHUNKING_VERSION, Passages
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import (
-    AgentMessageSent,
-    Body,
-    Event,
-    FileChange,
-    ToolCallExecuted,
-    UserMessageSent,
-    changes_of,
-)
-from agentx.storage.git.objects import ObjectDamaged
+from agentx.storage.events import Event, changes_of
 from agentx.storage.history import told_already
 from agentx.storage.index.manifest import IndexDamaged, IndexUnavailable, set_aside
-from agentx.storage.index.port import OPEN, Chunk, Filter, MemoryIndex, Vector
-from agentx.synthesis.chunking.files import chunk_file
-from agentx.synthesis.chunking.messages import chunk_message
-from agentx.synthesis.conclusions import Add, Concluded
+from agentx.storage.index.port import Chunk, Filter, MemoryIndex, Vector
+from agentx.storage.index.waiting import locked
 from agentx.synthesis.embedding.port import Embedder
 from agentx.synthesis.retrieval import SearchHit, retrieve
 from agentx.write_path import WritePath
-
-_LOG = logging.getLogger("agentx.indexer")
-
-CHUNKING_VERSION = "1"
-"""Raised when the same history would be cut into other chunks; an index of another version is filled again."""
-
-MAX_TEXT_BYTES = 2_000_000
-"""A larger artifact is not cut into chunks; it is data, and can be declared as a source."""
 
 BEHIND = 64
 """While more passages than this have no vector, a search goes by words alone."""
 
 _BATCH_CHUNKS = 256
-_EMBED_BATCH = 32
-_PAUSE_S = 0.5
-_ENDED = ("resolved", "superseded", "archived", "retired")
+_BATCH_EVENTS = 2_000
+_EMBED_BATCH = 64
+_EMBED_AHEAD = 4
+"""Batches that are asked of the index at once: it looks through all its rows for them."""
 
 T = TypeVar("T")
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and how much there is."""
+
+
+class SearchLate(AgentXError):
+    """A search was not done by its deadline; it goes on in the background, so that the next one is faster."""
+
+
+class Watching:
+    """What the background sees of the writing."""
+
+    def __init__(self, write_path: WritePath) -> None:
+        self._write_path = write_path
+
+    @property
+    def writing(self) -> bool:
+        """Whether a write is under way in this process."""
+        return self._write_path.lock.held
+
+    @property
+    def last_write(self) -> float:
+        """When the latest one was, by ``time.monotonic()``."""
+        return self._write_path.last_write
 
 
 class Indexer:
@@ -62,6 +69,10 @@ class Indexer:
         place: The backend's directory; a damaged one is moved aside.
         open_index: Opens the backend when it is first needed (LanceDB takes 1.5 s to load).
         open_embedder: Gives the embedder, or a reason why there is none.
+
+    Attributes:
+        why_lexical: Why there is no embedder; empty where there is one.
+        behind: Whether the latest search went by words alone, because most passages had no vector yet.
     """
 
     def __init__(
@@ -79,10 +90,13 @@ class Indexer:
         self._embedder: Embedder | None = None
         self._reading = threading.RLock()
         self._embedding = threading.Lock()
-        self._wake = threading.Event()
-        self._stopping = False
-        self._previous = ""
-        self._thread: threading.Thread | None = None
+        self._passages: Passages | None = None
+        self._background = Background(
+            "agentx-indexer",
+            lambda: self._mending(self._turn),
+            Watching(write_path),
+            Ownership(place.with_name(f"{place.name}.owner")),
+        )
         self.why_lexical = ""
         self.behind = False
 
@@ -98,8 +112,7 @@ class Indexer:
 
     def _match_versions(self, index: MemoryIndex) -> None:
         if index.read_meta("chunking") != CHUNKING_VERSION:
-            index.clear()
-            index.write_meta("chunking", CHUNKING_VERSION)
+            _empty(index)
         name = self._embedder.name if self._embedder else ""
         if name and index.read_meta("embedder") != name:
             index.forget_vectors()
@@ -107,118 +120,72 @@ class Indexer:
 
     # --- reading the history -------------------------------------------------------------------------------------
 
+    @property
+    def watermark(self) -> int:
+        """The last event that the index has read; 0 for none."""
+        return _watermark(self.index)[0]
+
     def catch_up(self, progress: Progress | None = None) -> None:
         """Read what was recorded since the index's watermark, by whichever process, as far as it is folded."""
-        self._write_path.refresh()
+        with self._write_path.exclusive():
+            until = self._write_path.state.seq
+        first = self.watermark if progress else 0
+        while self._read_batch(until):
+            if progress:
+                progress("index", max(self.watermark - first, 0), until - first)
+
+    def _read_batch(self, until: int) -> bool:
+        """Read some more of the history into the index, up to an event that is folded; whether there is more."""
         with self._reading:
             index = self.index
-            after = int(index.read_meta("seq") or 0)
-            if after > self._write_path.state.seq:  # the history is another one
-                index.clear()
-                index.write_meta("chunking", CHUNKING_VERSION)
-                after = 0
-            until = self._write_path.state.seq
-            if after == until:
-                return
-            batch: list[Chunk] = []
-            seq = after
-            self._previous = next(
-                (m.text for m in reversed(self._write_path.state.messages) if m.seq <= after), ""
-            )
-            for event in self._write_path.history.read(after, told_already):
-                if event.seq > until:  # what it concludes is not in the state yet
-                    break
-                seq = event.seq
-                for path in dict.fromkeys(made.path for made in changes_of(event)):
-                    batch = self._put(index, batch)
-                    index.close_chunks(path=path, seq=event.seq)
-                batch += self._chunks(event)
-                if len(batch) >= _BATCH_CHUNKS:
-                    batch = self._put(index, batch)
-                if progress:
-                    progress("index", seq - after, max(until - after, seq - after))
-            self._put(index, batch)
-            index.write_meta("seq", str(seq))
+            seq, known = _watermark(index)
+            state = self._write_path.state
+            if seq >= until and known == state.hash:
+                return False
+            with self._feeding():
+                return self._feed(index, until)
 
-    def _put(self, index: MemoryIndex, batch: list[Chunk]) -> list[Chunk]:
-        if batch:
-            index.put(batch)
+    @contextmanager
+    def _feeding(self) -> Iterator[None]:
+        """Hold other processes off the reading of the history, for one batch."""
+        with locked(self._place.with_name(f"{self._place.name}.feeding")):
+            yield
+
+    def _feed(self, index: MemoryIndex, until: int) -> bool:
+        seq, known = _watermark(index)
+        events = self._write_path.history.read(max(seq - 1, 0), told_already)
+        if seq:  # the event at the watermark tells whether this is the history that was read
+            at = next(events, None)
+            if at is None or at.seq != seq or at.hash != known:
+                _empty(index)
+                return True
+        if self._passages is None or self._passages.through != seq:
+            self._passages = Passages(self._write_path, seq)
+        batch: list[Chunk] = []
+        last: Event | None = None
+        for number, event in enumerate(events):
+            if event.seq > until or len(batch) >= _BATCH_CHUNKS or number >= _BATCH_EVENTS:
+                break  # of an event beyond the fold, what it concludes is not in the state yet
+            batch = self._end_replaced(index, event, batch)
+            for chunk in self._passages.of(event):
+                batch.append(chunk)
+                self._background.step()
+            last = event
+        if last is None:
+            return False
+        index.put(batch)
+        index.write_meta("seq", f"{last.seq} {last.hash}")
+        return last.seq < until
+
+    def _end_replaced(self, index: MemoryIndex, event: Event, batch: list[Chunk]) -> list[Chunk]:
+        """End the validity of what an event replaced, in order with what was cut before it."""
+        paths = list(dict.fromkeys(made.path for made in changes_of(event)))
+        if not paths:
+            return batch
+        index.put(batch)
+        for path in paths:
+            index.close_chunks(path=path, seq=event.seq)
         return []
-
-    def _chunks(self, event: Event) -> Iterator[Chunk]:
-        data = event.data
-        for made in changes_of(event):
-            if made.after and not made.link and made.size_bytes <= MAX_TEXT_BYTES:
-                yield from self._file_chunks(event, made)
-        if isinstance(data, UserMessageSent | AgentMessageSent):
-            yield from self._message_chunks(event, data.body)
-        elif isinstance(data, ToolCallExecuted) and data.command and data.output.text:
-            yield Chunk(
-                id=f"t:{event.seq}",
-                text=data.output.text[:2_000],
-                context=f"{data.tool} {data.command} {data.status.lower()}",
-                kind="tool",
-                actor=event.actor,
-                at=event.at,
-                seq=event.seq,
-            )
-        elif isinstance(data, Concluded):
-            yield from self._memory_chunks(event, data)
-
-    def _file_chunks(self, event: Event, made: FileChange) -> Iterator[Chunk]:
-        try:
-            text = self._write_path.repo.read_blob(made.after).decode()
-        except (ObjectDamaged, UnicodeDecodeError):
-            return
-        if "\0" in text:
-            return
-        for number, piece in enumerate(chunk_file(made.path, text)):
-            yield Chunk(
-                id=f"a:{event.seq}:{made.path}:{number}",
-                text=piece.text,
-                context=piece.context,
-                kind="artifact",
-                path=made.path,
-                start_line=piece.start_line,
-                end_line=piece.end_line,
-                symbol=piece.symbol,
-                content_id=made.after,
-                actor=event.actor,
-                at=event.at,
-                seq=event.seq,
-            )
-
-    def _message_chunks(self, event: Event, body: Body) -> Iterator[Chunk]:
-        text = self._write_path.blobs.text(body)
-        previous, self._previous = self._previous, text
-        for number, piece in enumerate(chunk_message(text, previous, event.at, event.actor)):
-            yield Chunk(
-                id=f"m:{event.seq}:{number}",
-                text=piece.text,
-                context=piece.context,
-                kind="message",
-                actor=event.actor,
-                at=event.at,
-                seq=event.seq,
-            )
-
-    def _memory_chunks(self, event: Event, concluded: Concluded) -> Iterator[Chunk]:
-        for change in concluded.changes:
-            name = change.item.id if isinstance(change, Add) else change.id
-            item = self._write_path.state.items.get(name)
-            if item is None or item.kind == "hot_issue":
-                continue
-            yield Chunk(
-                id=f"i:{item.id}",
-                text=item.text,
-                context=f"{item.kind} {item.domain} {item.scope.topic}".strip(),
-                kind="memory",
-                symbol=item.id,
-                actor=event.actor,
-                at=event.at,
-                seq=item.created_seq,
-                to_seq=event.seq if item.status in _ENDED else OPEN,
-            )
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Drop everything and read the history from its beginning."""
@@ -226,7 +193,7 @@ class Indexer:
         self._mending(lambda: self.catch_up(progress))
 
     def _clear(self) -> None:
-        with self._reading:
+        with self._reading, self._feeding():
             self.index.clear()
             self._match_versions(self.index)
 
@@ -239,50 +206,56 @@ class Indexer:
             deadline_s: Stop after this long; ``None`` goes on to the end.
             progress: Told after each batch.
         """
-        index = self.index
-        if self._embedder is None:
-            return 0
         end = None if deadline_s is None else time.monotonic() + deadline_s
         done = 0
-        while not self._stopping and (end is None or time.monotonic() < end):
-            with self._embedding:
-                batch = index.without_vectors(_EMBED_BATCH)
-                if not batch:
+        _ = self.index  # the embedder is opened with it
+        while self._embedder is not None and not self._is_over(end):
+            waiting = self.index.without_vectors(_EMBED_BATCH * _EMBED_AHEAD)
+            for start in range(0, len(waiting), _EMBED_BATCH):
+                if self._is_over(end):
                     break
-                vectors = self._embedder.embed_passages([f"{chunk.context}\n{chunk.text}" for chunk in batch])
-                index.embed([chunk.id for chunk in batch], vectors)
-            done += len(batch)
-            if progress:
-                progress("embed", done, done)
+                some = waiting[start : start + _EMBED_BATCH]
+                self._embed_batch(self._embedder, some)
+                done += len(some)
+                if progress:
+                    progress("embed", done, done)
+                self._background.give_way()
+            if not waiting:
+                break
         return done
 
+    def _is_over(self, end: float | None) -> bool:
+        return self._background.stopping or (end is not None and time.monotonic() >= end)
+
+    def _embed_batch(self, embedder: Embedder, chunks: Sequence[Chunk]) -> None:
+        texts = [f"{chunk.context}\n{chunk.text}" for chunk in chunks]
+        with self._embedding:
+            vectors: list[Vector] = []
+            for start in range(0, len(texts), embedder.batch):
+                vectors += embedder.embed_passages(texts[start : start + embedder.batch])
+                self._background.step()
+            self.index.embed([chunk.id for chunk in chunks], vectors)
+
+    # --- in the background ---------------------------------------------------------------------------------------
+
     def start(self) -> None:
-        """Index and embed in the background until :meth:`close`."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="agentx-indexer", daemon=True)
-            self._thread.start()
+        """Index, embed and maintain in the background until :meth:`close`, in whichever process owns that work."""
+        self._background.start()
 
-    def _work(self) -> None:
-        while not self._stopping:
-            try:
-                self._mending(self._turn)
-            except Exception:  # noqa: BLE001 - the index is a cache: whatever befalls it must not end the work on it
-                _LOG.exception("Indexing failed; search goes on with what is indexed.")
-                self._wake.wait(_PAUSE_S * 10)
-
-    def _turn(self) -> None:
-        self.catch_up()
-        if self.embed(deadline_s=2.0) == 0:
-            self.index.maintain()
-            self._wake.wait(_PAUSE_S)
-            self._wake.clear()
+    def _turn(self) -> bool:
+        """One piece of background work; whether there is more."""
+        # Not under the workspace's lock, which writes need; its keeper folds what other processes write.
+        until = self._write_path.state.seq
+        if self._write_path.lock.held:  # or that event may be half folded
+            return True
+        if self._read_batch(until) or self.embed(deadline_s=2.0):
+            return True
+        self.index.maintain()
+        return False
 
     def close(self) -> None:
         """Stop the background work and release the index."""
-        self._stopping = True
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join(timeout=30)
+        self._background.stop()
         if self._index is not None:
             self._index.close()
 
@@ -351,7 +324,17 @@ class Indexer:
     @property
     def settled(self) -> bool:
         """Whether everything that is recorded is indexed and has its vector."""
-        index = self.index
-        if int(index.read_meta("seq") or 0) < self._write_path.state.seq:
+        if self.watermark < self._write_path.state.seq:
             return False
-        return self._embedder is None or not index.without_vectors(1)
+        return self._embedder is None or not self.index.without_vectors(1)
+
+
+def _empty(index: MemoryIndex) -> None:
+    index.clear()
+    index.write_meta("chunking", CHUNKING_VERSION)
+
+
+def _watermark(index: MemoryIndex) -> tuple[int, str]:
+    """The last event that an index has read, and its hash, by which another history is told apart."""
+    seq, _, known = index.read_meta("seq").partition(" ")
+    return int(seq or 0), known

@@ -321,7 +321,7 @@ def _digest(ws: Workspace) -> Finding:
 def _index(ws: Workspace) -> Finding:
     indexer = ws.engine.indexer
     try:
-        behind = ws.state.seq - int(indexer.index.read_meta("seq") or 0)
+        behind = ws.state.seq - indexer.watermark
         bare = len(indexer.index.without_vectors(_MANY)) if not indexer.why_lexical else 0
         count = indexer.index.count()
     except AgentXError as error:

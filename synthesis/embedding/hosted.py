@@ -25,7 +25,10 @@ class HostedEmbedder:
 
     Attributes:
         name: ``litellm:<model>``.
+        batch: Texts of one request.
     """
+
+    batch = BATCH
 
     def __init__(self, model: str, embed: EmbedTexts) -> None:
         self.name = f"litellm:{model}"

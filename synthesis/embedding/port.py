@@ -19,6 +19,7 @@ class Embedder(Protocol):
     Attributes:
         name: Tells one model and its settings from another; vectors of different names never compare.
         dimensions: Length of every vector; 0 for a hosted model that has not answered yet.
+        batch: How many passages are best given at once; a caller can step back between two batches.
     """
 
     @property
@@ -28,6 +29,11 @@ class Embedder(Protocol):
 
     @property
     def dimensions(self) -> int:
+        """See the class."""
+        ...
+
+    @property
+    def batch(self) -> int:
         """See the class."""
         ...
 

@@ -79,8 +79,7 @@ def test_state_and_digest_come_back_after_every_cache_was_deleted(ws, lexical, e
 def test_a_cache_that_is_deleted_under_an_open_workspace_is_made_again(ws):
     ws.tools.write_file("a.md", "alpha\n")
     ws.search("alpha")
-    ws.engine.indexer._stopping = True  # the background work would put files back while they are deleted
-    ws.engine.indexer._thread.join()
+    ws.engine.indexer._background.stop()  # it would put files back while they are deleted
     shutil.rmtree(ws.root / ".agentx")
     ws.tools.write_file("b.md", "alpha, and more of it\n")
     assert {hit.path for hit in ws.search("alpha", kind="artifact")} == {"a.md", "b.md"}

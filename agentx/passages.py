@@ -1,0 +1,122 @@
+"""What of an event can be found: its files, messages, output of checks and memory items, cut into passages."""
+
+from collections.abc import Iterator
+
+from agentx.storage.events import (
+    AgentMessageSent,
+    Body,
+    Event,
+    FileChange,
+    ToolCallExecuted,
+    UserMessageSent,
+    changes_of,
+)
+from agentx.storage.git.objects import ObjectDamaged
+from agentx.storage.index.port import OPEN, Chunk
+from agentx.synthesis.chunking.files import chunk_file
+from agentx.synthesis.chunking.messages import chunk_message
+from agentx.synthesis.conclusions import Add, Concluded
+from agentx.write_path import WritePath
+
+CHUNKING_VERSION = "1"
+"""Raised when the same history would be cut into other chunks; an index of another version is filled again."""
+
+MAX_TEXT_BYTES = 2_000_000
+"""A larger artifact is not cut into chunks; it is data, and can be declared as a source."""
+
+_ENDED = ("resolved", "superseded", "archived", "retired")
+
+
+class Passages:
+    """Cuts the events of one history, in their order: a message is cut with the one before it in mind.
+
+    Args:
+        write_path: The history and the contents that it names.
+        after: The event behind which it begins.
+
+    Attributes:
+        through: The latest event that was cut.
+    """
+
+    def __init__(self, write_path: WritePath, after: int) -> None:
+        self._write_path = write_path
+        self.through = after
+        messages = list(write_path.state.messages)
+        self._previous = next((m.text for m in reversed(messages) if m.seq <= after), "")
+
+    def of(self, event: Event) -> Iterator[Chunk]:
+        """The passages of an event; the blob of a file that cannot be read gives none."""
+        self.through = event.seq
+        data = event.data
+        for made in changes_of(event):
+            if made.after and not made.link and made.size_bytes <= MAX_TEXT_BYTES:
+                yield from self._file_chunks(event, made)
+        if isinstance(data, UserMessageSent | AgentMessageSent):
+            yield from self._message_chunks(event, data.body)
+        elif isinstance(data, ToolCallExecuted) and data.command and data.output.text:
+            yield Chunk(
+                id=f"t:{event.seq}",
+                text=data.output.text[:2_000],
+                context=f"{data.tool} {data.command} {data.status.lower()}",
+                kind="tool",
+                actor=event.actor,
+                at=event.at,
+                seq=event.seq,
+            )
+        elif isinstance(data, Concluded):
+            yield from self._memory_chunks(event, data)
+
+    def _file_chunks(self, event: Event, made: FileChange) -> Iterator[Chunk]:
+        try:
+            text = self._write_path.repo.read_blob(made.after).decode()
+        except (ObjectDamaged, UnicodeDecodeError):
+            return
+        if "\0" in text:
+            return
+        for number, piece in enumerate(chunk_file(made.path, text)):
+            yield Chunk(
+                id=f"a:{event.seq}:{made.path}:{number}",
+                text=piece.text,
+                context=piece.context,
+                kind="artifact",
+                path=made.path,
+                start_line=piece.start_line,
+                end_line=piece.end_line,
+                symbol=piece.symbol,
+                content_id=made.after,
+                actor=event.actor,
+                at=event.at,
+                seq=event.seq,
+            )
+
+    def _message_chunks(self, event: Event, body: Body) -> Iterator[Chunk]:
+        text = self._write_path.blobs.text(body)
+        previous, self._previous = self._previous, text
+        for number, piece in enumerate(chunk_message(text, previous, event.at, event.actor)):
+            yield Chunk(
+                id=f"m:{event.seq}:{number}",
+                text=piece.text,
+                context=piece.context,
+                kind="message",
+                actor=event.actor,
+                at=event.at,
+                seq=event.seq,
+            )
+
+    def _memory_chunks(self, event: Event, concluded: Concluded) -> Iterator[Chunk]:
+        for change in concluded.changes:
+            name = change.item.id if isinstance(change, Add) else change.id
+            item = self._write_path.state.items.get(name)
+            if item is None or item.kind == "hot_issue":
+                continue
+            yield Chunk(
+                id=f"i:{item.id}",
+                text=item.text,
+                context=f"{item.kind} {item.domain} {item.scope.topic}".strip(),
+                kind="memory",
+                symbol=item.id,
+                actor=event.actor,
+                at=event.at,
+                seq=item.created_seq,
+                to_seq=event.seq if item.status in _ENDED else OPEN,
+            )
