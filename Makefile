@@ -8,7 +8,7 @@ PINS := uv pip compile --quiet --universal --python-version 3.11 --fork-strategy
 	--annotation-style line --custom-compile-command "make pins"
 
 .NOTPARALLEL:
-.PHONY: help demo test lint types units docs pins clean runtime dev model
+.PHONY: help demo test lint types units docs faults pins clean runtime dev model
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r target what; do \
@@ -38,6 +38,9 @@ units: dev  ## pytest: the rules of the house, the tests, the examples in docstr
 
 docs: dev  ## run the examples in README and docs alone
 	@$(BIN)/python -m pytest -q tests/test_docs.py
+
+faults: dev  ## crashes, power cuts, full disks and many writers at once: nothing may be lost (a quarter of an hour; N=50 for a tenth)
+	@$(BIN)/python -m tests.faults --n $(or $(N),500) $(FAULTS)
 
 pins:  ## pin the newest allowed versions again (needs uv)
 	@command -v uv >/dev/null || { echo "agentx: uv is missing; see https://docs.astral.sh/uv/" >&2; exit 1; }

@@ -1,0 +1,176 @@
+"""Many processes on one workspace: they write and read at once, die at random moments, or have lost their lock."""
+
+import contextlib
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+from agentx import Workspace
+from agentx.storage.codec import Codec
+from agentx.storage.errors import AgentXError
+from agentx.storage.events import FACTS
+from agentx.storage.history import Damage, History, HistoryDamaged
+from agentx.storage.lock import FileLock
+from agentx.synthesis.conclusions import CONCLUSIONS
+
+from . import oracle
+from .children import Child, Tell, start
+from .runs import Job, Outcome
+
+LONG_S = 900.0
+"""Many writers take their time."""
+
+
+def many(job: Job, outcome: Outcome, place: Path) -> None:
+    """``8x500``: so many processes, so many appends and writes each, with readers beside them."""
+    root = place / "task"
+    writers, each = map(int, job.detail.split("x"))
+    stop = place / "stop"
+    readers = [start(partial(read, root, stop)), start(partial(ask, root, stop))]
+    crowd = [start(partial(write, root, name, range(each))) for name in _names(writers)]
+    said: list[tuple[int, str]] = []
+    for child in crowd:
+        child.finish(LONG_S)
+        said += outcome.hear(child).items()
+    stop.touch()
+    for reader in readers:
+        outcome.findings += [m["finding"] for m in reader.finish() if "finding" in m]
+        outcome.hear(reader)
+    outcome.survived = writers
+    if len(set(said)) != writers * each:
+        outcome.findings.append(f"{writers * each} writes gave {len(set(said))} distinct events")
+    outcome.judge(root, dict(said))
+
+
+def _names(writers: int) -> list[str]:
+    return [f"writer{number}" for number in range(writers)]
+
+
+def write(root: Path, name: str, numbers: range | Iterator[int], tell: Tell) -> None:
+    """Append and write in turn: a message, a file of its own, a file that all share."""
+    with _telling(tell), Workspace.open(root, settings=oracle.settings(root)) as ws:
+        tell({"open": name})
+        for number in numbers:
+            text = f"{name} at work, number {number}"
+            works = (
+                lambda text=text: ws.say(text).seq,
+                lambda text=text, place=f"{name}/{number % 9}.txt": ws.tools.write_file(place, text).seq,
+                lambda text=text: ws.tools.write_file("shared.txt", text).seq,
+            )
+            with _telling(tell):
+                seq = works[number % 3]()
+                event = next(ws.events(after=seq - 1), None)
+                tell({"ack": (seq, event.hash if event and event.seq == seq else "gone already")})
+
+
+@contextlib.contextmanager
+def _telling(tell: Tell) -> Iterator[None]:
+    try:
+        yield
+    except AgentXError as error:
+        tell({"refused": f"{type(error).__name__}: {error}"})
+
+
+def read(root: Path, stop: Path, tell: Tell) -> None:
+    """Read the history over and over: it only grows, and nothing in it is ever broken."""
+    known = 0
+    while not stop.exists():
+        damage: list[Damage] = []
+        seqs = [e.seq for e in History(root, Codec(FACTS | CONCLUSIONS)).read(on_damage=damage.append)]
+        if damage or seqs != list(range(1, len(seqs) + 1)) or len(seqs) < known:
+            tell({"finding": f"a reader saw {damage[:2]} and {known} events before, {len(seqs)} now"})
+            return
+        known = len(seqs)
+
+
+def ask(root: Path, stop: Path, tell: Tell) -> None:
+    """Ask the command line over and over, as people and hooks do."""
+    commands = (["log"], ["status"], ["search", "work"], ["memory", "list"])
+    environ = os.environ | {"AGENTX_CACHE_DIR": str(root.parent / "no-models")}
+    for turn in count():
+        if stop.exists():
+            return
+        command = [sys.executable, "-m", "agentx", "-C", str(root), *commands[turn % len(commands)], "--json"]
+        done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+        if done.returncode:
+            tell({"finding": f"agentx {commands[turn % len(commands)]} failed: {done.stderr[-300:]}"})
+
+
+def load(job: Job, outcome: Outcome, place: Path) -> None:
+    """Several writers, each killed at a moment of its own, again and again; then nothing may be missing."""
+    root, draw = place / "task", random.Random(job.seed)
+    acknowledged: dict[int, str] = {}
+    for turn in range(int(job.detail)):
+        crowd = [start(partial(write, root, f"{name}-{turn}", count())) for name in _names(3)]
+        while not all(child.told or child.status is not None for child in crowd):
+            _listen(crowd, time.monotonic() + 0.05)
+        for child in draw.sample(crowd, len(crowd)):
+            _listen(crowd, time.monotonic() + draw.uniform(0, 0.2))
+            child.kill()
+            outcome.survived += 1
+            acknowledged |= outcome.hear(child)
+        outcome.findings += [f"turn {turn}: LOST {seq}" for seq in oracle.lost(root, acknowledged)[:5]]
+    outcome.judge(root, acknowledged)
+
+
+def _listen(crowd: list[Child], until: float) -> None:
+    while time.monotonic() < until:
+        for child in crowd:
+            child.listen(time.monotonic() + 0.01)
+
+
+def sabotage(job: Job, outcome: Outcome, place: Path) -> None:
+    """The lock locks nothing, as on a network file system: a loser is told, and what was acknowledged is there."""
+    root = place / "task"
+    writers, each = map(int, job.detail.split("x"))
+    crowd = [start(partial(_unlocked, root, name, range(each))) for name in _names(writers)]
+    said: list[tuple[int, str]] = []
+    for child in crowd:
+        child.finish(LONG_S)
+        said += outcome.hear(child).items()
+    outcome.survived = writers
+    twice = [seq for seq, times in Counter(seq for seq, _ in set(said)).items() if times > 1]
+    if twice:
+        outcome.findings.append(f"LOST: {len(twice)} seqs were acknowledged to two writers: {twice[:5]}")
+        outcome.lost += len(twice)
+    others = Counter(
+        told.partition(":")[0] for told in outcome.refusals if not told.startswith("WriterConflict")
+    )
+    if others:
+        outcome.findings.append(f"losers were told something else than WriterConflict: {dict(others)}")
+    refused = len(outcome.refusals)
+    if refused and not (root / "history/orphans.jsonl").exists():
+        outcome.findings.append(f"{refused} writers lost, and no line is in history/orphans.jsonl")
+    outcome.judge(root, dict(said))
+
+
+def _unlocked(root: Path, name: str, numbers: range, tell: Tell) -> None:
+    FileLock._acquire = lambda _self: os.open(os.devnull, os.O_RDONLY)  # type: ignore[method-assign]
+    write(root, name, numbers, tell)
+
+
+def locked_out(job: Job, outcome: Outcome, place: Path) -> None:
+    """Readers of the history take no lock: while a writer holds it, they answer."""
+    root = place / "task"
+    held = root / ".git/agentx.lock"
+
+    def reading(tell: Tell) -> None:
+        try:
+            seqs = [event.seq for event in History(root, Codec(FACTS | CONCLUSIONS)).read()]
+        except HistoryDamaged as error:
+            tell({"finding": str(error)})
+            return
+        tell({"read": len(seqs)})
+
+    with FileLock(held).hold():
+        told = start(reading).finish(30)
+    if not any(message.get("read") for message in told):
+        outcome.findings.append(f"a reader waits for the lock, or fails: {told}")
+    outcome.survived = 1

@@ -1,0 +1,172 @@
+"""What must hold of a workspace after anything that may happen to a disk or a process: nothing acknowledged is lost.
+
+Runs in a fresh process. Each thing that does not hold is one finding, a sentence.
+"""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from agentx import Workspace
+from agentx.settings import Settings
+from agentx.storage.blobs import BlobStore, named_blobs
+from agentx.storage.codec import Codec
+from agentx.storage.durable import TEMPORARY_PREFIX
+from agentx.storage.events import FACTS, ArtifactChanged, Event, WriteReverted, changes_of
+from agentx.storage.git.objects import blob_id
+from agentx.storage.history import History
+from agentx.synthesis.conclusions import CONCLUSIONS
+from agentx.synthesis.state import State
+
+Acknowledged = Mapping[int, str]
+"""Hash by seq of the events whose calls have returned."""
+
+PERSON = "person.txt"
+"""The one file that a person edits; every other is the engine's alone."""
+
+
+def settings(root: Path) -> Settings:
+    """An environment without a model, so that nothing heavy is loaded."""
+    return Settings(environ=dict(os.environ), cache_dir=root / "no-models")
+
+
+def examine(root: Path, acknowledged: Acknowledged) -> Iterator[str]:
+    """Open a workspace as its next user would, twice, and say everything that is not as it must be.
+
+    Args:
+        root: The workspace.
+        acknowledged: What must be there.
+    """
+    with Workspace.open(root, settings=settings(root)) as ws:
+        state = ws.state
+        ws.flush()
+        damage = list(ws.engine.write_path.damage)
+    events = list(_events(root))
+    yield from (f"damage is told of: {one.path}, line {one.line}: {one.reason}" for one in damage)
+    yield from _chain(events, acknowledged)
+    if State().apply_all(events).encode() != state.encode():
+        yield "the state is not a fold of the history from zero"
+    yield from _files(root, events, acknowledged)
+    yield from _git(root)
+    before = picture(root)
+    with Workspace.open(root, settings=settings(root)) as ws:
+        ws.status()
+    after = picture(root)
+    changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    if changed:
+        yield f"a second open changed {', '.join(changed[:5])}"
+    left = [str(path.relative_to(root)) for path in root.rglob(f"{TEMPORARY_PREFIX}*")]
+    if left:
+        yield f"temporary files stay: {', '.join(left[:3])}"
+
+
+def lost(root: Path, acknowledged: Acknowledged) -> list[int]:
+    """The acknowledged events that the log no longer holds, read without opening the workspace."""
+    there = {event.seq: event.hash for event in _events(root)}
+    return [seq for seq, own in acknowledged.items() if there.get(seq) != own]
+
+
+def _events(root: Path) -> Iterator[Event]:
+    return History(root, Codec(FACTS | CONCLUSIONS)).read(on_damage=lambda _: None)
+
+
+def _chain(events: list[Event], acknowledged: Acknowledged) -> Iterator[str]:
+    if [event.seq for event in events] != list(range(1, len(events) + 1)):
+        yield f"the seqs are not dense: {_gaps([event.seq for event in events])}"
+    there = {event.seq: event.hash for event in events}
+    missing = [seq for seq, own in acknowledged.items() if there.get(seq) != own]
+    if missing:
+        yield f"LOST: acknowledged events are gone: {missing[:10]}"
+
+
+def _gaps(seqs: list[int]) -> str:
+    return ", ".join(f"{a} then {b}" for a, b in zip([0, *seqs], seqs, strict=False) if b != a + 1)[:200]
+
+
+def _files(root: Path, events: list[Event], acknowledged: Acknowledged) -> Iterator[str]:
+    """Working files, tree and history agree, and no acknowledged write was taken back."""
+    said: dict[str, str] = {}
+    wanted: set[str] = set()
+    reverted = {(e.data.event, e.data.path) for e in events if isinstance(e.data, WriteReverted)}
+    for seq, path in reverted & {(e.seq, made.path) for e in events for made in changes_of(e)}:
+        if seq in acknowledged:
+            yield f"LOST: the acknowledged write of {path} by event {seq} was reverted"
+    for event in events:
+        for made in changes_of(event):
+            if isinstance(event.data, ArtifactChanged) and made.path != PERSON:
+                yield f"event {event.seq} takes {made.path} for a person's edit ({event.data.noticed})"
+            if (event.seq, made.path) not in reverted:
+                said[made.path] = made.after
+                wanted |= {made.after} - {""}
+    tree = _tree(root)
+    if {path: oid for path, oid in said.items() if oid} != tree:
+        differing = [path for path in said.keys() | tree.keys() if (said.get(path) or None) != tree.get(path)]
+        yield f"the tree is not what the events say: {sorted(differing)[:5]}"
+    here = root / "artifacts"
+    files = {p.relative_to(here).as_posix(): blob_id(p.read_bytes()) for p in here.rglob("*") if p.is_file()}
+    if {p: oid for p, oid in files.items() if TEMPORARY_PREFIX not in p} != tree:
+        yield f"the working files are not the tree: {sorted(set(files.items()) ^ set(tree.items()))[:5]}"
+    reachable = set(_run(root, "rev-list", "--objects", "--all").split())
+    if wanted - reachable:
+        yield f"contents that events name are reachable from no ref: {len(wanted - reachable)}"
+    for event in events:
+        for oid in named_blobs(event.data):
+            BlobStore(root).get(oid)
+
+
+def _tree(root: Path) -> dict[str, str]:
+    lines = _run(root, "ls-tree", "-r", "-z", "main", "artifacts/").split("\0")
+    return {
+        path.removeprefix("artifacts/"): meta.split()[2] for meta, _, path in (x.partition("\t") for x in lines) if path
+    }  # fmt: skip
+
+
+def _git(root: Path) -> Iterator[str]:
+    told = _run(root, "fsck", "--strict", "--no-progress", "--no-dangling")
+    if told:
+        yield f"git fsck: {told.strip()[:300]}"
+    told = _run(root, "status", "--porcelain")
+    if told:
+        yield f"git status is not clean: {told.strip()[:200]!r}"
+    if _run(root, "rev-list", "--min-parents=2", "main"):
+        yield "the Git history is not one line"
+    lock = root / ".git/index.lock"
+    if lock.exists():
+        yield f"index.lock stays: {lock.read_bytes()!r}"
+    here = (root / "history.jsonl").read_text("utf-8")
+    if _run(root, "show", "main:history.jsonl") != here:
+        yield "the log at the branch is not the log in the directory"
+
+
+def _run(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    done = subprocess.run(command, capture_output=True, check=False)
+    return done.stdout.decode() + (done.stderr.decode() if done.returncode else "")
+
+
+def picture(root: Path) -> dict[str, bytes]:
+    """Everything of a workspace but caches, and but the times in Git's index file."""
+    skip = (".agentx/", ".git/agentx", ".git/index")
+    names = (
+        (p.relative_to(root).as_posix(), p) for p in root.rglob("*") if p.is_file() and not p.is_symlink()
+    )
+    return {
+        name: path.read_bytes()
+        for name, path in names
+        if not (name.startswith(skip) or TEMPORARY_PREFIX in name)
+    }
+
+
+def findings(
+    root: Path, acknowledged: Acknowledged, open_: Callable[..., Iterator[str]] = examine
+) -> list[str]:
+    """Everything that is not as it must be; an error while looking is a finding too."""
+    found: list[str] = []
+    try:
+        found.extend(open_(root, acknowledged))
+    except Exception as error:
+        found.append(f"opening it fails: {type(error).__name__}: {error}"[:400])
+        gone = lost(root, acknowledged)
+        found += [f"LOST: acknowledged events are gone: {gone[:10]}"] if gone else []
+    return found

@@ -1,0 +1,141 @@
+"""Which faults are brought about, how many of each, and what is said of them in the end."""
+
+import dataclasses
+import random
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from . import by_hand, crowds, disks, runs
+from .runs import Job, Outcome
+
+RUNS = {
+    "many": crowds.many,
+    "sabotage": crowds.sabotage,
+    "locked_out": crowds.locked_out,
+    "kill": runs.kill,
+    "create": runs.create,
+    "load": crowds.load,
+    "cut": runs.cut,
+    "damage": by_hand.damage,
+    "ref": by_hand.ref,
+    "line": by_hand.line,
+    "lock": by_hand.lock,
+    "holder": by_hand.holder,
+    "refuse": runs.refuse,
+    "full": disks.full,
+    "read_only": disks.read_only,
+    "rights": disks.rights,
+}
+
+SECTIONS = {
+    "writers": ("writers at once, with readers beside them", ("many", "locked_out")),
+    "unlocked": ("writers whose lock locks nothing", ("sabotage",)),
+    "steps": ("crashes, one at each step of the write path", ("kill", "create")),
+    "load": ("crashes at random moments under load", ("load",)),
+    "power": ("power cuts", ("cut",)),
+    "damage": ("torn objects, branches and lines", ("damage", "ref", "line")),
+    "locks": ("locks left by the dead", ("lock", "holder")),
+    "errors": ("refusals of a disk, one at each step", ("refuse",)),
+    "disks": ("disks full, read-only and without rights", ("full", "read_only", "rights")),
+}
+"""By name: what a person is told of it, and the runs that belong to it."""
+
+WHOLE = 500
+"""The figure that scales everything: so many crashes under load, and every step of the write path."""
+
+_ROUNDS = 5
+_KILLED_A_ROUND = 3
+_ERRORS = ("ENOSPC", "EIO", "EROFS", "EACCES")
+
+
+def do(job: Job, template: Path, *, keep: bool = False) -> tuple[Outcome, Path]:
+    """Do one job; what became of it, and where."""
+    began = time.monotonic()
+    outcome = Outcome(job)
+    with runs.a_place(template, keep=keep) as place:
+        RUNS[job.kind](job, outcome, place)
+    outcome.seconds = time.monotonic() - began
+    return outcome, place
+
+
+def jobs(section: str, n: int, seed: int, template: Path) -> list[Job]:
+    """What is to be done of a section.
+
+    Args:
+        section: One of :data:`SECTIONS`.
+        n: How much: :data:`WHOLE` for everything.
+        seed: Of everything that is drawn.
+        template: Tells how many steps there are.
+    """
+    draw = random.Random(f"{seed} {section}")
+    share = min(1.0, n / WHOLE)
+    match section:
+        case "writers":
+            size = "8x500" if share == 1 else f"4x{max(20, n // 2)}"
+            return [Job("many", detail=size, seed=seed), Job("locked_out")]
+        case "unlocked":
+            return [Job("sabotage", detail=f"4x{max(10, n // 5)}", seed=seed)]
+        case "steps":
+            last = runs.count_steps(template)
+            every = [
+                Job("kill", at, "", draw.choice((0, draw.randint(1, 1 << 30)))) for at in range(1, last + 1)
+            ]
+            every += [Job("kill", at, "tear") for at in range(1, last + 1, 3)]
+            every += [Job("create", at) for at in range(1, runs.count_steps(template, "create") + 1)]
+            return _sample(every, share, draw)
+        case "load":
+            rounds = max(1, round(n / _KILLED_A_ROUND / _ROUNDS))
+            return [Job("load", detail=str(_ROUNDS), seed=draw.randint(1, 1 << 30)) for _ in range(rounds)]
+        case "power":
+            last = runs.count_steps(template)
+            return [Job("cut", draw.randint(1, last), "", draw.randint(1, 1 << 30)) for _ in range(n)]
+        case "damage":
+            every = [Job("damage", 0, f"{which}-{how}") for which in by_hand.OBJECTS for how in by_hand.HARMS]
+            every += [Job("ref", 0, which) for which in by_hand.REFS]
+            every += [Job("line", 0, which, seed) for which in by_hand.LINES]
+            return _sample(every, share, draw)
+        case "locks":
+            return [*(Job("lock", 0, which) for which in by_hand.LOCKS), Job("holder")]
+        case "errors":
+            last = runs.count_steps(template)
+            every = [
+                Job("refuse", at, draw.choice(_ERRORS) + draw.choice(("", "+"))) for at in range(1, last + 1)
+            ]
+            return _sample(every, share / 2, draw)
+        case _:
+            every = [Job("full", 0, str(room)) for room in (0, 4, 16, 40, 80, 120, 200)]
+            every += [Job("read_only"), *(Job("rights", 0, folder) for folder in disks.RIGHTS)]
+            return _sample(every, share, draw)
+
+
+def _sample(every: list[Job], share: float, draw: random.Random) -> list[Job]:
+    return draw.sample(every, max(4, round(len(every) * share))) if share < 1 else every
+
+
+@dataclasses.dataclass
+class Sum:
+    """What became of a section; see :class:`Outcome`."""
+
+    what: str
+    runs: int = 0
+    survived: int = 0
+    torn: int = 0
+    acknowledged: int = 0
+    lost: int = 0
+    findings: int = 0
+
+
+def sums(outcomes: Iterable[Outcome]) -> dict[str, Sum]:
+    """The outcomes of each section added up."""
+    found = {name: Sum(what) for name, (what, _) in SECTIONS.items()}
+    of = {kind: name for name, (_, kinds) in SECTIONS.items() for kind in kinds}
+    for one in outcomes:
+        total = found[of[one.job.kind]]
+        total.runs += 1
+        total.survived += one.survived
+        total.torn += one.torn
+        total.acknowledged += one.acknowledged
+        total.lost += one.lost
+        total.findings += len(one.findings)
+    return {name: total for name, total in found.items() if total.runs}
