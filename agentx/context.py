@@ -8,6 +8,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from hashlib import blake2b
 
 import msgspec
 
@@ -99,6 +100,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
         tokens: How many tokens ``text`` has.
         max_tokens: How many it was allowed.
         seq: The event that it is the state after.
+        replays: The ``ContextProvided`` that it shows once more; 0 where it was put together anew.
+        exact: Of a replay: whether ``text`` is what was shown then, to the byte.
     """
 
     text: str
@@ -107,6 +110,13 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     max_tokens: int
     seq: int
+    replays: int = 0
+    exact: bool = False
+
+    @property
+    def digest(self) -> str:
+        """Hex blake2b-128 of ``text``, by which a replay is known to be the same to the byte."""
+        return blake2b(self.text.encode(), digest_size=16).hexdigest()
 
     @property
     def recalled(self) -> tuple[str, ...]:

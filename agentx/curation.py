@@ -19,6 +19,7 @@ from agentx.synthesis.items import (
     shorten,
 )
 from agentx.synthesis.policies import POLICIES
+from agentx.synthesis.state import State
 from agentx.synthesizer import PERSON
 
 BY_HAND: tuple[Kind, ...] = tuple(kind for kind, policy in POLICIES.items() if policy.by_hand)
@@ -29,13 +30,13 @@ class NoSuchItem(UsageError):
     """There is no memory item of that id."""
 
 
-def find(engine: Engine, name: str) -> MemoryItem:
-    """The item of an id.
+def find(engine: Engine, name: str, state: State | None = None) -> MemoryItem:
+    """The item of an id: as it is, or as it was in an earlier state.
 
     Raises:
         NoSuchItem: There is none.
     """
-    item = engine.write_path.state.items.get(name)
+    item = (state or engine.write_path.state).items.get(name)
     if item is None:
         raise NoSuchItem(f"There is no memory item {name!r}; `agentx memory list --all` shows them all.")
     return item

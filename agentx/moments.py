@@ -10,7 +10,7 @@ from agentx import commit_message
 from agentx.engine import Engine
 from agentx.recovery import is_ours, last_recorded
 from agentx.storage.errors import UsageError
-from agentx.storage.events import ArtifactChanged
+from agentx.storage.events import ArtifactChanged, Event
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.history import told_already
 from agentx.storage.index.port import Filter
@@ -24,7 +24,8 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 _TIME = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)?)(Z|[+-][0-9]{2}:[0-9]{2})?"
 )
-_STANDING = ("proposed", "active", "dormant")
+STANDING = ("proposed", "active", "dormant")
+"""The statuses of an item that has not ended."""
 
 
 class NoSuchMoment(UsageError):
@@ -83,7 +84,7 @@ def _at_time(engine: Engine, until: str, said: str) -> int:
         found = event.seq
     if not found:
         raise NoSuchMoment(
-            f"Nothing had happened at {said}; the history begins later (`agentx log --after 0`)."
+            f"Nothing had happened yet at {said!r}; the history begins later (`agentx log --after 0`)."
         )
     return found
 
@@ -123,6 +124,12 @@ def _taken_on_record(engine: Engine, below: int, above: int) -> int:
 # --- what was known then -------------------------------------------------------------------------------------------------
 
 
+def event_at(engine: Engine, seq: int) -> Event | None:
+    """The event of a seq; ``None`` where its line is damaged or there is none."""
+    event = next(engine.write_path.history.read(seq - 1, told_already), None) if seq > 0 else None
+    return event if event is not None and event.seq == seq else None
+
+
 def state_at(engine: Engine, seq: int) -> State:
     """The state as it was after an event, folded anew."""
     return next(states_at(engine, seq))
@@ -157,12 +164,17 @@ def search_at(
         deadline: ``time.monotonic()`` after which nothing is embedded.
     """
     hits = engine.search(query, k * 2, where, deadline=deadline)
-    then = (_as_it_was(hit, state) for hit in hits)
+    then = (as_it_was(engine, hit, state) for hit in hits)
     return [hit for hit in then if hit is not None][:k]
 
 
-def _as_it_was(hit: SearchHit, state: State) -> SearchHit | None:
+def as_it_was(engine: Engine, hit: SearchHit, state: State) -> SearchHit | None:
+    """A hit as it was in a state; ``None`` for a memory item that did not stand."""
     if hit.kind != "memory":
         return hit
     item = state.items.get(hit.symbol)
-    return msgspec.structs.replace(hit, text=item.text) if item and item.status in _STANDING else None
+    if item is None or item.status not in STANDING:
+        return None
+    changed = event_at(engine, item.changed_seq)
+    at = changed.at if changed else hit.at
+    return msgspec.structs.replace(hit, text=item.text, seq=item.created_seq, at=at)

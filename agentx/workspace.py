@@ -7,10 +7,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_args
 
-from agentx import commit_message, curation, material, opening, revisions, standing
+from agentx import (
+    commit_message,
+    curation,
+    difference,
+    material,
+    moments,
+    opening,
+    replay,
+    revisions,
+    standing,
+    tracing,
+)
 from agentx.config import FILE as CONFIG_FILE
 from agentx.config import Config
 from agentx.context import Context, Request, assemble
+from agentx.difference import Difference
 from agentx.engine import last_user_message
 from agentx.indexer import Progress
 from agentx.keeper import Keeper
@@ -30,12 +42,13 @@ from agentx.storage.events import (
 )
 from agentx.storage.history import told_already
 from agentx.storage.index.port import ChunkKind, Filter
-from agentx.storage.paths import check_folder
+from agentx.storage.paths import check_folder, check_path
 from agentx.synthesis.enforcement import Violation
 from agentx.synthesis.items import Kind, MemoryItem, Scope, Status
 from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.state import State
 from agentx.tools.toolbox import Toolbox
+from agentx.tracing import Trace
 from agentx.watcher import Watcher
 
 TITLE_CHARACTERS = 200
@@ -150,6 +163,7 @@ class Workspace:
             if not self.engine.write_path.read_only:
                 self.engine.synthesizer.advance_watermark()
             self.flush()
+            self._keeper.pack()
         finally:
             self.engine.write_path.close()
 
@@ -165,20 +179,23 @@ class Workspace:
         """A copy of the state after everything that any process recorded."""
         return self.engine.snapshot()
 
-    def memory(self, kind: Kind | None = None, *, status: Status | None = "active") -> list[MemoryItem]:
+    def memory(
+        self, kind: Kind | None = None, *, status: Status | None = "active", as_of: int | str | None = None
+    ) -> list[MemoryItem]:
         """Memory items, oldest first.
 
         Args:
             kind: Only of this kind.
             status: Only with this status; ``None`` for all.
+            as_of: As it was at a moment, as :meth:`moment` takes it.
 
         Raises:
-            UsageError: There is no such kind or status.
+            UsageError: There is no such kind, status or moment.
         """
         for given, known in ((kind, get_args(Kind)), (status, get_args(Status))):
             if given is not None and given not in known:
                 raise UsageError(f"There is no {given!r}; it is one of {', '.join(known)}.")
-        items = self.state.items.values()
+        items = (self.state if as_of is None else self.state_at(as_of)).items.values()
         return [
             i for i in items if (kind is None or i.kind == kind) and (status is None or i.status == status)
         ]
@@ -290,14 +307,18 @@ class Workspace:
         self.flush()
         return event
 
-    def restore(self, path: str, at: int) -> Event:
-        """Bring a file or directory (``"."`` for all) back to what it was after event ``at``, as a new event.
+    def restore(self, path: str, at: int | str) -> Event:
+        """Bring a file or directory (``"."`` for all) back to what it was at a moment, as a new event.
+
+        Args:
+            path: Relative to the artifacts. What was moved since goes back to its place.
+            at: As :meth:`moment` takes it.
 
         Raises:
             NoSuchMoment: There is no such event, or nothing of that name.
             PathRefused: The path leads out of the artifacts.
         """
-        event = revisions.restore(self.engine, check_folder(path), at, self.settings.actor)
+        event = revisions.restore(self.engine, check_folder(path), self.moment(at), self.settings.actor)
         self.flush()
         return event
 
@@ -341,7 +362,7 @@ class Workspace:
         actor: str = "",
         since: str = "",
         before: str = "",
-        as_of: int | None = None,
+        as_of: int | str | None = None,
     ) -> list[SearchHit]:
         """Find passages in what was written, said and printed, and in the sources; fresh writes included.
 
@@ -354,13 +375,16 @@ class Workspace:
             actor: Only of this actor, or of a class of them (``agent:``).
             since: Only from this ISO date or time on.
             before: Only before it.
-            as_of: As it was after this event.
+            as_of: As it was at a moment, as :meth:`moment` takes it.
         """
         kinds = (kind,) if kind else ()
+        seq = None if as_of is None else self.moment(as_of)
         where = Filter(
-            kinds=kinds, path=path, source=source, actor=actor, since=since, before=before, as_of=as_of
+            kinds=kinds, path=path, source=source, actor=actor, since=since, before=before, as_of=seq
         )
-        return self.engine.search(query, k, where)
+        if seq is None:
+            return self.engine.search(query, k, where)
+        return moments.search_at(self.engine, query, k, where, moments.state_at(self.engine, seq))
 
     def get_relevant_context(
         self,
@@ -368,16 +392,19 @@ class Workspace:
         *,
         max_tokens: int = 8_000,
         tier: int = 1,
-        as_of: int | None = None,
+        as_of: int | str | None = None,
         deadline_ms: float | None = None,
     ) -> Context:
         """What an agent must not forget, and what is relevant now.
+
+        With ``as_of``, what it was then; where an agent was shown a context just then and no message is given, that
+        very context (its budget and tier are those of then).
 
         Args:
             message: What the agent is about to work on; the user's last message by default.
             max_tokens: Budget of the whole text.
             tier: How much of the conversation: 0 none, 1 the last 30 messages, 2 a recap as well, 3 as much as fits.
-            as_of: As it was after this event.
+            as_of: As it was at a moment, as :meth:`moment` takes it.
             deadline_ms: Trade depth for time: what cannot be had by then is left out, and listed.
 
         Raises:
@@ -386,31 +413,79 @@ class Workspace:
         """
         if not 0 <= tier <= 3:  # noqa: PLR2004 - the tiers are numbers
             raise UsageError(f"There is no tier {tier}; it is 0, 1, 2 or 3.")
+        seq = None if as_of is None else self.moment(as_of)
+        if seq is not None and not message and (shown := replay.shown_at(self.engine, seq)):
+            return replay.replay(self.engine, shown)
         deadline = None if deadline_ms is None else time.monotonic() + deadline_ms / 1000
-        state = self.engine.snapshot() if as_of is None else self.state_at(as_of)
+        state = self.engine.snapshot() if seq is None else moments.state_at(self.engine, seq)
         message = message or last_user_message(state)
         request = Request(message=message, max_tokens=max_tokens, tier=tier, deadline=deadline)
 
         def recall(query: str, k: int) -> list[SearchHit]:
-            return self.engine.search(query, k, Filter(as_of=as_of), deadline=deadline)
+            if seq is None:
+                return self.engine.search(query, k, Filter(), deadline=deadline)
+            where = Filter(as_of=seq)
+            return moments.search_at(self.engine, query, k, where, state, deadline=deadline)
 
         return assemble(state, request, recall, self._recap(tier, state.seq))
 
-    def state_at(self, seq: int) -> State:
-        """The state as it was after an event, folded anew.
+    # --- earlier moments -----------------------------------------------------------------------------------------
+
+    def moment(self, moment: int | str) -> int:
+        """The event that a person means by its seq, by a time or by a commit.
+
+        Args:
+            moment: A seq (0 is before the first event); an ISO date or time, UTC where it names no zone, or ``2h ago``;
+                a commit's id of at least 7 characters, or another name that Git has for it (``HEAD~2``).
+
+        Returns:
+            Seq of the last event then: a date, minute or second means its end, a commit the last event that it holds.
 
         Raises:
-            UsageError: There is no such event.
+            NoSuchMoment: There is none.
         """
-        last = self.state.seq
-        if not 0 <= seq <= last:
-            raise UsageError(f"There is no event {seq}; the history goes from 1 to {last}.")
-        state = State()
-        for event in self.events():
-            if event.seq > seq:
-                break
-            state.apply(event)
-        return state
+        return moments.resolve_moment(self.engine, moment)
+
+    def state_at(self, moment: int | str) -> State:
+        """The state as it was at a moment, as :meth:`moment` takes it, folded anew.
+
+        Raises:
+            NoSuchMoment: There is none.
+        """
+        return moments.state_at(self.engine, self.moment(moment))
+
+    def diff(
+        self, first: int | str | None = None, last: int | str | None = None, *, patches: bool = False
+    ) -> Difference:
+        """What differs between two moments: artifacts and memory.
+
+        Args:
+            first: As :meth:`moment` takes it; by default the begin of the latest turn.
+            last: The later one; now by default.
+            patches: Also how the lines of each text file differ.
+
+        Raises:
+            NoSuchMoment: There is no such moment, or the second is before the first.
+        """
+        begin = difference.turn_begin(self.engine) if first is None else self.moment(first)
+        end = self.state.seq if last is None else self.moment(last)
+        return difference.compare(self.engine, begin, end, patches=patches)
+
+    def bisect(self, item: str = "", *, path: str = "", every: bool = False) -> Trace:
+        """The event that made a memory item, or a file, what it is, with its causes up to the user's sentence.
+
+        Args:
+            item: Id of the item.
+            path: A file of the artifacts, there or gone, in place of an item.
+            every: Each event that changed it, not the last one only.
+
+        Raises:
+            NoSuchItem: There is no such item.
+            ArtifactMissing: There never was such a file.
+        """
+        if path:
+            return tracing.trace_file(self.engine, check_path(path), every=every)
+        return tracing.trace_item(self.engine, item, every=every)
 
     def _recap(self, tier: int, seq: int) -> list[str]:
         if tier < 2:  # noqa: PLR2004 - the tiers are numbers

@@ -216,13 +216,22 @@ class RunEnded(Payload, frozen=True):
 
 
 class ContextProvided(Payload, frozen=True):
-    """What an agent was shown: ids only, so that the same context can be assembled again."""
+    """What an agent was shown: ids only, so that the same context can be assembled again.
+
+    Attributes:
+        as_of: The event that it was the state after; 0 where an older version did not say.
+        tier: How much of the conversation it held.
+        digest: Hex blake2b-128 of its text.
+    """
 
     items: tuple[str, ...] = ()
     recalled: tuple[str, ...] = ()
     tokens: int = 0
     max_tokens: int = 0
     omitted: int = 0
+    as_of: int = 0
+    tier: int = 1
+    digest: str = ""
 
 
 class SourceScanned(Payload, frozen=True):

@@ -208,7 +208,7 @@ def _fuse(
     hits = []
     for i, chunk in chunks.items():
         score = weights.lexical * by_words.get(i, 0.0) + weights.vector * by_sense.get(i, 0.0)
-        hits.append(_hit(chunk, round(score, SCORE_DIGITS), lexical_rank.get(i, 0), vector_rank.get(i, 0)))
+        hits.append(as_hit(chunk, round(score, SCORE_DIGITS), lexical_rank.get(i, 0), vector_rank.get(i, 0)))
     return hits
 
 
@@ -221,7 +221,8 @@ def _levels(ranked: Sequence[Ranked], depth: int) -> dict[str, float]:
     return {one.chunk.id: (one.score - floor) / (top - floor) if top > floor else 1.0 for one in ranked}
 
 
-def _hit(chunk: Chunk, score: float, lexical_rank: int, vector_rank: int) -> SearchHit:
+def as_hit(chunk: Chunk, score: float = 0.0, lexical_rank: int = 0, vector_rank: int = 0) -> SearchHit:
+    """A chunk as a search gives it."""
     return SearchHit(
         id=chunk.id,
         text=chunk.text,

@@ -261,6 +261,8 @@ class _Run:
                 tokens=context.tokens,
                 max_tokens=self.context_tokens,
                 omitted=len(context.omitted),
+                as_of=context.seq,
+                digest=context.digest,
             )
         )
         self.conversation.begin_step()

@@ -1,0 +1,46 @@
+"""Two contents of a file compared line by line, as ``git diff`` does."""
+
+import msgspec
+import pygit2
+
+_BINARY_BYTES = 8_000
+
+
+class Patch(msgspec.Struct, frozen=True):
+    """How one content differs from another.
+
+    Attributes:
+        added: Lines that only the later one has.
+        removed: Lines that only the earlier one has.
+        binary: Whether one of them is no text; then no lines are counted.
+        text: The unified diff, headed by both names; empty for binary contents and for equal ones.
+    """
+
+    added: int = 0
+    removed: int = 0
+    binary: bool = False
+    text: str = ""
+
+
+def compare(before: bytes | None, after: bytes | None, old: str, new: str) -> Patch:
+    r"""Compare two contents.
+
+    Args:
+        before: The earlier one; ``None`` where there was no file.
+        after: The later one; ``None`` where there is none.
+        old: Name of the earlier one.
+        new: Name of the later one.
+
+    >>> compare(b"one\ntwo\n", b"one\n2\n", "a.txt", "a.txt").text
+    '--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n'
+    """
+    if before == after:
+        return Patch()
+    if any(b"\0" in content[:_BINARY_BYTES] for content in (before, after) if content):
+        return Patch(binary=True)
+    made = pygit2.Patch.create_from(before, after, old_as_path=old, new_as_path=new)
+    _, added, removed = made.line_stats
+    text = (made.data or b"").decode("utf-8", "replace")
+    at = text.find("\n@@ ") + 1
+    names = f"--- {f'a/{old}' if before is not None else '/dev/null'}\n+++ {f'b/{new}' if after is not None else '/dev/null'}\n"
+    return Patch(added, removed, text=names + text[at:] if at else "")
