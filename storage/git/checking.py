@@ -1,0 +1,154 @@
+"""What ``git fsck`` looks for, of a workspace: that refs, index, loose objects and packs are what they should be.
+
+No object reaches libgit2 here. A pack is judged by its checksum, and object by object only where that is wrong.
+"""
+
+import contextlib
+import hashlib
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from agentx.storage.git.branch import BRANCH
+from agentx.storage.git.objects import ObjectDamaged, read_loose
+from agentx.storage.git.reading import loose_objects
+
+STALE_S = 10.0
+"""Git holds the lock of a ref for milliseconds; one that is so old was left by a process that died."""
+
+_DIGEST_BYTES = 20
+_READ_BYTES = 1 << 20
+_HEAD = re.compile(rb"ref: refs/[^\0\n ]+\n?|[0-9a-f]{40}\n?")
+_OID = re.compile(rb"[0-9a-f]{40}\n?")
+_PACKED = re.compile(rb"#.*|\^[0-9a-f]{40}|[0-9a-f]{40} refs/[^\0 ]+")
+
+Told = Callable[[int, int], None]
+"""Told how much is done and how much there is."""
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """Something in ``.git`` that is not as it should be.
+
+    Attributes:
+        path: Relative to ``.git``.
+        what: What is wrong with it, to follow the path in a sentence.
+        oid: The object that it is; empty for other files.
+    """
+
+    path: str
+    what: str
+    oid: str = ""
+
+
+def find_faults(git_dir: Path, told: Told) -> Iterator[Fault]:
+    """Everything that is wrong with refs, index, locks and objects."""
+    yield from ref_faults(git_dir)
+    yield from index_faults(git_dir)
+    yield from stale_locks(git_dir)
+    loose, packs = list(loose_objects(git_dir / "objects")), _packs(git_dir)
+    total = len(loose) + len(packs)
+    for number, (oid, path) in enumerate(loose, start=1):
+        if fault := loose_fault(git_dir, oid, path):
+            yield fault
+        told(number, total)
+    for number, path in enumerate(packs, start=len(loose) + 1):
+        if fault := _pack_fault(git_dir, path):
+            yield fault
+        told(number, total)
+
+
+def pack_faults(git_dir: Path) -> Iterator[Fault]:
+    """Packs and their indexes that are damaged."""
+    return (fault for path in _packs(git_dir) if (fault := _pack_fault(git_dir, path)))
+
+
+def _packs(git_dir: Path) -> list[Path]:
+    return sorted((git_dir / "objects" / "pack").glob("pack-*.*"))
+
+
+def ref_faults(git_dir: Path) -> Iterator[Fault]:
+    """What is wrong with ``HEAD``, the branch and the packed refs."""
+    if not _HEAD.fullmatch(_content(git_dir / "HEAD")):
+        yield Fault("HEAD", "names no branch")
+    packed = _content(git_dir / "packed-refs")
+    lines = packed.split(b"\n")
+    if packed and (lines[-1] or not all(map(_PACKED.fullmatch, lines[:-1]))):
+        yield Fault("packed-refs", "holds a line that is no ref")
+    if (git_dir / BRANCH).exists():
+        if not _OID.fullmatch(_content(git_dir / BRANCH)):
+            yield Fault(BRANCH, "names no commit")
+    elif not any(line.endswith(b" " + BRANCH.encode()) for line in lines) and _was_there(git_dir):
+        yield Fault(BRANCH, "is missing")
+
+
+def _was_there(git_dir: Path) -> bool:
+    return bool(_content(git_dir / "logs" / BRANCH))
+
+
+def index_faults(git_dir: Path) -> Iterator[Fault]:
+    """What is wrong with Git's index file, by its own checksum (gitformat-index)."""
+    content = _content(git_dir / "index")
+    if not (git_dir / "index").exists():
+        return
+    body, checksum = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
+    unchecked = not any(checksum)  # `index.skipHash`
+    if not body.startswith(b"DIRC") or not (unchecked or hashlib.sha1(body).digest() == checksum):  # noqa: S324 - Git's
+        yield Fault("index", "is not what its checksum says")
+
+
+def stale_locks(git_dir: Path) -> Iterator[Fault]:
+    """Locks of refs that a process left when it died."""
+    for name in (f"{BRANCH}.lock", "HEAD.lock", "packed-refs.lock"):
+        with contextlib.suppress(FileNotFoundError):
+            age_s = time.time() - (git_dir / name).stat().st_mtime
+            if age_s > STALE_S:
+                yield Fault(name, f"was left {age_s:,.0f} seconds ago by a process that died")
+
+
+def loose_fault(git_dir: Path, oid: str, path: Path) -> Fault | None:
+    """What is wrong with a loose object; ``None`` where it is whole, or was packed meanwhile."""
+    try:
+        read_loose(path, oid)
+    except ObjectDamaged:
+        return Fault(path.relative_to(git_dir).as_posix(), "is damaged", oid)
+    except OSError as error:
+        return Fault(path.relative_to(git_dir).as_posix(), f"cannot be read: {error.strerror}", oid)
+    return None
+
+
+def _pack_fault(git_dir: Path, path: Path) -> Fault | None:
+    """What is wrong with a pack or its index; other files beside them are caches of Git's."""
+    if path.suffix not in {".pack", ".idx"}:
+        return None
+    try:
+        wrong = _pack_damage(path)
+    except FileNotFoundError:
+        return None  # `git gc` put another in its place
+    except OSError as error:
+        wrong = f"cannot be read: {error.strerror}"
+    return Fault(path.relative_to(git_dir).as_posix(), wrong) if wrong and path.exists() else None
+
+
+def _pack_damage(path: Path) -> str:
+    other = path.with_suffix(".idx" if path.suffix == ".pack" else ".pack")
+    if not other.exists() and time.time() - path.stat().st_mtime > STALE_S:
+        return f"stands without its {other.suffix[1:]} file"
+    with path.open("rb") as file:
+        left = os.fstat(file.fileno()).st_size - _DIGEST_BYTES
+        digest = hashlib.sha1(usedforsecurity=False)
+        while left > 0 and (content := file.read(min(left, _READ_BYTES))):
+            digest.update(content)
+            left -= len(content)
+        return "" if digest.digest() == file.read(_DIGEST_BYTES) else "is not what its checksum says"
+
+
+def _content(path: Path) -> bytes:
+    """The content of a small file; empty where there is none."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
