@@ -110,6 +110,24 @@ def count_segments(root: Path) -> int:
     return highest
 
 
+class Reading(Iterator[Event]):
+    """Events as they are read.
+
+    Attributes:
+        events: The events.
+        segment: The segment that the last one stands in; for the live log the number that it gets when it is sealed.
+    """
+
+    events: Iterator[Event]
+    segment = 0
+
+    def __iter__(self) -> Iterator[Event]:  # noqa: PYI034 - a loop then makes no call of ours for each event
+        return self.events
+
+    def __next__(self) -> Event:
+        return next(self.events)
+
+
 class History:
     """Reads the events of a workspace, without a lock.
 
@@ -124,7 +142,7 @@ class History:
 
     def read(
         self, after: int | Position = 0, on_damage: OnDamage | None = None, *, live: bool = True
-    ) -> Iterator[Event]:
+    ) -> "Reading":
         """The events after ``after``, in order, each once and each checked against the hash of the one before it.
 
         Args:
@@ -136,13 +154,21 @@ class History:
         Raises:
             HistoryDamaged: A line is damaged and ``on_damage`` was not given.
         """
+        reading = Reading()
+        reading.events = self._read(reading, after, on_damage, live=live)
+        return reading
+
+    def _read(
+        self, reading: "Reading", after: int | Position, on_damage: OnDamage | None, *, live: bool
+    ) -> Iterator[Event]:
         start, chain = self._start(after)
-        expected, offset = start.segment, start.offset
+        offset, next_segment = start.offset, start.segment
         take, last = chain.take, after if isinstance(after, int) else after.seq
         for segment, file in self._files(start.segment, live=live):
-            chain.enter(lost=(segment - expected) * _SEGMENT_EVENTS if segment else 0)
+            reading.segment = segment or next_segment
+            chain.enter(lost=(reading.segment - next_segment) * _SEGMENT_EVENTS)
             lines_before = file.read(offset).count(b"\n") if offset else 0
-            expected, offset = segment + 1, 0
+            next_segment, offset = reading.segment + 1, 0
 
             def following(segment: int = segment, file: BinaryIO = file) -> Iterable[bytes]:
                 return self._following(segment, file)
@@ -169,39 +195,48 @@ class History:
         first = self._first_segment(after)
         return Position(segment=first), Chain(self._codec, own_hash=GENESIS if first == 1 else "")
 
-    def locate(self, seq: int, own_hash: str) -> Position | None:
-        """Where an event ends, or ``None`` where the log does not hold it. Costs one segment, not the history."""
+    def locate(self, seq: int, own_hash: str, near: int = 0) -> Position | None:
+        """Where an event ends, or ``None`` where the log does not hold it. Costs one segment, not the history.
+
+        Args:
+            seq: The event.
+            own_hash: Its hash.
+            near: The segment that it stands in, or the one before, where that is known.
+        """
         if seq == 0:
             return Position()
-        end = b'"hash":"%s"}\n' % own_hash.encode()
-        for segment, file in islice(self._files(self._first_segment(seq - 1)), 2):
+        end = _line_end(own_hash)
+        for segment, file in islice(self._files(near or self._first_segment(seq - 1)), 2):
             content = file.read()
             found = content.find(end)
-            offset = found + len(end)
-            line = content[content.rfind(b"\n", 0, max(found, 0)) + 1 : offset]
-            if found >= 0 and self._seq_of(line) == seq:
-                return Position(seq, own_hash, segment or count_segments(self._root) + 1, offset)
+            if found >= 0 and self._seq_of(_last_line(content[: found + len(end)])) == seq:
+                number = segment or count_segments(self._root) + 1
+                return Position(seq, own_hash, number, found + len(end))
+        return None
+
+    def event_at(self, position: Position) -> Event | None:
+        """The event of a position, or ``None`` where it does not stand there. Reads its line and nothing else."""
+        before = self._root / segment_path(position.segment - 1)
+        if position.seq == 0 or (position.segment > 1 and not before.exists()):
+            return None
+        for _, file in islice(self._files(position.segment), 1):
+            start = max(position.offset - MAX_LINE_BYTES - 1, 0)
+            line = _last_line(os.pread(file.fileno(), position.offset - start, start))
+            if line.endswith(_line_end(position.hash)):
+                with contextlib.suppress(DamagedLine):
+                    event = self._codec.decode(line)
+                    return event if event.seq == position.seq else None
         return None
 
     def holds(self, position: Position) -> bool:
-        """Whether the event of a position stands there; reads its line and nothing else."""
-        if position.seq == 0:
-            return position == Position()
-        if position.segment > 1 and not (self._root / segment_path(position.segment - 1)).exists():
-            return False
-        for _, file in islice(self._files(position.segment), 1):
-            start = max(position.offset - MAX_LINE_BYTES - 1, 0)
-            content = os.pread(file.fileno(), position.offset - start, start)
-            line = content[content.rfind(b"\n", 0, -1) + 1 :]
-            end = b'"hash":"%s"}\n' % position.hash.encode()
-            return line.endswith(end) and self._seq_of(line) == position.seq
-        return False
+        """Whether the event of a position stands there."""
+        return position == Position() or self.event_at(position) is not None
 
     def _files(self, segment: int, *, live: bool = True) -> Iterator[tuple[int, BinaryIO]]:
         """The segments from one on, each open; the live log comes last, as number 0."""
         while True:
             sealed = self._root / segment_path(segment)
-            with contextlib.suppress(FileNotFoundError), sealed.open("rb") as file:
+            with contextlib.suppress(FileNotFoundError), sealed.open("rb", SEGMENT_BYTES) as file:
                 yield segment, file
                 segment += 1
                 continue
@@ -256,6 +291,14 @@ class History:
             return self._codec.decode(line).seq
         except DamagedLine:
             return None
+
+
+def _line_end(own_hash: str) -> bytes:
+    return b'"hash":"%s"}\n' % own_hash.encode()
+
+
+def _last_line(content: bytes) -> bytes:
+    return content[content.rfind(b"\n", 0, -1) + 1 :]
 
 
 def _path(segment: int) -> str:
