@@ -14,13 +14,13 @@ from agentx import commit_message, recovery
 from agentx.config import FILE as CONFIG
 from agentx.outside import ARTIFACTS
 from agentx.storage.artifacts import entry_after
-from agentx.storage.blobs import blob_path, named_blobs
+from agentx.storage.blobs import BlobStore, blob_path, named_blobs
 from agentx.storage.durable import sync_directory, sync_file
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Event, WriteReverted, changes_of
 from agentx.storage.git.branch import BRANCH
 from agentx.storage.git.index_file import IndexFile
-from agentx.storage.git.objects import blob_id
+from agentx.storage.git.objects import ObjectDamaged, blob_id
 from agentx.storage.git.repository import REGULAR, GitRepository, TreeEntry
 from agentx.storage.history import LIVE, ORPHANS, SEGMENTS, count_segments, segment_path
 
@@ -58,6 +58,7 @@ class Committer:
         self.index_unknown = False
         self._root = root
         self._artifacts = artifacts
+        self._blobs = BlobStore(root)
         self._notes = notes
         self._owed: dict[str, TreeEntry | None] = {}
         self._segments = 0
@@ -216,7 +217,7 @@ class Committer:
             NotCommitted: The disk refuses.
         """
         entries = {f"{ARTIFACTS}/{path}": entry for path, entry in self._owed.items()}
-        entries |= self._log_entries(segments)
+        entries |= self._log_entries(segments) | self._passing_contents()
         tree = self.repo.update_tree(self.tree, entries)
         if tree != self.tree or not self.head:
             message, author = commit_message.compose(self.pending, actor=actor, files=sorted(self._files))
@@ -239,6 +240,22 @@ class Committer:
             for name in names
         }
 
+    def _passing_contents(self) -> dict[str, TreeEntry | None]:
+        """Contents that the pending events give to files and take away again: no tree of artifacts will hold them.
+
+        They lie beside the log, for what an event names must be in a tree, or ``git gc`` and a clone would lose it.
+        """
+        final = {entry.oid for entry in self._owed.values() if entry is not None}
+        named = {made.after for event in self.pending for made in changes_of(event) if made.after}
+        kept: dict[str, TreeEntry | None] = {}
+        for oid in sorted(named - final):
+            with contextlib.suppress(
+                ObjectDamaged
+            ):  # a write whose content a crash took, and which was reverted
+                self._blobs.put(self.repo.read_blob(oid))
+                kept[blob_path(oid)] = TreeEntry(oid, REGULAR)
+        return kept
+
     def _log_differs(self) -> bool:
         """Whether the log's files are not as committed without an event: a seal or a torn line that a crash left."""
         if count_segments(self._root) != self._segments:
@@ -257,8 +274,12 @@ class Committer:
 
     # --- settling ------------------------------------------------------------------------------------------------
 
-    def sync_files(self) -> None:
-        """Make the working files that were written since the last call durable; needs no lock."""
+    def sync(self) -> None:
+        """Make working files and Git objects durable that were written since the last call; needs no lock."""
+        self._sync_files()
+        self.repo.sync()
+
+    def _sync_files(self) -> None:
         folders: set[Path] = set()
         with contextlib.suppress(IndexError):
             while True:
@@ -273,8 +294,7 @@ class Committer:
 
     def settle(self) -> None:
         """Sync what was written, bring the index file up, and let git commands in."""
-        self.sync_files()
-        self.repo.sync()
+        self.sync()
         if self._behind or self.index_unknown or self.index.held:
             self.index.refresh(self._index_changes(), self._root)
             self._behind, self.index_unknown, self._holding = {}, False, False

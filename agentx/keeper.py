@@ -1,10 +1,11 @@
-"""The keeper: a quiet thread that commits after a second of idleness and hears what other processes write."""
+"""The keeper: a quiet thread that commits after a second of idleness, hears what other processes write, and packs."""
 
 import logging
 import threading
 import time
 
 from agentx.storage.errors import AgentXError
+from agentx.storage.git.packing import Packer, PackingFailed, Running
 from agentx.storage.history import LIVE
 from agentx.write_path import WritePath
 
@@ -25,19 +26,27 @@ class Keeper:
         self._stopping = threading.Event()
         self._seen = (0, 0)
         self._unsettled_since = time.monotonic()
+        self._packer = Packer(write_path.repo.git_dir)
+        self._packing: Running | None = None
         self._thread = threading.Thread(target=self._work, name="agentx-keeper", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop, after what is under way."""
+        """Stop, after what is under way; a packer goes on by itself."""
         self._stopping.set()
         if self._thread is not threading.current_thread():
             self._thread.join(timeout=30)
+
+    def pack(self) -> None:
+        """Have Git's objects packed, in a process of its own, where there are many loose ones."""
+        if self._packing is None and not self._write_path.read_only and self._packer.due():
+            self._packing = self._packer.start()
 
     def _work(self) -> None:
         while not self._stopping.wait(_PAUSE_S):
             try:
                 self._look()
+                self._look_after_packing()
             except (AgentXError, OSError) as error:
                 _LOG.warning("Looking after %s failed, and is tried again: %s", self._write_path.root, error)
 
@@ -52,4 +61,16 @@ class Keeper:
             self._unsettled_since = now_s
         elif now_s - self._write_path.last_write > IDLE_S or now_s - self._unsettled_since > BUSY_S:
             self._write_path.flush()
+            self.pack()
             self._unsettled_since = now_s
+
+    def _look_after_packing(self) -> None:
+        if self._packing is None:
+            return
+        try:
+            done = self._packing.poll()
+        except PackingFailed:
+            self._packing = None
+            raise
+        if done is not None:
+            self._packing = None

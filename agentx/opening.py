@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 from pathlib import Path
 
 import msgspec
@@ -32,12 +31,10 @@ from agentx.synthesis.embedding.port import Embedder, ModelUnavailable
 from agentx.synthesis.hot_issues import HotIssues
 from agentx.synthesis.model.litellm_client import embed_texts
 from agentx.synthesizer import Synthesizer
-from agentx.write_path import WritePath
+from agentx.write_path import CACHE, WritePath
 
 FORMAT = 1
 """Number of the record's format; a workspace with a higher one opens read-only."""
-
-CACHE = ".agentx"
 
 _CONFIG = """\
 # What this workspace is told to do; `agentx config` shows every setting.
@@ -165,12 +162,6 @@ def open_engine(root: Path, settings: Settings) -> Engine:
     if not write_path.read_only:
         synthesizer.catch_up()
     return engine
-
-
-def remove_cache(root: Path) -> None:
-    """Delete everything that can be made again from the history."""
-    shutil.rmtree(root / CACHE, ignore_errors=True)
-    _make_cache(root)
 
 
 def _make_cache(root: Path) -> None:

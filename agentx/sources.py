@@ -21,6 +21,7 @@ from agentx.storage.events import Draft, SourceScanned
 from agentx.storage.ignore import IgnoreRules
 from agentx.storage.index.port import Chunk
 from agentx.synthesis.chunking.files import chunk_file
+from agentx.write_path import CACHE
 
 _BATCH_CHUNKS = 512
 _SAVE_FILES = 200
@@ -59,7 +60,7 @@ class Sources:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._manifests = engine.root / ".agentx" / "sources"
+        self._manifests = engine.root / CACHE / "sources"
 
     def scan(self, progress: Progress | None = None) -> list[SourceReport]:
         """Bring the index up to every declared source; a scan that is cut off goes on where it was.

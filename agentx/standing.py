@@ -6,7 +6,6 @@ from agentx.engine import Engine
 from agentx.indexer import Progress
 from agentx.storage.events import FileChange
 from agentx.storage.history import Damage
-from agentx.synthesis.state import State
 
 
 class WorkspaceStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,11 +89,7 @@ def rebuild(engine: Engine, progress: Progress | None = None) -> Rebuilt:
     """
     before = engine.snapshot().digest
     damage: list[Damage] = []
-    state = State()
-    for event in engine.write_path.history.read(on_damage=damage.append):
-        state.apply(event)
-        if progress:
-            progress("fold", event.seq, event.seq)
+    state = engine.write_path.refold(damage.append, progress)
     engine.indexer.rebuild(progress)
     return Rebuilt(
         state_digest=state.digest,

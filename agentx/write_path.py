@@ -26,18 +26,35 @@ from agentx.storage.events import ArtifactChanged, Body, Draft, Event, FileChang
 from agentx.storage.git.branch import RefLocked, WriterConflict
 from agentx.storage.git.repair import repair
 from agentx.storage.git.repository import NotCommitted, TreeEntry
-from agentx.storage.history import Damage, History, HistoryRewound, HistoryWriter, told_already
+from agentx.storage.history import (
+    Damage,
+    History,
+    HistoryRewound,
+    HistoryWriter,
+    OnDamage,
+    Position,
+    told_already,
+)
 from agentx.storage.ignore import IgnoreRules
 from agentx.storage.lock import FileLock
 from agentx.storage.redaction import clean, clean_struct
+from agentx.storage.snapshots import Snapshots
 from agentx.synthesis.conclusions import Add, Concluded
-from agentx.synthesis.state import State
+from agentx.synthesis.state import FOLD_VERSION, State
 
 if TYPE_CHECKING:
     from agentx.storage.git.index_file import Mark
 
 CHANGES_BYTES = 9_000
 """File changes in one event take at most so much of its line."""
+
+CACHE = ".agentx"
+"""What can be deleted at any time and is made again from the history."""
+
+SNAPSHOT_EVENTS = 2_000
+"""The state is kept after so many events at the latest, so that the next open folds no more."""
+
+_TOLD_EVERY = 1_000
 
 BULK_EVENTS = 5_000
 """In bulk mode there is a commit after so many events."""
@@ -84,6 +101,9 @@ class WritePath:
         self.last_write = 0.0
         self._bus = bus
         self._writer = HistoryWriter(root, codec)
+        version = f"{FOLD_VERSION}-{codec.fingerprint}"
+        self._snapshots = Snapshots(root / CACHE / "snapshots", self.history, version)
+        self._snapshot_seq = 0
         self._keys: dict[str, Event] | None = None
         self._held = False
         self._unplaced = False
@@ -110,7 +130,7 @@ class WritePath:
         mark = self.git.index.mark
         self._crash = mark if mark is not None and mark.is_left else None
         self.git.open()
-        self._fold_from_zero()
+        self._fold_from_snapshot()
         recorded = self.git.anchor or self.git.head
         if self.state.seq < recovery.last_recorded(self.repo, recorded).seq:
             self._restore_log()
@@ -121,10 +141,37 @@ class WritePath:
             self._fold_from_zero()
         self._expect_pending()
 
+    def _fold_from_snapshot(self) -> None:
+        found = self._snapshots.load(State.decode)
+        self._fold_log(*(found or (State(), Position())))
+        self._snapshot_seq = found[1].seq if found else 0
+
     def _fold_from_zero(self) -> None:
         self.damage.clear()
-        self.state = State().apply_all(self.history.read(on_damage=self.damage.append))
+        self._fold_log(State(), Position())
+
+    def _fold_log(self, state: State, position: Position) -> None:
+        self.state = state.apply_all(self.history.read(position, self.damage.append))
         self._writer.start_at(self.state.seq, self.state.hash or GENESIS)
+
+    def refold(self, on_damage: OnDamage, progress: Callable[[str, int, int], None] | None = None) -> State:
+        """Drop the snapshots and fold the whole log anew, while others go on writing; the state that it gives is used.
+
+        Args:
+            on_damage: Called with each line that is not the event it should be.
+            progress: Told what is being done, how far it is, and how much there is.
+        """
+        self._snapshots.clear()
+        state, known = State(), self.state.seq
+        for event in self.history.read(on_damage=on_damage):
+            state.apply(event)
+            if progress and event.seq % _TOLD_EVERY == 0:
+                progress("fold", event.seq, max(known, event.seq))
+        with self.exclusive():
+            if state.seq <= self.state.seq:
+                state.apply_all(self.history.read(state.seq, told_already))
+                self.state, self._snapshot_seq = state, 0
+        return state.copy()
 
     def _restore_log(self) -> None:
         """Put back what the commits hold of the log, and fold it anew."""
@@ -506,12 +553,18 @@ class WritePath:
         """Commit what is pending, sync what was written, and let git commands in: the end of a turn."""
         if self.read_only:
             return
-        self.git.sync_files()  # most of it before the lock is taken
+        if self.git.unsettled:
+            self.git.sync()  # most of it before the lock is taken
         with self.exclusive():
             self._commit_config()
             if self.git.due:
                 self.commit()
             self.git.settle()
+            due = self.state.seq - self._snapshot_seq >= SNAPSHOT_EVENTS and not self.damage
+            state = self.state.copy() if due else None
+        if state is not None:
+            self._snapshots.save(state.seq, state.hash, state.dump())
+            self._snapshot_seq = state.seq
 
     @property
     def unsettled(self) -> bool:

@@ -87,6 +87,11 @@ class Snapshots:
             return False
         return True
 
+    def clear(self) -> None:
+        """Delete them all."""
+        for path in self._newest_first():
+            path.unlink(missing_ok=True)
+
     def _write(self, name: str, content: bytes) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         fd, temporary = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, dir=self._folder)

@@ -5,6 +5,7 @@ Nothing here runs the git program, reads a person's Git configuration, or touche
 
 import contextlib
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -22,9 +23,6 @@ LINK = int(FileMode.LINK)
 
 HOST = ".agentx.invalid"
 """How the mail address of every actor ends, and of nobody else (RFC 2606 keeps ``.invalid`` free)."""
-
-SYNCED_ONE_BY_ONE = 256
-"""Objects; of more, one pack is cheaper than a sync for each."""
 
 _ENGINE = f"agentx <engine@engine{HOST}>"
 
@@ -82,7 +80,7 @@ class GitRepository:
             raise NotARepository(_refusal(root, str(error))) from error
         self.git_dir = Path(self._repo.path)
         self._branch = Branch(self.git_dir, self._is_ours)
-        self._unsynced: list[str] = []
+        self._unsynced: deque[str] = deque()
 
     @classmethod
     def init(cls, root: Path) -> "GitRepository":
@@ -306,13 +304,11 @@ class GitRepository:
     def sync(self) -> None:
         """Make the commits since the last call durable: after a power cut they need not be made again from the log.
 
-        Of very many objects the sync is left to the packing that follows.
+        Needs no lock; what is committed meanwhile is left to the next call.
         """
         with self._writing():
-            if len(self._unsynced) <= SYNCED_ONE_BY_ONE:
-                objects.sync_loose(self.git_dir, self._unsynced)
+            objects.sync_loose(self.git_dir, [self._unsynced.popleft() for _ in range(len(self._unsynced))])
             self._branch.sync()
-        self._unsynced.clear()
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import Codec
 from agentx.storage.durable import TEMPORARY_PREFIX
 from agentx.storage.events import FACTS, ToolCallExecuted, WriteReverted
@@ -276,3 +277,76 @@ def test_a_repository_without_one_whole_commit_is_told_and_nothing_else_is_touch
     with pytest.raises(RepositoryDamaged, match=r"history\.jsonl and artifacts are untouched"):
         reopen()
     assert (task / LIVE).read_bytes() == before
+
+
+def test_what_a_dead_process_left_undone_is_finished_by_one_that_lives(task, die, sound, reopen, write):
+    living = reopen()
+    die(f"{_ACKNOWLEDGED}{_AFTER['after the append']}\n{_FATAL}")
+    write(living, "mine", "m1")
+    assert _files(task) == _LATER | {"mine": "m1"}
+    assert living.manifest().keys() == _files(task).keys()
+    assert len(sound()) == 5
+
+
+def test_a_write_that_was_interrupted_while_its_files_got_their_names_is_finished(
+    path, write, task, sound, monkeypatch
+):
+    def interrupted(*_arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Artifacts, "put", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            write(path, "a", "a1")
+    write(path, "b", "b1")
+    assert _files(task) == {"a": "a1", "b": "b1"}
+    assert [type(event.data) for event in sound()[1:]] == [ToolCallExecuted, ToolCallExecuted]
+
+
+def _cut_the_power(task):
+    """Another run of the machine finds the lock of the one that went down."""
+    lock = task / ".git/index.lock"
+    pid, seq = lock.read_text().split()[1:3]
+    lock.write_text(f"agentx {pid} {seq} an-earlier-boot")
+
+
+@pytest.mark.parametrize("left", [None, b"", b"b", b"b\0", b"b1"])
+def test_after_a_power_cut_files_that_were_not_on_the_disk_yet_are_made_again(task, die, sound, left):
+    die(f'{_ACKNOWLEDGED}path.flush()\nwrite(b="b2")\nwrite(d="d1")\nos._exit(9)')
+    _cut_the_power(task)
+    (task / "artifacts/d").unlink()
+    if left is not None:
+        (task / "artifacts/b").write_bytes(left)
+    events = sound()
+    assert _files(task) == _EARLIER | {"b": "b2", "d": "d1"}
+    assert [type(event.data) for event in events[1:]] == [ToolCallExecuted] * 4
+
+
+def test_after_a_power_cut_what_a_person_wrote_is_kept(task, die, sound):
+    die(f'{_ACKNOWLEDGED}path.flush()\nwrite(b="b2")\nos._exit(9)')
+    _cut_the_power(task)
+    (task / "artifacts/b").write_text("bus")
+    sound()
+    assert _files(task) == _EARLIER | {"b": "bus"}
+
+
+def test_without_a_power_cut_a_file_that_a_person_took_back_stays_so(task, die, sound):
+    die(f'{_ACKNOWLEDGED}path.flush()\nwrite(b="b2")\nos._exit(9)')
+    (task / "artifacts/b").write_text("b1")
+    sound()
+    assert _files(task) == _EARLIER
+
+
+def test_at_the_end_of_a_turn_everything_that_was_written_is_synced(path, write, task, monkeypatch):
+    write(path, "a/b", "x" * 100)
+    synced = set()
+    kept = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (synced.add(os.fstat(fd).st_ino), kept(fd)))
+    path.flush()
+    objects = (task / ".git/objects").glob("??/*")
+    branch = [task / ".git/refs/heads/main", task / ".git/logs/refs/heads/main"]
+    wanted = [task / "artifacts/a/b", task / "artifacts/a", *branch]
+    commit = path.head
+    made = [p for p in objects if p.parent.name + p.name in {commit, path.tree}]
+    assert {p.stat().st_ino for p in [*wanted, *made]} <= synced
+    assert len(made) == 2

@@ -14,7 +14,7 @@ from agentx.config import read_config, set_value
 from agentx.opening import NotAWorkspace, NotEmpty
 from agentx.settings import Settings, read_settings
 from agentx.storage.errors import UsageError
-from agentx.storage.events import ToolCallExecuted, UserMessageSent
+from agentx.storage.events import ToolCallExecuted, UserMessageSent, changes_of
 
 MUSK = "When writing about Tesla's future, never mention Elon Musk."
 
@@ -94,9 +94,14 @@ def test_a_cache_that_is_deleted_under_an_open_workspace_is_made_again(ws):
 def test_events_of_another_process_arrive_once_and_in_order(ws, elsewhere):
     seen, followed, done = [], [], threading.Event()
     ws.on("*", lambda event: (seen.append(event.seq), isinstance(event.data, UserMessageSent) and done.set()))
-    follower = threading.Thread(
-        target=lambda: followed.extend(e.seq for e in ws.events(after=1, follow=True, timeout_s=3))
-    )
+
+    def follow():
+        for event in ws.events(after=1, follow=True, timeout_s=60):
+            followed.append(event.seq)
+            if any(made.path == "mine.txt" for made in changes_of(event)):
+                return
+
+    follower = threading.Thread(target=follow)
     follower.start()
     elsewhere(
         ws, "[ws.tools.write_file(f'{n}.txt', str(n)) for n in range(20)]; ws.say('Always answer in French.')"

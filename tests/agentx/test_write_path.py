@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from agentx import write_path
 from agentx.staging import WriteFailed
 from agentx.storage.artifacts import FileTooLarge
 from agentx.storage.blobs import BlobStore
@@ -20,10 +21,12 @@ from agentx.storage.events import (
     WriteReverted,
 )
 from agentx.storage.git import index_file
-from agentx.storage.git.branch import WriterConflict
+from agentx.storage.git.branch import RefLocked, WriterConflict
 from agentx.storage.git.index_file import GitIsBusy
+from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repository import GitRepository
 from agentx.storage.paths import PathRefused
+from agentx.synthesis.state import State
 from agentx.write_path import Content, ReadOnly
 
 _SECRET = "ghp_" + "a1B2" * 9
@@ -405,6 +408,74 @@ def test_a_commit_that_fails_is_owed_to_the_next_one(path, write, monkeypatch, s
     path.flush()
     assert [type(event.data) for event in sound()[1:]] == [ToolCallExecuted, ToolCallExecuted]
     assert git("show", "HEAD:artifacts/a") == "x"
+
+
+def test_a_write_whose_commit_must_wait_is_kept_and_committed_later(path, write, monkeypatch, sound, git):
+    def locked(*_arguments):
+        raise RefLocked("main.lock is held")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GitRepository, "move_ref", locked)
+        write(path, "a", "x")
+        write(path, "a", "y")
+    assert path.tracked("a").oid == blob_id(b"y")
+    assert path.notes == ["main.lock is held"]
+    path.flush()
+    assert len(sound()) == 3
+    assert git("show", "HEAD:artifacts/a") == "y"
+
+
+def test_in_bulk_mode_thousands_of_events_are_one_commit(path, write, git, sound):
+    before = _commits(git)
+    with path.bulk():
+        for number in range(40):
+            write(path, f"f{number}", str(number))
+    assert _commits(git) == before + 1
+    assert len(sound()) == 41
+
+
+def test_a_content_that_no_commit_holds_among_the_artifacts_is_kept_beside_the_log(
+    path, write, git, task, tmp_path
+):
+    with path.bulk():
+        write(path, "a", "passing")
+        write(path, "a", "final")
+    path.flush()
+    git("gc", "-q", "--prune=now")
+    git("clone", "-q", "--no-local", str(task), str(tmp_path / "clone"))
+    oid = blob_id(b"passing")
+    assert (tmp_path / "clone/history/blobs" / oid[:2] / oid[2:]).read_text() == "passing"
+    assert git("status", "--porcelain") == ""
+
+
+def test_an_open_folds_what_came_behind_the_last_snapshot(path, reopen, monkeypatch):
+    monkeypatch.setattr(write_path, "SNAPSHOT_EVENTS", 10)
+    path.record([_said(f"message {number}") for number in range(10)])
+    path.flush()
+    path.record([_said("one more")])
+    folded = []
+    kept = State.apply_all
+
+    def counting(state, events):
+        events = list(events)
+        folded.append(len(events))
+        return kept(state, events)
+
+    monkeypatch.setattr(State, "apply_all", counting)
+    again = reopen()
+    assert folded == [1]
+    assert again.state.encode() == path.state.encode()
+
+
+def test_a_rebuild_folds_everything_and_trusts_no_snapshot(path, monkeypatch):
+    monkeypatch.setattr(write_path, "SNAPSHOT_EVENTS", 2)
+    path.record([_said("Hello."), _said("Bye.")])
+    path.flush()
+    path.state.title = "Not what the history says"
+    damage = []
+    assert path.refold(damage.append).title == path.state.title == "A task"
+    assert not damage
+    assert not list((path.root / ".agentx/snapshots").iterdir())
 
 
 def test_a_subscriber_that_fails_stops_nothing(path, write, caplog):
