@@ -19,6 +19,7 @@ _KEY_BYTES = 40
 _MEMORY_BYTES = 64 << 20
 _GOOD_BYTES = 32
 _BLOCK = 16
+_AMBIGUOUS = -1
 _COPY_BYTES = 0x10000
 _INSERT_BYTES = 127
 
@@ -137,11 +138,14 @@ def _between(out: bytearray, base: bytes, start: int, target: bytes) -> None:
     if len(target) - start < 2 * _BLOCK:
         _insert(out, target[start:])
         return
-    blocks = {base[at : at + _BLOCK]: at for at in range(len(base) - _BLOCK, -1, -_BLOCK)}
+    blocks: dict[bytes, int] = {}
+    for at in range(0, len(base) - _BLOCK + 1, _BLOCK):
+        block = base[at : at + _BLOCK]
+        blocks[block] = _AMBIGUOUS if block in blocks else at
     at = literal = start
     while at + _BLOCK <= len(target):
-        found = blocks.get(target[at : at + _BLOCK])
-        if found is None:
+        found = blocks.get(target[at : at + _BLOCK], _AMBIGUOUS)
+        if found == _AMBIGUOUS:
             at += 1
             continue
         length = _same(base, found, target, at, min(len(base) - found, len(target) - at))

@@ -45,7 +45,7 @@ class Entry(msgspec.Struct, frozen=True):
         kind: Git's number of its kind; 6 and 7 for a delta.
         size: Of the object, or of the delta, inflated, in bytes.
         base: Where the base of an offset delta begins; 0 for others.
-        body: Where the compressed content begins.
+        body: Where the compressed content begins; for a delta that names its base, where that name does.
         end: Where the next entry begins.
     """
 
@@ -138,8 +138,6 @@ class Pack:
                 byte = data[place]
                 distance = (distance + 1) << 7 | byte & 0x7F
             place, base = place + 1, at - distance
-        elif kind == NAMED_DELTA:
-            place += _HASH_BYTES
         return Entry(at, kind, size, base, place, end)
 
     def raw(self, start: int, end: int) -> bytes:
@@ -176,7 +174,7 @@ class PackWriter:
             oid: Its name, 20 bytes.
             kind: Git's number of its kind, or that of a delta.
             size: Inflated, in bytes.
-            body: Compressed; behind the name of its base for a delta that names it.
+            body: Compressed; behind the name of its base where a delta names it.
             base: Where the base of an offset delta begins.
         """
         at = self._end

@@ -211,29 +211,33 @@ class Packer:
     # --- what is to be packed --------------------------------------------------------------------------------------
 
     def _settled(self) -> list[_Loose]:
-        """The loose objects that no writer is about to commit, newest first."""
+        """The loose objects that no writer is about to commit, each behind everything that it names.
+
+        So whatever is left, here or by a packer that is killed, is still within reach of a ref by way of loose objects.
+        """
+        tips = list(self._refs())  # before the objects are listed: then those of the tips are among them
         loose = {one.oid: one for one in self._loose()}
-        reached: set[str] = set()
-        ahead = [oid for oid in self._refs() if oid in loose]
+        reached: dict[str, None] = {}
+        entered: set[str] = set()
+        ahead = [oid for oid in tips if oid in loose]
         while ahead:
-            oid = ahead.pop()
-            if oid not in reached:
-                reached.add(oid)
-                ahead += (below for below in _names(loose[oid].path) if below in loose)
+            oid = ahead[-1]
+            if oid in entered:
+                reached[ahead.pop()] = None
+                continue
+            entered.add(oid)
+            ahead += (below for below in _names(loose[oid].path) if below in loose and below not in entered)
         past_ns = time.time_ns() - _FLIGHT_NS
-        settled = [one for one in loose.values() if one.oid in reached or one.mtime_ns < past_ns]
-        settled.sort(key=lambda one: (one.mtime_ns, one.oid))
-        # The oldest first: what is left stays within reach of the refs by way of loose objects.
-        return settled[:MOST_OBJECTS][::-1]
+        forgotten = (oid for oid, one in loose.items() if oid not in reached and one.mtime_ns < past_ns)
+        return [loose[oid] for oid in [*forgotten, *reached][:MOST_OBJECTS]]
 
     def _loose(self) -> Iterator[_Loose]:
-        for folder in os.scandir(self._objects):
-            if len(folder.name) != 2:  # noqa: PLR2004 - the first byte in hex
-                continue
-            for file in os.scandir(folder.path):
-                oid = folder.name + file.name
-                if _OID.fullmatch(oid):
-                    with contextlib.suppress(FileNotFoundError):
+        for first in range(256):
+            folder = f"{self._objects}/{first:02x}"
+            with contextlib.suppress(FileNotFoundError), os.scandir(folder) as files:
+                for file in files:
+                    oid = f"{first:02x}{file.name}"
+                    if _OID.fullmatch(oid):
                         info = file.stat()
                         if info.st_size <= _LARGEST_LOOSE_BYTES:
                             yield _Loose(oid, file.path, info.st_mtime_ns)
@@ -274,7 +278,7 @@ class Packer:
         """One pack of it all: whole objects first, so that every delta has its base before it."""
         composer = _Composer(PackWriter(self._folder))
         try:
-            for one in fresh:
+            for one in reversed(fresh):  # the newest is the whole one, and what came before is a delta
                 try:
                     found = read_loose(Path(one.path), one.oid)
                 except ObjectDamaged:
