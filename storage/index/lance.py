@@ -64,6 +64,7 @@ FLUSH_ROWS = 256
 FLUSH_BYTES = 1 << 20
 _SPARE = 100
 """Candidates beyond those asked for: LanceDB's order is its own, and is made good here."""
+_BARE_AHEAD = 1_024
 _MAX_CANDIDATES = 1_000_000
 
 _T = TypeVar("_T")
@@ -103,6 +104,7 @@ class LanceIndex:
         self._database = Database(path)
         self._lock = threading.RLock()
         self._appended = 0
+        self._bare: tuple[tuple[str, int, bool], int, list[Row]] = ("", 0, False), 0, []
         self._manifest = self._first_manifest()
         self._dimensions = self._manifest.dimensions
 
@@ -233,11 +235,20 @@ class LanceIndex:
             chunks = [row.chunk for row in self._overlay.rows.by_id.values() if lacks_vector(row)]
             hidden = frozenset(self._overlay.rows.by_id)
             every = self._overlay.forgotten or not self._manifest.dimensions
+            state = self._manifest.table, self._manifest.flushes, every
         if table is not None:
-            condition = f"to_seq = {OPEN}" + ("" if every else " AND vector IS NULL")
-            rows = _visible(limit, hidden, lambda number: table.oldest(condition, number))
+            rows = _visible(limit, hidden, lambda number: self._bare_below(table, state, number))
             chunks += [row.chunk for row in rows]
         return oldest(chunks, limit)
+
+    def _bare_below(self, table: Table, state: tuple[str, int, bool], limit: int) -> list[Row]:
+        """The oldest rows of the table without a vector; looked for once for each state of the table."""
+        known, asked, rows = self._bare
+        if known != state or (asked < limit and len(rows) == asked):
+            asked = max(limit, _BARE_AHEAD)
+            rows = table.oldest(asked, embedded=None if state[-1] else False)
+            self._bare = state, asked, rows
+        return rows[:limit]
 
     def get(self, ids: Iterable[str]) -> dict[str, Chunk]:
         """Chunks by id; ids that are not there are left out."""
@@ -306,7 +317,9 @@ class LanceIndex:
             self.flush()
         with self._writing(), locked(self._path / "index.lock", wait=False) as mine:
             if mine:
-                self._database.compact(read_manifest(self._path).table)
+                name = read_manifest(self._path).table
+                self._database.compact(name)
+                self._database.index_vectors(name)
 
     def close(self) -> None:
         """Release what is held; what waits stays in its file, where it is found, unless it has grown long."""

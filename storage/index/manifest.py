@@ -7,7 +7,7 @@ import msgspec
 
 from agentx.storage.errors import AgentXError
 
-FORMAT = 1
+FORMAT = 2
 """Number of the layout and of the text analysis; an index of another number is set aside and filled again."""
 
 
@@ -37,12 +37,14 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         table: Name of the table, new after each clearing; empty while there is none.
         dimensions: Of the vectors in the table; 0 while there are none.
         meta: The small values.
+        flushes: How often it was written: what was read of a table holds until this changes.
     """
 
     format: int = FORMAT
     table: str = ""
     dimensions: int = 0
     meta: dict[str, str] = {}
+    flushes: int = 0
 
 
 def set_aside(path: Path) -> Path:
