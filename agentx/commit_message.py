@@ -24,6 +24,7 @@ from agentx.storage.events import (
     ToolCallRequested,
     UserMessageSent,
     WorkspaceCreated,
+    WorkspaceForked,
     WriteReverted,
 )
 from agentx.storage.git.repository import HOST
@@ -121,7 +122,7 @@ def through(trailers: dict[str, str]) -> int:
 def rank(event: Event) -> int:
     """How telling an event is for the subject of a commit."""
     match event.data:
-        case WorkspaceCreated():
+        case WorkspaceCreated() | WorkspaceForked():
             return 9
         case ToolCallExecuted(changes=changes) if changes:
             return 8
@@ -148,6 +149,8 @@ def tell(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each type o
     match event.data:
         case WorkspaceCreated(title=title):
             return f"Create workspace: {title}"
+        case WorkspaceForked(at=at):
+            return f"Fork at event {at}"
         case UserMessageSent(body=body):
             return f"{event.actor} said: {shorten(body.text, WORDS)}"
         case AgentMessageSent(body=body, final=final):

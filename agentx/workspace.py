@@ -11,6 +11,7 @@ from agentx import (
     commit_message,
     curation,
     difference,
+    forks,
     material,
     moments,
     opening,
@@ -321,6 +322,15 @@ class Workspace:
         event = revisions.restore(self.engine, check_folder(path), self.moment(at), self.settings.actor)
         self.flush()
         return event
+
+    def fork(self, new: str | Path, at: int | str | None = None) -> Self:
+        """Make a new workspace with the history up to a moment (all of it by default), sharing nothing; it is open.
+
+        Raises:
+            ForkRefused: Something lies at ``new``, or it lies in this workspace.
+            NoSuchMoment: There is none.
+        """
+        return type(self).open(forks.fork(self.engine, Path(new), at), settings=self.settings)
 
     # --- memory by hand ------------------------------------------------------------------------------------------
 

@@ -76,6 +76,18 @@ class WorkspaceCreated(Payload, frozen=True):
     artifacts: str = "artifacts"
 
 
+class WorkspaceForked(Payload, frozen=True):
+    """From here this history is its own: what stands before was copied from another workspace.
+
+    Attributes:
+        at: The last event that both have.
+        hash: Its hash, which is the same in both.
+    """
+
+    at: int
+    hash: str
+
+
 class UserMessageSent(Payload, frozen=True):
     """A person said something to the agents of this task."""
 
@@ -251,6 +263,7 @@ FACTS: dict[str, type[Payload]] = {
     payload.__name__: payload
     for payload in (
         WorkspaceCreated,
+        WorkspaceForked,
         UserMessageSent,
         AgentMessageSent,
         AgentThoughtProcess,

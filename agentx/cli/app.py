@@ -54,6 +54,7 @@ ENTRIES = (
     Entry("memory", "memory", _LOOK, "List, add, correct, end and review what is remembered."),
     Entry("undo", "revising", _KEEP, "Take back the latest change to the artifacts."),
     Entry("restore", "revising", _KEEP, "Bring a file or directory back to an earlier moment."),
+    Entry("fork", "sharing", _KEEP, "Make a new workspace with the history up to a moment."),
     Entry("rebuild", "revising", _KEEP, "Make state and index again from the history."),
     Entry("models", "models", _SETUP, "Which models are used, and install the embedding model."),
     Entry("config", "configuring", _SETUP, "Show and change the settings of a workspace."),

@@ -1,0 +1,251 @@
+"""A fork: a new workspace with another's history up to a moment, sharing nothing with it.
+
+Everything is read from the last commit, which cannot change, so the other workspace may be written meanwhile. The new one is built
+under a name of its own and renamed when it is whole: a crash leaves no half of one.
+"""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from agentx import commit_message, recovery
+from agentx.config import FILE as CONFIG_FILE
+from agentx.config import read_config, set_value
+from agentx.engine import Engine
+from agentx.moments import NoSuchMoment, resolve_moment
+from agentx.outside import ARTIFACTS
+from agentx.storage.artifacts import entry_after
+from agentx.storage.blobs import blob_path, named_blobs
+from agentx.storage.codec import Codec
+from agentx.storage.committed_log import CommittedLog
+from agentx.storage.durable import TEMPORARY_PREFIX, sync_directory, sync_file
+from agentx.storage.errors import UsageError
+from agentx.storage.events import FACTS, Draft, Event, WorkspaceForked, WriteReverted, changes_of
+from agentx.storage.git import transfer
+from agentx.storage.git.index_file import IndexFile
+from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository, TreeEntry
+from agentx.storage.history import LIVE, HistoryDamaged, HistoryWriter, count_segments, segment_path
+from agentx.storage.lock import FileLock, WorkspaceBusy
+from agentx.synthesis.conclusions import CONCLUSIONS
+from agentx.write_path import ReadOnly
+
+_CODEC = Codec(FACTS | CONCLUSIONS)
+
+
+class ForkRefused(UsageError):
+    """A fork cannot be made there."""
+
+
+class _Taken(msgspec.Struct, frozen=True):
+    """What a fork takes from the other workspace.
+
+    Attributes:
+        base: The last commit that holds nothing that happened later; empty for none.
+        hash: Hash of the last event.
+        events: The events that ``base`` does not hold.
+        reverted: Writes among them that came to nothing, which was recorded later.
+        entries: What differs from the tree of ``base``.
+        live: The live log.
+    """
+
+    base: str
+    hash: str
+    events: list[Event]
+    reverted: list[WriteReverted]
+    entries: dict[str, TreeEntry | None]
+    live: bytes
+
+
+def fork(engine: Engine, new: Path, moment: int | str | None = None) -> Path:
+    """Make a new workspace with the history of another up to an event.
+
+    Args:
+        engine: The other workspace; what people edited in it is recorded first.
+        new: A directory that is empty or does not exist.
+        moment: The last event to take, as :func:`agentx.moments.resolve_moment` reads it; the latest by default.
+
+    Returns:
+        The new workspace's directory.
+
+    Raises:
+        ForkRefused: Something lies at ``new``, or it lies in the workspace itself.
+        NoSuchMoment: There is none.
+        HistoryDamaged: The history up to there is damaged; `agentx doctor` tells where.
+        WorkspaceBusy: Another process makes a fork there.
+    """
+    new = new.absolute()
+    _check_place(engine, new)
+    write_path = engine.write_path
+    if write_path.read_only:
+        raise ReadOnly(write_path.read_only)
+    with write_path.exclusive():
+        write_path.scan()
+        write_path.flush()
+        head, last = write_path.head, write_path.state.seq
+    at = last if moment is None else resolve_moment(engine, moment)
+    if not 0 < at <= last:
+        raise NoSuchMoment(f"There is no event {at}; the history goes from 1 to {last}.")
+    with _beside(new) as root:
+        taken = _taken(write_path.repo, head, at)
+        _build(root, write_path.repo, taken, at, engine.settings.actor)
+        _sync(root)
+        os.rename(root, new)
+        sync_directory(new.parent)
+    return new
+
+
+def _check_place(engine: Engine, new: Path) -> None:
+    real = Path(os.path.realpath(new))
+    for taken in (engine.root, engine.write_path.artifacts.root):
+        inside = Path(os.path.realpath(taken))
+        if real == inside or inside in real.parents:
+            raise ForkRefused(f"{new} lies in the workspace itself; choose a directory outside {taken}.")
+    if os.path.lexists(new) and (not new.is_dir() or any(new.iterdir())):
+        raise ForkRefused(f"{new} is there already; choose a new directory.")
+
+
+@contextlib.contextmanager
+def _beside(new: Path) -> Iterator[Path]:
+    """A directory beside ``new`` to build in, emptied of what a crash left there, and removed at the end."""
+    new.parent.mkdir(parents=True, exist_ok=True)
+    place = new.parent / f"{TEMPORARY_PREFIX}fork-{new.name}"
+    place.mkdir(exist_ok=True)
+    try:
+        with FileLock(place / "lock", timeout_s=0).hold():
+            try:
+                shutil.rmtree(place / "fork", ignore_errors=True)
+                yield place / "fork"
+            finally:
+                shutil.rmtree(place, ignore_errors=True)
+    except WorkspaceBusy as error:
+        raise WorkspaceBusy(f"Another process makes a fork at {new}; wait for it.") from error
+
+
+def _taken(repo: GitRepository, head: str, at: int) -> _Taken:
+    log = CommittedLog(repo, head, _CODEC)
+    base, through = _base(repo, head, at)
+    last, own_hash = 0, ""
+    events: list[Event] = []
+    lost: set[tuple[int, str]] = set()
+    reverted: list[WriteReverted] = []
+    for event in log.events():
+        if isinstance(event.data, WriteReverted):
+            lost.add((event.data.event, event.data.path))
+            if event.data.event <= at < event.seq:
+                reverted.append(event.data)
+        if event.seq <= at:
+            last, own_hash = event.seq, event.hash
+            if event.seq > through:
+                events.append(event)
+    if last < at:
+        raise HistoryDamaged(
+            f"The history breaks off behind event {last}, so event {at} is in no fork; see `agentx doctor`."
+        )
+    sealed, live = log.until(at)
+    entries = _entries(log, events, lost) | {path: log.entries[path] for path in sealed}
+    if not base:
+        entries[CONFIG_FILE] = repo.entry(repo.tree_of(_first(repo, head)), CONFIG_FILE)
+    return _Taken(base, own_hash, events, reverted, entries, live)
+
+
+def _base(repo: GitRepository, head: str, at: int) -> tuple[str, int]:
+    """The last commit that holds no event behind ``at``, and the last that it holds."""
+    newest = recovery.last_recorded(repo, head)
+    if newest.seq <= at:  # everything is taken, what a person committed on top too
+        return head, newest.seq
+    for commit in repo.log(head):
+        if recovery.is_ours(commit) and commit_message.through(commit.trailers) <= at:
+            return commit.id, commit_message.through(commit.trailers)
+    return "", 0
+
+
+def _first(repo: GitRepository, head: str) -> str:
+    """The first commit of all."""
+    *_, first = repo.log(head)
+    return first.id
+
+
+def _entries(
+    log: CommittedLog, events: Sequence[Event], lost: set[tuple[int, str]]
+) -> dict[str, TreeEntry | None]:
+    """What the events made of files, and the blobs that they name."""
+    entries: dict[str, TreeEntry | None] = {}
+    for event in events:
+        for made in changes_of(event):
+            if (event.seq, made.path) not in lost:
+                path = f"{ARTIFACTS}/{made.path}"
+                entries.pop(path, None)  # a file may take a directory's place: the last is to come last
+                entries[path] = entry_after(made)
+        for path in map(blob_path, named_blobs(event.data)):
+            entries[path] = log.entries.get(path)
+    return entries
+
+
+def _build(root: Path, source: GitRepository, taken: _Taken, at: int, actor: str) -> None:
+    repo = GitRepository.init(root)
+    try:
+        wanted = transfer.reachable(source.git_dir, taken.base) if taken.base else []
+        named = [entry.oid for entry in taken.entries.values() if entry is not None]
+        transfer.copy(source.git_dir, repo.git_dir, dict.fromkeys([*wanted, *named]))
+        if taken.base:
+            repo.move_ref(taken.base, "", "agentx: what the fork has from the other workspace")
+        tree = repo.update_tree(repo.tree_of(taken.base), taken.entries)
+        for path, entry in repo.files(tree):
+            _write(root / path, entry, repo.read_blob(entry.oid))
+        (root / LIVE).write_bytes(taken.live)
+        (root / ARTIFACTS).mkdir(exist_ok=True)
+        if read_config(root).workspace.artifacts != ARTIFACTS:
+            set_value(root, "workspace.artifacts", ARTIFACTS)  # the project of the other is not this one's
+        _commit(repo, taken, tree, _mark(root, taken, at, actor), actor)
+    finally:
+        repo.close()
+
+
+def _write(path: Path, entry: TreeEntry, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if entry.mode == LINK:
+        path.symlink_to(os.fsdecode(content))
+        return
+    path.write_bytes(content)
+    if entry.mode == EXECUTABLE:
+        path.chmod(0o755)
+
+
+def _mark(root: Path, taken: _Taken, at: int, actor: str) -> list[Event]:
+    """Append the event from which the history is the fork's own."""
+    writer = HistoryWriter(root, _CODEC)
+    try:
+        writer.start_at(at, taken.hash)
+        writer.catch_up()
+        drafts = [Draft(data=WorkspaceForked(at=at, hash=taken.hash), actor=actor)]
+        drafts += [Draft(data=lost, actor="engine:recovery") for lost in taken.reverted]
+        return writer.append(drafts)
+    finally:
+        writer.close()
+
+
+def _commit(repo: GitRepository, taken: _Taken, tree: str, marked: Sequence[Event], actor: str) -> None:
+    segments = map(segment_path, range(1, count_segments(repo.root) + 1))
+    names = [path for path in segments if repo.entry(tree, path) is None] + [LIVE, CONFIG_FILE]
+    logged = {
+        name: TreeEntry(repo.write_blob((repo.root / name).read_bytes()), REGULAR)
+        for name in names
+        if (repo.root / name).exists()
+    }
+    tree = repo.update_tree(tree, logged)
+    message, author = commit_message.compose([*taken.events, *marked], actor=actor)
+    repo.move_ref(repo.commit(tree, taken.base, message, author), taken.base, "agentx: fork")
+    IndexFile(repo.git_dir).refresh(dict(repo.files(tree)), repo.root)
+
+
+def _sync(root: Path) -> None:
+    """Make everything below a directory durable."""
+    for folder, _, names in os.walk(root):
+        for path in (Path(folder, name) for name in names):
+            if not path.is_symlink():
+                sync_file(path)
+        sync_directory(Path(folder))
