@@ -8,6 +8,9 @@ from agentx.storage.events import Event
 Following = Callable[[], Iterable[bytes]]
 """The lines behind the one in question, as far as it takes to judge it."""
 
+_CUT_OUT = 10
+"""Where the log ends with one event and so few before it are missing, it is taken; one that is far ahead is forged."""
+
 
 class Chain:
     """Follows the hash chain over lines and says of each whether it is an event of this history.
@@ -81,7 +84,7 @@ class Chain:
         """Whether an event that does not follow from the last one stands behind damage, and is none of another history.
 
         What stands behind it decides: the longer chain is the history. Where neither goes on, as many events may be
-        missing as damaged lines were seen.
+        missing as damaged lines were seen, and a few that someone may have cut out.
         """
         missing = event.seq - self.seq - 1
         foreign = any(parts.extends(other) for other in self._foreign.get(event.seq - 1, ()))
@@ -91,7 +94,7 @@ class Chain:
             )
         if missing and not foreign:
             here, there = self._lengths(event.hash, following())
-            if there > here or (there == here and missing <= self._lost):
+            if there > here or (there == here and missing <= self._lost + (0 if here else _CUT_OUT)):
                 return True
         if missing or foreign:
             self._mark_foreign(event)
