@@ -274,6 +274,7 @@ class WritePath:
                 self._bus.deliver()
 
     def _catch_up(self) -> None:
+        self.repo.follow_packs()
         self.git.require_branch()
         moved = self.git.moved
         if moved:
@@ -387,6 +388,7 @@ class WritePath:
         actor: str,
         run: str = "",
         cause: int = 0,
+        check: Callable[[], None] | None = None,
     ) -> list[Event]:
         """Change artifacts: one event (several where the changes are many), the files, one commit.
 
@@ -398,6 +400,7 @@ class WritePath:
             actor: Who does it.
             run: Run that it belongs to.
             cause: Event that led to it.
+            check: Called when people's edits are on record and nothing is changed; what it raises refuses the write.
 
         Raises:
             WriteFailed: The disk refused; nothing was recorded and the files are as they were.
@@ -405,6 +408,8 @@ class WritePath:
         with self.exclusive():
             self._hold_git()
             tracked = self.record_outside_edits(list(contents), noticed="write")
+            if check is not None:
+                check()
             staged = Staged(contents, tracked, self.repo, self.artifacts)
             try:
                 events = self._append(

@@ -363,6 +363,17 @@ def test_killed_at_any_step_it_loses_nothing(made):
     assert made.is_whole()
 
 
+def test_a_handle_lets_go_of_packs_that_are_gone(made):
+    for _ in range(5):
+        made.commit(2)
+        made.packer.run()
+        made.repo.follow_packs()
+        made.repo.tree_of(made.repo.head)
+    held = Path("/proc/self/maps").read_text()
+    assert f"{made.git_dir}/objects/pack" in held
+    assert "(deleted)" not in "".join(line for line in held.splitlines() if str(made.git_dir) in line)
+
+
 READ = """
 import sys, pygit2
 git_dir, names = sys.argv[1], sys.stdin.read().split()
