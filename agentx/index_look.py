@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentx import opening
 from agentx.findings import Finding, Found, Progress
 from agentx.passages import MAX_TEXT_BYTES
 from agentx.storage.codec import Codec
@@ -14,6 +13,7 @@ from agentx.storage.git.reading import ObjectReader
 from agentx.storage.history import History, told_already
 from agentx.storage.index.lance import LanceIndex
 from agentx.synthesis.chunking.files import chunk_file
+from agentx.write_path import CACHE
 
 _AT_ONCE = 500
 _TODO = "agentx rebuild"
@@ -32,7 +32,7 @@ def look_at_index(root: Path, codec: Codec, reader: ObjectReader, found: Found, 
     Returns:
         What was looked at, in a sentence.
     """
-    place = root / opening.CACHE / "index"
+    place = root / CACHE / "index"
     if not (place / "index.json").exists():
         return "there is none yet; the next search makes it"
     try:

@@ -31,7 +31,7 @@ def gather(source: Path, max_file_bytes: int) -> Iterator[tuple[str, Content | s
     for path, info in files.walk(lambda name, directory: rules.ignores(name, directory=directory)):
         try:
             check_path(path)
-            data = files.content(path, info)
+            data = files.content(path)
         except AgentXError as error:
             yield path, str(error)
         except OSError as error:

@@ -59,23 +59,13 @@ class Synthesizer:
     def _take(self, event: Event) -> None:
         if isinstance(event.data, Concluded):
             return
+        with (
+            self._write_path.lock.hold()
+        ):  # most facts lead to nothing: there is no need to look what others wrote
+            if not self._conclude(event):
+                return
         with self._write_path.exclusive():
-            state = self._write_path.state
-            if event.seq <= state.watermark:
-                return
-            try:
-                found = [
-                    (extractor, changes)
-                    for extractor in self._extractors
-                    if (changes := _admitted(extractor.conclude(event, state, self._write_path.blobs.text)))
-                ]
-            except BlobDamaged:  # its words are lost, and must not hold up what comes behind them
-                return
-            drafts = [
-                draft
-                for extractor, changes in found
-                for draft in _drafts(changes, extractor.name, extractor.version, event.seq, event)
-            ]
+            drafts = self._conclude(event)
             if drafts:
                 # The watermark stands in the last line alone: a crash before it has the fact read again.
                 early = [
@@ -83,6 +73,21 @@ class Synthesizer:
                     for draft in drafts[:-1]
                 ]
                 self._write_path.record([*early, drafts[-1]])
+
+    def _conclude(self, event: Event) -> list[Draft]:
+        """What is to be recorded of a fact that was not read yet."""
+        state = self._write_path.state
+        if event.seq <= state.watermark:
+            return []
+        try:
+            return [
+                draft
+                for extractor in self._extractors
+                if (changes := _admitted(extractor.conclude(event, state, self._write_path.blobs.text)))
+                for draft in _drafts(changes, extractor.name, extractor.version, event.seq, event)
+            ]
+        except BlobDamaged:  # its words are lost, and must not hold up what comes behind them
+            return []
 
     def record(self, changes: Sequence[Change], extractor: str, *, actor: str = "") -> list[Event]:
         """Record changes to memory that no single fact led to: a person's, or a later reading's."""

@@ -80,13 +80,13 @@ class Artifacts:
                 repository of its own.
         """
         target = resolve_file(self.root, path) if follow else resolve_inside(self.root, path)
+        inner = os.path.realpath(target)[len(self._real_root) + 1 :] if follow else path
         folder = self._real_root
-        place = os.path.realpath(target) if follow else os.path.join(folder, path)
-        for name in place[len(folder) + 1 :].split(os.sep):
-            folder = os.path.join(folder, name)
+        for name in inner.split("/"):
+            folder = f"{folder}/{name}"
             if folder in self._skip:
                 raise PathRefused(path, "it belongs to the workspace itself.")
-            if os.path.lexists(os.path.join(folder, ".git")):
+            if os.path.lexists(f"{folder}/.git"):
                 raise PathRefused(path, f"{name!r} is a Git repository of its own.")
         return target
 
@@ -104,19 +104,19 @@ class Artifacts:
             return None
         if stat.S_ISDIR(info.st_mode):
             raise PathRefused(path, "it is a directory.")
-        return self._entry(path, info)
+        return self._entry(path, target, info)
 
-    def _entry(self, path: str, info: os.stat_result) -> TreeEntry:
+    def _entry(self, path: str, target: Path, info: os.stat_result) -> TreeEntry:
         known = self._stamps.get(path)
         seen = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
         if known is not None and seen == (known.mtime_ns, known.ctime_ns, known.size, known.inode):
             return known.entry
-        entry = TreeEntry(blob_id(self.content(path, info)), _mode(info))
+        entry = TreeEntry(blob_id(self._read(path, target, info)), _mode(info))
         if info.st_ctime_ns < time.time_ns() - _RACY_NS:
             self._stamps[path] = Stamp(*seen, entry)
         return entry
 
-    def content(self, path: str, info: os.stat_result | None = None) -> bytes:
+    def content(self, path: str) -> bytes:
         """The bytes of a working file; of a link, its target.
 
         Raises:
@@ -125,7 +125,13 @@ class Artifacts:
         """
         target = self.locate(path)
         try:
-            info = info or os.lstat(target)
+            info = os.lstat(target)
+        except (FileNotFoundError, NotADirectoryError):
+            raise ArtifactMissing(f"There is no file {path!r} in the artifacts.") from None
+        return self._read(path, target, info)
+
+    def _read(self, path: str, target: Path, info: os.stat_result) -> bytes:
+        try:
             if stat.S_ISLNK(info.st_mode):
                 return os.fsencode(os.readlink(target))
             if not stat.S_ISREG(info.st_mode):
@@ -257,7 +263,7 @@ class Artifacts:
                 check_path(path)
                 if not (stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):
                     raise PathRefused(path, "it is neither a file nor a link.")
-                entry = self._entry(path, info)
+                entry = self._entry(path, self.locate(path), info)
             except (AgentXError, OSError) as error:
                 notes.append(str(error))
                 continue

@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 from pathlib import Path
 
 from agentx.storage.durable import TEMPORARY_PREFIX
@@ -112,20 +113,27 @@ def resolve_inside(root: Path, path: str) -> Path:
     Raises:
         PathRefused: A directory on the way is a link (the record knows each file by one path alone), or a file.
     """
-    target = root / path
+    folder = str(root)
+    for name in path.split("/")[:-1]:
+        folder = f"{folder}/{name}"
+        try:
+            mode = os.lstat(folder).st_mode
+        except FileNotFoundError:
+            break
+        if not stat.S_ISDIR(mode):
+            raise PathRefused(path, _why_not(root, path, name, is_link=stat.S_ISLNK(mode)))
+    return root / path
+
+
+def _why_not(root: Path, path: str, name: str, *, is_link: bool) -> str:
+    if not is_link:
+        return f"{name!r} on the way is a file, not a directory."
     real_root = os.path.realpath(root)
-    parent = os.path.realpath(target.parent)
-    if parent != os.path.normpath(os.path.join(real_root, os.path.dirname(path))):
-        if parent != real_root and not parent.startswith(real_root + os.sep):
-            raise PathRefused(path, "a link on the way leads out of the artifacts.")
-        direct = os.path.relpath(os.path.join(parent, target.name), real_root)
-        raise PathRefused(path, f"a directory on the way is a link; the file's own path is {direct!r}.")
-    above = Path(parent)
-    while not os.path.lexists(above):
-        above = above.parent
-    if not above.is_dir():
-        raise PathRefused(path, f"{above.name!r} on the way is a file, not a directory.")
-    return target
+    parent = os.path.realpath((root / path).parent)
+    if parent != real_root and not parent.startswith(real_root + os.sep):
+        return "a link on the way leads out of the artifacts."
+    direct = os.path.relpath(os.path.join(parent, os.path.basename(path)), real_root)
+    return f"a directory on the way is a link; the file's own path is {direct!r}."
 
 
 def resolve_file(root: Path, path: str) -> Path:

@@ -142,17 +142,19 @@ class Job(msgspec.Struct):
             WriteDenied: A rule of the user forbids it; nothing was written.
         """
         tools = self.tools
-        with tools.engine.write_path.exclusive():
-            tools.engine.write_path.record_outside_edits(list(contents), noticed="write")
+
+        def check() -> None:
             violations = tools.engine.check_write(contents)
             if violations:
                 raise WriteDenied(violations)
-            events = tools.engine.write_path.write(
-                contents,
-                lambda changes: self.payload("SUCCEEDED", output, changes),
-                actor=tools.actor,
-                run=tools.run,
-            )
+
+        events = tools.engine.write_path.write(
+            contents,
+            lambda changes: self.payload("SUCCEEDED", output, changes),
+            actor=tools.actor,
+            run=tools.run,
+            check=check,
+        )
         self.event = events[0]
         return tuple(made for event in events for made in changes_of(event))
 

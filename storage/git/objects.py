@@ -33,7 +33,7 @@ def blob_id(content: bytes) -> str:
 
 def loose_path(git_dir: Path, oid: str) -> Path:
     """Where the loose object of that name lies."""
-    return git_dir / "objects" / oid[:2] / oid[2:]
+    return Path(f"{git_dir}/objects/{oid[:2]}/{oid[2:]}")
 
 
 def read_loose(path: Path, oid: str) -> tuple[str, bytes] | None:
