@@ -51,6 +51,8 @@ ENTRIES = (
     Entry("context", "asking", _LOOK, "What an agent would be shown, and why."),
     Entry("search", "asking", _LOOK, "Find passages in files, messages, memory and sources."),
     Entry("log", "looking", _LOOK, "What happened, event by event."),
+    Entry("diff", "comparing", _LOOK, "What changed between two moments, in files and memory."),
+    Entry("bisect", "comparing", _LOOK, "Which event made an item or a file what it is, and why."),
     Entry("memory", "memory", _LOOK, "List, add, correct, end and review what is remembered."),
     Entry("undo", "revising", _KEEP, "Take back the latest change to the artifacts."),
     Entry("restore", "revising", _KEEP, "Bring a file or directory back to an earlier moment."),

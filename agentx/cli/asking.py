@@ -6,7 +6,7 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from agentx.cli.opened import opened, scan_sources
+from agentx.cli.opened import MOMENT, opened, scan_sources
 from agentx.cli.plain import one_line, plain, readable
 from agentx.cli.terminal import Terminal
 from agentx.context import TITLES, Context
@@ -38,7 +38,7 @@ def context(
             help="How much of the conversation: 0 none, 1 the last 30 messages, 2 a recap too, 3 all that fits.",
         ),
     ] = 1,
-    as_of: Annotated[int | None, typer.Option(metavar="SEQ", help="As it was after this event.")] = None,
+    as_of: Annotated[str, typer.Option(metavar="MOMENT", help=f"As it was then: {MOMENT}.")] = "",
     *,
     explain: Annotated[
         bool, typer.Option("--explain", help="Tell why each item is there, and what was left out.")
@@ -46,9 +46,11 @@ def context(
 ) -> None:
     """Print the context that an agent would be given now: the user's rules first, then what is relevant."""
     terminal: Terminal = ctx.obj
-    with opened(terminal, look=as_of is None) as ws:
+    with opened(terminal, look=not as_of) as ws:
         with terminal.busy("Recalling"):
-            made = ws.get_relevant_context(readable(message), max_tokens=max_tokens, tier=tier, as_of=as_of)
+            made = ws.get_relevant_context(
+                readable(message), max_tokens=max_tokens, tier=tier, as_of=readable(as_of) or None
+            )
         lexical = _why_lexical(ws)
     if terminal.json:
         terminal.document(made)
@@ -57,6 +59,9 @@ def context(
         _explain(terminal, made)
     else:
         terminal.show(plain(made.text.rstrip("\n")))
+    if made.replays:
+        same = "to the byte" if made.exact else "but for what was purged or is no longer there"
+        terminal.note(f"As an agent was shown it in event {made.replays}, {same}.", "·")
     left_out = f", {len(made.omitted)} left out" if made.omitted else ""
     terminal.note(
         f"{made.tokens:,} of {made.max_tokens:,} tokens, {len(made.items)} items{left_out}, after event {made.seq}.",
@@ -114,7 +119,7 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
     actor: Annotated[str, typer.Option(help="Only of this actor, or of a class of them (agent:).")] = "",
     since: Annotated[str, typer.Option(metavar="DATE", help="Only from this ISO date or time on.")] = "",
     before: Annotated[str, typer.Option(metavar="DATE", help="Only before it.")] = "",
-    as_of: Annotated[int | None, typer.Option(metavar="SEQ", help="As it was after this event.")] = None,
+    as_of: Annotated[str, typer.Option(metavar="MOMENT", help=f"As it was then: {MOMENT}.")] = "",
     *,
     scan: Annotated[
         bool, typer.Option("--scan/--no-scan", help="Look first for what changed in the read-only sources.")
@@ -124,8 +129,8 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
     terminal: Terminal = ctx.obj
     if not query.strip():
         raise UsageError("There is nothing to search for: the query is empty.")
-    with opened(terminal, look=as_of is None) as ws:
-        if scan and as_of is None and source != "":
+    with opened(terminal, look=not as_of) as ws:
+        if scan and not as_of and source != "":
             scan_sources(terminal, ws)
         with terminal.progress() as told:
             ws.settle(0.0, told)
@@ -139,7 +144,7 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
                 actor=actor,
                 since=since,
                 before=before,
-                as_of=as_of,
+                as_of=readable(as_of) or None,
             )
         lexical = _why_lexical(ws)
     if terminal.json:

@@ -5,7 +5,7 @@ from typing import Annotated, cast, get_args
 import typer
 from rich.text import Text
 
-from agentx.cli.opened import opened
+from agentx.cli.opened import MOMENT, opened
 from agentx.cli.plain import one_line, plain, readable
 from agentx.cli.terminal import Terminal, facts, panel, table
 from agentx.curation import find
@@ -29,6 +29,8 @@ Name = Annotated[
     str, typer.Argument(metavar="ID", show_default=False, help="As `agentx memory list` shows it.")
 ]
 
+AsOf = Annotated[str, typer.Option(metavar="MOMENT", help=f"As it was then: {MOMENT}.")]
+
 
 def list_items(
     ctx: typer.Context,
@@ -36,6 +38,7 @@ def list_items(
     status: Annotated[
         str, typer.Option(help=f"Only with this status: {', '.join(get_args(Status))}.")
     ] = "active",
+    as_of: AsOf = "",
     *,
     everything: Annotated[bool, typer.Option("--all", help="Whatever their status.")] = False,
 ) -> None:
@@ -44,8 +47,9 @@ def list_items(
     wanted_kind = cast("Kind", _known(kind, get_args(Kind), "kind")) if kind else None
     wanted_status = None if everything else cast("Status", _known(status, get_args(Status), "status"))
     with opened(terminal) as ws:
-        items = ws.memory(wanted_kind, status=wanted_status)
-        proposed = len(ws.memory(status="proposed"))
+        when = readable(as_of) or None
+        items = ws.memory(wanted_kind, status=wanted_status, as_of=when)
+        proposed = 0 if when else len(ws.memory(status="proposed"))
     if terminal.json:
         terminal.document(items)
         return
@@ -84,11 +88,11 @@ def _marks(item: MemoryItem) -> str:
     )
 
 
-def show(ctx: typer.Context, name: Name) -> None:
+def show(ctx: typer.Context, name: Name, as_of: AsOf = "") -> None:
     """Show one item with the words that it rests on."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
-        item = find(ws.engine, name)
+        item = find(ws.engine, name, ws.state_at(readable(as_of)) if as_of else None)
     if terminal.json:
         terminal.document(item)
     else:

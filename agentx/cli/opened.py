@@ -9,6 +9,9 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events import Event
 from agentx.workspace import Workspace
 
+MOMENT = "an event's number, a date or time (UTC), '2h ago', or a commit"
+"""How a person can say a moment, for the help of every option that takes one."""
+
 
 @contextlib.contextmanager
 def opened(terminal: Terminal, *, look: bool = False) -> Iterator[Workspace]:

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from agentx.cli.opened import as_json, opened, scan_sources
-from agentx.cli.plain import one_line, plain
+from agentx.cli.opened import MOMENT, as_json, opened, scan_sources
+from agentx.cli.plain import one_line, plain, readable
 from agentx.cli.terminal import Terminal, facts
 from agentx.commit_message import tell
 from agentx.standing import Rebuilt
@@ -33,18 +33,18 @@ def restore(
         ),
     ],
     at: Annotated[
-        int,
+        str,
         typer.Option(
-            metavar="SEQ",
+            metavar="MOMENT",
             show_default=False,
-            help="The event after which it was as you want it (see `agentx log`).",
+            help=f"When it was as you want it: {MOMENT}.",
         ),
     ],
 ) -> None:
-    """Bring a file or directory back to what it was after an event, as a new event."""
+    """Bring a file or directory back to what it was at a moment, as a new event; what was moved goes back."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
-        event = ws.restore(path, at)
+        event = ws.restore(path, readable(at))
     _show(terminal, event)
 
 
