@@ -14,7 +14,9 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+from agentx.storage.errors import AgentXError
 
 _LOG = logging.getLogger("agentx.background")
 
@@ -30,6 +32,44 @@ STEP_S = 0.05
 LOOK_S = 0.002
 IDLE_S = 0.5
 TROUBLE_S = 5.0
+
+T = TypeVar("T")
+
+
+class SearchLate(AgentXError):
+    """A search was not done by its deadline; it goes on in the background, so that the next one is faster."""
+
+
+def done_by(deadline: float, search: Callable[[], T]) -> T:
+    """What a search finds, if it is done in time; otherwise it goes on, and what it finds is dropped.
+
+    Args:
+        deadline: ``time.monotonic()`` by which this returns.
+        search: Finds something.
+
+    Raises:
+        SearchLate: It was not done by then.
+    """
+    found: list[T] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(search())
+        except BaseException as error:  # noqa: BLE001 - raised below, in the thread that asked
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="agentx-search", daemon=True)
+    thread.start()
+    thread.join(max(0.0, deadline - time.monotonic()))
+    if failed:
+        raise failed[0]
+    if not found:
+        raise SearchLate(
+            "The search was not done by the deadline: the index is still being loaded or filled. That goes on in the "
+            "background; ask again in a moment, or give it longer."
+        )
+    return found[0]
 
 
 class Writes(Protocol):

@@ -4,15 +4,15 @@ Tools, context and agents work with this; :class:`agentx.workspace.Workspace` is
 """
 
 import time
-from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
-from agentx import commit_message
+from agentx.background import done_by
 from agentx.bus import Bus
+from agentx.commit_index import CommitIndex
 from agentx.config import Config
 from agentx.indexer import Indexer
 from agentx.settings import Settings
@@ -24,10 +24,13 @@ from agentx.synthesis.items import MemoryItem
 from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.state import State
 from agentx.synthesizer import Synthesizer
-from agentx.write_path import WritePath
+from agentx.write_path import CACHE, WritePath
 
 EMBED_S = 2.0
 """How long a search embeds what is new, where nothing does so in the background."""
+
+EMBED_SHARE = 0.3
+"""How much of the time up to a deadline goes into that."""
 
 
 class Engine:
@@ -61,8 +64,7 @@ class Engine:
         self.synthesizer = synthesizer
         self.indexer = indexer
         self.summaries: OrderedDict[tuple[str, str, str], str] = OrderedDict()
-        self._commits: list[tuple[int, str]] = []
-        self._commits_head = ""
+        self.commits = CommitIndex(write_path.repo, root / CACHE / "commits")
 
     @property
     def state(self) -> State:
@@ -85,30 +87,27 @@ class Engine:
             query: Words in any form.
             k: How many.
             where: What to look at.
-            deadline: ``time.monotonic()`` after which passages without a vector are found by their words alone.
+            deadline: ``time.monotonic()`` by which there is an answer; what has no vector yet is found by its words.
+
+        Raises:
+            SearchLate: There is none by then: the index is still being loaded or filled.
         """
-        self.write_path.refresh()
-        embed_s = EMBED_S if deadline is None else min(EMBED_S, deadline - time.monotonic())
-        hits = self.indexer.search(query, k, where, embed_s=embed_s)
-        return [
-            hit if hit.source else msgspec.structs.replace(hit, commit=self.commit_of(hit.seq))
-            for hit in hits
-        ]
+        left_s = None if deadline is None else deadline - time.monotonic()
+        embed_s = EMBED_S if left_s is None else min(EMBED_S, left_s * EMBED_SHARE)
+
+        def ask() -> list[SearchHit]:
+            hits = self.indexer.search(query, k, where, embed_s=embed_s)
+            return [
+                hit if hit.source else msgspec.structs.replace(hit, commit=self.commit_of(hit.seq))
+                for hit in hits
+            ]
+
+        return ask() if deadline is None else done_by(deadline, ask)
 
     def commit_of(self, seq: int) -> str:
-        """The commit that is the first to hold an event; empty where it waits for the next one."""
-        repo, head = self.write_path.repo, self.write_path.head
-        if self._commits_head != head:
-            fresh: list[tuple[int, str]] = []
-            for commit in repo.log(head):
-                if commit.id == self._commits_head:
-                    break
-                last = commit_message.through(commit.trailers)
-                fresh += [(last, commit.id)] if last else []
-            self._commits += reversed(fresh)
-            self._commits_head = head
-        found = bisect_left(self._commits, (seq, ""))
-        return self._commits[found][1] if found < len(self._commits) else ""
+        """The commit that is the first to hold an event; empty where it waits for the next one, or is not read yet."""
+        self.commits.extend(self.write_path.head)
+        return self.commits.find(seq)
 
     # --- the gate ------------------------------------------------------------------------------------------------
 

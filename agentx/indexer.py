@@ -40,10 +40,6 @@ Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and how much there is."""
 
 
-class SearchLate(AgentXError):
-    """A search was not done by its deadline; it goes on in the background, so that the next one is faster."""
-
-
 class Watching:
     """What the background sees of the writing."""
 

@@ -1,10 +1,14 @@
 """Search over what was written, said and printed: fresh, narrowed, and as it was at any moment."""
 
 import os
+import shutil
+import threading
+import time
 
 import pytest
 
-from agentx import Workspace
+from agentx import Workspace, indexer
+from agentx.background import SearchLate, done_by
 from agentx.config import set_value
 from agentx.settings import Settings, read_settings
 from agentx.storage.errors import UsageError
@@ -172,3 +176,80 @@ def test_while_most_passages_have_no_vector_a_search_goes_by_words_alone(tmp_pat
         assert ws.settle(timeout_s=60)
         assert indexer.search("part_7 value", 5, Filter())
         assert not indexer.behind
+
+
+def test_by_its_deadline_a_search_answers_or_is_told_to_be_late_and_goes_on():
+    assert done_by(time.monotonic() + 60, lambda: "found") == "found"
+    go, done = threading.Event(), threading.Event()
+    with pytest.raises(SearchLate, match="goes on"):
+        done_by(time.monotonic() + 0.05, lambda: go.wait(60) and done.set())
+    go.set()
+    assert done.wait(30)
+    with pytest.raises(UsageError, match="so it is"):
+        done_by(time.monotonic() + 60, lambda: (_ for _ in ()).throw(UsageError("so it is")))
+
+
+def test_while_another_fills_the_index_a_context_is_there_by_its_deadline_and_says_what_is_missing(ws):
+    ws.tools.write_file("a.md", "The walrus sleeps.\n")
+    with ws.engine.indexer._feeding():  # another process is reading the history into the index
+        hurried = ws.get_relevant_context("walrus", deadline_ms=200)
+    assert not hurried.recalled
+    assert ["deadline" in one.reason for one in hurried.omitted] == [True]
+    assert ws.get_relevant_context("walrus", deadline_ms=60_000).recalled
+
+
+def test_another_history_of_the_same_length_is_told_apart_by_its_hash(ws, lexical, tmp_path):
+    ws.tools.write_file("a.md", "The walrus sleeps.\n")
+    assert ws.search("walrus")
+    ws.close()
+    with Workspace.create(tmp_path / "other", title="Another", settings=lexical) as other:
+        other.tools.write_file("b.md", "The otter swims.\n")
+        other.flush()
+        if other.state.seq < ws.engine.indexer.watermark:
+            other.say("One more.")
+    shutil.rmtree(other.root / ".agentx")
+    shutil.copytree(ws.root / ".agentx", other.root / ".agentx")
+    with Workspace.open(other.root, settings=lexical) as again:
+        assert again.state.seq >= again.engine.indexer.watermark
+        assert again.search("walrus") == []
+        assert paths(again.search("otter")) == {"b.md"}
+
+
+def test_the_passages_of_a_history_are_the_same_however_it_is_cut_into_batches(ws, monkeypatch):
+    for number in range(40):
+        ws.say(f"Message number {number} about walrus {number % 7}.")
+    ws.search("walrus")
+    index = ws.engine.indexer.index
+    whole = index.get([f"m:{seq}:0" for seq in range(ws.state.seq + 1)])
+    assert len(whole) == 40
+    monkeypatch.setattr(indexer, "_BATCH_EVENTS", 3)
+    ws.engine.indexer.rebuild()
+    assert index.get(whole) == whole
+
+
+AT_ONCE = """for number in range(8):
+    ws.tools.write_file(f"WORD{number}.md", f"WORD number{number}")
+    assert f"WORD{number}.md" in {hit.path for hit in ws.search(f"WORD number{number}")}
+    assert not [hit for hit in ws.search("walrus") if hit.path == "gone.md"]
+"""
+
+
+def test_three_processes_write_and_search_at_once_and_each_finds_everything(ws, elsewhere):
+    ws.tools.write_file("gone.md", "walrus\n")
+    ws.tools.write_file("gone.md", "otter\n")
+    others = [
+        threading.Thread(target=elsewhere, args=(ws, AT_ONCE.replace("WORD", word).replace("\n", "\n    ")))
+        for word in ("alpha", "beta")
+    ]
+    for other in others:
+        other.start()
+    for number in range(8):
+        ws.tools.write_file(f"mine{number}.md", f"gamma number{number}\n")
+        assert f"mine{number}.md" in paths(ws.search(f"gamma number{number}"))
+    for other in others:
+        other.join()
+    for word in ("alpha", "beta"):
+        assert {f"{word}{number}.md" for number in range(8)} <= paths(ws.search(word, k=50))
+    assert sum(hit.kind == "artifact" for hit in ws.search("number3", k=50)) == 3
+    assert "gone.md" not in paths(ws.search("walrus", k=50))
+    assert ws.engine.indexer.index.count() == 2 + 3 * 8
