@@ -8,10 +8,9 @@ import msgspec
 from agentx.engine import Engine
 from agentx.moments import STANDING, NoSuchMoment, event_at, states_at
 from agentx.revisions import Files, files_between
-from agentx.storage.events import FileChange, RunStarted, UserMessageSent
+from agentx.storage.events import FileChange
 from agentx.storage.git import patch
 from agentx.storage.git.objects import ObjectDamaged
-from agentx.storage.history import told_already
 from agentx.synthesis.items import HotIssueDetail, Kind, MemoryItem, Scope
 from agentx.synthesis.state import State
 
@@ -94,13 +93,11 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 def turn_begin(engine: Engine) -> int:
     """The event before the latest turn: before the user's message that the last run answers, or else before the last."""
-    begin = 0
-    for event in engine.write_path.history.read(on_damage=told_already):
-        if isinstance(event.data, RunStarted):
-            begin = event.cause or event.seq
-        elif isinstance(event.data, UserMessageSent) and not event.run:
-            begin = event.seq
-    return max(0, begin - 1)
+    state = engine.snapshot()
+    said = next((m.seq for m in reversed(state.messages) if m.actor.partition(":")[0] == "user"), 0)
+    run = state.last_run
+    started = event_at(engine, run.seq) if run is not None and run.seq > said else None
+    return max(0, (started.cause or started.seq if started else said) - 1)
 
 
 def compare(engine: Engine, first: int, last: int, *, patches: bool = False) -> Difference:

@@ -137,10 +137,13 @@ def state_at(engine: Engine, seq: int) -> State:
 
 def states_at(engine: Engine, *seqs: int) -> Iterator[State]:
     """The state after each of some events, which come in their order; all by one fold."""
-    state = State()
+    state, now = State(), engine.snapshot()
     events = engine.write_path.history.read(on_damage=told_already)
     event = next(events, None)
     for seq in seqs:
+        if seq == now.seq:
+            yield now
+            continue
         while event is not None and event.seq <= seq:
             state.apply(event)
             event = next(events, None)

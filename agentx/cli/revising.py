@@ -1,5 +1,6 @@
 """``agentx undo``, ``restore`` and ``rebuild``: earlier contents back again, and everything computed anew."""
 
+from itertools import takewhile
 from typing import Annotated
 
 import typer
@@ -10,7 +11,8 @@ from agentx.cli.plain import one_line, plain, readable
 from agentx.cli.terminal import Terminal, facts
 from agentx.commit_message import tell
 from agentx.standing import Rebuilt
-from agentx.storage.events import Event, ToolCallExecuted
+from agentx.storage.events import Event, ToolCallExecuted, changes_of
+from agentx.workspace import Workspace
 
 EMBED_S = 3_600.0
 """How long a rebuild embeds, at most; what is left is embedded by the searches that follow."""
@@ -21,7 +23,8 @@ def undo(ctx: typer.Context) -> None:
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         event = ws.undo()
-    _show(terminal, event)
+        events = _parts(ws, event)
+    _show(terminal, events)
 
 
 def restore(
@@ -45,14 +48,24 @@ def restore(
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         event = ws.restore(path, readable(at))
-    _show(terminal, event)
+        events = _parts(ws, event)
+    _show(terminal, events)
 
 
-def _show(terminal: Terminal, event: Event) -> None:
+def _parts(ws: Workspace, first: Event) -> list[Event]:
+    """All events of one change: several where one could not hold it all."""
+    name = first.data.call_id if isinstance(first.data, ToolCallExecuted) else ""
+    later = ws.events(after=first.seq)
+    rest = takewhile(lambda e: isinstance(e.data, ToolCallExecuted) and e.data.call_id == name, later)
+    return [first, *rest]
+
+
+def _show(terminal: Terminal, events: list[Event]) -> None:
+    event = events[0]
     if terminal.json:
         terminal.document(as_json(event))
         return
-    changes = event.data.changes if isinstance(event.data, ToolCallExecuted) else ()
+    changes = [change for part in events for change in changes_of(part)]
     if not changes:
         terminal.show("Nothing changed: it is so already.")
         return

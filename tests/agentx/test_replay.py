@@ -73,6 +73,24 @@ def test_each_context_of_a_run_is_the_same_to_the_byte_long_after(ws, model):
         assert again.recalled == event.data.recalled != ()
 
 
+def test_a_context_that_was_made_for_what_the_user_said_meanwhile_is_the_same(ws, tmp_path):
+    class Interrupted(Seen):
+        def stream(self, messages, tools, **options):
+            ws.say(f"Also write of the seal, for the {len(self.contexts)}. time.")
+            return super().stream(messages, tools, **options)
+
+    path = tmp_path / "turns.jsonl"
+    path.write_text("\n".join(map(json.dumps, TURNS)))
+    ws.tools.write_file("walrus.md", "A walrus.\n")
+    ws.tools.write_file("seal.md", "A seal barks all the time.\n")
+    model = Interrupted(path)
+    run_task(ws, "Write of the otter.", model)
+    for event, sent in zip(shown(ws), model.contexts, strict=True):
+        again = ws.get_relevant_context(as_of=event.seq)
+        assert sent.endswith(f"\n\n{again.text}")
+        assert again.exact
+
+
 def test_what_the_run_did_right_behind_it_was_done_with_that_context(ws, model):
     event = shown(ws)[0]
     assert ws.get_relevant_context(as_of=event.seq + 1).replays == event.seq
@@ -127,5 +145,7 @@ def purge(root, seq):
     for number, line in enumerate(lines):
         if line.startswith(b'{"seq":%d,' % seq):
             parts = split(line)
-            lines[number] = parts.header + f',"digest":"{parts.digest.hex()}","hash":"{parts.hash}"}}\n'.encode()
+            lines[number] = (
+                parts.header + f',"digest":"{parts.digest.hex()}","hash":"{parts.hash}"}}\n'.encode()
+            )
     path.write_bytes(b"".join(lines))

@@ -122,3 +122,14 @@ def test_a_context_that_was_shown_is_said_to_be_that(call, root, script):
     done = call("context", "--as-of", shown.seq, "-C", root)
     assert f"As an agent was shown it in event {shown.seq}, to the byte." in done.err
     assert call("context", "--as-of", shown.seq, "--json", "-C", root).json["exact"] is True
+
+
+def test_a_restore_tells_of_every_file_where_a_directory_takes_the_place_of_a_file(call, root):
+    with Workspace.open(root) as ws:
+        ws.tools.write_file("notes/one.md", "1")
+        then = ws.state.seq
+        ws.tools.delete_file("notes")
+        ws.tools.write_file("notes", "a file")
+    out = call("restore", ".", "--at", then, "-C", root).out
+    assert "removed  notes\n" in out
+    assert "brought back  notes/one.md" in out
