@@ -5,6 +5,7 @@ content again does not repair it), so blobs go through here: a loose object is a
 under the SHA-1 of that, in ``objects/ab/cdef…``.
 """
 
+import contextlib
 import hashlib
 import os
 import zlib
@@ -16,6 +17,10 @@ from agentx.storage.errors import AgentXError
 
 _COMPRESSION = 1
 """zlib level: 6 doubles the time and saves a tenth; packing compresses again."""
+
+
+_TEMPORARY = "tmp_obj_"
+"""As Git names its own, which it prunes."""
 
 
 class ObjectDamaged(AgentXError):
@@ -72,15 +77,20 @@ def write_blob(git_dir: Path, content: bytes) -> str:
             return oid
     except ObjectDamaged:
         pass  # it is written anew
-    _write(path, content, _COMPRESSION, sync=True)
+    _write(path, b"blob %d\0%s" % (len(content), content), _COMPRESSION, sync=True)
     return oid
 
 
-def write_blob_unsynced(git_dir: Path, content: bytes) -> str:
-    """Write a blob that can be made again from a file that is on the disk: neither synced nor compressed.
+def write_unsynced(git_dir: Path, kind: str, content: bytes) -> str:
+    """Write an object that can be made again from what is on the disk: neither synced nor compressed.
 
     It is read back only until the next packing, which compresses it well; compressing it here costs as much as all the
     rest of a commit. Whatever loose object had its name is replaced, so one that a crash truncated is whole again.
+
+    Args:
+        git_dir: The ``.git`` directory.
+        kind: ``blob``, ``tree`` or ``commit``.
+        content: What it holds.
 
     Returns:
         Its id in hex.
@@ -88,16 +98,15 @@ def write_blob_unsynced(git_dir: Path, content: bytes) -> str:
     Raises:
         OSError: It could not be written.
     """
-    oid = blob_id(content)
-    _write(loose_path(git_dir, oid), content, 0, sync=False)
+    whole = b"%s %d\0%s" % (kind.encode(), len(content), content)
+    oid = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
+    _write(loose_path(git_dir, oid), whole, 0, sync=False)
     return oid
 
 
-def _write(path: Path, content: bytes, level: int, *, sync: bool) -> None:
-    stream = zlib.compress(b"blob %d\0" % len(content) + content, level)
-    temporary = path.with_name(
-        f"tmp_obj_{os.getpid()}_{path.name[:16]}"
-    )  # as Git names its own, which it prunes
+def _write(path: Path, whole: bytes, level: int, *, sync: bool) -> None:
+    stream = zlib.compress(whole, level)
+    temporary = f"{path.parent}/{_TEMPORARY}{os.getpid()}_{path.name[:16]}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     try:
         fd = os.open(temporary, flags, 0o444)
@@ -113,10 +122,18 @@ def _write(path: Path, content: bytes, level: int, *, sync: bool) -> None:
             os.close(fd)
         os.replace(temporary, path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
         raise
     if sync:
         sync_directory(path.parent)
+
+
+def make_directories(git_dir: Path) -> None:
+    """Make the directories of loose objects in a new repository, durably: a write then need make none."""
+    for number in range(256):
+        (git_dir / "objects" / f"{number:02x}").mkdir(exist_ok=True)
+    sync_directory(git_dir / "objects")
 
 
 def sync_loose(git_dir: Path, oids: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ import pygit2
 from pygit2.enums import DeltaStatus, FileMode, ObjectType
 
 from agentx.storage.errors import AgentXError
-from agentx.storage.git import local, objects
+from agentx.storage.git import local, objects, trees
 from agentx.storage.git.branch import BRANCH, Branch, Move
 
 REGULAR = int(FileMode.BLOB)
@@ -23,6 +23,8 @@ LINK = int(FileMode.LINK)
 
 HOST = ".agentx.invalid"
 """How the mail address of every actor ends, and of nobody else (RFC 2606 keeps ``.invalid`` free)."""
+
+_NOT_IN_A_NAME = "<>\n\0"
 
 _ENGINE = f"agentx <engine@engine{HOST}>"
 
@@ -88,6 +90,7 @@ class GitRepository:
         """Make a repository whose files are taken as they are, byte for byte, on the branch ``main``."""
         pygit2.init_repository(str(root), initial_head="main")
         local.set_up(root / ".git")
+        objects.make_directories(root / ".git")
         return cls(root)
 
     def follow_packs(self) -> None:
@@ -162,7 +165,7 @@ class GitRepository:
     def write_blob_unsynced(self, content: bytes) -> str:
         """Keep a content that can be made again from a file that is already on the disk."""
         with self._writing():
-            return self._noted(objects.write_blob_unsynced(self.git_dir, content))
+            return self._put("blob", content)
 
     def read_blob(self, oid: str) -> bytes:
         """The content of a blob.
@@ -209,25 +212,26 @@ class GitRepository:
                 level = below
             level[name] = entry
         with self._writing():
-            return self._build(base, nested) or self._noted(str(self._repo.TreeBuilder().write()))
+            return self._build(base, nested) or self._put("tree", b"")
 
     def _build(self, base: str, nested: "_Nested") -> str:
         """The new tree's id; empty where nothing is left in it."""
-        tree = self._tree(base) if base else None
-        builder = self._repo.TreeBuilder(tree) if tree is not None else self._repo.TreeBuilder()
+        old = self._repo.read(base)[1] if base else b""
+        changes: dict[bytes, trees.Entry | None] = {}
         for name, entry in nested.items():
-            if isinstance(entry, TreeEntry):
-                builder.insert(name, pygit2.Oid(hex=entry.oid), entry.mode)
-                continue
-            old = tree[name] if tree is not None and name in tree else None
+            key = name.encode("utf-8", "surrogateescape")
             if isinstance(entry, dict):
-                below = self._build(str(old.id) if isinstance(old, pygit2.Tree) else "", entry)
-                if below:
-                    builder.insert(name, pygit2.Oid(hex=below), int(FileMode.TREE))
-                    continue
-            if old is not None:
-                builder.remove(name)
-        return self._noted(str(builder.write())) if len(builder) else ""
+                found = trees.find(old, key)
+                below = self._build(found.oid if found and found.mode == trees.DIRECTORY else "", entry)
+                if not below and found is not None and found.mode != trees.DIRECTORY:
+                    continue  # nothing below a file was to go
+                changes[key] = trees.Entry(trees.DIRECTORY, below) if below else None
+            else:
+                changes[key] = trees.Entry(b"%o" % entry.mode, entry.oid) if entry is not None else None
+        new = trees.edit(old, changes)
+        if new == old:
+            return base
+        return self._put("tree", new) if new else ""
 
     def _tree(self, oid: str) -> pygit2.Tree:
         return self._repo[oid].peel(pygit2.Tree)
@@ -297,15 +301,21 @@ class GitRepository:
             message: Whole message.
             author: Name and address.
         """
-        signature = pygit2.Signature(author[0], author[1], int(time.time()), 0)
-        parents = [pygit2.Oid(hex=parent)] if parent else []
+        name, address = ("".join(c for c in part if c not in _NOT_IN_A_NAME) for part in author)
+        who = f"{name} <{address}> {int(time.time())} +0000"
+        lines = [
+            f"tree {tree}",
+            *([f"parent {parent}"] if parent else []),
+            f"author {who}",
+            f"committer {who}",
+        ]
+        content = "\n".join(lines) + "\n\n" + message.replace("\0", "")
         with self._writing():
-            made = self._repo.create_commit(
-                None, signature, signature, message, pygit2.Oid(hex=tree), parents
-            )
-            return self._noted(str(made))
+            return self._put("commit", content.encode("utf-8", "replace"))
 
-    def _noted(self, oid: str) -> str:
+    def _put(self, kind: str, content: bytes) -> str:
+        """Write an object that :meth:`sync` makes durable."""
+        oid = objects.write_unsynced(self.git_dir, kind, content)
         self._unsynced.append(oid)
         return oid
 

@@ -1,0 +1,93 @@
+"""Git trees as bytes: one tree is made from another by changing some of its entries.
+
+A tree is a row of ``mode SP name NUL oid`` without separators, the oid as 20 bytes, sorted by name, a directory's name
+counting as if it ended in ``/`` (https://git-scm.com/book/en/v2/Git-Internals-Git-Objects). To change an entry that is
+there costs a look along the row; nothing is parsed.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from agentx.storage.git.objects import ObjectDamaged
+
+DIRECTORY = b"40000"
+
+_OID_BYTES = 20
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One entry of a tree.
+
+    Attributes:
+        mode: As it stands in the tree: ``100644``, ``100755``, ``120000``, ``40000``, ``160000``.
+        oid: In hex.
+    """
+
+    mode: bytes
+    oid: str
+
+
+def edit(tree: bytes, changes: Mapping[bytes, Entry | None]) -> bytes:
+    """The tree that differs in some entries.
+
+    Args:
+        tree: The tree as it is.
+        changes: New entry by name; ``None`` takes the name away, where it is there.
+    """
+    pieces: list[bytes] = []
+    rest, taken = dict(changes), 0
+    for name, start, end in _spans(tree):
+        if name not in rest:
+            continue
+        new = rest[name]
+        if new is not None and (new.mode == DIRECTORY) != tree.startswith(DIRECTORY, start):
+            continue  # it has its place elsewhere among the names
+        pieces += [tree[taken:start], b"" if new is None else _row(name, new)]
+        taken = end
+        del rest[name]
+        if not rest:
+            break
+    edited = b"".join([*pieces, tree[taken:]])
+    added = {name: new for name, new in rest.items() if new is not None}
+    return _insert(edited, added) if added else edited
+
+
+def _insert(tree: bytes, added: Mapping[bytes, Entry]) -> bytes:
+    """Put entries in their places; one of the same name goes."""
+    rows = [
+        (_place(name, tree, start), tree[start:end]) for name, start, end in _spans(tree) if name not in added
+    ]
+    for name, new in added.items():
+        row = _row(name, new)
+        rows.append((_place(name, row, 0), row))
+    return b"".join(row for _, row in sorted(rows))
+
+
+def _place(name: bytes, tree: bytes, start: int) -> bytes:
+    return name + b"/" if tree.startswith(DIRECTORY, start) else name
+
+
+def _row(name: bytes, entry: Entry) -> bytes:
+    return b"".join((entry.mode, b" ", name, b"\0", bytes.fromhex(entry.oid)))
+
+
+def find(tree: bytes, wanted: bytes) -> Entry | None:
+    """The entry of a name; ``None`` where there is none."""
+    for name, start, end in _spans(tree):
+        if name == wanted:
+            return Entry(tree[start : tree.index(b" ", start)], tree[end - _OID_BYTES : end].hex())
+    return None
+
+
+def _spans(tree: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Name, begin and end of each entry."""
+    start = 0
+    while start < len(tree):
+        space = tree.find(b" ", start)
+        nul = tree.find(b"\0", space)
+        end = nul + 1 + _OID_BYTES
+        if space < 0 or nul < 0 or end > len(tree):
+            raise ObjectDamaged("A tree of Git cannot be read: it ends in the middle of an entry.")
+        yield tree[space + 1 : nul], start, end
+        start = end
