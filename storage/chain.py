@@ -30,7 +30,7 @@ class Chain:
     """
 
     def __init__(self, codec: Codec, seq: int = 0, own_hash: str = GENESIS) -> None:
-        self._decode = codec.decode_parts
+        self._codec = codec
         self._lost = 0
         self._foreign: dict[int, set[str]] = {}
         self.seq = seq
@@ -49,25 +49,34 @@ class Chain:
         self._foreign.clear()
 
     def take(self, line: bytes, following: Following = tuple) -> tuple[Event | None, str]:
-        """Look at the next line.
+        """Look at the next line. One without its newline is not there yet.
 
         Returns:
             The event, or ``None``, and the problem in one sentence, or the empty string.
         """
+        event = self._codec.follow(line, self.seq + 1, self.hash)
+        if event is None:
+            return self._judge(line, following)
+        self.seq, self.hash, self._lost = event.seq, event.hash, 0
+        return event, ""
+
+    def _judge(self, line: bytes, following: Following) -> tuple[Event | None, str]:
+        """Look closely at a line that is not simply the next event."""
+        if not line.endswith(b"\n"):
+            return None, ""
         try:
             parts = split(line)
-            event = self._decode(parts)
+            event = self._codec.decode_parts(parts)
         except DamagedLine as error:
             self._lost += 1
             return None, str(error)
         problem = ""
-        if event.seq != self.seq + 1 or not parts.extends(self.hash):
-            if event.seq <= self.seq:
-                return None, self._look_back(event)
-            if self.hash:
-                if not self._jumps_to(event, parts, following):
-                    return None, f"Event {event.seq} does not follow from event {self.seq}."
-                problem = f"Events {self.seq + 1} to {event.seq - 1} are missing."
+        if event.seq <= self.seq:
+            return None, self._look_back(event)
+        if self.hash and not (event.seq == self.seq + 1 and parts.extends(self.hash)):
+            if not self._jumps_to(event, parts, following):
+                return None, f"Event {event.seq} does not follow from event {self.seq}."
+            problem = f"Events {self.seq + 1} to {event.seq - 1} are missing."
         self.seq, self.hash, self._lost = event.seq, event.hash, 0
         return event, problem
 

@@ -174,8 +174,6 @@ class History:
                 return self._following(segment, file)
 
             for number, line in enumerate(file, lines_before + 1):
-                if not line.endswith(b"\n"):
-                    break
                 event, problem = take(line, following)
                 if problem:
                     _report(on_damage, Damage(_path(segment), number, problem))

@@ -292,3 +292,28 @@ def test_the_time_is_utc_with_microseconds():
     draft = Draft(data=UserMessageSent(body=Body("")), actor="user")
     at = datetime(2026, 11, 20, 9, 31, 5, 7, tzinfo=UTC)
     assert CODEC.encode(draft, seq=1, previous=GENESIS, at=at)[1].at == "2026-11-20T09:31:05.000007Z"
+
+
+@given(_DRAFTS, st.integers(1, 2**53))
+def test_a_line_that_follows_is_read_in_one_go_as_it_is_step_by_step(draft, seq):
+    line, event = CODEC.encode(draft, seq=seq, previous=GENESIS)
+    assert CODEC.follow(line, seq, GENESIS) == event
+    assert CODEC.follow(line, seq + 1, GENESIS) is None
+    assert CODEC.follow(line, seq, "ab" * 32) is None
+    assert CODEC.follow(line[:-1], seq, GENESIS) is None
+
+
+@given(st.data())
+@settings(max_examples=300)
+def test_a_line_with_any_byte_changed_does_not_follow(data):
+    line = _line(data.draw(st.sampled_from(["hello", '"quoted","data":', "Ünïcödé\n\x00"])), key="k", run="r")
+    place = data.draw(st.integers(0, len(line) - 1))
+    changed = data.draw(st.integers(0, 255))
+    assume(changed != line[place])
+    assert CODEC.follow(line[:place] + bytes([changed]) + line[place + 1 :], 1, GENESIS) is None
+
+
+@given(st.binary(max_size=300), st.text("0123456789abcdefX", max_size=64))
+def test_what_is_no_event_follows_from_nothing(line, previous):
+    assert CODEC.follow(line, 1, previous) is None
+    assert CODEC.follow(_line()[:40] + line + _line()[-150:], 1, previous) is None
