@@ -1,52 +1,95 @@
-"""Secrets are replaced where text enters, so that log, blobs, bus, model and commit messages see the same bytes.
+"""Secrets are found by their format or by the place where they stand, and replaced where text enters.
 
-The rules know the published formats of keys and tokens, and the places where a password stands (a URL, an assignment
-to a name that says so). They do not guess from entropy: code is full of hashes.
+So log, blobs, bus, model, index and commit messages see the same bytes. Nothing is guessed from entropy: code is full
+of hashes. What has a format is in :mod:`agentx.storage.secret_formats`, what has a place in
+:mod:`agentx.storage.secret_places`; every search takes linear time.
 """
 
-import re
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-_RULES: tuple[tuple[str, str], ...] = (
-    (
-        "private-key",
-        r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:(?!-----BEGIN)[\s\S]){0,20000}?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)",
-    ),
-    ("aws-access-key", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
-    ("github-token", r"\b(?:gh[pousr]_[0-9A-Za-z]{36,255}|github_pat_[0-9A-Za-z_]{60,255})\b"),
-    ("gitlab-token", r"\bglpat-[0-9A-Za-z_-]{20,64}\b"),
-    ("slack-token", r"\bxox[abeoprs]-[0-9A-Za-z-]{10,250}"),
-    ("api-key", r"\bsk-(?:proj-|ant-|or-|live-|svcacct-)?[0-9A-Za-z_-]{20,250}"),
-    ("stripe-key", r"\b[rs]k_(?:live|test)_[0-9A-Za-z]{20,250}\b"),
-    ("google-api-key", r"\bAIza[0-9A-Za-z_-]{35}\b"),
-    ("npm-token", r"\bnpm_[0-9A-Za-z]{36}\b"),
-    ("pypi-token", r"\bpypi-[0-9A-Za-z_-]{50,250}"),
-    ("json-web-token", r"\beyJ[0-9A-Za-z_-]{10,2000}\.eyJ[0-9A-Za-z_-]{10,4000}\.[0-9A-Za-z_-]{10,2000}"),
+from agentx.storage.secret_formats import formats_in
+from agentx.storage.secret_places import (
+    in_headers,
+    in_logins,
+    in_urls,
+    is_secret_value,
+    lower,
+    named,
+    private_keys,
 )
-_URL_PASSWORD = re.compile(
-    r"(?P<before>\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{1,100}:)(?P<secret>[^\s/@]{3,200})(?=@)"
-)
-_ASSIGNMENT = re.compile(
-    r"(?P<before>(?:^|[\s;,{(])(?:export\s+)?[\"']?[A-Z0-9_]{0,40}(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_KEY)"
-    r"(?:_[A-Z0-9]{1,20})?[\"']?[ \t]{0,4}[=:][ \t]{0,4}[\"']?)(?P<secret>[^\s\"'#$<{\[(]{8,200}+)(?![\[(])",
-    re.MULTILINE,
-)
-_TOKENS = re.compile("|".join(f"(?P<{name.replace('-', '_')}>{pattern})" for name, pattern in _RULES))
+
+_PASSES = 8
+_SHORTEST = 6
 
 _T = TypeVar("_T", bound=msgspec.Struct)
 
 
+class Finding(NamedTuple):
+    """A secret in a text: what it is, and from where to where it stands, in characters."""
+
+    rule: str
+    start: int
+    end: int
+
+
+def find(text: str) -> list[Finding]:
+    """The secrets of a text, in order, none within another.
+
+    >>> find("curl https://bob:hunter2222@example.org")
+    [Finding(rule='password', start=17, end=27)]
+    """
+    if len(text) < _SHORTEST:
+        return []
+    found = sorted(_candidates(text), key=lambda one: (one.start, -one.end))
+    kept: list[Finding] = []
+    for one in found:
+        if kept and one.start < kept[-1].end:
+            kept[-1] = kept[-1]._replace(end=max(kept[-1].end, one.end))
+        else:
+            kept.append(one)
+    return kept
+
+
+def _candidates(text: str) -> Iterator[Finding]:
+    """What each rule finds; a format says more than a place, so it comes first."""
+    if "PRIVATE KEY" in text or "Private-Lines" in text:
+        yield from (Finding("private key", *span) for span in private_keys(text))
+    for name, pattern in formats_in(text):
+        yield from (Finding(name, *match.span()) for match in pattern.finditer(text))
+    if "://" in text and "@" in text:
+        yield from (Finding("password", *span) for span in in_urls(text))
+    lowered = lower(text)
+    if "authorization" in lowered or "bearer " in lowered or 'auth"' in lowered or "_auth" in lowered:
+        yield from (Finding("credentials", *span) for span in in_headers(text))
+    if (
+        " -u" in text
+        or "--user" in text
+        or ("login" in lowered and "password" in lowered)
+        or "sshpass" in text
+    ):
+        yield from (Finding("password", *span) for span in in_logins(text))
+    yield from (Finding("secret", *span) for span in named(text, lowered))
+
+
 def redact(text: str) -> str:
-    """Replace what is a secret by ``[redacted: what it was]``.
+    """Replace what is a secret by ``[redacted: what it was]``; a text that was redacted stays as it is.
 
     >>> redact("curl https://bob:hunter2222@example.org")
     'curl https://bob:[redacted: password]@example.org'
     """
-    text = _TOKENS.sub(lambda match: f"[redacted: {str(match.lastgroup).replace('_', ' ')}]", text)
-    text = _URL_PASSWORD.sub(r"\g<before>[redacted: password]", text)
-    return _ASSIGNMENT.sub(r"\g<before>[redacted: secret]", text)
+    for _ in range(_PASSES):  # what stood between two secrets can be one beside their marks
+        found = find(text)
+        if not found:
+            break
+        parts, last = [], 0
+        for rule, start, end in found:
+            parts += [text[last:start], f"[redacted: {rule}]"]
+            last = end
+        text = "".join([*parts, text[last:]])
+    return text
 
 
 def clean(text: str) -> str:
@@ -55,14 +98,20 @@ def clean(text: str) -> str:
 
 
 def clean_value(value: Any) -> Any:
-    """Clean every text in a JSON value, keys included."""
+    """Clean every text in a JSON value, keys included; a key that says so makes its text a secret."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list | tuple):
         return [clean_value(part) for part in value]
     if isinstance(value, dict):
-        return {clean(str(key)): clean_value(part) for key, part in value.items()}
+        return {clean(str(key)): _clean_field(str(key), part) for key, part in value.items()}
     return value
+
+
+def _clean_field(key: str, value: Any) -> Any:
+    if isinstance(value, str) and is_secret_value(key, value):
+        return "[redacted: secret]"
+    return clean_value(value)
 
 
 def clean_struct(struct: _T) -> _T:

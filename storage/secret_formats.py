@@ -1,0 +1,123 @@
+"""What keys and tokens look like, as their providers publish it.
+
+A row is a name, the literal beginnings, and the pattern of the rest. A beginning counts only where no letter or digit
+stands before it, so that base64 and hashes hold none by chance; it is also what makes the search cheap, for a text
+without it is never searched for the rest. No pattern can be repeated within itself, so each takes linear time.
+"""
+
+import functools
+import re
+from collections.abc import Iterator
+
+_WORD = "-0-9A-Za-z_"
+
+_PREFIXED: tuple[tuple[str, str, str], ...] = (
+    ("aws access key", "AKIA ASIA ABIA ACCA", r"[0-9A-Z]{16}"),
+    ("aws access key", "A3T", r"[0-9A-Z]{17}"),
+    ("github token", "ghp_ gho_ ghu_ ghs_ ghr_", r"[0-9A-Za-z_]{36,400}"),
+    ("github token", "github_pat_", r"[0-9A-Za-z_]{22,255}"),
+    (
+        "gitlab token",
+        "glpat- gldt- glft- glsoat- glrt- glrtr- glcbt- glimt- glptt- glagent- gloas- glffct- GR1348941",
+        rf"[{_WORD}.]{{20,1024}}",
+    ),
+    ("slack token", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs- xapp-", r"(?=[^\s0-9]{0,40}[0-9])[0-9A-Za-z.%-]{10,500}"),
+    ("slack webhook", "hooks.slack.com/services/ hooks.slack.com/workflows/", r"[0-9A-Za-z]{3,40}(?:/[0-9A-Za-z]{3,60}){2,4}"),
+    ("discord webhook", "discord.com/api/webhooks/ discordapp.com/api/webhooks/", rf"[0-9]{{10,25}}/[{_WORD}]{{40,100}}"),
+    ("discord token", "MT MD Mj Mz ND NT Nj Nz OD OT", rf"[{_WORD}]{{20,26}}\.[{_WORD}]{{6}}\.[{_WORD}]{{27,38}}"),
+    ("teams webhook", "webhook.office.com/webhookb2/", r"[0-9A-Za-z@-]{30,90}/IncomingWebhook/[0-9a-f]{32}/[0-9A-Za-z-]{20,60}"),
+    ("api key", "sk-ant- sk-proj- sk-or- sk-live- sk-svcacct- sk-admin- sk-lf-", rf"[{_WORD}]{{20,400}}"),
+    ("api key", "sk-", rf"[0-9A-Za-z]{{32,250}}|[{_WORD}]{{20,150}}T3BlbkFJ[{_WORD}]{{20,150}}"),
+    ("api key", "gsk_ xai- pplx- r8_ hf_ api_org_ tvly- fc- pcsk_ csk- nvapi- lsv2_pt_ lsv2_sk_", rf"[{_WORD}]{{30,250}}"),
+    ("stripe key", "sk_live_ sk_test_ rk_live_ rk_test_", r"[0-9A-Za-z]{16,250}"),
+    ("signing secret", "whsec_", r"[0-9A-Za-z+/=]{24,100}"),
+    ("google api key", "AIza", rf"[{_WORD}]{{35}}"),
+    ("google token", "ya29.", rf"[{_WORD}.]{{20,2000}}"),
+    ("google token", "GOCSPX-", rf"[{_WORD}]{{20,60}}"),
+    ("google token", "1//0", rf"[{_WORD}]{{40,250}}"),
+    ("npm token", "npm_", r"[0-9A-Za-z]{36}"),
+    ("pypi token", "pypi-", rf"[{_WORD}]{{50,500}}"),
+    ("rubygems token", "rubygems_", r"[0-9a-f]{48}"),
+    ("docker token", "dckr_pat_ dckr_oat_", rf"[{_WORD}]{{20,100}}"),
+    ("twilio key", "SK AC", r"[0-9a-f]{32}"),
+    ("sendgrid key", "SG.", rf"[{_WORD}]{{16,32}}\.[{_WORD}]{{16,64}}"),
+    ("mailgun key", "key-", r"[0-9a-f]{32}"),
+    ("brevo key", "xkeysib- xsmtpsib-", r"[0-9a-f]{64}-[0-9A-Za-z]{16}"),
+    ("square token", "sq0csp- sq0atp- sq0idp-", rf"[{_WORD}]{{22,60}}"),
+    ("shopify token", "shpat_ shpca_ shppa_ shpss_", r"[0-9a-fA-F]{32}"),
+    ("digitalocean token", "dop_v1_ doo_v1_ dor_v1_", r"[0-9a-f]{64}"),
+    ("heroku key", "HRKU-", rf"[{_WORD}]{{36,80}}"),
+    ("cloudflare key", "v1.0-", r"[0-9a-f]{24}-[0-9a-f]{146}"),
+    ("tailscale key", "tskey-", rf"[{_WORD}]{{20,100}}"),
+    ("netlify token", "nfp_", r"[0-9A-Za-z]{36,60}"),
+    ("supabase key", "sbp_ sb_secret_", rf"[{_WORD}]{{30,60}}"),
+    ("planetscale token", "pscale_tkn_ pscale_pw_ pscale_oauth_", rf"[{_WORD}.]{{30,70}}"),
+    ("vault token", "hvs. hvb. hvr.", rf"[{_WORD}]{{24,300}}"),
+    ("pulumi token", "pul-", r"[0-9a-f]{40}"),
+    ("databricks token", "dapi", r"[0-9a-f]{32}(?:-[0-9])?"),
+    ("grafana token", "glsa_ glc_", r"[0-9A-Za-z_+/=]{32,400}"),
+    ("new relic key", "NRAK- NRJS- NRIQ-", r"[0-9A-Za-z_-]{19,50}"),
+    ("sentry token", "sntrys_ sntryu_", r"[0-9A-Za-z_+/=-]{40,500}"),
+    ("dynatrace token", "dt0c01. dt0s01.", r"[0-9A-Z]{24}\.[0-9A-Z]{64}"),
+    ("doppler token", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", rf"[{_WORD}.]{{40,80}}"),
+    ("atlassian token", "ATATT3 ATCTT3 ATBB", rf"[{_WORD}=]{{28,300}}"),
+    ("linear key", "lin_api_ lin_oauth_", r"[0-9A-Za-z]{32,80}"),
+    ("notion token", "ntn_ secret_", r"[0-9A-Za-z]{40,60}"),
+    ("figma token", "figd_ figu_", rf"[{_WORD}]{{36,80}}"),
+    ("postman key", "PMAK-", r"[0-9a-f]{24}-[0-9a-f]{34}"),
+    ("shippo token", "shippo_live_ shippo_test_", r"[0-9a-f]{40}"),
+    ("easypost key", "EZAK EZTK", r"[0-9A-Za-z]{54}"),
+    ("alibaba key", "LTAI", r"[0-9A-Za-z]{16,24}"),
+    ("tencent key", "AKID", r"[0-9A-Za-z]{32}"),
+    ("artifactory token", "AKCp", r"[0-9A-Za-z]{50,80}"),
+    ("1password token", "ops_eyJ", rf"[{_WORD}=]{{200,2000}}"),
+    ("age key", "AGE-SECRET-KEY-1", r"[0-9A-Z]{58}"),
+    ("json web token", "eyJ", rf"[{_WORD}=]{{10,4000}}\.eyJ[{_WORD}=]{{10,8000}}\.[{_WORD}=]{{10,4000}}"),
+    ("signature in a url", "?sig= &sig= X-Amz-Signature= X-Goog-Signature=", r"[0-9A-Za-z%+/=]{40,600}"),
+)  # fmt: skip
+
+_INSIDE: tuple[tuple[str, str, str], ...] = (
+    ("telegram token", ":AA", rf"\b[0-9]{{8,10}}:AA[{_WORD}]{{33}}(?![{_WORD}])"),
+    ("mailchimp key", "-us", r"\b[0-9a-z]{32}-us[0-9]{1,2}\b"),
+    ("azure client secret", "Q~", r"(?<![\w.~-])[0-9A-Za-z_~.-]{3}[0-9]Q~[0-9A-Za-z_~.-]{31,34}(?![\w~-])"),
+    ("azure devops token", "AZDO", r"\b[0-9A-Za-z]{76}AZDO[0-9A-Za-z]{4}\b"),
+    ("terraform token", ".atlasv1.", rf"\b[0-9A-Za-z]{{14}}\.atlasv1\.[{_WORD}]{{60,90}}"),
+)
+"""Formats whose fixed part stands within or behind: name, what a text must hold, the whole pattern."""
+
+
+_SHORTEST = 20
+_RUN = re.compile(rf"[{_WORD}]{{14}}")
+# Every format is a word of 20 characters or more, with 14 in a row that are no punctuation. Most texts hold none such.
+
+
+def formats_in(text: str) -> Iterator[tuple[str, re.Pattern[str]]]:
+    """The formats whose fixed part stands in a text: the name of each, and the pattern to search with."""
+    chunks = " ".join([chunk for chunk in text.split() if len(chunk) >= _SHORTEST])
+    if not _RUN.search(chunks):
+        return
+    seen = -1
+    for head, row in _heads():
+        if row != seen and head in chunks:
+            seen = row
+            yield _format(row)
+
+
+@functools.cache
+def _heads() -> tuple[tuple[str, int], ...]:
+    rows = [heads.split() for _, heads, _ in (*_PREFIXED, *_INSIDE)]
+    return tuple((head, row) for row, heads in enumerate(rows) for head in heads)
+
+
+@functools.cache
+def _format(row: int) -> tuple[str, re.Pattern[str]]:
+    if row >= len(_PREFIXED):
+        name, _, pattern = _INSIDE[row - len(_PREFIXED)]
+        return name, re.compile(pattern)
+    name, heads, rest = _PREFIXED[row]
+    # The beginning first, so that the search can leap to it, then a look back.
+    guarded = "|".join(
+        rf"{re.escape(head)}(?<![0-9A-Za-z]{re.escape(head)})" if head[0].isalnum() else re.escape(head)
+        for head in heads.split()
+    )
+    return name, re.compile(rf"(?:{guarded})(?:{rest})(?![0-9A-Za-z])")
