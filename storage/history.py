@@ -8,6 +8,7 @@ The writer (:class:`HistoryWriter`) runs under the workspace's lock.
 """
 
 import contextlib
+import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -259,7 +260,7 @@ class History:
         if segment:
             for _, behind in islice(self._files(segment + 1), 1):
                 content += behind.read(_AHEAD_BYTES)
-        return content.splitlines(keepends=True)
+        return io.BytesIO(content)
 
     def _first_segment(self, after: int) -> int:
         """The last segment whose first event is at or before the one behind ``after`` (binary search)."""
@@ -348,7 +349,17 @@ class HistoryWriter:
 
         Raises:
             HistoryRewound: The log no longer holds what was already read from it.
+            HistoryWriteFailed: The log cannot be opened for writing, or what must be set aside cannot be written.
         """
+        try:
+            return self._catch_up(on_damage)
+        except OSError as error:
+            self.close()
+            raise HistoryWriteFailed(
+                f"Could not make {self._live} ready for an append: {error.strerror}. Nothing was recorded."
+            ) from error
+
+    def _catch_up(self, on_damage: OnDamage | None) -> list[Event]:
         known, own_hash = self.seq, self.hash
         fresh: list[Event] = []
         reopened = self._open_live()
@@ -382,7 +393,7 @@ class HistoryWriter:
         if self._fd < 0:
             raise HistoryWriteFailed(f"{self._live} must be read again before anything is appended to it.")
         events, lines = self._encode(drafts)
-        recorded = 0
+        recorded = number = 0
         try:
             for number, part in enumerate(_parts(lines, self._offset)):
                 if number:
@@ -390,7 +401,7 @@ class HistoryWriter:
                 self._write(b"".join(part))
                 recorded += len(part)
         except OSError as error:
-            self._fail(error, events[:recorded], len(events))
+            self._fail(error, events[:recorded], len(events), sealing=number > 0)
         self.seq, self.hash = events[-1].seq, events[-1].hash
         return events
 
@@ -408,7 +419,7 @@ class HistoryWriter:
             )
         self._offset = end
 
-    def _fail(self, error: OSError, recorded: Sequence[Event], wanted: int) -> NoReturn:
+    def _fail(self, error: OSError, recorded: Sequence[Event], wanted: int, *, sealing: bool) -> NoReturn:
         """Take back what can be: the last part; parts that are sealed stay, for readers may have seen them."""
         said = "Nothing was recorded."
         try:
@@ -419,8 +430,8 @@ class HistoryWriter:
             said = (
                 f"Of {wanted} events the first {len(recorded)} were recorded, up to event {recorded[-1].seq}."
             )
-        if said != "Nothing was recorded.":
-            self.close()  # so that the next look finds it
+        if sealing or said != "Nothing was recorded.":
+            self.close()  # the next look finds what was recorded, and which file is the live log
         raise HistoryWriteFailed(f"Could not append to {self._live}: {error.strerror}. {said}") from error
 
     def _encode(self, drafts: Sequence[Draft]) -> tuple[list[Event], list[bytes]]:
@@ -470,7 +481,7 @@ class HistoryWriter:
         orphans: list[tuple[bytes, str]] = []
         chain, events = Chain(self._codec, self.seq, self.hash), []
         chain.enter(above=self.seq if self._offset else 0)
-        lines = content[:end].splitlines(keepends=True)
+        lines = io.BytesIO(content[:end]).readlines()
         for number, line in enumerate(lines, start=1):
             event, problem = chain.take(line, lambda behind=number: lines[behind:])  # type: ignore[misc]
             if problem and on_damage is not None:

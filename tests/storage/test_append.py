@@ -7,6 +7,7 @@ import pytest
 
 from agentx.storage.history import (
     LIVE,
+    ORPHANS,
     SEGMENT_BYTES,
     AppendConflict,
     History,
@@ -180,3 +181,42 @@ def test_finding_an_event_opens_few_files_whatever_the_length(
     assert history.holds(place)
     assert next(history.read(place), None) is None
     assert len(opened) <= 4
+
+
+def test_after_a_seal_that_failed_nothing_is_appended_to_the_sealed_segment(
+    tmp_path, writer, history, said, monkeypatch
+):
+    writer.append([said("x" * 10_000)] * 6)
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            os, "fsync", _Failing(os.fsync, 3)
+        )  # two folders are made and filled; then the log's own fails
+        with pytest.raises(HistoryWriteFailed, match="Nothing was recorded"):
+            writer.append([said("x" * 10_000)])
+    sealed = (tmp_path / segment_path(1)).read_bytes()
+    with pytest.raises(HistoryWriteFailed, match="must be read again"):
+        writer.append([said("blind")])
+    assert writer.catch_up() == []
+    writer.append([said("seeing")])
+    assert (tmp_path / segment_path(1)).read_bytes() == sealed
+    assert _seqs(history.read()) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_disk_that_refuses_while_others_are_read_is_an_error_of_ours(tmp_path, writer, said, codec):
+    writer.append([said("one")])
+    (tmp_path / "history").write_text("in the way")
+    with (tmp_path / LIVE).open("ab") as file:
+        file.write(b"garbage\n")
+    with pytest.raises(HistoryWriteFailed, match="ready for an append: File exists"):
+        writer.catch_up()
+    (tmp_path / "history").unlink()
+    assert writer.catch_up() == []
+    assert _seqs(writer.append([said("two")])) == [2]
+
+
+def test_a_line_that_holds_a_carriage_return_is_one_orphan(tmp_path, writer, said):
+    writer.append([said("one")])
+    with (tmp_path / LIVE).open("ab") as file:
+        file.write(b"some\rgarbage\n")
+    writer.catch_up()
+    assert len((tmp_path / ORPHANS).read_text().splitlines()) == 1
