@@ -5,10 +5,12 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from agentx import outside
+from agentx import commit_message, outside
 from agentx.engine import Engine
-from agentx.moments import NoSuchMoment
+from agentx.moments import NoSuchMoment, event_at
+from agentx.recovery import is_ours
 from agentx.staging import Content
+from agentx.storage.artifacts import change as change_of
 from agentx.storage.errors import UsageError
 from agentx.storage.events import (
     ArtifactChanged,
@@ -22,6 +24,8 @@ from agentx.storage.history import told_already
 from agentx.write_path import CHANGES_BYTES
 
 UNDO, RESTORE = "undo", "restore"
+_WINDOW = 1_000
+"""Events that an undo looks through first."""
 
 
 class NothingToUndo(UsageError):
@@ -119,11 +123,11 @@ def files_between(engine: Engine, first: int, last: int | None = None) -> Files:
         first: Seq of the earlier one.
         last: Seq of the later one; the latest by default.
     """
-    then: dict[str, FileChange] = {}
-    now: dict[str, FileChange] = {}
+    base, then = _committed(engine, first)
+    now = dict(then)
     moved: dict[str, str] = {}
     before: dict[int, dict[str, str]] = {}
-    for change in changes(engine):
+    for change in changes(engine, base):
         if last is not None and change.seq > last:
             break
         for made in change.files:
@@ -137,6 +141,28 @@ def files_between(engine: Engine, first: int, last: int | None = None) -> Files:
         moved = _moved_on(moved, change.files) if undone is None else undone
     kept = {new: old for new, old in moved.items() if new != old and old in then and new in now}
     return Files(then, now, kept)
+
+
+def _committed(engine: Engine, seq: int) -> tuple[int, dict[str, FileChange]]:
+    """The latest commit that holds nothing behind an event: its last event, and its artifacts; 0 for none.
+
+    After a crash that cut a write off, the events alone say what became of it.
+    """
+    repo = engine.write_path.repo
+    if engine.snapshot().counts.get(WriteReverted.__name__):
+        return 0, {}
+    for commit in repo.log(engine.write_path.head):
+        through = commit_message.through(commit.trailers) if is_ours(commit) else 0
+        if 0 < through <= seq and not _cut_apart(engine, through):
+            files = repo.files(repo.subtree(commit.tree, outside.ARTIFACTS))
+            return through, {path: change_of(path, None, entry) for path, entry in files}
+    return 0, {}
+
+
+def _cut_apart(engine: Engine, seq: int) -> bool:
+    """Whether a change goes on behind an event."""
+    last, event = event_at(engine, seq), event_at(engine, seq + 1)
+    return last is not None and event is not None and _goes_on(last, event)
 
 
 def _moved_on(moved: dict[str, str], files: tuple[FileChange, ...]) -> dict[str, str]:
@@ -173,16 +199,15 @@ def moves(files: Iterable[FileChange]) -> dict[str, str]:
     return found
 
 
-def changes(engine: Engine) -> Iterator[Change]:
-    """Each change to artifacts, in order."""
+def changes(engine: Engine, after: int = 0) -> Iterator[Change]:
+    """Each change to artifacts behind an event, in order."""
     history = engine.write_path.history
-    reverted = {
-        (event.data.event, event.data.path)
-        for event in history.read(on_damage=told_already)
-        if isinstance(event.data, WriteReverted)
-    }
+    reverted: set[tuple[int, str]] = set()
+    if engine.snapshot().counts.get(WriteReverted.__name__):
+        events = history.read(after, told_already)
+        reverted = {(e.data.event, e.data.path) for e in events if isinstance(e.data, WriteReverted)}
     group: list[Event] = []
-    for event in history.read(on_damage=told_already):
+    for event in history.read(after, told_already):
         if group and not _goes_on(group[-1], event):
             yield _change(group, reverted)
             group = []
@@ -198,16 +223,21 @@ def _change(events: list[Event], reverted: set[tuple[int, str]]) -> Change:
 
 
 def _last_change(engine: Engine) -> Change:
-    """The latest change that was not taken back."""
-    candidates: list[Change] = []
-    for change in changes(engine):
-        if change.undoes:
-            candidates = [one for one in candidates if one.seq != change.undoes]
-        elif change.files:
-            candidates.append(change)
-    if not candidates:
-        raise NothingToUndo("There is no change to artifacts left to undo.")
-    return candidates[-1]
+    """The latest change that was not taken back, looked for from the end of the history."""
+    window, last = _WINDOW, engine.write_path.state.seq
+    while True:
+        after = max(0, last - window)
+        candidates: list[Change] = []
+        for change in changes(engine, after):
+            if change.undoes:
+                candidates = [one for one in candidates if one.seq != change.undoes]
+            elif change.files:
+                candidates.append(change)
+        if len(candidates) > bool(after):  # the first of a window may have begun before it
+            return candidates[-1]
+        if not after:
+            raise NothingToUndo("There is no change to artifacts left to undo.")
+        window *= 16
 
 
 def _goes_on(last: Event, event: Event) -> bool:

@@ -92,6 +92,7 @@ def trace_item(engine: Engine, name: str, *, every: bool = False) -> Trace:
         NoSuchItem: There is no item of that id.
     """
     engine.write_path.refresh()
+    _index_commits(engine)
     item = find(engine, name)
     runs: dict[str, int] = {}
     found = list(_item_changes(engine, name, runs))
@@ -120,6 +121,7 @@ def trace_file(engine: Engine, path: str, *, every: bool = False) -> Trace:
         ArtifactMissing: There never was such a file.
     """
     engine.write_path.refresh()
+    _index_commits(engine)
     runs = {
         event.run: event.seq
         for event in engine.write_path.history.read(on_damage=told_already)
@@ -192,6 +194,12 @@ def _cause_of(event: Event, runs: dict[str, int]) -> int:
     began = runs.get(event.run, 0)
     reverted = event.data.reverts if isinstance(event.data, ToolCallExecuted) else 0
     return event.cause or reverted or (began if began < event.seq else 0)
+
+
+def _index_commits(engine: Engine) -> None:
+    """Look all commits up that are not yet, so that each event can be told with its own."""
+    while engine.commits.extend(engine.write_path.head):
+        pass
 
 
 def _cause(engine: Engine, event: Event, quote: str = "") -> Cause:

@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from agentx import Workspace
-from agentx.revisions import NoSuchMoment, NothingToUndo
-from agentx.storage.events import Draft, WriteReverted
+from agentx.revisions import NoSuchMoment, NothingToUndo, files_between
+from agentx.storage.events import AgentThoughtProcess, Body, Draft, WriteReverted
 from agentx.storage.paths import PathRefused
 
 
@@ -212,3 +212,33 @@ def test_a_write_that_changes_nothing_is_an_event_but_no_change_and_no_commit(ws
     assert ws.engine.write_path.head == head
     ws.undo()
     assert files(ws) == {}
+
+
+def test_an_undo_finds_the_latest_change_however_long_ago_it_was(ws):
+    ws.tools.write_file("a.txt", "one")
+    ws.tools.write_file("a.txt", "two")
+    ws.record(*[Draft(data=AgentThoughtProcess(body=Body(str(n))), actor="agent:main") for n in range(1_500)])
+    ws.undo()
+    assert files(ws) == {"a.txt": "one"}
+    ws.undo()
+    assert files(ws) == {}
+    with pytest.raises(NothingToUndo):
+        ws.undo()
+
+
+def test_what_lay_there_then_is_read_from_the_commit_before_and_the_events_behind_it(ws):
+    ws.tools.write_file("early.txt", "early")
+    ws.tools.write_file("a.txt", "one")
+    then = ws.state.seq
+    for number in range(5):
+        ws.say(f"Message {number}.")
+    between = ws.state.seq
+    ws.tools.write_file("late.txt", "late")
+    history, read = ws.engine.write_path.history, []
+    real = history.read
+    history.read = lambda after=0, *rest, **more: read.append(after) or real(after, *rest, **more)
+    found = files_between(ws.engine, between)
+    history.read = real
+    assert set(found.then) == {"early.txt", "a.txt"}
+    assert set(found.now) == {"early.txt", "a.txt", "late.txt"}
+    assert min(read) >= then - 1
