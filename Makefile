@@ -3,6 +3,7 @@
 
 SHELL := /bin/sh
 BIN := .venv/bin
+SCALE := default
 DEMO := sample_workspaces/disable-cache/README.md
 PINS := uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
 	--annotation-style line --custom-compile-command "make pins"
@@ -36,6 +37,11 @@ units: dev  ## pytest: the rules of the house, the tests, the examples in docstr
 	@echo "pytest"
 	@$(BIN)/python -m pytest -q --doctest-modules -n 2 --dist loadfile $(PYTEST)
 
+bench: dev  ## measure what is promised, beside git, GitPython and dulwich (15 minutes; SCALE=small: two)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt || \
+		echo "agentx: GitPython and dulwich could not be installed; measured without them." >&2
+	@$(BIN)/python tests/bench --scale $(SCALE) $(BENCH)
+
 docs: dev  ## run the examples in README and docs alone
 	@$(BIN)/python -m pytest -q tests/test_docs.py
 
@@ -47,6 +53,7 @@ pins:  ## pin the newest allowed versions again (needs uv)
 	$(PINS) --upgrade pyproject.toml -o requirements/runtime.txt
 	$(PINS) --upgrade requirements/checkout.in -c requirements/runtime.txt -o requirements/checkout.txt
 	$(PINS) --upgrade --group dev -c requirements/runtime.txt -c requirements/checkout.txt -o requirements/dev.txt
+	$(PINS) --upgrade --group bench -c requirements/runtime.txt -c requirements/dev.txt -o requirements/bench.txt
 
 clean:  ## remove .venv and every cache
 	@rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,63 @@
+"""Measure what the issue of a database promises, and print one table: ``python tests/bench [--scale small|default|full]``."""
+
+import argparse
+import datetime as dt
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from opened import long_history, starts
+from scale import SCALES, Scale
+from searched import context, search
+from table import Figure, flat, show
+from writes import append, packed, write_file
+
+MEASURES: dict[str, Callable[[Path, Scale], Iterator[Figure]]] = {
+    "append": append,
+    "write_file": write_file,
+    "history": long_history,
+    "packed": packed,
+    "context": context,
+    "search": search,
+    "starts": starts,
+}
+
+
+def machine() -> str:
+    memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    return (
+        f"{dt.datetime.now(tz=dt.UTC).date()}, {os.cpu_count()} cores, {memory_gb:.0f} GB, "
+        f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("measure", nargs="*", choices=[*MEASURES, []], help="which; all by default")
+    parser.add_argument("--scale", choices=SCALES, default="default")
+    parser.add_argument("--json", action="store_true", help="a flat object in place of the table")
+    parser.add_argument("--in", dest="place", type=Path, help="a directory on the disk to be measured")
+    wanted = parser.parse_args()
+    scratch = Path(tempfile.mkdtemp(prefix="agentx-bench-", dir=wanted.place))
+    figures: list[Figure] = []
+    try:
+        for name in wanted.measure or MEASURES:
+            start = time.monotonic()
+            print(f"{name} …", end=" ", flush=True, file=sys.stderr)
+            figures += MEASURES[name](scratch, SCALES[wanted.scale])
+            print(f"{time.monotonic() - start:.0f} s", file=sys.stderr)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    if wanted.json:
+        print(flat(figures, machine()))
+    else:
+        show(figures, machine())
+
+
+if __name__ == "__main__":
+    main()

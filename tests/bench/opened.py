@@ -1,0 +1,80 @@
+"""What it costs to start: to fold a long history, to open, to import, to show the help."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from clock import in_turns, median_ms
+from grown import settings, with_events
+from scale import Scale
+from table import Figure
+
+from agentx import Workspace
+
+ROOT = Path(__file__).parents[2]
+_OPENINGS = 7
+_STARTS = 10
+
+_FOLD = """
+import json, resource, sys, time
+from pathlib import Path
+from agentx.storage.codec import Codec
+from agentx.storage.events import FACTS
+from agentx.storage.history import History
+from agentx.synthesis.conclusions import CONCLUSIONS
+from agentx.synthesis.state import State
+start = time.perf_counter()
+state = State().apply_all(History(Path(sys.argv[1]), Codec(FACTS | CONCLUSIONS)).read())
+seconds = time.perf_counter() - start
+print(json.dumps([state.seq, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+"""
+
+
+def _run(*command: str) -> str:
+    return subprocess.run(
+        [sys.executable, *command], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+
+
+def long_history(scratch: Path, scale: Scale) -> Iterator[Figure]:
+    """Uses the workspace that was measured before, where there is one."""
+    root = next(scratch.glob(f"events-{scale.many_events}-of-*[0-9]"), None)
+    if root is None:
+        ws = with_events(scratch, scale.many_events, scale.few_files)
+        root = ws.root
+        ws.close()
+    folded = [json.loads(_run("-c", _FOLD, str(root))) for _ in range(2)]
+    events, seconds, memory = min(folded, key=lambda one: one[1])
+    said = f"rebuild of {events:,} events (parse, check the chain, fold)"
+    promised = (150_000, 400_000) if scale.many_events >= 1_000_000 else (None, None)
+    yield Figure(
+        "rebuild_events_per_s", f"{said}, events/s", events / seconds, *promised, more_is_better=True
+    )
+    yield Figure("rebuild_peak_mb", "  its memory at most, MB", memory, 300, 300)
+    taken = []
+    for _ in range(_OPENINGS):
+        start = time.perf_counter()
+        ws = Workspace.open(root, settings=settings(scratch))
+        taken.append(time.perf_counter() - start)
+        ws.close()
+    said = f"open with a snapshot, {events:,} events, p50, ms"
+    yield Figure("open_p50_ms", said, median_ms(taken), 100, 30)
+
+
+def starts(_scratch: Path, _scale: Scale) -> Iterator[Figure]:
+    taken = in_turns(
+        {
+            "python": lambda _turn: _run("-c", "pass"),
+            "import": lambda _turn: _run("-c", "import agentx"),
+            "workspace": lambda _turn: _run("-c", "from agentx import Workspace"),
+            "help": lambda _turn: _run("-m", "agentx", "--help"),
+        },
+        _STARTS,
+    )
+    python, whole, face, shown = (median_ms(taken[name]) / 1e3 for name in taken)
+    beside = f"Python alone {python:.3f} s; `from agentx import Workspace` {face:.3f} s"
+    yield Figure("import_s", "python -c 'import agentx', s", whole, 0.15, 0.05, beside=beside)
+    yield Figure("help_s", "agentx --help, s", shown, 0.3, 0.15)
