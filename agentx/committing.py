@@ -14,6 +14,7 @@ from agentx import commit_message, recovery
 from agentx.config import FILE as CONFIG
 from agentx.outside import ARTIFACTS
 from agentx.storage.artifacts import entry_after
+from agentx.storage.blobs import FOLDER as BLOBS
 from agentx.storage.blobs import BlobStore, blob_path, named_blobs
 from agentx.storage.durable import sync_directory, sync_file
 from agentx.storage.errors import AgentXError
@@ -95,7 +96,7 @@ class Committer:
         """Find the commit to build upon: the branch's, or the engine's own that it was taken from."""
         head = self.repo.head
         lost = recovery.lost_commit(self.repo, head)
-        self.index_unknown = self.index.held or bool(lost)
+        self.index_unknown = self.index.held or bool(lost) or self.index.discard_damaged()
         self._take_head(head, lost)
 
     def follow(self) -> None:
@@ -192,6 +193,13 @@ class Committer:
     def include(self, path: str) -> None:
         """A file beside the log (``agentx.toml``) is to be in the next commit."""
         self._files.add(path)
+
+    def include_leftovers(self) -> None:
+        """A blob that a crash left without its event is to be in the next commit: nothing that was kept is deleted."""
+        known = {f"{BLOBS}/{path}" for path, _ in self.repo.files(self.repo.subtree(self.tree, BLOBS))}
+        for path in (self._root / BLOBS).glob("??/*"):
+            if (name := path.relative_to(self._root).as_posix()) not in known:
+                self.include(name)
 
     @property
     def due(self) -> bool:

@@ -5,7 +5,7 @@ import threading
 import time
 
 from agentx.storage.errors import AgentXError
-from agentx.storage.git.packing import Packer, PackingFailed, Running
+from agentx.storage.git.packing import Packer, Running
 from agentx.storage.history import LIVE
 from agentx.write_path import WritePath
 
@@ -32,21 +32,20 @@ class Keeper:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop, after what is under way; a packer goes on by itself."""
+        """Stop, after what is under way; packing that is due goes on in a process of its own."""
         self._stopping.set()
         if self._thread is not threading.current_thread():
             self._thread.join(timeout=30)
-
-    def pack(self) -> None:
-        """Have Git's objects packed, in a process of its own, where there are many loose ones."""
-        if self._packing is None and not self._write_path.read_only and self._packer.due():
-            self._packing = self._packer.start()
+        if self._packing is not None:
+            self._packing.stop()  # it is begun anew
+        if not self._write_path.read_only and self._packer.due():
+            self._packer.start_detached()
 
     def _work(self) -> None:
         while not self._stopping.wait(_PAUSE_S):
             try:
                 self._look()
-                self._look_after_packing()
+                self._pack()
             except (AgentXError, OSError) as error:
                 _LOG.warning("Looking after %s failed, and is tried again: %s", self._write_path.root, error)
 
@@ -61,16 +60,17 @@ class Keeper:
             self._unsettled_since = now_s
         elif now_s - self._write_path.last_write > IDLE_S or now_s - self._unsettled_since > BUSY_S:
             self._write_path.flush()
-            self.pack()
             self._unsettled_since = now_s
 
-    def _look_after_packing(self) -> None:
-        if self._packing is None:
-            return
-        try:
-            done = self._packing.poll()
-        except PackingFailed:
-            self._packing = None
-            raise
-        if done is not None:
-            self._packing = None
+    def _pack(self) -> None:
+        """Have Git's objects packed where there are many loose ones: in a process of its own, one at a time."""
+        if self._packing is not None:
+            running, self._packing = self._packing, None
+            if (done := running.poll()) is None:
+                self._packing = running
+            elif done.damaged:
+                self._write_path.notes.append(
+                    f"{len(done.damaged)} Git objects are damaged, so they were not packed; see `agentx verify`."
+                )
+        elif not self._write_path.read_only and self._packer.due():
+            self._packing = self._packer.start()

@@ -4,6 +4,7 @@ The blob is synced, for the event names it. The working file is not until the en
 it is made again from the blob.
 """
 
+import contextlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -99,4 +100,5 @@ class Staged:
     def discard(self) -> None:
         """Take the temporary files away; nothing has changed."""
         for temporary in self._prepared.values():
-            temporary.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # a scan removes what cannot be removed now
+                temporary.unlink(missing_ok=True)

@@ -164,7 +164,6 @@ class Workspace:
             if not self.engine.write_path.read_only:
                 self.engine.synthesizer.advance_watermark()
             self.flush()
-            self._keeper.pack()
         finally:
             self.engine.write_path.close()
 

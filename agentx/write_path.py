@@ -19,7 +19,7 @@ from agentx.committing import Committer
 from agentx.config import FILE as CONFIG
 from agentx.staging import Content, Staged, WriteFailed
 from agentx.storage.artifacts import Artifacts, change
-from agentx.storage.blobs import BlobStore
+from agentx.storage.blobs import BlobStore, blob_path
 from agentx.storage.codec import GENESIS, Codec
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events import ArtifactChanged, Body, Draft, Event, FileChange, Payload, changes_of
@@ -129,6 +129,8 @@ class WritePath:
         self.git.require_branch()
         mark = self.git.index.mark
         self._crash = mark if mark is not None and mark.is_left else None
+        if self._crash is not None and self._crash.rebooted:
+            self.repo.break_lock()
         self.git.open()
         self._fold_from_snapshot()
         recorded = self.git.anchor or self.git.head
@@ -189,6 +191,8 @@ class WritePath:
         """Finish writes that a crash cut off, and record what others did to the repository meanwhile."""
         with self.exclusive():
             self._adopt_foreign_commits()
+            if self._crash is not None:
+                self.git.include_leftovers()
             power_cut = self._crash is not None and self._crash.rebooted
             unsettled = (
                 list(self.history.read(self._crash.seq, told_already)) if self._crash and power_cut else ()
@@ -321,9 +325,14 @@ class WritePath:
 
     def body(self, text: str) -> Body:
         """A text as an event holds it: redacted, and in a blob where it is long."""
-        if self.read_only:
-            raise ReadOnly(self.read_only)
-        return self.blobs.body(clean(text))
+        text = clean(text)
+        if not self.blobs.is_long(text):
+            return Body(text)
+        with self.exclusive():
+            self._hold_git()
+            body = self.blobs.body(text)
+            self.include(blob_path(body.blob))
+            return body
 
     def _append(self, drafts: Sequence[Draft]) -> list[Event]:
         if self.read_only:

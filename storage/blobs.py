@@ -17,6 +17,9 @@ FOLDER = "history/blobs"
 WHOLE_BYTES = 6_000
 """A text whose JSON is not longer stands in the event itself."""
 
+_LONGEST_ESCAPE = 6
+"""Bytes that one character takes in JSON at most: a control character, or half of one beyond the BMP."""
+
 _HEAD_BYTES, _TAIL_BYTES = 2_500, 1_500
 
 
@@ -34,9 +37,14 @@ class BlobStore:
     def __init__(self, root: Path) -> None:
         self._root = root
 
+    @staticmethod
+    def is_long(text: str) -> bool:
+        """Whether a text is kept as a blob."""
+        return len(text) > WHOLE_BYTES // _LONGEST_ESCAPE and len(msgspec.json.encode(text)) > WHOLE_BYTES
+
     def body(self, text: str) -> Body:
         """Keep a text: in the body itself where it is short, otherwise as a blob with an extract of head and tail."""
-        if len(msgspec.json.encode(text)) <= WHOLE_BYTES:
+        if not self.is_long(text):
             return Body(text)
         data = text.encode()
         head, tail = _fit(text, _HEAD_BYTES), _fit(text[::-1], _TAIL_BYTES)[::-1]

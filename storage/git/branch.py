@@ -123,6 +123,10 @@ class Branch:
         finally:
             scratch.unlink()
 
+    def break_lock(self) -> None:
+        """Remove the lock, of whomever: the machine went down since it was taken."""
+        self._lock.unlink(missing_ok=True)
+
     def _remove_left(self) -> bool:
         try:
             named = self._lock.read_bytes().strip()

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 import pygit2
 
-from agentx.storage.durable import sync_directory, write_synced
+from agentx.storage.durable import sync_directory, sync_file, write_synced
 from agentx.storage.errors import AgentXError
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repository import TreeEntry
@@ -174,6 +174,16 @@ class IndexFile:
             return ()
         return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
 
+    def discard_damaged(self) -> bool:
+        """Remove an index file that cannot be read, as a power cut leaves it; whether it was one."""
+        try:
+            if self._path.exists():
+                pygit2.Index(str(self._path))
+        except pygit2.GitError:
+            self._path.unlink(missing_ok=True)
+            return True
+        return False
+
     def entries(self) -> dict[str, TreeEntry]:
         """Everything that the index file holds."""
         if not self._path.exists():
@@ -220,6 +230,7 @@ class IndexFile:
                 elif path in index:
                     index.remove(path)
             index.write()
+            sync_file(self._scratch)
             os.replace(self._scratch, self._path)
             self._written = self._stamp()
 

@@ -158,10 +158,20 @@ class Packer:
 
     def start(self) -> "Running":
         """Run in a process of its own: in a thread it would hold up this process's writes."""
-        root = str(Path(__file__).parents[3])
-        command = [sys.executable, "-I", "-c", _RUN, root, str(self._git_dir)]
         pipe = subprocess.PIPE
-        return Running(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe))
+        return Running(subprocess.Popen(self._command(), stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe))
+
+    def start_detached(self) -> None:
+        """Run in a process that outlives this one, as ``git gc --auto`` does; nobody hears how it went."""
+        null = subprocess.DEVNULL
+        started = subprocess.Popen(
+            self._command(), stdin=null, stdout=null, stderr=null, cwd="/", start_new_session=True
+        )
+        started.returncode = 0  # nobody will wait for it
+
+    def _command(self) -> list[str]:
+        root = str(Path(__file__).parents[3])
+        return [sys.executable, "-I", "-c", _RUN, root, str(self._git_dir)]
 
     def run(self) -> PackReport:
         """Pack what is loose, and merge small packs into it.

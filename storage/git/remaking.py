@@ -64,9 +64,8 @@ class Remaking:
             known = self._reader.commit(since).tree if since else ""
         except ObjectDamaged:
             return False
-        back = islice(self._back(commit, since), _NEAR)
-        last = next(islice(reversed(list(back)), 1))[0]
-        chained = all(map(self._reader.exists, last.parents))
+        back = list(islice(self._back(commit, since), _NEAR))  # nothing where the commit is the whole one itself
+        chained = not back or all(map(self._reader.exists, back[-1][0].parents))
         missing: list[str] = []
         for _ in self._reader.compare(known, tree, lambda _path, oid, _problem: missing.append(oid)):
             pass

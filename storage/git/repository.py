@@ -148,6 +148,10 @@ class GitRepository:
         with self._writing():
             self._branch.move(new, expected, note, _ENGINE)
 
+    def break_lock(self) -> None:
+        """Remove the branch's lock, of whomever: the machine went down since it was taken."""
+        self._branch.break_lock()
+
     def _is_ours(self, commit: str) -> bool:
         """Whether the engine made a commit, by an object that is not trusted before it is read whole."""
         try:

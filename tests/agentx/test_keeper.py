@@ -1,6 +1,7 @@
 """The quiet thread: commits after idleness, lets a person's Git in, and hears what others write."""
 
 import subprocess
+import threading
 import time
 
 from agentx import Workspace
@@ -77,7 +78,7 @@ def test_closing_leaves_no_thread_no_lock_and_nothing_pending(tmp_path, lexical)
     ws.search("hello")
     ws.close()
     assert not ws._keeper._thread.is_alive()
-    assert not ws.engine.indexer._thread.is_alive()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("agentx")]
     assert not (ws.root / ".git" / "index.lock").exists()
     assert git(ws, "status", "--short") == ""
 

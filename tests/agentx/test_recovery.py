@@ -350,3 +350,19 @@ def test_at_the_end_of_a_turn_everything_that_was_written_is_synced(path, write,
     made = [p for p in objects if p.parent.name + p.name in {commit, path.tree}]
     assert {p.stat().st_ino for p in [*wanted, *made]} <= synced
     assert len(made) == 2
+
+
+def test_a_long_text_whose_event_a_crash_took_is_kept_and_leaves_nothing_untracked(task, die, sound, git):
+    die('path.body("x" * 20_000)\nos._exit(9)')
+    sound()
+    (blob,) = (task / "history/blobs").glob("??/*")
+    assert git("ls-files", str(blob)) != ""
+
+
+def test_after_a_power_cut_no_lock_on_the_branch_and_no_torn_index_stand_in_the_way(task, die, sound):
+    die(f"{_ACKNOWLEDGED}os._exit(9)")
+    _cut_the_power(task)
+    (task / ".git/refs/heads/main.lock").touch()
+    index = task / ".git/index"
+    index.write_bytes(index.read_bytes()[:40])
+    sound()

@@ -316,6 +316,15 @@ def test_a_process_of_its_own_does_it_and_tells(made):
     assert made.is_whole()
 
 
+def test_detached_it_does_its_work_though_nobody_waits(made):
+    made.commit(10)
+    made.packer.start_detached()
+    end = time.monotonic() + 60
+    while made.loose() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not made.loose()
+
+
 def test_a_disk_that_refuses_is_told_and_nothing_is_lost(made):
     made.commit(3)
     before = made.loose()
