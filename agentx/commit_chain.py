@@ -69,6 +69,7 @@ class CommitChain:
         self._codec = codec
         self._found = found
         self._told = known
+        self._unread: set[str] = set()
         self._lost: dict[str, tuple[int, str]] = {}
         self.commits = 0
         self.purged_changes: dict[int, list[tuple[str, TreeEntry | None]]] = {}
@@ -154,6 +155,8 @@ class CommitChain:
         return parents[-1] if parents else None
 
     def _commit(self, oid: str) -> CommitInfo | None:
+        if not oid:
+            return None
         try:
             return self._reader.commit(oid)
         except ObjectDamaged as problem:
@@ -162,6 +165,8 @@ class CommitChain:
 
     def _differences(self, old: CommitInfo | None, new: CommitInfo) -> Differences:
         def missing(path: str, oid: str, problem: ObjectDamaged) -> None:
+            if path == "" or path.endswith("/"):
+                self._unread.add(new.id)
             self._tell_object(f"{path or 'the tree'} of commit {new.id[:12]}", oid, problem)
 
         compared = self._reader.compare(old.tree if old else "", new.tree, missing)
@@ -180,6 +185,8 @@ class CommitChain:
 
     def _check_step(self, commit: CommitInfo, parent: CommitInfo | None, made: Differences) -> None:
         """What an engine's commit added to the log of the one before it."""
+        if self._unread & {commit.id, parent.id if parent else ""}:
+            return  # a tree that cannot be read is told already
         where = f"commit {commit.id[:12]}"
         try:
             added = self._added(where, parent, made)

@@ -79,6 +79,7 @@ class LogLook:
         self.files = self.files_of(start.tree) if start.tree else {}
         proof = Proof(self._codec, self._tell_line, self._is_aside, start.seq, start.hash or GENESIS)
         self.seq = start.seq
+        committed: tuple[Event, dict[str, TreeEntry]] | None = None
         for event, _ in proof.follow(log_lines(self._root, self._first_segment(start))):
             self._take(event, end)
             if self._whole:
@@ -86,10 +87,12 @@ class LogLook:
                 if event.seq in at_seq:
                     self._folded.append((at_seq[event.seq], state.digest))
             if event.seq == end.seq:
-                self._compare_with_commit(event, end)
+                committed = (event, dict(self.files))
             if not self.events % 100:
                 progress("Reading the history", event.seq, max(end.seq, event.seq))
         self.damaged = bool(proof.faults)
+        if committed is not None and not self.damaged:
+            self._compare_with_commit(*committed, end)
         self._check_sealed(end)
         if self.seq < end.seq and not self.damaged:
             self._tell(
@@ -140,7 +143,7 @@ class LogLook:
             if files.get(event.data.path) == after:
                 _put(files, event.data.path, before)
 
-    def _compare_with_commit(self, event: Event, end: Logged) -> None:
+    def _compare_with_commit(self, event: Event, files: dict[str, TreeEntry], end: Logged) -> None:
         """The artifacts that the events lead to, and those of the commit that holds them."""
         if end.hash and event.hash != end.hash:
             self._tell(f"event {event.seq}", f"is another one than commit {end.commit[:12]} holds")
@@ -149,8 +152,8 @@ class LogLook:
             held = self.files_of(end.tree)
         except ObjectDamaged:
             return  # told by the look at the commits
-        for path in sorted(held.keys() | self.files.keys()):
-            if held.get(path) != self.files.get(path):
+        for path in sorted(held.keys() | files.keys()):
+            if held.get(path) != files.get(path):
                 self._tell(
                     f"{ARTIFACTS}/{path}",
                     f"is not in commit {end.commit[:12]} as the events say",

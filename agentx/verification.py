@@ -14,14 +14,15 @@ import msgspec
 
 from agentx import opening
 from agentx.commit_chain import CommitChain, Logged
-from agentx.config import read_config
+from agentx.config import FILE as CONFIG_FILE
+from agentx.config import ConfigInvalid, read_config
 from agentx.findings import Finding, Progress
 from agentx.index_look import look_at_index
 from agentx.log_look import LogLook
 from agentx.outside import ARTIFACTS
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import Codec
-from agentx.storage.errors import AgentXError
+from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events import FACTS
 from agentx.storage.git.checking import find_faults
 from agentx.storage.git.objects import ObjectDamaged
@@ -31,8 +32,10 @@ from agentx.storage.git.repository import TreeEntry
 from agentx.storage.history import History
 from agentx.storage.ignore import IgnoreRules
 from agentx.storage.lock import FileLock
+from agentx.storage.snapshots import Snapshots
 from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.synthesis.state import State
+from agentx.synthesis.state import FOLD_VERSION, State
+from agentx.write_path import CACHE
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -128,6 +131,7 @@ class _Verification:
         with self._check("commits") as said:
             chain.check(self._head, start.commit, self._progress)
             said.append(f"{chain.commits:,} commits, each with the log of the one before it and more")
+        states = [*states, *self._snapshot()]
         log = LogLook(self._root, self._reader, self._codec, self._findings.append, chain.purged_changes)
         with self._check("history") as said:
             log.run(start, end, states, self._progress)
@@ -146,6 +150,13 @@ class _Verification:
         return Verified(
             self._head, log.seq, tuple(self._checks), tuple(self._findings), purged, tuple(self._notes)
         )
+
+    def _snapshot(self) -> list[State]:
+        """The state that the next open begins with."""
+        version = f"{FOLD_VERSION}-{self._codec.fingerprint}"
+        folder = self._root / CACHE / "snapshots"
+        found = Snapshots(folder, History(self._root, self._codec), version).load(State.decode)
+        return [found[0]] if found else []
 
     @contextlib.contextmanager
     def _check(self, name: str) -> Iterator[list[str]]:
@@ -198,7 +209,12 @@ class _Verification:
 
     def _differing(self, expected: dict[str, TreeEntry]) -> dict[str, str]:
         """Working files that are not as recorded, and how so."""
-        artifacts, found = self._artifacts(), dict[str, str]()
+        found: dict[str, str] = {}
+        try:
+            artifacts = self._artifacts()
+        except (ConfigInvalid, UsageError) as error:
+            self._findings.append(Finding("artifacts", CONFIG_FILE, f"cannot be used: {error}", _BY_HAND))
+            return found
         for number, path in enumerate(sorted(expected), start=1):
             self._progress("Comparing files", number, len(expected))
             if what := self._differs(artifacts, path, expected[path]):
@@ -235,6 +251,7 @@ class _Verification:
 
 
 _UNRECORDED = "is not recorded"
+_BY_HAND = "Mend it by hand; `git log -p agentx.toml` shows how it was."
 _EDITED = (
     "If it is your edit, `agentx status` records it; if not, `agentx restore` brings back what is recorded."
 )

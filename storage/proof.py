@@ -8,14 +8,14 @@ the line before it (then it is no event of this history), or from neither.
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from agentx.storage.codec import GENESIS, Codec, DamagedLine, Parts, chain, split
 from agentx.storage.events import Event
 from agentx.storage.history import LIVE, count_segments, segment_path
 
 Line = tuple[str, int, bytes]
-"""A line of the log: its file, its number in it from 1, and its bytes."""
+"""A line of the log: its file, its number in it from 1, and its bytes; 0 and nothing for a file without one."""
 
 Told = Callable[[str, str], None]
 """Told the place (file and line) and what is wrong there."""
@@ -24,8 +24,7 @@ Told = Callable[[str, str], None]
 def log_lines(root: Path, first: int = 1) -> Iterator[Line]:
     """Every whole line of the log as it stands, from a segment on. Takes no lock.
 
-    A segment that is lost is passed over: what it held is told where it is missed. A last line without its end is not
-    there yet.
+    A segment that is lost, or holds no line, is given without one. A last line without its end is not there yet.
     """
     number, sealed = first, os.stat_result([0] * 10)
     while True:
@@ -34,6 +33,7 @@ def log_lines(root: Path, first: int = 1) -> Iterator[Line]:
             file = (root / path).open("rb")
         except FileNotFoundError:
             if number < count_segments(root):
+                yield path, 0, b""
                 number += 1
                 continue
             path, file = LIVE, (root / LIVE).open("rb")
@@ -43,12 +43,20 @@ def log_lines(root: Path, first: int = 1) -> Iterator[Line]:
                 continue  # sealed between the two looks: what is open may be a later log
             if path == LIVE and os.path.samestat(info, sealed):
                 return  # a seal that a crash cut off: the segment stands under both names
-            for count, line in enumerate(file, start=1):
-                if line.endswith(b"\n"):
-                    yield path, count, line
+            yield from _lines(path, file)
         if path == LIVE:
             return
         number, sealed = number + 1, info
+
+
+def _lines(path: str, file: BinaryIO) -> Iterator[Line]:
+    held = False
+    for number, line in enumerate(file, start=1):
+        if line.endswith(b"\n"):
+            held = True
+            yield path, number, line
+    if not held and path != LIVE:
+        yield path, 0, b""
 
 
 class _Doubt(NamedTuple):
@@ -90,6 +98,8 @@ class Proof:
         self._doubt: _Doubt | None = None
         self._file = ""
         self._entered = seq
+        self._lost = False
+        self._line = b""
         self.seq = seq
         self.hash = own_hash
         self.faults = 0
@@ -97,6 +107,11 @@ class Proof:
     def follow(self, lines: Iterable[Line]) -> Iterator[tuple[Event, bytes]]:
         """The events that can be read, each with its line; what is wrong is told meanwhile."""
         for path, number, line in lines:
+            if not number:
+                self._settle()
+                self._lost = True
+                self._tell(path, "is missing, or holds no event")
+                continue
             place = f"{path}:{number}"
             try:
                 parts = split(line)
@@ -110,8 +125,9 @@ class Proof:
                 continue
             before, self._file = self._file or path, path
             if event.seq > self.seq and self._takes(parts, event, place, before):
+                self._line = line
                 yield event, line
-            elif event.seq <= self.seq and not self._is_repeated(event):
+            elif event.seq <= self.seq and line != self._line:
                 self._tell(place, f"is a second event {event.seq}", line)
         self._settle()
 
@@ -124,8 +140,10 @@ class Proof:
 
     def _takes(self, parts: Parts, event: Event, place: str, before: str) -> bool:
         """Whether a line is the next event, or as good as: what was in doubt is settled by it."""
-        doubt = self._doubt
-        if parts.extends(self.hash):
+        doubt, lost, self._lost = self._doubt, self._lost, False
+        if lost and doubt is None:
+            pass  # what stood before it is gone with its file
+        elif parts.extends(self.hash):
             if doubt is not None:
                 self._tell(doubt.place, "is no event of this history", doubt.line)
         elif doubt is None:
@@ -167,10 +185,6 @@ class Proof:
         else:
             self._tell(doubt.place, "is damaged, or is no event of this history", doubt.line)
         self.seq = max(self.seq, doubt.seq)
-
-    def _is_repeated(self, event: Event) -> bool:
-        """Whether a line is the last event once more."""
-        return (event.seq, event.hash) == (self.seq, self.hash)
 
     def _tell(self, place: str, what: str, line: bytes = b"") -> None:
         if line and self._aside(line):

@@ -64,8 +64,8 @@ class Remaking:
             known = self._reader.commit(since).tree if since else ""
         except ObjectDamaged:
             return False
-        back = list(islice(self._back(commit, since), _NEAR))  # nothing where the commit is the whole one itself
-        chained = not back or all(map(self._reader.exists, back[-1][0].parents))
+        near = list(islice(self._back(commit, since), _NEAR))
+        chained = all(map(self._reader.exists, near[-1][0].parents)) if near else True
         missing: list[str] = []
         for _ in self._reader.compare(known, tree, lambda _path, oid, _problem: missing.append(oid)):
             pass
@@ -95,8 +95,11 @@ class Remaking:
 
     def _make(self, commit: CommitInfo, parent_tree: str) -> None:
         missing = self._missing(commit, parent_tree)
-        if any(path == "" or path.endswith("/") for path in missing) and self._make_tree(commit, parent_tree):
+        trees = {path: oid for path, oid in missing.items() if path == "" or path.endswith("/")}
+        if trees and (span := _span(commit)) and self._make_tree(commit, parent_tree, span):
             missing = self._missing(commit, parent_tree)
+            source = f"event {span[0]}" if span[0] == span[1] else f"events {span[0]} to {span[1]}"
+            self.made += [(oid, source) for oid in trees.values() if oid not in missing.values()]
         for path, oid in missing.items():
             if path and not path.endswith("/"):
                 self._make_blob(path, oid, commit)
@@ -136,23 +139,18 @@ class Remaking:
 
     # --- trees -------------------------------------------------------------------------------------------------------
 
-    def _make_tree(self, commit: CommitInfo, parent_tree: str) -> bool:
+    def _make_tree(self, commit: CommitInfo, parent_tree: str, span: tuple[int, int]) -> bool:
         """Build the tree of an engine's commit as the write path did: from its parent's, and from its events."""
-        span = _span(commit)
-        if span is None:
-            return False
-        entries = self._entries(span, parent_tree)
         repo = GitRepository(self._root)
         try:
-            for more in self._beside():
-                if repo.update_tree(parent_tree, entries | more) == commit.tree:
-                    self.made.append((commit.tree, f"events {span[0]} to {span[1]}"))
-                    return True
+            entries = self._entries(span, parent_tree)
+            return any(
+                repo.update_tree(parent_tree, entries | more) == commit.tree for more in self._beside()
+            )
         except ObjectDamaged:
-            pass
+            return False
         finally:
             repo.close()
-        return False
 
     def _entries(self, span: tuple[int, int], parent_tree: str) -> dict[str, TreeEntry | None]:
         """What a commit of some events changed in the tree."""
