@@ -15,10 +15,12 @@ from agentx import (
     material,
     moments,
     opening,
+    repairing,
     replay,
     revisions,
     standing,
     tracing,
+    verification,
 )
 from agentx.config import FILE as CONFIG_FILE
 from agentx.config import Config
@@ -28,6 +30,7 @@ from agentx.engine import last_user_message
 from agentx.indexer import Progress
 from agentx.keeper import Keeper
 from agentx.outside import ARTIFACTS
+from agentx.repairing import Repaired
 from agentx.settings import Settings, read_settings
 from agentx.sources import SourceReport, Sources
 from agentx.standing import Rebuilt, WorkspaceStatus
@@ -50,6 +53,7 @@ from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.state import State
 from agentx.tools.toolbox import Toolbox
 from agentx.tracing import Trace
+from agentx.verification import Verified
 from agentx.watcher import Watcher
 
 TITLE_CHARACTERS = 200
@@ -538,6 +542,22 @@ class Workspace:
         end = time.monotonic() + timeout_s
         self.engine.write_path.refresh()
         return self.engine.indexer.settle(end, progress)
+
+    def verify(self, *, since: str = "", progress: Progress | None = None) -> Verified:
+        """Look whether everything that is kept is what it should be; nothing is changed.
+
+        Args:
+            since: Id of a commit: look only at what came after it.
+            progress: Told how far it is.
+
+        Raises:
+            UsageError: ``since`` names no commit of the history.
+        """
+        return verification.verify(self.root, since=since, states=(self.state,), progress=progress)
+
+    def repair(self, *, dry_run: bool = False) -> Repaired:
+        """Restore what is damaged or missing from another place that holds the same content."""
+        return repairing.repair(self.root, dry_run=dry_run)
 
     def rebuild(self, progress: Progress | None = None) -> Rebuilt:
         """Drop every cache and make state and index again from the history, without a model.

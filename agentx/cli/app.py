@@ -58,6 +58,8 @@ ENTRIES = (
     Entry("restore", "revising", _KEEP, "Bring a file or directory back to an earlier moment."),
     Entry("fork", "sharing", _KEEP, "Make a new workspace with the history up to a moment."),
     Entry("rebuild", "revising", _KEEP, "Make state and index again from the history."),
+    Entry("verify", "checking", _KEEP, "Check that everything that is kept is what it should be."),
+    Entry("repair", "checking", _KEEP, "Restore what is damaged or missing."),
     Entry("models", "models", _SETUP, "Which models are used, and install the embedding model."),
     Entry("config", "configuring", _SETUP, "Show and change the settings of a workspace."),
     Entry("doctor", "doctor", _SETUP, "Check that all is well, and say what to do where it is not."),
