@@ -10,6 +10,7 @@ by id.
 
 import re
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
@@ -125,8 +126,10 @@ def retrieve(
     if k <= 0:
         return []
     depth = max(DEPTH, 4 * k)
-    lexical = index.search_text(query, depth, where)
-    by_meaning = index.search_vector(vector, depth, where) if vector is not None else []
+    with ThreadPoolExecutor(1) as beside:  # both wait for the index, not for Python
+        meaning = beside.submit(index.search_vector, vector, depth, where) if vector is not None else None
+        lexical = index.search_text(query, depth, where)
+        by_meaning = meaning.result() if meaning else []
     needles = exact_needles(query)
     apart = [needle for needle in needles if needle != query.strip()]
     quoted = [hit for needle in apart for hit in index.search_text(needle, max(depth, QUOTED_DEPTH), where)]

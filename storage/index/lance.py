@@ -62,7 +62,7 @@ from agentx.storage.index.waiting import (
 FLUSH_ROWS = 256
 """So many waiting rows make a flush worth it; four times as many and ``put`` itself flushes."""
 FLUSH_BYTES = 1 << 20
-_SPARE = 100
+_SPARE = 40
 """Candidates beyond those asked for: LanceDB's order is its own, and is made good here."""
 _BARE_AHEAD = 1_024
 _MAX_CANDIDATES = 1_000_000
@@ -417,7 +417,7 @@ class _Combined:
 
 def _visible(wanted: int, hidden: frozenset[str], fetch: Callable[[int], list[Row]]) -> list[Row]:
     """Fetch until there are enough rows that nothing waiting hides, or no more."""
-    limit = wanted + 32
+    limit = wanted + min(len(hidden), 32)
     while True:
         rows = fetch(min(limit, _MAX_CANDIDATES))
         seen = [row for row in rows if row.chunk.id not in hidden]

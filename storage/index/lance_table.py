@@ -38,10 +38,11 @@ VECTORS_FOR_INDEX = 50_000
 """Fewer are scanned, and the answer is exact."""
 MAX_PARTS = 8
 """Each merge adds a part to the index of the vectors, and a fragment that cannot be merged with the others."""
-PROBES = 32
+PROBES = 20
 """Partitions of some 4,000 vectors that are looked through, of those whose centre is nearest."""
 REFINE = 4
-"""Of so many times the wanted vectors the true distance is computed; with both, recall is measured in docs/search.md."""
+"""Of so many times the wanted vectors the true distance is computed, and of :data:`CANDIDATES` at least."""
+CANDIDATES = 400
 PRUNE_AFTER = timedelta(seconds=30)
 """Versions of the table older than this are deleted; no search takes as long."""
 _TEXT_INDEX = "tokens_idx"
@@ -173,7 +174,7 @@ class Table:
     def nearest(self, vector: Vector, condition: str, limit: int) -> list[Row]:
         """Rows with the nearest vectors."""
         query = self._handle.search(vector, vector_column_name="vector").distance_type("cosine")
-        query = query.nprobes(PROBES).refine_factor(REFINE)
+        query = query.nprobes(PROBES).refine_factor(max(REFINE, CANDIDATES // max(limit, 1)))
         return _rows(query.where(condition).select(["row", "vector", "_distance"]).limit(limit))
 
     def oldest(self, limit: int, *, embedded: bool | None) -> list[Row]:
