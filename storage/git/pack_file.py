@@ -112,7 +112,9 @@ class Pack:
             PackDamaged: An entry is not as its index says.
         """
         places = sorted((self._offset(place), place) for place in range(self.count))
-        ends = [at for at, _ in places[1:]] + [len(self._data) - _HASH_BYTES]
+        ends = [*(at for at, _ in places[1:]), len(self._data) - _HASH_BYTES][
+            : self.count
+        ]  # Git makes empty packs too
         for (at, place), end in zip(places, ends, strict=True):
             (crc,) = struct.unpack_from(">I", self._index, self._crc_at + place * 4)
             if zlib.crc32(self._data[at:end]) != crc:
