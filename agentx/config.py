@@ -91,6 +91,12 @@ class ToolsSection(_Section):
     words: tuple[str, ...] = ()
 
 
+class SecretsSection(_Section):
+    """What looks like a secret in a file that an agent would write: ask a person, let it through, or refuse it."""
+
+    artifacts: str = Field(default="confirm", pattern="^(confirm|allow|deny)$")
+
+
 class SourceSection(_Section):
     """A pool of files outside the workspace, read-only, indexed in place."""
 
@@ -110,6 +116,7 @@ class Config(_Section):
     limits: LimitsSection = LimitsSection()
     checks: ChecksSection = ChecksSection()
     tools: ToolsSection = ToolsSection()
+    secrets: SecretsSection = SecretsSection()
     sources: tuple[SourceSection, ...] = ()
 
 

@@ -13,6 +13,7 @@ from agentx.storage.events import (
 )
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.index.port import OPEN, Chunk
+from agentx.storage.redaction import clean
 from agentx.synthesis.chunking.files import chunk_file
 from agentx.synthesis.chunking.messages import chunk_message
 from agentx.synthesis.conclusions import Add, Concluded
@@ -73,7 +74,7 @@ class Passages:
             return
         if "\0" in text:
             return
-        for number, piece in enumerate(chunk_file(made.path, text)):
+        for number, piece in enumerate(chunk_file(made.path, clean(text, keep_lines=True))):
             yield Chunk(
                 id=f"a:{event.seq}:{made.path}:{number}",
                 text=piece.text,

@@ -20,6 +20,7 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events import Draft, SourceScanned
 from agentx.storage.ignore import IgnoreRules
 from agentx.storage.index.port import Chunk
+from agentx.storage.redaction import clean
 from agentx.synthesis.chunking.files import chunk_file
 from agentx.write_path import CACHE
 
@@ -118,7 +119,7 @@ class Sources:
         if known:
             self._drop(section.name, path)
         if b"\0" not in data[:8_000]:
-            pieces = chunk_file(path, data.decode("utf-8", "replace"))
+            pieces = chunk_file(path, clean(data.decode("utf-8", "replace"), keep_lines=True))
             chunks = [
                 Chunk(
                     id=f"s:{section.name}:{digest[:16]}:{path}:{number}",

@@ -74,8 +74,12 @@ def _candidates(text: str) -> Iterator[Finding]:
     yield from (Finding("secret", *span) for span in named(text, lowered))
 
 
-def redact(text: str) -> str:
+def redact(text: str, *, keep_lines: bool = False) -> str:
     """Replace what is a secret by ``[redacted: what it was]``; a text that was redacted stays as it is.
+
+    Args:
+        text: What is to be kept.
+        keep_lines: Leave the line feeds of a secret of many lines, so that no line gets another number.
 
     >>> redact("curl https://bob:hunter2222@example.org")
     'curl https://bob:[redacted: password]@example.org'
@@ -86,15 +90,17 @@ def redact(text: str) -> str:
             break
         parts, last = [], 0
         for rule, start, end in found:
-            parts += [text[last:start], f"[redacted: {rule}]"]
+            feeds = "\n" * text.count("\n", start, end) if keep_lines else ""
+            parts += [text[last:start], f"[redacted: {rule}]{feeds}"]
             last = end
         text = "".join([*parts, text[last:]])
     return text
 
 
-def clean(text: str) -> str:
+def clean(text: str, *, keep_lines: bool = False) -> str:
     """Redact a text and make it valid Unicode; lone surrogates cannot be written as UTF-8."""
-    return redact(text.encode("utf-8", "replace").decode() if not text.isascii() else text)
+    valid = text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return redact(valid, keep_lines=keep_lines)
 
 
 def clean_value(value: Any) -> Any:

@@ -37,6 +37,7 @@ from agentx.storage.events import (
     UserMessageSent,
 )
 from agentx.storage.lock import FileLock, WorkspaceBusy
+from agentx.storage.redaction import clean
 from agentx.synthesis.enforcement import Violation
 from agentx.synthesis.model.port import ChatMessage, ModelClient, Reply, ToolCall
 from agentx.synthesis.state import PendingCall
@@ -278,8 +279,10 @@ class _Run:
         """Take the stream in, and show it as it comes."""
         timeout_s = self.bounds.answer_time_s
         for part in self.model.stream(messages, self.ws.tools.schemas(), timeout_s=timeout_s):
-            if isinstance(part, Reply):
-                return part
+            if isinstance(
+                part, Reply
+            ):  # redacted once, before it is cut, recorded or shown to the model again
+                return msgspec.structs.replace(part, text=clean(part.text))
             self.observer.text_arrived(part.text)
         raise RunStops("FAILED", f"{self.model.name} ended its stream without a reply.")
 

@@ -17,6 +17,15 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from agentx.engine import Engine
+from agentx.secret_gate import (
+    SecretRefused,
+    check_marks,
+    forget_arguments,
+    keep_arguments,
+    kept_arguments,
+    new_secrets,
+    tell,
+)
 from agentx.staging import Content
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events import (
@@ -76,8 +85,8 @@ class ApprovalNeeded(AgentXError):
         call_id: What ``agentx approve`` is to be given.
     """
 
-    def __init__(self, tool: str, call_id: str) -> None:
-        super().__init__(f"{tool} needs a person's word: `agentx approve {call_id}` (or `--deny`).")
+    def __init__(self, tool: str, call_id: str, why: str = "") -> None:
+        super().__init__(f"{why}{tool} needs a person's word: `agentx approve {call_id}` (or `--deny`).")
         self.call_id = call_id
 
 
@@ -120,6 +129,8 @@ class Job(msgspec.Struct):
         printed: What the program printed: all of it is kept, in place of the answer.
         denied_by: Ids of the rules that kept some of what it did from being taken over.
         event: The event that recorded the call, where it was recorded with a write.
+        given: The arguments as they came; the record holds them bounded and redacted.
+        approved: A person has allowed this very call.
     """
 
     tools: "ToolSet"
@@ -134,12 +145,16 @@ class Job(msgspec.Struct):
     printed: str = ""
     denied_by: tuple[str, ...] = ()
     event: Event | None = None
+    given: Mapping[str, Any] = {}
+    approved: bool = False
 
     def write(self, contents: Mapping[str, Content | None], output: str) -> tuple[FileChange, ...]:
         """Change artifacts: the gate, the event of this call, the files, one commit.
 
         Raises:
             WriteDenied: A rule of the user forbids it; nothing was written.
+            ApprovalNeeded: It would put a secret into a file.
+            SecretRefused: As above, and nobody is to be asked.
         """
         tools = self.tools
 
@@ -147,6 +162,7 @@ class Job(msgspec.Struct):
             violations = tools.engine.check_write(contents)
             if violations:
                 raise WriteDenied(violations)
+            self._ask_for_secrets(contents)
 
         events = tools.engine.write_path.write(
             contents,
@@ -157,6 +173,28 @@ class Job(msgspec.Struct):
         )
         self.event = events[0]
         return tuple(made for event in events for made in changes_of(event))
+
+    def _ask_for_secrets(self, contents: Mapping[str, Content | None]) -> None:
+        check_marks(self.tools.engine.write_path, contents)
+        rule = self.tools.engine.config.secrets.artifacts
+        if rule == "allow" or self.approved:
+            return
+        if found := new_secrets(self.tools.engine.write_path, contents):
+            why = f"What looks like a secret would stand in {tell(found)}"
+            if rule == "deny":
+                raise SecretRefused(
+                    f"Denied. {why}. Keep it out of the files: read it from the environment (secrets.artifacts)."
+                )
+            self.ask()
+            raise ApprovalNeeded(self.tool, self.call_id, f"{why}. ")
+
+    def ask(self) -> None:
+        """Put the call on record as one that waits for a person's word."""
+        # Redacted before it becomes JSON, in which a secret can have a quotation mark as its neighbour.
+        whole = json.dumps(clean_value(self.given), default=str)
+        if whole != json.dumps(self.given, default=str):
+            keep_arguments(self.tools.engine.root, self.call_id, self.given)
+        self.announce(whole, awaits_approval=True)
 
     def announce(self, whole: str = "", *, awaits_approval: bool = False) -> None:
         """Put the call on record before it runs, so that a crash in it leaves a trace: an outcome that is unknown."""
@@ -260,12 +298,13 @@ class ToolSet:
             return ToolResult(
                 call_id=call_id, tool=name, status="DENIED", output=str(error), denied_by=error.rules
             )
-        except NotApproved as error:
+        except (NotApproved, SecretRefused) as error:
             return ToolResult(call_id=call_id, tool=name, status="DENIED", output=str(error))
         except AgentXError as error:
             return ToolResult(call_id=call_id, tool=name, status="FAILED", output=str(error))
         status: ToolStatus = "FAILED" if getattr(value, "failed", False) else "SUCCEEDED"
-        return ToolResult(call_id=call_id, tool=name, status=status, output=value.render(), value=value)
+        output = clean(value.render())  # what a model reads is what the record holds
+        return ToolResult(call_id=call_id, tool=name, status=status, output=output, value=value)
 
     def run_tool(self, name: str, arguments: dict[str, Any], call_id: str) -> Any:
         """Run a tool and record it; its typed result.
@@ -275,9 +314,8 @@ class ToolSet:
             ApprovalNeeded: It waits for a person's word.
             AgentXError: Whatever the tool raises.
         """
-        job = Job(
-            self, name[:_NAME_CHARACTERS], call_id[:_ID_CHARACTERS], _bounded(arguments), time.monotonic()
-        )
+        name_told, id_told = clean(name)[:_NAME_CHARACTERS], clean(call_id)[:_ID_CHARACTERS]
+        job = Job(self, name_told, id_told, _bounded(arguments), time.monotonic(), given=arguments)
         try:
             if name not in self.names():
                 raise UsageError(f"There is no tool {job.tool!r}. The tools are: {', '.join(self.names())}.")
@@ -299,7 +337,7 @@ class ToolSet:
             job.denied_by = error.rules
             self._record(job, "DENIED", str(error))
             raise
-        except NotApproved as error:
+        except (NotApproved, SecretRefused) as error:
             self._record(job, "DENIED", str(error))
             raise
         except AgentXError as error:
@@ -309,11 +347,18 @@ class ToolSet:
             wrong_file = AgentXError(f"{name} failed: {error.strerror or error}.")
             self._record(job, "FAILED", str(wrong_file))
             raise wrong_file from error
-        if job.event is None:
-            self._record(job, "FAILED" if job.failed else "SUCCEEDED", value.render())
+        self._finish(job, value)
         return value
 
+    def _finish(self, job: Job, value: Any) -> None:
+        if job.event is None:
+            self._record(job, "FAILED" if job.failed else "SUCCEEDED", value.render())
+        elif job.approved:
+            forget_arguments(self.engine.root, job.call_id)
+
     def _record(self, job: Job, status: ToolStatus, output: str) -> None:
+        if job.approved or job.call_id in self.engine.write_path.state.pending:
+            forget_arguments(self.engine.root, job.call_id)
         if self.engine.write_path.read_only:
             return  # a newer version's record is read, and nothing is added to it
         payload = job.payload(status, output, job.changes)
@@ -328,8 +373,7 @@ class ToolSet:
         if not waits and job.tool not in self.engine.config.tools.approve:
             return arguments
         if pending is None:
-            # Redacted before it becomes JSON, in which a secret can have a quotation mark as its neighbour.
-            job.announce(json.dumps(clean_value(arguments), default=str), awaits_approval=True)
+            job.ask()
         elif pending.tool != job.tool:
             raise UsageError(
                 f"The call {job.call_id} is one of {pending.tool}, not of {job.tool}; make a new call."
@@ -338,8 +382,12 @@ class ToolSet:
             raise ApprovalNeeded(job.tool, job.call_id)
         if not pending.approved:
             raise NotApproved(f"A person refused {job.tool}: {pending.reason or 'no reason was given'}.")
+        job.approved = True
+        recorded = self.engine.read_body(pending.whole)
+        if kept := kept_arguments(self.engine.root, job.call_id, recorded):
+            return kept
         try:
-            approved: dict[str, Any] = json.loads(self.engine.read_body(pending.whole))
+            approved: dict[str, Any] = json.loads(recorded)
         except ValueError as error:
             raise UsageError(
                 f"The arguments of the approved call {job.call_id} cannot be read again; make a new call."
@@ -401,7 +449,7 @@ def _bounded(arguments: dict[str, Any]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for characters in _SHORTER:
         first = list(arguments.items())[:20]
-        kept = {str(key)[:characters]: _cut(value, characters) for key, value in first}
+        kept = {clean(str(key))[:characters]: _cut(value, characters) for key, value in first}
         if len(json.dumps(kept, default=str)) <= _ARGUMENTS_BYTES:
             break
     return kept

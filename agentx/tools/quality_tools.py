@@ -13,11 +13,13 @@ from pydantic import Field
 from agentx.config import CheckSection
 from agentx.quality.document import check_document as check_prose
 from agentx.quality.sandbox import Bwrap, SandboxPolicy, SandboxResult, run_in_copy
+from agentx.secret_gate import new_secrets, tell
 from agentx.staging import Content
 from agentx.storage.artifacts import Artifacts, FileTooLarge
 from agentx.storage.errors import UsageError
 from agentx.storage.events import Body, FileChange, ToolCallExecuted, changes_of
 from agentx.storage.paths import PathRefused, check_path
+from agentx.storage.redaction import clean
 from agentx.synthesis.checks import CheckReport, parse_output
 from agentx.tools.base import Job, NotApproved, WriteDenied, tool
 from agentx.tools.storage_tools import PathArgument, StorageTools
@@ -118,7 +120,7 @@ class QualityTools(StorageTools):
             exists=lambda other: _exists(artifacts, other),
             read=lambda other: self.read_text(other) if _exists(artifacts, other) else None,
         )
-        output = "\n".join(str(found) for found in report.findings) or "No findings."
+        output = clean("\n".join(str(found) for found in report.findings) or "No findings.")
         job.command, job.exit_code = f"check_document {path}", int(bool(report.findings))
         job.printed, job.failed = output, bool(report.findings)
         return CheckResult(
@@ -155,15 +157,16 @@ class QualityTools(StorageTools):
         if result.timed_out:
             notes.append(f"it was ended after {section.timeout_s:g} s")
         job.command, job.exit_code = section.command, result.exit_code
-        job.printed = result.output
+        output = clean(result.output)  # once, before anything reads or cuts it
+        job.printed = output
         changed = self._keep_changes(job, result, notes)
-        report = parse_output(result.output, command=section.command, exit_code=result.exit_code)
+        report = parse_output(output, command=section.command, exit_code=result.exit_code)
         made = CheckResult(
             tool=job.tool,
             command=section.command,
             report=report,
             exit_code=result.exit_code,
-            output=result.output,
+            output=output,
             notes=tuple(notes),
             changed=changed,
         )
@@ -210,11 +213,8 @@ class QualityTools(StorageTools):
             )
 
         with self.engine.write_path.exclusive():
-            broken = self.engine.check_write(contents)
-            if broken:
-                denied = WriteDenied(broken)
-                job.denied_by = denied.rules
-                notes.append(f"what it changed was left out. {denied}")
+            if refused := self._refused(job, contents):
+                notes.append(f"what it changed was left out. {refused}")
                 return ()
             try:
                 events = self.engine.write_path.write(
@@ -224,6 +224,17 @@ class QualityTools(StorageTools):
                 notes.append(f"what it changed was left out. {error}")
                 return ()
         return tuple(made.path for event in events for made in changes_of(event))
+
+    def _refused(self, job: Job, contents: dict[str, Content | None]) -> str:
+        """Why what a command wrote is not taken over: a rule, or a secret, for which nobody can be asked any more."""
+        if broken := self.engine.check_write(contents):
+            denied = WriteDenied(broken)
+            job.denied_by = denied.rules
+            return str(denied)
+        if self.engine.config.secrets.artifacts == "allow":
+            return ""
+        found = new_secrets(self.engine.write_path, contents)
+        return f"What looks like a secret stands in {tell(found)}." if found else ""
 
 
 def _exists(artifacts: Artifacts, path: str) -> bool:

@@ -166,7 +166,7 @@ def test_from_python_the_same_raises_our_errors(configured):
 
 def test_an_approved_call_is_run_by_another_process_with_all_of_its_arguments(configured, lexical):
     ws = configured(ASKS)
-    content = 'TOKEN=abcdefghijklmnop"\n' + 'a long line with "quotes" and \\ and \u00e9\n' * 5_000
+    content = 'TOKEN=q7RkZw91LmXc4TbN"\n' + 'a long line with "quotes" and \\ and \u00e9\n' * 5_000
     ask(ws, content=content)
     assert next(event.data.whole.blob for event in ws.events() if isinstance(event.data, ToolCallRequested))
     ws.approve("call-1")
@@ -174,7 +174,9 @@ def test_an_approved_call_is_run_by_another_process_with_all_of_its_arguments(co
     with Workspace.open(ws.root, settings=lexical) as again:
         assert again.tools.call("write_file", {}, call_id="call-1").status == "SUCCEEDED"
         written = (again.artifacts / "a.txt").read_text()
-    assert written == content.replace("abcdefghijklmnop", "[redacted: secret]")
+        kept = list((again.root / ".agentx" / "waiting").iterdir())
+    assert written == content, "a person approved this very call"
+    assert not kept
 
 
 def test_an_approval_of_one_tool_is_none_of_another(configured):

@@ -1,0 +1,106 @@
+"""Secrets in artifacts: what a write would newly put there, and the arguments of a call that waits for a person's word.
+
+The record never holds a secret, so a call that waits keeps its own arguments beside it, in ``.agentx/``, readable by
+their owner alone, until it has run or was refused.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agentx.staging import Content
+from agentx.storage.durable import write_file
+from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.git.objects import blob_id
+from agentx.storage.redaction import clean_value, find
+from agentx.write_path import CACHE, WritePath
+
+MARK = "[redacted: "
+"""How what stands for a secret begins."""
+
+SHOWN = 5
+"""So many secrets are told one by one."""
+
+
+class SecretRefused(AgentXError):
+    """A write would put a secret into an artifact, and ``agentx.toml`` says that nobody is asked."""
+
+
+def text_of(data: bytes) -> str:
+    """What is searched of a content: its text; nothing where it is binary."""
+    return "" if b"\0" in data[:8_000] else data.decode("utf-8", "replace")
+
+
+def secrets_in(path: str, text: str, known: frozenset[str] = frozenset()) -> list[str]:
+    """Where secrets stand in an artifact, never what they are: path, line and rule of each that is not known."""
+    return [
+        f"{path} line {text.count(chr(10), 0, found.start) + 1} ({found.rule})"
+        for found in find(text)
+        if text[found.start : found.end] not in known
+    ]
+
+
+def new_secrets(write_path: WritePath, contents: Mapping[str, Content | None]) -> list[str]:
+    """The secrets that a write would bring: those that stand in none of the files that it changes, as they are now."""
+    texts = {path: text_of(content.data) for path, content in contents.items() if content}
+    holding = {path: text for path, text in texts.items() if find(text)}
+    if not holding:
+        return []
+    before = [
+        text_of(write_path.repo.read_blob(entry.oid))
+        for entry in write_path.tracked_all(contents).values()
+        if entry
+    ]
+    known = frozenset(text[found.start : found.end] for text in before for found in find(text))
+    return [told for path, text in holding.items() for told in secrets_in(path, text, known)]
+
+
+def check_marks(write_path: WritePath, contents: Mapping[str, Content | None]) -> None:
+    """Keep the mark of a redaction from taking the place of the secret: the agent that read the file did not see it.
+
+    Raises:
+        UsageError: A file that holds a secret would hold a mark in its place.
+    """
+    for path, content in contents.items():
+        text = text_of(content.data) if content else ""
+        if MARK not in text or not (entry := write_path.tracked_all([path])[path]):
+            continue
+        before = text_of(write_path.repo.read_blob(entry.oid))
+        if find(before) and text.count(MARK) > before.count(MARK):
+            raise UsageError(
+                f"{path} holds a secret that you were shown as “{MARK}…]”; written like this it would be lost. "
+                "Change the other lines with edit_file."
+            )
+
+
+def tell(found: list[str]) -> str:
+    """Some secrets in a sentence's words."""
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return f"{', '.join(found[:SHOWN])}{more}"
+
+
+def keep_arguments(root: Path, call_id: str, arguments: Mapping[str, Any]) -> None:
+    """Keep the arguments of a call that waits, where the record can hold them only redacted."""
+    place = _place(root, call_id)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_file(place, json.dumps(arguments, default=str).encode("utf-8", "surrogatepass"), mode=0o600)
+
+
+def kept_arguments(root: Path, call_id: str, recorded: str) -> dict[str, Any] | None:
+    """The kept arguments of a call, if they are those that a person saw redacted; ``None`` where there are none."""
+    try:
+        kept = json.loads(_place(root, call_id).read_bytes())
+    except (OSError, ValueError):
+        return None
+    same = isinstance(kept, dict) and json.dumps(clean_value(kept), default=str) == recorded
+    return kept if same else None
+
+
+def forget_arguments(root: Path, call_id: str) -> None:
+    """The call has run, or was refused: its arguments go."""
+    _place(root, call_id).unlink(missing_ok=True)
+
+
+def _place(root: Path, call_id: str) -> Path:
+    return root / CACHE / "waiting" / blob_id(call_id.encode("utf-8", "replace"))
