@@ -1,7 +1,6 @@
 """What ``agentx doctor`` looks at: the machine, a workspace at rest, and the same workspace opened.
 
-A workspace is looked at before it is opened: opening one heals what a crash left, and a damaged object in its repository
-can stop libgit2 for ever. Damage that only Git can judge is judged by the git program, which cannot hang us.
+A workspace is looked at before it is opened, for opening one heals what a crash left.
 """
 
 import os
@@ -23,12 +22,13 @@ from agentx.settings import Settings
 from agentx.storage.codec import Codec
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import FACTS
-from agentx.storage.history import ORPHANS, Damage, History
+from agentx.storage.history import ORPHANS, History, told_already
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.embedding.install import is_whole, minilm_folder
 from agentx.synthesis.model.open import SCRIPT, open_model
 from agentx.synthesis.model.port import ModelError
 from agentx.synthesis.state import State
+from agentx.verification import verify
 from agentx.workspace import Workspace
 
 Mark = Literal["ok", "warning", "failure"]
@@ -101,8 +101,8 @@ def _git(settings: Settings) -> Finding:
         return Finding(
             "git",
             "warning",
-            "the git program is not there; AgentX does not need it, people and `doctor` do",
-            "Install git to look at a workspace with `git log` and to have its objects checked.",
+            "the git program is not there; AgentX does not need it, people do",
+            "Install git to look at a workspace with `git log`.",
         )
     done = _run([program, "--version"])
     return Finding("git", "ok", f"{(done.stdout if done else '').strip() or program}")
@@ -142,8 +142,8 @@ def at_rest(root: Path, settings: Settings) -> Iterator[Finding]:
         )
         yield _model(config, settings)
         yield from _sources(root, config)
+    yield from _kept(root)
     yield from _history(root)
-    yield _objects(root, settings)
 
 
 def _rights(root: Path) -> Finding:
@@ -217,21 +217,20 @@ def _sources(root: Path, config: Config) -> Iterator[Finding]:
             )
 
 
+def _kept(root: Path) -> Iterator[Finding]:
+    """What `agentx verify` looks at; a file that differs may be a person's edit."""
+    looked = verify(root)
+    for check in looked.checks:
+        found = [finding for finding in looked.findings if finding.check == check.name]
+        mark: Mark = "warning" if check.name in {"artifacts", "index"} else "failure"
+        for finding in found:
+            yield Finding(check.name, mark, f"{finding.where} {finding.what}", finding.todo)
+        if not found and check.name != "index":  # looked at once more, opened
+            yield Finding(check.name, "ok", check.what)
+
+
 def _history(root: Path) -> Iterator[Finding]:
-    damage: list[Damage] = []
-    state = State()
-    for event in History(root, Codec(FACTS | CONCLUSIONS)).read(on_damage=damage.append):
-        state.apply(event)
-    if damage:
-        first = damage[0]
-        yield Finding(
-            "history",
-            "failure",
-            f"{len(damage)} lines cannot be read; the first is {first.path}:{first.line}: {first.reason}",
-            f"`git -C {root} log -p -- {first.path}` shows the line as it was committed; restore the file from there.",
-        )
-    else:
-        yield Finding("history", "ok", f"{state.seq:,} events, each in its place: the chain of hashes holds")
+    state = State().apply_all(History(root, Codec(FACTS | CONCLUSIONS)).read(on_damage=told_already))
     if state.format > FORMAT:
         yield Finding(
             "format",
@@ -265,31 +264,6 @@ def _history(root: Path) -> Iterator[Finding]:
         )
 
 
-def _objects(root: Path, settings: Settings) -> Finding:
-    program = shutil.which("git", path=settings.environ.get("PATH", os.defpath))
-    if program is None:
-        return Finding(
-            "repository", "warning", "its objects were not checked, for git is not there", "Install git."
-        )
-    done = _run([program, "-C", str(root), "fsck", "--no-dangling", "--no-progress", "--no-reflogs"])
-    if done is None:
-        return Finding(
-            "repository",
-            "warning",
-            f"git fsck took more than {GIT_TIMEOUT_S:g} seconds",
-            f"git -C {root} fsck",
-        )
-    if done.returncode == 0:
-        return Finding("repository", "ok", "every object is what its name says")
-    said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-    return Finding(
-        "repository",
-        "failure",
-        f"git fsck finds {len(said)} faults; the first: {(said or ['none named'])[0]}",
-        "Fetch the damaged objects from a clone or a backup; `agentx rebuild` makes none of them.",
-    )
-
-
 # --- the same, opened ------------------------------------------------------------------------------------------------
 
 
@@ -299,23 +273,9 @@ def at_work(root: Path, settings: Settings) -> Iterator[Finding]:
         with Workspace.open(root, settings=settings) as ws:
             for note in ws.engine.write_path.notes:
                 yield Finding("noticed", "warning", note)
-            yield _digest(ws)
             yield _index(ws)
     except AgentXError as error:
         yield Finding("open", "failure", str(error), "The sentence says what to do.")
-
-
-def _digest(ws: Workspace) -> Finding:
-    state = ws.state
-    again = ws.state_at(state.seq)
-    if again.digest == state.digest:
-        return Finding("state", "ok", f"two folds of the history agree: {state.digest[:16]}…")
-    return Finding(
-        "state",
-        "failure",
-        f"two folds of the history differ: {state.digest[:16]}… and {again.digest[:16]}…",
-        "agentx rebuild",
-    )
 
 
 def _index(ws: Workspace) -> Finding:

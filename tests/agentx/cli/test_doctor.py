@@ -16,7 +16,7 @@ def test_a_whole_workspace_is_well(call, root):
     assert done.code == 0, done
     assert done.json["healthy"]
     found = marks(done)
-    for name in ("python", "git", "workspace", "rights", "config", "history", "repository", "state", "index"):
+    for name in ("python", "git", "workspace", "rights", "config", "history", "objects", "state", "index"):
         assert found[name] == "ok", (name, done.json)
 
 
@@ -44,7 +44,7 @@ def test_a_damaged_object_is_found_before_it_can_stop_the_engine(call, root):
     objects[0].write_bytes(objects[0].read_bytes()[:20])
     done = call("doctor", "--json", "-C", root)
     assert done.code == 1
-    assert marks(done)["repository"] == "failure"
+    assert marks(done)["objects"] == "failure"
     assert "index" not in marks(done)
 
 
