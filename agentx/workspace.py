@@ -15,6 +15,7 @@ from agentx import (
     material,
     moments,
     opening,
+    remotes,
     repairing,
     replay,
     revisions,
@@ -30,6 +31,7 @@ from agentx.engine import last_user_message
 from agentx.indexer import Progress
 from agentx.keeper import Keeper
 from agentx.outside import ARTIFACTS
+from agentx.remotes import Exchanged
 from agentx.repairing import Repaired
 from agentx.settings import Settings, read_settings
 from agentx.sources import SourceReport, Sources
@@ -334,6 +336,24 @@ class Workspace:
             NoSuchMoment: There is none.
         """
         return type(self).open(forks.fork(self.engine, Path(new), at), settings=self.settings)
+
+    def push(self, remote: str = "", *, url: str = "", progress: Progress | None = None) -> Exchanged:
+        """Bring a Git remote up to this workspace (``origin`` by default; a new one is named with its URL).
+
+        Raises:
+            HistoriesDiverged: The remote has events that this workspace has not; nothing was changed.
+            RemoteFailed: It cannot be reached.
+        """
+        return remotes.push(self.engine, remote, url, progress)
+
+    def pull(self, remote: str = "", *, url: str = "", progress: Progress | None = None) -> Exchanged:
+        """Bring this workspace up to a Git remote, checked event by event first.
+
+        Raises:
+            HistoriesDiverged: This workspace has events that the remote has not; nothing was changed.
+            RemoteRefused: What the remote holds is damaged or made up; nothing was taken over.
+        """
+        return remotes.pull(self.engine, remote, url, progress)
 
     # --- memory by hand ------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from agentx import outside, recovery
+from agentx import outside, recovery, takeover
 from agentx.bus import ALL, MEMORY_CHANGED, Bus, MemoryChanged
 from agentx.committing import Committer
 from agentx.config import FILE as CONFIG
@@ -127,6 +127,7 @@ class WritePath:
 
     def _load(self) -> None:
         self.git.require_branch()
+        takeover.finish(self.root, self.repo, self.artifacts.root)
         mark = self.git.index.mark
         self._crash = mark if mark is not None and mark.is_left else None
         if self._crash is not None and self._crash.rebooted:
@@ -280,6 +281,7 @@ class WritePath:
     def _catch_up(self) -> None:
         self.repo.follow_packs()
         self.git.require_branch()
+        takeover.finish(self.root, self.repo, self.artifacts.root)
         moved = self.git.moved
         if moved:
             self.git.follow()

@@ -96,6 +96,12 @@ class CommittedLog:
                 seq, previous = event.seq, event.hash
                 yield event
 
+    def begins(self, number: int) -> int:
+        """Seq of the first event of a file; where it has none, of the one that will be."""
+        first = self.content(self.files[number]).partition(b"\n")[0]
+        last = self.last
+        return self._decode(self.files[number], first).seq if first else (last.seq if last else 0) + 1
+
     def until(self, seq: int) -> tuple[list[str], bytes]:
         """The log as it was after an event: the segments that were sealed by then, and the live log."""
         number = self.file_with(seq + 1)

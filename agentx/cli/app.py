@@ -57,6 +57,8 @@ ENTRIES = (
     Entry("undo", "revising", _KEEP, "Take back the latest change to the artifacts."),
     Entry("restore", "revising", _KEEP, "Bring a file or directory back to an earlier moment."),
     Entry("fork", "sharing", _KEEP, "Make a new workspace with the history up to a moment."),
+    Entry("push", "sharing", _KEEP, "Bring a Git remote up to this workspace."),
+    Entry("pull", "sharing", _KEEP, "Bring this workspace up to a Git remote."),
     Entry("rebuild", "revising", _KEEP, "Make state and index again from the history."),
     Entry("verify", "checking", _KEEP, "Check that everything that is kept is what it should be."),
     Entry("repair", "checking", _KEEP, "Restore what is damaged or missing."),

@@ -1,4 +1,4 @@
-"""``agentx fork``: a workspace of its own from another's history."""
+"""``agentx fork``, ``push`` and ``pull``: a history that goes its own way, and one that two places share."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +8,7 @@ import typer
 from agentx.cli.opened import opened
 from agentx.cli.plain import plain
 from agentx.cli.terminal import Terminal, facts
+from agentx.remotes import Exchanged
 from agentx.storage.events import WorkspaceForked
 
 
@@ -42,4 +43,52 @@ def fork(
     terminal.show(plain(f'Next: agentx -C {new} run "what to do"'))
 
 
-COMMANDS = {"fork": fork}
+_Remote = Annotated[
+    str,
+    typer.Argument(
+        metavar="[REMOTE]", show_default=False, help="Its name; the only one, or origin, by default."
+    ),
+]
+_Url = Annotated[
+    str,
+    typer.Option(metavar="URL", show_default=False, help="Where a new remote is: a directory, ssh, https."),
+]
+
+
+def push(ctx: typer.Context, remote: _Remote = "", url: _Url = "") -> None:
+    """Bring a Git remote up to this workspace. Its branch main only moves forward; it is never overwritten."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws, terminal.progress() as told:
+        done = ws.push(remote, url=_seen_from_here(url), progress=told)
+    _show(terminal, done, "pushed to")
+
+
+def pull(ctx: typer.Context, remote: _Remote = "", url: _Url = "") -> None:
+    """Bring this workspace up to a Git remote, whose history is checked first; nothing here is overwritten."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws, terminal.progress() as told:
+        done = ws.pull(remote, url=_seen_from_here(url), progress=told)
+    _show(terminal, done, "pulled from")
+    if done.settings:
+        terminal.note(f"agentx.toml was changed by it: `git show {done.commit[:12]}:agentx.toml`.")
+
+
+def _seen_from_here(url: str) -> str:
+    """A directory as seen from here, whole; anything else as it is."""
+    return str(Path(url).absolute()) if url and Path(url).exists() else url
+
+
+def _show(terminal: Terminal, done: Exchanged, what: str) -> None:
+    if terminal.json:
+        terminal.document(done)
+        return
+    where = plain(f"{done.remote}  {done.url}")
+    if not done.events and not done.commits:
+        terminal.show(facts([("nothing new", where), ("history", f"{done.to_seq:,} events")]))
+        return
+    count = f"{done.events:,} event{'s' * (done.events != 1)} in {done.commits:,} commit{'s' * (done.commits != 1)}"
+    rows = [(what, where), ("brought", count), ("history", f"{done.from_seq:,} → {done.to_seq:,}")]
+    terminal.show(facts([*rows, ("commit", done.commit)]))
+
+
+COMMANDS = {"fork": fork, "push": push, "pull": pull}

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,8 @@ GOOD = {
     "undo": ["undo"],
     "restore": ["restore", "outlook.md", "--at", "2"],
     "fork": ["fork", "{new}", "--at", "3"],
+    "push": ["push", "--url", "{bare}"],
+    "pull": ["pull", "backup", "--url", "{bare}"],
     "rebuild": ["rebuild"],
     "verify": ["verify"],
     "repair": ["repair"],
@@ -65,6 +68,8 @@ WRONG = {
     "undo": ["undo", "--at", "3"],
     "restore": ["restore", "outlook.md", "--at", "999"],
     "fork": ["fork", "{file}"],
+    "push": ["push", "nowhere"],
+    "pull": ["pull", "nowhere"],
     "rebuild": ["rebuild", "--nonsense"],
     "verify": ["verify", "--from", "nonsense"],
     "repair": ["repair", "now"],
@@ -84,8 +89,10 @@ STREAMS = {"run", "log"}
 def filled(root, tmp_path, script):
     """Words of a command line with their places filled."""
     (tmp_path / "note.txt").write_text("a note")
+    subprocess.run(["git", "clone", "-q", "--bare", root, tmp_path / "bare.git"], check=True)
     places = {
         "new": str(tmp_path / "new"),
+        "bare": str(tmp_path / "bare.git"),
         "file": str(tmp_path / "note.txt"),
         "script": script({"answer": "An outlook."}),
     }
