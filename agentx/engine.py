@@ -12,6 +12,7 @@ import msgspec
 
 from agentx.background import done_by
 from agentx.bus import Bus
+from agentx.cache import CACHE
 from agentx.commit_index import CommitIndex
 from agentx.config import Config
 from agentx.indexer import Indexer
@@ -24,7 +25,7 @@ from agentx.synthesis.items import MemoryItem
 from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.state import State
 from agentx.synthesizer import Synthesizer
-from agentx.write_path import CACHE, WritePath
+from agentx.write_path import WritePath
 
 EMBED_S = 2.0
 """How long a search embeds what is new, where nothing does so in the background."""

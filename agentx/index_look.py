@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from agentx.cache import CACHE
 from agentx.findings import Finding, Found, Progress
 from agentx.passages import MAX_TEXT_BYTES
 from agentx.storage.codec import Codec
@@ -13,7 +14,6 @@ from agentx.storage.git.reading import ObjectReader
 from agentx.storage.history import History, told_already
 from agentx.storage.index.lance import LanceIndex
 from agentx.synthesis.chunking.files import chunk_file
-from agentx.write_path import CACHE
 
 _AT_ONCE = 500
 _TODO = "agentx rebuild"

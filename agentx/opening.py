@@ -1,6 +1,5 @@
 """Making and opening a workspace: its files on the disk, and its parts wired together."""
 
-import contextlib
 import json
 import os
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from agentx.bus import Bus
+from agentx.cache import CACHE, make_cache
 from agentx.config import FILE as CONFIG_FILE
 from agentx.config import Config, read_config
 from agentx.engine import Engine
@@ -31,7 +31,7 @@ from agentx.synthesis.embedding.port import Embedder, ModelUnavailable
 from agentx.synthesis.hot_issues import HotIssues
 from agentx.synthesis.model.litellm_client import embed_texts
 from agentx.synthesizer import Synthesizer
-from agentx.write_path import CACHE, WritePath
+from agentx.write_path import WritePath
 
 FORMAT = 1
 """Number of the record's format; a workspace with a higher one opens read-only."""
@@ -138,7 +138,6 @@ def open_engine(root: Path, settings: Settings) -> Engine:
             f'are in {ARTIFACTS}/: write `artifacts = "{ARTIFACTS}"` in {CONFIG_FILE}, and open it again.'
         )
     clones.set_up(root)
-    _make_cache(root)
     bus = Bus()
     artifacts = Artifacts(place, config.limits.max_file_bytes, skip=(root,))
     outer = place != root / ARTIFACTS
@@ -164,17 +163,8 @@ def open_engine(root: Path, settings: Settings) -> Engine:
     return engine
 
 
-def _make_cache(root: Path) -> None:
-    """The cache ignores itself, so that no ``.gitignore`` of the workspace need name it."""
-    with contextlib.suppress(OSError):
-        (root / CACHE).mkdir(exist_ok=True)
-        ignore = root / CACHE / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n", "utf-8")
-
-
 def _open_index(root: Path, write_path: WritePath) -> MemoryIndex:
-    _make_cache(root)  # it may have been deleted since
+    make_cache(root)  # it may have been deleted since
     index, note = open_index(root / CACHE / "index")
     if note:
         write_path.notes.append(note)

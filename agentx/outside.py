@@ -9,10 +9,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from agentx.storage.artifacts import ArtifactMissing, Artifacts, change, entry_after
-from agentx.storage.events import FileChange
+from agentx.storage.events import ArtifactChanged, Draft, FileChange
 from agentx.storage.git.repository import GitRepository, TreeEntry
 
 ARTIFACTS = "artifacts"
+
+CHANGES_BYTES = 9_000
+"""File changes in one event take at most so much of its line."""
+
 _PREFIX = f"{ARTIFACTS}/"
 
 
@@ -104,13 +108,25 @@ def unsaid(changes: Sequence[FileChange], said: Iterable[FileChange]) -> list[Fi
     return [made for made in changes if last.get(made.path) != made.after]
 
 
-def chunks(changes: Sequence[FileChange], limit_bytes: int) -> Iterator[tuple[FileChange, ...]]:
+def edits(changes: Sequence[FileChange], *, noticed: str, key: str = "") -> list[Draft]:
+    """What others did, as events; with a key each is recorded once."""
+    return [
+        Draft(
+            data=ArtifactChanged(changes=chunk, noticed=noticed),
+            actor="watch",
+            key=f"{key}:{n}" if key else "",
+        )
+        for n, chunk in enumerate(chunks(changes))
+    ]
+
+
+def chunks(changes: Sequence[FileChange]) -> Iterator[tuple[FileChange, ...]]:
     """Changes in groups that fit into one event each; an empty sequence is one empty group."""
     group: list[FileChange] = []
     size = 0
     for made in changes:
         length = len(msgspec.json.encode(made))
-        if group and size + length > limit_bytes:
+        if group and size + length > CHANGES_BYTES:
             yield tuple(group)
             group, size = [], 0
         group.append(made)

@@ -21,7 +21,6 @@ from agentx.storage.events import (
     changes_of,
 )
 from agentx.storage.history import told_already
-from agentx.write_path import CHANGES_BYTES
 
 UNDO, RESTORE = "undo", "restore"
 _WINDOW = 1_000
@@ -249,7 +248,7 @@ def _goes_on(last: Event, event: Event) -> bool:
     if not isinstance(last.data, ArtifactChanged) or not isinstance(event.data, ArtifactChanged):
         return False
     together = [*last.data.changes, event.data.changes[0]]
-    full = sum(1 for _ in outside.chunks(together, CHANGES_BYTES)) > 1
+    full = sum(1 for _ in outside.chunks(together)) > 1
     return full and last.data.noticed == event.data.noticed
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 from pathspec import GitIgnoreSpec
 
+from agentx.cache import CACHE
 from agentx.config import SourceSection
 from agentx.engine import Engine
 from agentx.indexer import Progress
@@ -22,7 +23,6 @@ from agentx.storage.ignore import IgnoreRules
 from agentx.storage.index.port import Chunk
 from agentx.storage.redaction import clean
 from agentx.synthesis.chunking.files import chunk_file
-from agentx.write_path import CACHE
 
 _BATCH_CHUNKS = 512
 _SAVE_FILES = 200

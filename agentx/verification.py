@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from agentx import opening
+from agentx.cache import CACHE
 from agentx.commit_chain import CommitChain, Logged
 from agentx.config import FILE as CONFIG_FILE
 from agentx.config import ConfigInvalid, read_config
@@ -35,7 +36,6 @@ from agentx.storage.lock import FileLock
 from agentx.storage.snapshots import Snapshots
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.state import FOLD_VERSION, State
-from agentx.write_path import CACHE
 
 
 class Check(msgspec.Struct, frozen=True):

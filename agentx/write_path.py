@@ -15,15 +15,16 @@ import msgspec
 
 from agentx import outside, recovery, takeover
 from agentx.bus import ALL, MEMORY_CHANGED, Bus, MemoryChanged
+from agentx.cache import CACHE, make_cache
 from agentx.committing import Committer
 from agentx.config import FILE as CONFIG
 from agentx.staging import Content, Staged, WriteFailed
 from agentx.storage.artifacts import Artifacts, change
 from agentx.storage.blobs import BlobStore, blob_path
 from agentx.storage.codec import GENESIS, Codec
-from agentx.storage.errors import AgentXError, UsageError
-from agentx.storage.events import ArtifactChanged, Body, Draft, Event, FileChange, Payload, changes_of
-from agentx.storage.git.branch import RefLocked, WriterConflict
+from agentx.storage.errors import AgentXError, UsageError, WriterConflict
+from agentx.storage.events import Body, Draft, Event, FileChange, Payload, changes_of
+from agentx.storage.git.branch import RefLocked
 from agentx.storage.git.repair import repair
 from agentx.storage.git.repository import NotCommitted, TreeEntry
 from agentx.storage.history import (
@@ -36,6 +37,7 @@ from agentx.storage.history import (
     told_already,
 )
 from agentx.storage.ignore import IgnoreRules
+from agentx.storage.keys import Keys
 from agentx.storage.lock import FileLock
 from agentx.storage.redaction import clean, clean_struct
 from agentx.storage.snapshots import Snapshots
@@ -44,12 +46,6 @@ from agentx.synthesis.state import FOLD_VERSION, State
 
 if TYPE_CHECKING:
     from agentx.storage.git.index_file import Mark
-
-CHANGES_BYTES = 9_000
-"""File changes in one event take at most so much of its line."""
-
-CACHE = ".agentx"
-"""What can be deleted at any time and is made again from the history."""
 
 SNAPSHOT_EVENTS = 2_000
 """The state is kept after so many events at the latest, so that the next open folds no more."""
@@ -88,6 +84,7 @@ class WritePath:
     def __init__(
         self, root: Path, codec: Codec, artifacts: Artifacts, bus: Bus, *, outer: bool = False
     ) -> None:
+        make_cache(root)
         self.root = root
         self.artifacts = artifacts
         self.notes: list[str] = [note] if (note := repair(root)) else []
@@ -104,7 +101,7 @@ class WritePath:
         version = f"{FOLD_VERSION}-{codec.fingerprint}"
         self._snapshots = Snapshots(root / CACHE / "snapshots", self.history, version)
         self._snapshot_seq = 0
-        self._keys: dict[str, Event] | None = None
+        self._keys = Keys(root / CACHE / "keys.sqlite3", self.history)
         self._held = False
         self._unplaced = False
         self._bulk = 0
@@ -178,7 +175,7 @@ class WritePath:
 
     def _restore_log(self) -> None:
         """Put back what the commits hold of the log, and fold it anew."""
-        known, self._keys = self.state.seq, None
+        known = self.state.seq
         recovery.restore_log(self.root, self.repo, self.git.anchor or self.git.head)
         self._fold_from_zero()
         self.notes.append("The history was shorter than the last commit's and was restored from it.")
@@ -219,6 +216,7 @@ class WritePath:
         """Release files and handles; :meth:`flush` first."""
         self._closed = True
         self._writer.close()
+        self._keys.close()
         self.repo.close()
 
     # --- what stands ---------------------------------------------------------------------------------------------
@@ -313,7 +311,7 @@ class WritePath:
         said = [made for event in self.git.pending for made in changes_of(event)]
         made = outside.unsaid(outside.between(self.repo, base, self.tree), said)
         if base and made:
-            self._append(_edits(made, noticed="git", key=f"git:{self.git.head}"))
+            self._append(outside.edits(made, noticed="git", key=f"git:{self.git.head}"))
 
     # --- recording -----------------------------------------------------------------------------------------------
 
@@ -339,14 +337,15 @@ class WritePath:
     def _append(self, drafts: Sequence[Draft]) -> list[Event]:
         if self.read_only:
             raise ReadOnly(self.read_only)
-        known = {draft.key: found for draft in drafts if draft.key and (found := self._keyed(draft.key))}
+        keys = [draft.key for draft in drafts if draft.key]
+        known = self._keys.find(keys) if keys else {}
         fresh: dict[str, Draft] = {}
         for place, draft in enumerate(drafts):
             if draft.key not in known:
                 fresh.setdefault(draft.key or f" {place}", _cleaned(draft))
         if fresh:
             self._hold_git()
-            events = dict(zip(fresh, self._writer.append(list(fresh.values())), strict=True))
+            events = dict(zip(fresh, self._append_lines(list(fresh.values())), strict=True))
             self._unplaced = any(map(changes_of, events.values()))
             self._fold(list(events.values()))
             self.git.add(events.values())
@@ -362,12 +361,14 @@ class WritePath:
             self.git.hold()
             self._held = True
 
-    def _keyed(self, key: str) -> Event | None:
-        if self._keys is None:
-            self._keys = {
-                event.key: event for event in self.history.read(on_damage=told_already) if event.key
-            }
-        return self._keys.get(key)
+    def _append_lines(self, drafts: Sequence[Draft]) -> list[Event]:
+        try:
+            return self._writer.append(drafts)
+        except WriterConflict:  # who was first in the file has won; our lines are set aside
+            fresh = self._writer.catch_up(self.damage.append)
+            self._fold(fresh)
+            self.git.add(fresh)
+            raise
 
     def _fold(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -386,8 +387,6 @@ class WritePath:
             else:
                 self.state.apply(event)
                 self._bus.enqueue([(event.type, event), (ALL, event)])
-            if event.key and self._keys is not None:
-                self._keys[event.key] = event
 
     # --- changing files ------------------------------------------------------------------------------------------
 
@@ -426,7 +425,7 @@ class WritePath:
                 events = self._append(
                     [
                         Draft(data=payload(chunk), actor=actor, run=run, cause=cause)
-                        for chunk in outside.chunks(staged.changes, CHANGES_BYTES)
+                        for chunk in outside.chunks(staged.changes)
                     ]
                 )
             except BaseException:
@@ -472,7 +471,7 @@ class WritePath:
                 raise WriteFailed(
                     f"Edits in {self.artifacts.root} could not be recorded: {error.strerror}."
                 ) from error
-            self._record_edits(_edits(kept, noticed=noticed) if kept else [])
+            self._record_edits(outside.edits(kept, noticed=noticed) if kept else [])
 
     def _record_edits(self, drafts: Sequence[Draft]) -> None:
         """What others changed lies in the working files already."""
@@ -513,14 +512,14 @@ class WritePath:
     def _record_stashes(self) -> None:
         """What `git stash` took out of the working files is put on record, and taken back, once."""
         for stash in self.repo.stashes():
-            if self._keyed(f"stash:{stash}:0"):
+            if self._keys.find([f"stash:{stash}:0"]):
                 continue
             steps = outside.stashed(self.repo, stash)
             made = [one for step in steps for one in step]
             steps.append(outside.taken_back(made, self.tracked_all([one.path for one in made])))
             for number, step in enumerate(step for step in steps if step):
                 first = f"stash:{stash}" if number == 0 else f"stash:{stash}:{number}"
-                self._record_edits(_edits(step, noticed="stash", key=first))
+                self._record_edits(outside.edits(step, noticed="stash", key=first))
 
     # --- committing ----------------------------------------------------------------------------------------------
 
@@ -586,18 +585,6 @@ class WritePath:
     def unsettled(self) -> bool:
         """Whether something waits for :meth:`flush`."""
         return self.git.unsettled
-
-
-def _edits(changes: Sequence[FileChange], *, noticed: str, key: str = "") -> list[Draft]:
-    """What others did, as events; with a key each is recorded once."""
-    return [
-        Draft(
-            data=ArtifactChanged(changes=chunk, noticed=noticed),
-            actor="watch",
-            key=f"{key}:{n}" if key else "",
-        )
-        for n, chunk in enumerate(outside.chunks(changes, CHANGES_BYTES))
-    ]
 
 
 def _cleaned(draft: Draft) -> Draft:

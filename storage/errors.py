@@ -18,3 +18,7 @@ class UsageError(AgentXError):
     """What was asked for cannot be meant: a wrong argument, an unknown name, a setting that is no setting."""
 
     exit_code = 2
+
+
+class WriterConflict(AgentXError):
+    """Another writer was first, although it did not hold the lock: it appended, or it moved the branch."""

@@ -20,7 +20,7 @@ import msgspec
 from agentx.storage.chain import Chain
 from agentx.storage.codec import GENESIS, MAX_LINE_BYTES, Codec, DamagedLine
 from agentx.storage.durable import TEMPORARY_PREFIX, make_directory, sync_directory
-from agentx.storage.errors import AgentXError
+from agentx.storage.errors import AgentXError, WriterConflict
 from agentx.storage.events import Draft, Event
 from agentx.storage.orphans import Orphans
 
@@ -46,10 +46,6 @@ class HistoryRewound(HistoryDamaged):
 
 class HistoryWriteFailed(AgentXError):
     """Events could not be made durable; the sentence says whether any of them were recorded."""
-
-
-class AppendConflict(HistoryWriteFailed):
-    """Another writer appended at the same moment, without the lock; one of the two lines goes to the orphans."""
 
 
 class Position(msgspec.Struct, frozen=True):
@@ -209,16 +205,16 @@ class History:
             content = file.read()
             found = content.find(end)
             if found >= 0 and self._seq_of(_last_line(content[: found + len(end)])) == seq:
-                number = segment or count_segments(self._root) + 1
-                return Position(seq, own_hash, number, found + len(end))
+                return Position(seq, own_hash, self._number(segment), found + len(end))
         return None
 
     def event_at(self, position: Position) -> Event | None:
         """The event of a position, or ``None`` where it does not stand there. Reads its line and nothing else."""
-        before = self._root / segment_path(position.segment - 1)
-        if position.seq == 0 or (position.segment > 1 and not before.exists()):
+        if position.seq == 0:
             return None
-        for _, file in islice(self._files(position.segment), 1):
+        for segment, file in islice(self._files(position.segment), 1):
+            if self._number(segment) != position.segment:
+                return None
             start = max(position.offset - MAX_LINE_BYTES - 1, 0)
             line = _last_line(os.pread(file.fileno(), position.offset - start, start))
             if line.endswith(_line_end(position.hash)):
@@ -253,6 +249,9 @@ class History:
                     continue  # sealed between the two looks: what is open may be a later log
                 yield 0, file
                 return
+
+    def _number(self, segment: int) -> int:
+        return segment or count_segments(self._root) + 1
 
     def _following(self, segment: int, file: BinaryIO) -> Iterable[bytes]:
         """The lines behind the one that was just read, up to some way into the next file."""
@@ -413,9 +412,9 @@ class HistoryWriter:
         end = os.lseek(self._fd, 0, os.SEEK_CUR)
         if end != self._offset + len(content):
             self.close()
-            raise AppendConflict(
-                f"Another process appended to {self._live} at the same moment, in spite of the lock. What was recorded "
-                "shows when the log is read again; then try again."
+            raise WriterConflict(
+                f"Another process appended to {self._live} at the same moment, in spite of the lock, and "
+                "was first. Nothing of yours is recorded; try again."
             )
         self._offset = end
 

@@ -21,6 +21,10 @@ class WorkspaceBusy(AgentXError):
     """Another process held the lock for longer than a writer may."""
 
 
+class LockNotTaken(AgentXError):
+    """The lock file could not be opened: a full disk, missing rights."""
+
+
 class FileLock:
     """An exclusive lock on a file, re-entrant within a thread.
 
@@ -52,6 +56,7 @@ class FileLock:
 
         Raises:
             WorkspaceBusy: It could not be had in time.
+            LockNotTaken: Its file could not be opened.
         """
         if not self._thread_lock.acquire(timeout=self._timeout_s):
             raise WorkspaceBusy(f"Another thread has held {self._path} for {self._timeout_s:g} s; try again.")
@@ -68,8 +73,20 @@ class FileLock:
         finally:
             self._thread_lock.release()
 
+    def _open(self) -> int:
+        try:
+            return os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)  # which a read-only disk allows as well
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise LockNotTaken(f"{self._path} could not be opened: {error.strerror}.") from error
+        try:
+            return os.open(self._path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise LockNotTaken(f"{self._path} could not be made: {error.strerror}.") from error
+
     def _acquire(self) -> int:
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fd = self._open()
         deadline = time.monotonic() + self._timeout_s
         pause_s = _FIRST_PAUSE_S
         while True:

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from agentx.storage.durable import sync_directory
-from agentx.storage.errors import AgentXError
+from agentx.storage.errors import AgentXError, WriterConflict
 
 BRANCH = "refs/heads/main"
 
@@ -24,10 +24,6 @@ _NONE = "0" * 40
 _WAIT_S = 3.0
 _PAUSE_S = 0.01
 _TAIL_BYTES = 64 * 1024
-
-
-class WriterConflict(AgentXError):
-    """Another writer was first, although it did not hold the lock."""
 
 
 class RefLocked(AgentXError):

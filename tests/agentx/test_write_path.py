@@ -11,7 +11,7 @@ from agentx import write_path
 from agentx.staging import WriteFailed
 from agentx.storage.artifacts import FileTooLarge
 from agentx.storage.blobs import BlobStore
-from agentx.storage.errors import AgentXError
+from agentx.storage.errors import AgentXError, WriterConflict
 from agentx.storage.events import (
     ArtifactChanged,
     Body,
@@ -21,7 +21,7 @@ from agentx.storage.events import (
     WriteReverted,
 )
 from agentx.storage.git import index_file
-from agentx.storage.git.branch import RefLocked, WriterConflict
+from agentx.storage.git.branch import RefLocked
 from agentx.storage.git.index_file import GitIsBusy
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repository import GitRepository
@@ -224,7 +224,7 @@ from agentx.bus import Bus
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import Codec
 from agentx.storage.events import FACTS, ToolCallExecuted
-from agentx.storage.errors import AgentXError
+from agentx.storage.errors import AgentXError, WriterConflict
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.write_path import Content, WritePath
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -5,11 +5,11 @@ import os
 
 import pytest
 
+from agentx.storage.errors import WriterConflict
 from agentx.storage.history import (
     LIVE,
     ORPHANS,
     SEGMENT_BYTES,
-    AppendConflict,
     History,
     HistoryWriteFailed,
     HistoryWriter,
@@ -146,7 +146,7 @@ def test_of_two_that_append_at_one_moment_without_a_lock_the_second_is_told(
     other = HistoryWriter(tmp_path, codec)
     other.catch_up()
     writer.append([said("winner")])
-    with pytest.raises(AppendConflict, match="in spite of the lock"):
+    with pytest.raises(WriterConflict, match="in spite of the lock"):
         other.append([said("loser")])
     assert [event.data.body.text for event in other.catch_up()] == ["winner"]
     other.append([said("again")])

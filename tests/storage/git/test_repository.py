@@ -7,8 +7,9 @@ import zlib
 
 import pytest
 
+from agentx.storage.errors import WriterConflict
 from agentx.storage.git import branch
-from agentx.storage.git.branch import BRANCH, RefLocked, WriterConflict
+from agentx.storage.git.branch import BRANCH, RefLocked
 from agentx.storage.git.objects import ObjectDamaged, blob_id, loose_path, read_loose, write_blob
 from agentx.storage.git.repository import (
     EXECUTABLE,
