@@ -40,9 +40,9 @@ MAX_PARTS = 8
 """Each merge adds a part to the index of the vectors, and a fragment that cannot be merged with the others."""
 PROBES = 20
 """Partitions of some 4,000 vectors that are looked through, of those whose centre is nearest."""
-REFINE = 4
+REFINE = 2
 """Of so many times the wanted vectors the true distance is computed, and of :data:`CANDIDATES` at least."""
-CANDIDATES = 400
+CANDIDATES = 200
 PRUNE_AFTER = timedelta(seconds=30)
 """Versions of the table older than this are deleted; no search takes as long."""
 _TEXT_INDEX = "tokens_idx"

@@ -27,8 +27,11 @@ def chunks(first, last, **fields):
 
 
 def vectors(first, last):
+    """Vectors around forty centres, as those of texts about forty topics."""
     dice = np.random.default_rng(first)
-    return list(dice.standard_normal((last - first, DIMENSIONS)).astype(np.float32))
+    centres = np.random.default_rng(1).standard_normal((40, DIMENSIONS))
+    spread = dice.standard_normal((last - first, DIMENSIONS))
+    return list((centres[dice.integers(0, 40, last - first)] + spread).astype(np.float32))
 
 
 @pytest.fixture
