@@ -133,6 +133,17 @@ def test_keys_in_sealed_segments_are_found_after_many_were_sealed(tmp_path, writ
     assert keys.find(_expected(events)) == _expected(events)
 
 
+def test_a_segment_that_is_lost_does_not_make_every_look_read_the_whole(
+    tmp_path, writer, said, keys, monkeypatch
+):
+    events = _fill(writer, said, 100)
+    (tmp_path / segment_path(2)).unlink()
+    keys.find(["never"])
+    _, files = _count_reads(monkeypatch)
+    assert keys.find([events[-1].key, "never"]) == _expected(events[-1:])
+    assert len(files) <= 5
+
+
 _APPEND_ONCE = """
 import sys
 from pathlib import Path
