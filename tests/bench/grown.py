@@ -2,6 +2,7 @@
 
 import os
 import random
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,11 @@ run score search section segment session snapshot source state step store summar
 tree trust turn vector writer
 """
 WORDS = _TEXT.split()
+GIT_ENVIRONMENT = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    **{f"GIT_{who}_{what}": "bench@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+}
 _TYPES = FACTS | CONCLUSIONS
 _BATCH = 100
 
@@ -51,10 +57,22 @@ def write_files(root: Path, count: int) -> None:
 
 
 def with_files(scratch: Path, count: int, name: str = "files") -> Workspace:
-    """A workspace of so many small files."""
-    project = scratch / f"{name}-{count}-project"
-    write_files(project, count)
-    return Workspace.create(scratch / f"{name}-{count}", from_dir=project, settings=settings(scratch))
+    """A workspace of so many small files: a person's commit brings them, which costs no sync for each."""
+    root = scratch / f"{name}-{count}"
+    Workspace.create(root, settings=settings(scratch)).close()
+    write_files(root / "artifacts", count)
+    git(root, "add", "artifacts")
+    git(root, "commit", "-q", "-m", "Bring in the files")
+    git(root, "repack", "-a", "-d", "-q")
+    ws = Workspace.open(root, settings=settings(scratch))
+    ws.flush()
+    return ws
+
+
+def git(root: Path, *arguments: str) -> None:
+    """Without syncing: what is measured begins later."""
+    command = ["git", "-C", str(root), "-c", "core.fsync=none", *arguments]
+    subprocess.run(command, check=True, env=os.environ | GIT_ENVIRONMENT)
 
 
 def with_events(scratch: Path, count: int, files: int) -> Workspace:

@@ -6,13 +6,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from grown import path_of, text, write_files
+from grown import GIT_ENVIRONMENT, git, path_of, text, write_files
 
-ENVIRONMENT = {
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_CONFIG_NOSYSTEM": "1",
-    **{f"GIT_{who}_{what}": "bench@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
-}
 SLOW = ("GitPython", "dulwich")
 
 
@@ -23,11 +18,11 @@ class Peers:
         self.root = scratch / f"peers-{files}"
         self._files = files
         write_files(self.root, files)
-        self._git("init", "-q", "-b", "main")
-        self._git("config", "gc.auto", "0")
-        self._git("-c", "core.fsync=none", "add", "-A")
-        self._git("-c", "core.fsync=none", "commit", "-q", "-m", "begin")
-        self._git("-c", "core.fsync=none", "repack", "-a", "-d", "-q")
+        git(self.root, "init", "-q", "-b", "main")
+        git(self.root, "config", "gc.auto", "0")
+        git(self.root, "add", "-A")
+        git(self.root, "commit", "-q", "-m", "begin")
+        git(self.root, "repack", "-a", "-d", "-q")
 
     def all(self) -> dict[str, Callable[[int], object]]:
         found: dict[str, Callable[[int], object]] = {"git": self.git}
@@ -38,7 +33,9 @@ class Peers:
         return found
 
     def _git(self, *arguments: str) -> None:
-        subprocess.run(["git", "-C", str(self.root), *arguments], check=True, env=os.environ | ENVIRONMENT)
+        subprocess.run(
+            ["git", "-C", str(self.root), *arguments], check=True, env=os.environ | GIT_ENVIRONMENT
+        )
 
     def _change(self, turn: int, seed: int) -> str:
         name = path_of((turn * 7919 + seed) % self._files)
