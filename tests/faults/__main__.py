@@ -14,6 +14,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
 
@@ -58,21 +59,21 @@ def _run(what: Sequence[str], n: int, seed: int) -> list[Outcome]:
     named = [_named(name) for name in what if ":" in name]
     with (
         tempfile.TemporaryDirectory(prefix="agentx-faults-", dir=runs.fast_place()) as folder,
-        multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool,
+        ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool,
         Progress(*columns, console=console) as progress,
     ):
         template = Path(folder)
-        pool.apply(runs.make_template, (template,))
+        pool.submit(runs.make_template, template).result()
         outcomes: list[Outcome] = []
         work = {"runs by name": named} if named else {}
         for name, (title, _) in plan.SECTIONS.items():
             if name in what or not what:
-                work[title] = pool.apply(plan.jobs, (name, n, seed, template))
+                work[title] = pool.submit(plan.jobs, name, n, seed, template).result()
         done = partial(plan.do, template=template, keep=bool(named))
         for title, jobs in work.items():
-            for outcome, place in progress.track(
-                pool.imap_unordered(done, jobs), len(jobs), description=title
-            ):
+            running = [pool.submit(done, job) for job in jobs]
+            for finished in progress.track(as_completed(running), len(jobs), description=title):
+                outcome, place = finished.result()
                 outcomes.append(outcome)
                 if named:
                     console.print(f"{outcome.job}: at {outcome.step!r}; kept in {place}")

@@ -15,10 +15,20 @@ from .children import Tell, start
 from .runs import Job, Outcome
 
 OBJECTS = {
-    "commit": "HEAD", "tree": "HEAD^{tree}", "artifacts": "HEAD:artifacts", "folder": "HEAD:artifacts/deep",
-    "log": "HEAD:history.jsonl", "file": "HEAD:artifacts/changed.txt", "earlier": "HEAD~1", "older": "HEAD~1^{tree}",
-}  # fmt: skip
+    "commit": "HEAD",
+    "tree": "HEAD^{tree}",
+    "artifacts": "HEAD:artifacts",
+    "folder": "HEAD:artifacts/deep",
+    "log": "HEAD:history.jsonl",
+    "file": "HEAD:artifacts/changed.txt",
+    "earlier": "HEAD~1",
+    "older": "HEAD~2^{tree}",
+}
+OF_THE_LAST_COMMIT = ("commit", "tree", "artifacts", "folder", "log")
+"""What may not have reached the disk although the workspace was closed."""
+
 HARMS = ("half", "empty", "zeros")
+ENDS = ("crash", "clean")
 REFS = {"missing": b"1" * 40 + b"\n", "half": b"1" * 17, "empty": b"", "zeros": b"\0" * 41}
 LINES = ("half", "zeros", "foreign", "junk")
 LOCKS = {
@@ -28,10 +38,10 @@ LOCKS = {
 
 
 def damage(job: Job, outcome: Outcome, place: Path) -> None:
-    """One object that is not synced, truncated, emptied or zeroed after a clean end: it is made again."""
+    """One object that is not synced, truncated, emptied or zeroed at a crash or after a clean end: it is made again."""
     root = place / "task"
-    which, _, how = job.detail.partition("-")
-    acknowledged = _work(root, outcome)
+    which, how, end = job.detail.split("-")
+    acknowledged = _work(root, outcome, clean=end == "clean")
     oid = _git(root, "rev-parse", OBJECTS[which])
     path = root / ".git/objects" / oid[:2] / oid[2:]
     if not path.exists():
@@ -104,8 +114,8 @@ def line(job: Job, outcome: Outcome, place: Path) -> None:
     outcome.judge(root, acknowledged)
 
 
-def _work(root: Path, outcome: Outcome) -> dict[int, str]:
-    child = start(partial(scenario.work, root))
+def _work(root: Path, outcome: Outcome, *, clean: bool = True) -> dict[int, str]:
+    child = start(partial(scenario.work, root, clean=clean))
     child.finish()
     return outcome.hear(child)
 

@@ -4,8 +4,9 @@ Runs in a fresh process. Each thing that does not hold is one finding, a sentenc
 """
 
 import os
+import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from agentx import Workspace
@@ -24,6 +25,11 @@ Acknowledged = Mapping[int, str]
 
 PERSON = "person.txt"
 """The one file that a person edits; every other is the engine's alone."""
+
+EDITED = b"edited by hand\n"
+
+_OID = re.compile("[0-9a-f]{40}")
+_EMPTY_TREE = "4b/825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 
 def settings(root: Path) -> Settings:
@@ -49,12 +55,14 @@ def examine(root: Path, acknowledged: Acknowledged) -> Iterator[str]:
         yield "the state is not a fold of the history from zero"
     yield from _files(root, events, acknowledged)
     yield from _git(root)
+    person = root / "artifacts" / PERSON
+    edited = person.exists() and person.read_bytes() == EDITED
     before = picture(root)
     with Workspace.open(root, settings=settings(root)) as ws:
-        ws.status()
+        ws.status()  # takes up what a person edited, and removes temporary files
     after = picture(root)
     changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-    if changed:
+    if changed and not edited:
         yield f"a second open changed {', '.join(changed[:5])}"
     left = [str(path.relative_to(root)) for path in root.rglob(f"{TEMPORARY_PREFIX}*")]
     if left:
@@ -99,44 +107,49 @@ def _files(root: Path, events: list[Event], acknowledged: Acknowledged) -> Itera
             if (event.seq, made.path) not in reverted:
                 said[made.path] = made.after
                 wanted |= {made.after} - {""}
-    tree = _tree(root)
+    whole = _tree(root)
+    tree = {p.removeprefix("artifacts/"): oid for p, oid in whole.items() if p.startswith("artifacts/")}
     if {path: oid for path, oid in said.items() if oid} != tree:
         differing = [path for path in said.keys() | tree.keys() if (said.get(path) or None) != tree.get(path)]
         yield f"the tree is not what the events say: {sorted(differing)[:5]}"
     here = root / "artifacts"
-    files = {p.relative_to(here).as_posix(): blob_id(p.read_bytes()) for p in here.rglob("*") if p.is_file()}
-    if {p: oid for p, oid in files.items() if TEMPORARY_PREFIX not in p} != tree:
-        yield f"the working files are not the tree: {sorted(set(files.items()) ^ set(tree.items()))[:5]}"
-    reachable = set(_run(root, "rev-list", "--objects", "--all").split())
-    if wanted - reachable:
-        yield f"contents that events name are reachable from no ref: {len(wanted - reachable)}"
+    files = {p.relative_to(here).as_posix(): p.read_bytes() for p in here.rglob("*") if p.is_file()}
+    held = {p: blob_id(data) for p, data in files.items() if TEMPORARY_PREFIX not in p}
+    other = sorted(path for path, _ in held.items() ^ tree.items() if files.get(path) != EDITED)
+    if other:
+        yield f"the working files are not the tree: {other[:5]}"
+    if whole.get("history.jsonl") != blob_id((root / "history.jsonl").read_bytes()):
+        yield "the log at the branch is not the log in the directory"
+    yield from _reachable(root, wanted)
     for event in events:
         for oid in named_blobs(event.data):
             BlobStore(root).get(oid)
 
 
 def _tree(root: Path) -> dict[str, str]:
-    lines = _run(root, "ls-tree", "-r", "-z", "main", "artifacts/").split("\0")
-    return {
-        path.removeprefix("artifacts/"): meta.split()[2] for meta, _, path in (x.partition("\t") for x in lines) if path
-    }  # fmt: skip
+    lines = (line.partition("\t") for line in _run(root, "ls-tree", "-r", "-z", "main").split("\0") if line)
+    return {path: meta.split()[2] for meta, _, path in lines}
+
+
+def _reachable(root: Path, wanted: set[str]) -> Iterator[str]:
+    lines = _run(root, "rev-list", "--objects", "--parents", "--all").splitlines()
+    missing = wanted - {line[:40] for line in lines}
+    if missing:
+        yield f"contents that events name are reachable from no ref: {len(missing)}"
+    if any(_OID.fullmatch(word) for line in lines for word in line.split(" ")[2:]):
+        yield "the Git history is not one line"
 
 
 def _git(root: Path) -> Iterator[str]:
     told = _run(root, "fsck", "--strict", "--no-progress", "--no-dangling")
     if told:
         yield f"git fsck: {told.strip()[:300]}"
-    told = _run(root, "status", "--porcelain")
+    told = "".join(line for line in _run(root, "status", "--porcelain").splitlines() if PERSON not in line)
     if told:
-        yield f"git status is not clean: {told.strip()[:200]!r}"
-    if _run(root, "rev-list", "--min-parents=2", "main"):
-        yield "the Git history is not one line"
+        yield f"git status is not clean: {told[:200]!r}"
     lock = root / ".git/index.lock"
     if lock.exists():
         yield f"index.lock stays: {lock.read_bytes()!r}"
-    here = (root / "history.jsonl").read_text("utf-8")
-    if _run(root, "show", "main:history.jsonl") != here:
-        yield "the log at the branch is not the log in the directory"
 
 
 def _run(root: Path, *arguments: str) -> str:
@@ -154,17 +167,15 @@ def picture(root: Path) -> dict[str, bytes]:
     return {
         name: path.read_bytes()
         for name, path in names
-        if not (name.startswith(skip) or TEMPORARY_PREFIX in name)
+        if not (name.startswith(skip) or TEMPORARY_PREFIX in name or name.endswith(_EMPTY_TREE))
     }
 
 
-def findings(
-    root: Path, acknowledged: Acknowledged, open_: Callable[..., Iterator[str]] = examine
-) -> list[str]:
+def findings(root: Path, acknowledged: Acknowledged) -> list[str]:
     """Everything that is not as it must be; an error while looking is a finding too."""
     found: list[str] = []
     try:
-        found.extend(open_(root, acknowledged))
+        found.extend(examine(root, acknowledged))
     except Exception as error:
         found.append(f"opening it fails: {type(error).__name__}: {error}"[:400])
         gone = lost(root, acknowledged)

@@ -44,6 +44,9 @@ SECTIONS = {
 WHOLE = 500
 """The figure that scales everything: so many crashes under load, and every step of the write path."""
 
+_AFTERWARDS = 40
+"""So many of the power cuts come after a clean end."""
+
 _ROUNDS = 5
 _KILLED_A_ROUND = 3
 _ERRORS = ("ENOSPC", "EIO", "EROFS", "EACCES")
@@ -88,10 +91,16 @@ def jobs(section: str, n: int, seed: int, template: Path) -> list[Job]:
             rounds = max(1, round(n / _KILLED_A_ROUND / _ROUNDS))
             return [Job("load", detail=str(_ROUNDS), seed=draw.randint(1, 1 << 30)) for _ in range(rounds)]
         case "power":
-            last = runs.count_steps(template)
+            last = runs.count_steps(template) + _AFTERWARDS
             return [Job("cut", draw.randint(1, last), "", draw.randint(1, 1 << 30)) for _ in range(n)]
         case "damage":
-            every = [Job("damage", 0, f"{which}-{how}") for which in by_hand.OBJECTS for how in by_hand.HARMS]
+            every = [
+                Job("damage", 0, f"{which}-{how}-{end}")
+                for which in by_hand.OBJECTS
+                for how in by_hand.HARMS
+                for end in by_hand.ENDS
+                if end == "crash" or which in by_hand.OF_THE_LAST_COMMIT
+            ]
             every += [Job("ref", 0, which) for which in by_hand.REFS]
             every += [Job("line", 0, which, seed) for which in by_hand.LINES]
             return _sample(every, share, draw)
@@ -124,6 +133,7 @@ class Sum:
     acknowledged: int = 0
     lost: int = 0
     findings: int = 0
+    seconds: float = 0.0
 
 
 def sums(outcomes: Iterable[Outcome]) -> dict[str, Sum]:
@@ -138,4 +148,5 @@ def sums(outcomes: Iterable[Outcome]) -> dict[str, Sum]:
         total.acknowledged += one.acknowledged
         total.lost += one.lost
         total.findings += len(one.findings)
+        total.seconds += one.seconds
     return {name: total for name, total in found.items() if total.runs}

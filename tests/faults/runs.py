@@ -102,9 +102,10 @@ def _look(root: Path, acknowledged: dict[int, str], tell: Tell) -> None:
 def make_template(folder: Path) -> None:
     """Make what each run gets a copy of: a workspace in ``task``, and files to be added to it in ``material``."""
     scenario.make_material(folder / "material")
-    told = start(lambda _tell: scenario.make(folder / "task")).finish()
-    if told:
-        raise RuntimeError(told[0]["error"])
+    making = start(lambda _tell: scenario.make(folder / "task"))
+    told = making.finish()
+    if told or making.status:
+        raise RuntimeError(told[0]["error"] if told else "the workspace cannot be made")
 
 
 @contextlib.contextmanager

@@ -1,19 +1,25 @@
 """What the processes do that are going to die: everything that the write path can, one thing after the other."""
 
 import contextlib
+import os
 import shutil
+import signal
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from agentx import Workspace
 from agentx.storage.errors import AgentXError
+from agentx.storage.events import AgentMessageSent, Body, Draft
 from agentx.storage.history import SEGMENT_BYTES
 
 from .children import Tell
 from .oracle import PERSON, settings
 
 Work = Callable[[Path, Tell], None]
+
+FILLER = Draft(data=AgentMessageSent(body=Body("0123456789abcdef " * 85)), actor="agent:main")
+"""An event that only takes room."""
 
 _NEARLY_FULL = SEGMENT_BYTES - 9_000
 """The live log is filled so far, and is sealed amid the work."""
@@ -26,7 +32,7 @@ def make(root: Path) -> None:
         for name in ("kept.txt", "changed.txt", "gone.txt", "moved.txt", "deep/er/file.txt", PERSON):
             ws.tools.write_file(name, f"{name}\n")
         while (root / "history.jsonl").stat().st_size < _NEARLY_FULL:
-            ws.say("What stands here is of no importance whatever. " * 30)
+            ws.record(FILLER)
 
 
 def tasks(ws: Workspace, material: Path) -> list[Callable[[], object]]:
@@ -38,9 +44,9 @@ def tasks(ws: Workspace, material: Path) -> list[Callable[[], object]]:
         lambda: tools.write_file("changed.txt", "changed\n"),
         lambda: tools.delete_file("gone.txt"),
         lambda: tools.move_file("moved.txt", "deep/moved.txt"),
-        lambda: ws.say("A long story. " * 1_000),
+        lambda: ws.say("0123456789abcdef " * 1_000),
         lambda: ws.add([material]),
-        lambda: [ws.say("What stands here is of no importance whatever. " * 30) for _ in range(5)],
+        lambda: [ws.record(FILLER) for _ in range(5)],
         ws.flush,
         lambda: (ws.artifacts / PERSON).write_text("edited by hand\n"),
         lambda: tools.write_file(PERSON, "edited by the engine\n"),
@@ -75,13 +81,17 @@ def only_open(root: Path, tell: Tell) -> None:
         acknowledge(ws, 0, tell)
 
 
-def work(root: Path, tell: Tell) -> None:
-    """Open the workspace and do everything."""
+def work(root: Path, tell: Tell, *, clean: bool = True) -> None:
+    """Open the workspace and do everything; where it is not to end cleanly, die before the last flush."""
     with quiet(root) as ws:
         last = acknowledge(ws, 0, tell)
-        for task in tasks(ws, root.parent / "material"):
+        *before, end = tasks(ws, root.parent / "material")
+        for task in before:
             task()
             last = acknowledge(ws, last, tell)
+        if not clean:
+            os.kill(os.getpid(), signal.SIGKILL)
+        end()
 
 
 def work_against_refusals(
@@ -111,7 +121,8 @@ def _try(ws: Workspace, task: Callable[[], object], tell: Tell) -> None:
     except Exception:
         tell({"error": traceback.format_exc(limit=-8)})
         return
-    found = result if isinstance(result, list) else [result]
+    found = result if isinstance(result, list) else [result]  # `record` returns one of one
+    found = [one[0] if isinstance(one, list) else one for one in found]
     wanted = {one.seq for one in found if hasattr(one, "seq")} - {0}
     for event in ws.events(after=before):
         if event.seq in wanted:
