@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agentx.engine import Engine
+from agentx.secret_gate import notes_on
 from agentx.staging import Content
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError, UsageError
@@ -119,4 +120,6 @@ def _write_batch(engine: Engine, batch: dict[str, Content | None], tool: str, ac
         ),
         actor=actor,
     )
-    return [made for event in events for made in changes_of(event)]
+    changes = [made for event in events for made in changes_of(event)]
+    engine.write_path.notes += notes_on({made.path: batch[made.path] for made in changes})
+    return changes

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from agentx.cache import CACHE
 from agentx.staging import Content
 from agentx.storage.durable import write_file
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.git.objects import blob_id
 from agentx.storage.redaction import clean_value, find
-from agentx.write_path import CACHE, WritePath
+from agentx.write_path import WritePath
 
 MARK = "[redacted: "
 """How what stands for a secret begins."""
@@ -72,6 +73,12 @@ def check_marks(write_path: WritePath, contents: Mapping[str, Content | None]) -
                 f"{path} holds a secret that you were shown as “{MARK}…]”; written like this it would be lost. "
                 "Change the other lines with edit_file."
             )
+
+
+def notes_on(contents: Mapping[str, Content | None]) -> list[str]:
+    """What a person is told, once, whose own files hold secrets: they are kept as they are."""
+    found = [told for path, one in contents.items() if one for told in secrets_in(path, text_of(one.data))]
+    return [f"What looks like a secret is now in Git: {tell(found)}."] if found else []
 
 
 def tell(found: list[str]) -> str:

@@ -155,3 +155,12 @@ def test_the_index_holds_no_secret_and_every_line_keeps_its_number(ws):
     assert hits
     assert all(SECRET not in hit.text and "MIIEvQ" not in hit.text for hit in hits)
     assert max(hit.end_line for hit in hits) == 16
+
+
+def test_what_a_person_brings_is_kept_as_it_is_and_told_once(ws, tmp_path):
+    (tmp_path / "mine.env").write_text(ENV)
+    ws.add([tmp_path / "mine.env"])
+    ws.add([tmp_path / "mine.env"])
+    assert (ws.artifacts / "mine.env").read_text() == ENV
+    told = [note for note in ws.status().notes if "secret" in note]
+    assert told == ["What looks like a secret is now in Git: mine.env line 2 (github token)."]
