@@ -217,6 +217,8 @@ class LogLook:
             return "not compared: that needs the history from its beginning"
         if self.damaged:
             return "not compared: the history is damaged"
+        if not self._folded:
+            return f"no snapshot yet; all {self.events:,} events can be folded"
         for state, digest in self._folded:
             if state.digest != digest:
                 self._found(
@@ -227,7 +229,7 @@ class LogLook:
                         "agentx rebuild",
                     )
                 )
-        return f"{len(self._folded)} compared with a fold of all {self.events:,} events"
+        return f"the same as a fold of all {self.events:,} events gives"
 
     def _tell_line(self, place: str, what: str) -> None:
         self._damaged_files.add(place.partition(":")[0])

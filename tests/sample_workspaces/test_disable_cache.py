@@ -176,6 +176,10 @@ def test_git_log_reads_like_a_story(ws):
     assert all(subject.partition(": ")[2] for subject in subjects)
 
 
+def test_everything_that_is_kept_is_as_it_should_be(ws):
+    assert ws.verify().findings == ()
+
+
 def test_the_repository_is_whole_and_clean(ws):
     ws.flush()
     assert git(ws.root, "status", "--porcelain") == ""
