@@ -179,13 +179,14 @@ class Table:
 
     def oldest(self, limit: int, *, embedded: bool | None) -> list[Row]:
         """The first open rows by the event that brought them; with or without a vector, or ``None`` for both."""
-        from lancedb.query import ColumnOrdering  # noqa: PLC0415
-
         condition = f"to_seq = {OPEN}"
         if embedded is not None:
             condition += f" AND embedded = {str(embedded).lower()}"
-        order = [ColumnOrdering(column_name=name, ascending=True) for name in ("seq", "id")]
-        return _rows(self._handle.search().where(condition).select(["row"]).order_by(order).limit(limit))
+        # Ordered here: where rows wait for the index of to_seq, LanceDB's own ordering can fail ("TakeExec requires").
+        found = self._handle.search().where(condition).select(["seq", "id"]).limit(None).to_arrow()
+        first = found.sort_by([("seq", "ascending"), ("id", "ascending")]).slice(0, limit)
+        rows = self.having("id", first.column("id").to_pylist())
+        return sorted(rows, key=lambda row: (row.chunk.seq, row.chunk.id))
 
     def having(self, column: str, values: Sequence[str], condition: str = "true") -> list[Row]:
         """Whole rows, with terms and vectors, whose column has one of these values."""
