@@ -290,3 +290,13 @@ def test_closed_rows_keep_their_end_through_a_flush_and_a_second_close(directory
     index.flush()
     assert index.get(["m1"])["m1"].to_seq == 5
     assert OPEN not in {chunk.to_seq for chunk in index.get(["m1"]).values()}
+
+
+def test_the_oldest_without_vectors_are_found_in_order_while_rows_wait_for_the_indexes(directory):
+    index = LanceIndex(directory)
+    for first in range(0, 800, 100):  # the table is indexed when it is made, and the rest waits for a merge
+        index.put(chunks(first, first + 100))
+        index.flush()
+        found = [chunk.id for chunk in index.without_vectors(100_000)]
+        assert found == [f"m{n}" for n in range(first + 100)]
+        assert [chunk.id for chunk in index.without_vectors(65)] == found[:65]
