@@ -61,10 +61,9 @@ _NAMED = re.compile(rb"^(?:tree|parent|object) ([0-9a-f]{40})$", re.MULTILINE)
 _KEPT = (".keep", ".promisor", ".mtimes", ".bitmap")
 
 _RUN = """
-import os, sys
+import sys
 sys.path.insert(0, sys.argv[1])
 from agentx.storage.git.packing import run_apart
-os.nice(10)
 sys.exit(run_apart(sys.argv[2]))
 """
 
