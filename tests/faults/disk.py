@@ -148,6 +148,10 @@ class Disk:
 
     def _in_c(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(owner: Any, *arguments: Any, **named: Any) -> Any:
+            if self._fault.kind == "refuse" and isinstance(owner, GitRepository):
+                return real(
+                    owner, *arguments, **named
+                )  # it translates what libgit2 says, so libgit2 must say it
             return self.step(f"git.{name}", f"{self._root}/.git", lambda: real(owner, *arguments, **named))
 
         return call
