@@ -136,7 +136,7 @@ class _Verification:
         with self._check("history") as said:
             log.run(start, end, states, self._progress)
             said.append(
-                f"{log.events:,} events, the chain of hashes holds; {log.blobs:,} long texts are whole"
+                f"{log.events:,} events{'' if log.damaged else ', each in its place'}; {log.blobs:,} long texts"
             )
         with self._check("artifacts") as said:
             said.append(self._look_at_artifacts(log, end))
