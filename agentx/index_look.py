@@ -51,7 +51,7 @@ def look_at_index(root: Path, codec: Codec, reader: ObjectReader, found: Found, 
         finally:
             index.close()
     except AgentXError as error:
-        found(Finding("index", "The index cannot be read", str(error), _TODO))
+        found(Finding("index", "Index:", str(error).rstrip("."), _TODO))
         return "not compared"
     return f"{looked:,} passages, up to event {through:,}"
 
