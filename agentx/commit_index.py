@@ -2,7 +2,7 @@
 
 The file is a cache, one record of 28 bytes for each commit: the last event that it holds, and its id. It is extended
 from the branch back to the commit that it ends with, some at a time, so that the first search after a hundred thousand
-commits answers at once; what is not looked up yet has no commit until the next search or the background got there.
+commits answers at once; what is not looked up yet has no commit until a later search got there.
 Only commits that the engine itself made count: a person's may carry any trailer.
 """
 

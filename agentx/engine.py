@@ -98,8 +98,9 @@ class Engine:
 
         def ask() -> list[SearchHit]:
             hits = self.indexer.search(query, k, where, embed_s=embed_s)
+            self.commits.extend(self.write_path.head)
             return [
-                hit if hit.source else msgspec.structs.replace(hit, commit=self.commit_of(hit.seq))
+                hit if hit.source else msgspec.structs.replace(hit, commit=self.commits.find(hit.seq))
                 for hit in hits
             ]
 

@@ -182,7 +182,7 @@ class Table:
         condition = f"to_seq = {OPEN}"
         if embedded is not None:
             condition += f" AND embedded = {str(embedded).lower()}"
-        # Ordered here: where rows wait for the index of to_seq, LanceDB's own ordering can fail ("TakeExec requires").
+        # Ordered here: with an index on to_seq LanceDB's own ordering fails ("TakeExec requires" a column of its own).
         found = self._handle.search().where(condition).select(["seq", "id"]).limit(None).to_arrow()
         first = found.sort_by([("seq", "ascending"), ("id", "ascending")]).slice(0, limit)
         rows = self.having("id", first.column("id").to_pylist())

@@ -292,11 +292,15 @@ def test_closed_rows_keep_their_end_through_a_flush_and_a_second_close(directory
     assert OPEN not in {chunk.to_seq for chunk in index.get(["m1"]).values()}
 
 
-def test_the_oldest_without_vectors_are_found_in_order_while_rows_wait_for_the_indexes(directory):
+def test_the_oldest_without_vectors_are_found_in_order_before_and_after_a_merge(directory, monkeypatch):
+    monkeypatch.setattr(lance_table, "MAX_UNINDEXED", 50)
     index = LanceIndex(directory)
-    for first in range(0, 800, 100):  # the table is indexed when it is made, and the rest waits for a merge
+    for first in range(0, 600, 100):
         index.put(chunks(first, first + 100))
         index.flush()
-        found = [chunk.id for chunk in index.without_vectors(100_000)]
-        assert found == [f"m{n}" for n in range(first + 100)]
-        assert [chunk.id for chunk in index.without_vectors(65)] == found[:65]
+        for merge in (lambda: None, index.maintain):
+            merge()
+            index._bare = ("", 0, False), 0, []
+            found = [chunk.id for chunk in index.without_vectors(100_000)]
+            assert found == [f"m{n}" for n in range(first + 100)]
+            assert [chunk.id for chunk in index.without_vectors(65)] == found[:65]
