@@ -1,5 +1,6 @@
 """What dead processes and power cuts are known to leave behind, put there by hand."""
 
+import os
 import random
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from agentx.storage.lock import FileLock
 
 from . import scenario
 from .children import Tell, start
+from .power import LONG_AGO_S
 from .runs import Job, Outcome
 
 OBJECTS = {
@@ -66,7 +68,9 @@ def lock(job: Job, outcome: Outcome, place: Path) -> None:
     """A lock file that a dead process left stops nobody."""
     root = place / "task"
     acknowledged = _work(root, outcome)
-    (root / ".git" / job.detail.partition(" ")[0]).write_bytes(LOCKS[job.detail])
+    left = root / ".git" / job.detail.partition(" ")[0]
+    left.write_bytes(LOCKS[job.detail])
+    os.utime(left, (time.time() - LONG_AGO_S,) * 2)
     outcome.survived = 1
     child = start(partial(_write_again, root))
     child.finish()
