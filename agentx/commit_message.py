@@ -16,7 +16,9 @@ from agentx.storage.events import (
     ArtifactChanged,
     ContextProvided,
     Event,
+    EventsPurged,
     FileChange,
+    Purged,
     RunEnded,
     RunStarted,
     SourceScanned,
@@ -37,6 +39,9 @@ SUBJECT_CHARACTERS = 72
 BODY_LINES = 40
 WORDS = 60
 """Of a message, a thought or a denial."""
+
+NUMBERS = 10
+"""Of events that were purged."""
 
 
 def compose(
@@ -122,7 +127,7 @@ def through(trailers: dict[str, str]) -> int:
 def rank(event: Event) -> int:
     """How telling an event is for the subject of a commit."""
     match event.data:
-        case WorkspaceCreated() | WorkspaceForked():
+        case WorkspaceCreated() | WorkspaceForked() | EventsPurged():
             return 9
         case ToolCallExecuted(changes=changes) if changes:
             return 8
@@ -175,6 +180,10 @@ def tell(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each type o
             return f"Run {event.run} ends: {status} after {steps} steps"
         case SourceScanned(source=source, files=files):
             return f"Scan source {source}: {files} files"
+        case EventsPurged(events=events, reason=reason):
+            return f"Purge {_numbers(events)}" + (f": {reason}" if reason else "")
+        case Purged():
+            return f"{event.type} of event {event.seq} was purged"
         case _:
             return ""
 
@@ -239,6 +248,12 @@ def describe(changes: Sequence[FileChange]) -> str:
     shown = 3 if len(names) == 3 else 2  # noqa: PLR2004 - "and 1 more" is longer than the name
     more = f" and {len(names) - shown} more" if len(names) > shown else ""
     return ", ".join(names[:shown]) + more
+
+
+def _numbers(events: Sequence[int]) -> str:
+    shown = ", ".join(map(str, events[:NUMBERS]))
+    more = f" and {len(events) - NUMBERS} more" if len(events) > NUMBERS else ""
+    return f"event{'s' * (len(events) != 1)} {shown}{more}"
 
 
 def _target(arguments: dict[str, Any]) -> str:

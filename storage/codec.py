@@ -121,6 +121,17 @@ def split(line: bytes) -> Parts:
     raise DamagedLine(_NO_EVENT)
 
 
+def purge(line: bytes) -> bytes:
+    """The line of an event without its content: header, digest and hash stay, so that the chain still verifies.
+
+    Raises:
+        DamagedLine: The line has not the layout of an event.
+    """
+    parts = split(line)
+    digest = hexlify(parts.digest)
+    return b"".join((parts.header, _DIGEST, digest, _HASH, parts.hash.encode(), b'"}\n'))
+
+
 class Codec:
     """Turns drafts into lines and lines into events, for one set of event types.
 

@@ -259,6 +259,18 @@ class SourceScanned(Payload, frozen=True):
     size_bytes: int
 
 
+class EventsPurged(Payload, frozen=True):
+    """The content of earlier events was purged, with every copy of it; their places in the chain of hashes hold.
+
+    Attributes:
+        events: Their seqs.
+        reason: Why, in the words of whoever purged them.
+    """
+
+    events: tuple[int, ...]
+    reason: str = ""
+
+
 FACTS: dict[str, type[Payload]] = {
     payload.__name__: payload
     for payload in (
@@ -276,6 +288,7 @@ FACTS: dict[str, type[Payload]] = {
         RunEnded,
         ContextProvided,
         SourceScanned,
+        EventsPurged,
     )
 }
 """Every type of fact, by its name in the log."""
