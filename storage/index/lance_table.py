@@ -139,9 +139,8 @@ class Database:
 
     def _connect(self) -> Any:
         if self._connection is None:
-            os.environ.setdefault(
-                "LANCEDB_LOG", "error"
-            )  # or its builder warns a person of partitions that are empty
+            # Or the builder of the vector index warns a person of partitions that are empty.
+            os.environ["LANCEDB_LOG"] = "error"
             import lancedb  # noqa: PLC0415 - 1.5 s
 
             self._connection = lancedb.connect(
