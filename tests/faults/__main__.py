@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(what: Sequence[str], n: int, seed: int) -> list[Outcome]:
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description:42}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description:30}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     named = [_named(name) for name in what if ":" in name]
     with (
         tempfile.TemporaryDirectory(prefix="agentx-faults-", dir=runs.fast_place()) as folder,

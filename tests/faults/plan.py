@@ -29,15 +29,15 @@ RUNS = {
 }
 
 SECTIONS = {
-    "writers": ("writers at once, with readers beside them", ("many", "locked_out")),
-    "unlocked": ("writers whose lock locks nothing", ("sabotage",)),
-    "steps": ("crashes, one at each step of the write path", ("kill", "create")),
-    "load": ("crashes at random moments under load", ("load",)),
+    "writers": ("writers at once, amid readers", ("many", "locked_out")),
+    "unlocked": ("writers whose lock is broken", ("sabotage",)),
+    "steps": ("crashes at each step", ("kill", "create")),
+    "load": ("crashes under load", ("load",)),
     "power": ("power cuts", ("cut",)),
-    "damage": ("torn objects, branches and lines", ("damage", "ref", "line")),
+    "damage": ("torn objects, refs and lines", ("damage", "ref", "line")),
     "locks": ("locks left by the dead", ("lock", "holder")),
-    "errors": ("refusals of a disk, one at each step", ("refuse",)),
-    "disks": ("disks full, read-only and without rights", ("full", "read_only", "rights")),
+    "errors": ("refused calls at each step", ("refuse",)),
+    "disks": ("disks full or read-only", ("full", "read_only", "rights")),
 }
 """By name: what a person is told of it, and the runs that belong to it."""
 

@@ -32,7 +32,7 @@ def _faults(*arguments):
     return done.returncode, json.loads(done.stdout)
 
 
-HELD = ("writers", "unlocked", "steps", "load", "errors")
+HELD = ("writers", "steps", "load", "errors")
 
 
 @pytest.mark.timeout(400)
