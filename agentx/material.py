@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agentx.engine import Engine
-from agentx.secret_gate import notes_on
+from agentx.secret_notes import notes_on
 from agentx.staging import Content
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError, UsageError

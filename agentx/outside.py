@@ -4,7 +4,7 @@ Each function looks at the repository and the working files and says which chang
 path records them.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -87,8 +87,20 @@ def displaced(repo: GitRepository, tree: str, paths: Iterable[str]) -> list[File
     return [change(path, entry, None) for path, entry in found.items()]
 
 
-def secured(repo: GitRepository, artifacts: Artifacts, changes: Sequence[FileChange]) -> list[FileChange]:
-    """Keep the contents of changed files; a file that changed again since it was looked at counts as it is now."""
+def secured(
+    repo: GitRepository,
+    artifacts: Artifacts,
+    changes: Sequence[FileChange],
+    look: Callable[[str, bytes], None],
+) -> list[FileChange]:
+    """Keep the contents of changed files; a file that changed again since it was looked at counts as it is now.
+
+    Args:
+        repo: Where they are kept.
+        artifacts: The working files.
+        changes: What changed.
+        look: Shown each content that is newly kept.
+    """
     kept: list[FileChange] = []
     for made in changes:
         if not made.after or repo.has_blob(made.after):
@@ -98,6 +110,7 @@ def secured(repo: GitRepository, artifacts: Artifacts, changes: Sequence[FileCha
             content = artifacts.content(made.path)
         except ArtifactMissing:
             continue
+        look(made.path, content)
         kept.append(msgspec.structs.replace(made, after=repo.write_blob(content), size_bytes=len(content)))
     return kept
 

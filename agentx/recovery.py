@@ -14,9 +14,17 @@ from agentx import commit_message
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.durable import TEMPORARY_PREFIX, write_file
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import Event, WriteReverted, changes_of
+from agentx.storage.events import Event, FileChange, WriteReverted, changes_of
 from agentx.storage.git.objects import ObjectDamaged
-from agentx.storage.git.repository import EXECUTABLE, HOST, LINK, CommitInfo, GitRepository, TreeEntry
+from agentx.storage.git.repository import (
+    EXECUTABLE,
+    HOST,
+    LINK,
+    REGULAR,
+    CommitInfo,
+    GitRepository,
+    TreeEntry,
+)
 from agentx.storage.history import LIVE, ORPHANS, SEGMENTS
 
 _REFLOG_ENTRIES = 100
@@ -131,25 +139,33 @@ def roll_forward(
         artifacts: The working files.
         power_cut: Whether the machine went down: a name may be lost, and a file may be cut off or hold zeros.
     """
-    last: dict[str, Event] = {}
-    earlier: dict[str, set[str]] = {}
+    touching: dict[str, list[tuple[Event, FileChange]]] = {}
     for event in events:
         for made in changes_of(event):
-            last[made.path] = event
-            earlier.setdefault(made.path, set()).add(made.before)
+            touching.setdefault(made.path, []).append((event, made))
     reverted: list[WriteReverted] = []
     edited: list[str] = []
-    for path, event in last.items():
-        done = event.seq <= committed
-        try:
-            before = earlier[path] if power_cut or not done else set()
-            if not _finish(path, tracked(path), before, repo, artifacts, power_cut=power_cut):
-                edited.append(path)
-        except (AgentXError, OSError) as error:
-            if not done:
-                reverted.append(WriteReverted(event=event.seq, path=path, reason=str(error)))
-    _remove_temporaries(artifacts, last)
+    for path, steps in touching.items():
+        wanted = tracked(path)
+        for event, made in reversed(steps):
+            done = event.seq <= committed
+            before = {step.before for _, step in steps} if power_cut or not done else set()
+            try:
+                if not _finish(path, wanted, before, repo, artifacts, power_cut=power_cut):
+                    edited.append(path)
+            except (AgentXError, OSError) as error:
+                if not done:  # the file is to be what it was before
+                    reverted.append(WriteReverted(event=event.seq, path=path, reason=str(error)))
+                    wanted = _entry_before(made, tracked(path))
+                    continue
+            break
+    _remove_temporaries(artifacts, touching)
     return RolledForward(tuple(reverted), tuple(edited))
+
+
+def _entry_before(made: FileChange, known: TreeEntry | None) -> TreeEntry | None:
+    """What a change found; its mode is taken for that of the file as it is known."""
+    return TreeEntry(made.before, known.mode if known else REGULAR) if made.before else None
 
 
 def reverted(events: Sequence[Event], failed: Mapping[str, str]) -> list[WriteReverted]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from agentx import recovery, takeover
+from agentx.cache import CACHE
 from agentx.config import FILE as CONFIG_FILE
 from agentx.config import Config
 from agentx.engine import Engine
@@ -26,7 +27,7 @@ from agentx.storage.git.repository import GitRepository, TreeEntry
 from agentx.storage.history import ORPHANS, HistoryDamaged
 from agentx.storage.paths import check_path
 from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.write_path import CACHE, ReadOnly
+from agentx.write_path import ReadOnly
 
 _CODEC = Codec(FACTS | CONCLUSIONS)
 _SHOWN = 12

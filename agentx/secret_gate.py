@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agentx.cache import CACHE
+from agentx.secret_notes import secrets_in, text_of
 from agentx.staging import Content
 from agentx.storage.durable import write_file
 from agentx.storage.errors import AgentXError, UsageError
@@ -20,26 +21,9 @@ from agentx.write_path import WritePath
 MARK = "[redacted: "
 """How what stands for a secret begins."""
 
-SHOWN = 5
-"""So many secrets are told one by one."""
-
 
 class SecretRefused(AgentXError):
     """A write would put a secret into an artifact, and ``agentx.toml`` says that nobody is asked."""
-
-
-def text_of(data: bytes) -> str:
-    """What is searched of a content: its text; nothing where it is binary."""
-    return "" if b"\0" in data[:8_000] else data.decode("utf-8", "replace")
-
-
-def secrets_in(path: str, text: str, known: frozenset[str] = frozenset()) -> list[str]:
-    """Where secrets stand in an artifact, never what they are: path, line and rule of each that is not known."""
-    return [
-        f"{path} line {text.count(chr(10), 0, found.start) + 1} ({found.rule})"
-        for found in find(text)
-        if text[found.start : found.end] not in known
-    ]
 
 
 def new_secrets(write_path: WritePath, contents: Mapping[str, Content | None]) -> list[str]:
@@ -73,18 +57,6 @@ def check_marks(write_path: WritePath, contents: Mapping[str, Content | None]) -
                 f"{path} holds a secret that you were shown as “{MARK}…]”; written like this it would be lost. "
                 "Change the other lines with edit_file."
             )
-
-
-def notes_on(contents: Mapping[str, Content | None]) -> list[str]:
-    """What a person is told, once, whose own files hold secrets: they are kept as they are."""
-    found = [told for path, one in contents.items() if one for told in secrets_in(path, text_of(one.data))]
-    return [f"What looks like a secret is now in Git: {tell(found)}."] if found else []
-
-
-def tell(found: list[str]) -> str:
-    """Some secrets in a sentence's words."""
-    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return f"{', '.join(found[:SHOWN])}{more}"
 
 
 def keep_arguments(root: Path, call_id: str, arguments: Mapping[str, Any]) -> None:

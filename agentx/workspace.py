@@ -49,6 +49,7 @@ from agentx.storage.events import (
 from agentx.storage.history import told_already
 from agentx.storage.index.port import ChunkKind, Filter
 from agentx.storage.paths import check_folder, check_path
+from agentx.storage.redaction import clean
 from agentx.synthesis.enforcement import Violation
 from agentx.synthesis.items import Kind, MemoryItem, Scope, Status
 from agentx.synthesis.retrieval import SearchHit
@@ -120,7 +121,7 @@ class Workspace:
             raise UsageError(f"There is no directory {from_dir}.")
         opening.write_layout(root, artifacts, Path(from_dir) if from_dir is not None else None)
         ws = cls(root, settings)
-        title = " ".join((title or root.name).split())[:TITLE_CHARACTERS]
+        title = clean(" ".join((title or root.name).split()))[:TITLE_CHARACTERS]
         created = WorkspaceCreated(title=title, format=opening.FORMAT, artifacts=artifacts)
         ws.record(Draft(data=created, actor=settings.actor))
         ws.engine.write_path.include(CONFIG_FILE)

@@ -18,6 +18,7 @@ from agentx.bus import ALL, MEMORY_CHANGED, Bus, MemoryChanged
 from agentx.cache import CACHE, make_cache
 from agentx.committing import Committer
 from agentx.config import FILE as CONFIG
+from agentx.secret_notes import note_on, secrets_in, text_of
 from agentx.staging import Content, Staged, WriteFailed
 from agentx.storage.artifacts import Artifacts, change
 from agentx.storage.blobs import BlobStore, blob_path
@@ -36,7 +37,6 @@ from agentx.storage.history import (
     Position,
     told_already,
 )
-from agentx.storage.ignore import IgnoreRules
 from agentx.storage.keys import Keys
 from agentx.storage.lock import FileLock
 from agentx.storage.redaction import clean, clean_struct
@@ -242,16 +242,6 @@ class WritePath:
     def manifest(self) -> dict[str, TreeEntry]:
         """Every artifact of the record, by path."""
         return self.git.manifest()
-
-    def working_files(self) -> list[tuple[str, int]]:
-        """Path and size in bytes of every working file that is not ignored."""
-        rules = IgnoreRules(self.artifacts.root)
-        return [
-            (path, info.st_size)
-            for path, info in self.artifacts.walk(
-                lambda name, directory: rules.ignores(name, directory=directory)
-            )
-        ]
 
     def refresh(self) -> None:
         """Fold what other processes wrote, and publish it."""
@@ -465,13 +455,20 @@ class WritePath:
             return
         with self.exclusive():
             self._hold_git()
+            found: list[str] = []
             try:
-                kept = outside.secured(self.repo, self.artifacts, changes)
+                kept = outside.secured(
+                    self.repo,
+                    self.artifacts,
+                    changes,
+                    lambda path, data: found.extend(secrets_in(path, text_of(data))),
+                )
             except OSError as error:
                 raise WriteFailed(
                     f"Edits in {self.artifacts.root} could not be recorded: {error.strerror}."
                 ) from error
             self._record_edits(outside.edits(kept, noticed=noticed) if kept else [])
+            self.notes += note_on(found)
 
     def _record_edits(self, drafts: Sequence[Draft]) -> None:
         """What others changed lies in the working files already."""

@@ -191,6 +191,12 @@ class Artifacts:
                 return  # something else lies in it
             parent = parent.parent
 
+    def listing(self) -> list[tuple[str, int]]:
+        """Path and size in bytes of every working file that is not ignored."""
+        rules = IgnoreRules(self.root)
+        found = self.walk(lambda name, directory: rules.ignores(name, directory=directory))
+        return [(path, info.st_size) for path, info in found]
+
     def walk(self, ignores: Callable[[str, bool], bool]) -> Iterator[tuple[str, os.stat_result]]:
         """Every file and link below the root, sorted, without what is ignored, ``.git`` and temporary files."""
         yield from self._walk("", ignores)

@@ -5,6 +5,7 @@ of hashes. What has a format is in :mod:`agentx.storage.secret_formats`, what ha
 :mod:`agentx.storage.secret_places`; every search takes linear time.
 """
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeVar
 
@@ -12,6 +13,7 @@ import msgspec
 
 from agentx.storage.secret_formats import formats_in
 from agentx.storage.secret_places import (
+    WORDS,
     in_headers,
     in_logins,
     in_urls,
@@ -20,6 +22,9 @@ from agentx.storage.secret_places import (
     named,
     private_keys,
 )
+
+_ANCHORS = ("private key", "private-lines", "@", "auth", "bearer ", " -u", "--user", "login", "sshpass")
+"""One of these stands in every text in which a rule for a place finds something, or one of :data:`WORDS`."""
 
 _PASSES = 8
 _SHORTEST = 6
@@ -51,6 +56,12 @@ def find(text: str) -> list[Finding]:
         else:
             kept.append(one)
     return kept
+
+
+def _may_hold(text: str) -> bool:
+    """Whether a text (also as it stands in JSON, which changes none of these words) can hold anything that a rule finds."""
+    lowered = lower(text)
+    return any(word in lowered for word in (*_ANCHORS, *WORDS)) or next(formats_in(text), None) is not None
 
 
 def _candidates(text: str) -> Iterator[Finding]:
@@ -121,5 +132,9 @@ def _clean_field(key: str, value: Any) -> Any:
 
 
 def clean_struct(struct: _T) -> _T:
-    """Clean every text in a struct, returning a new one."""
+    """Clean every text in a struct, returning a new one; the same where nothing in it can be a secret."""
+    with contextlib.suppress(UnicodeEncodeError):  # lone surrogates
+        text = msgspec.json.encode(struct).decode()
+        if not _may_hold(text):
+            return struct
     return msgspec.convert(clean_value(msgspec.to_builtins(struct)), type(struct))

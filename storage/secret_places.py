@@ -90,7 +90,9 @@ def _is_random(value: str) -> bool:
 
 # --- names -----------------------------------------------------------------------------------------------------------
 
-_WORDS = ("pass", "pwd", "secret", "token", "key", "credential")
+WORDS = ("pass", "pwd", "secret", "token", "key", "credential")
+"""In small letters, what the name of a secret value holds."""
+
 _KEYS = tuple(
     """
     access account admin api app auth client consumer deploy encrypt encryption function functions host
@@ -169,7 +171,7 @@ def lower(text: str) -> str:
 
 
 def _names(text: str, lowered: str) -> Iterator[_Named]:
-    for word in _WORDS:
+    for word in WORDS:
         at = lowered.find(word)
         while at >= 0:
             rest = _REST.match(text, at + len(word))

@@ -24,8 +24,8 @@ from agentx.secret_gate import (
     keep_arguments,
     kept_arguments,
     new_secrets,
-    tell,
 )
+from agentx.secret_notes import tell
 from agentx.staging import Content
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events import (

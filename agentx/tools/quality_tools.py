@@ -13,7 +13,8 @@ from pydantic import Field
 from agentx.config import CheckSection
 from agentx.quality.document import check_document as check_prose
 from agentx.quality.sandbox import Bwrap, SandboxPolicy, SandboxResult, run_in_copy
-from agentx.secret_gate import new_secrets, tell
+from agentx.secret_gate import new_secrets
+from agentx.secret_notes import tell
 from agentx.staging import Content
 from agentx.storage.artifacts import Artifacts, FileTooLarge
 from agentx.storage.errors import UsageError

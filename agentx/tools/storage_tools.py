@@ -247,7 +247,7 @@ class StorageTools(ToolSet):
         folder = check_folder(path)
         if folder and not self.engine.write_path.artifacts.locate(folder, follow=True).is_dir():
             raise ArtifactMissing(f"There is no directory {folder!r} in the artifacts.")
-        entries = _entries(self.engine.write_path.working_files(), folder, depth)
+        entries = _entries(self.engine.write_path.artifacts.listing(), folder, depth)
         pages = max(1, -(-len(entries) // PAGE))
         if page > pages:
             raise UsageError(f"{folder or 'The directory'} has {pages} pages; there is no page {page}.")

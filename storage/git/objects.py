@@ -110,7 +110,7 @@ def _write(path: Path, whole: bytes, level: int, *, sync: bool) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     try:
         fd = os.open(temporary, flags, 0o444)
-    except FileNotFoundError:
+    except FileNotFoundError:  # `git gc` removes directories that became empty
         make_directory(path.parent)
         fd = os.open(temporary, flags, 0o444)
     try:

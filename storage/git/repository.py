@@ -220,7 +220,8 @@ class GitRepository:
 
     def _build(self, base: str, nested: "_Nested") -> str:
         """The new tree's id; empty where nothing is left in it."""
-        old = self._repo.read(base)[1] if base else b""
+        with self._reading(base):
+            old = self._repo.read(base)[1] if base else b""
         changes: dict[bytes, trees.Entry | None] = {}
         for name, entry in nested.items():
             key = name.encode("utf-8", "surrogateescape")
@@ -238,7 +239,17 @@ class GitRepository:
         return self._put("tree", new) if new else ""
 
     def _tree(self, oid: str) -> pygit2.Tree:
-        return self._repo[oid].peel(pygit2.Tree)
+        with self._reading(oid):
+            return self._repo[oid].peel(pygit2.Tree)
+
+    @contextlib.contextmanager
+    def _reading(self, oid: str) -> Iterator[None]:
+        try:
+            yield
+        except (KeyError, ValueError, pygit2.GitError) as error:
+            raise objects.ObjectDamaged(
+                f"The Git object {oid}, or one that it names, is not in {self.root}; `agentx repair` may restore it."
+            ) from error
 
     def entry(self, tree: str, path: str) -> TreeEntry | None:
         """What a tree says of a file; ``None`` where it has none there."""
@@ -284,7 +295,8 @@ class GitRepository:
         if old == new:
             return found
         empty = str(self._repo.TreeBuilder().write())
-        delta = self._tree(old or empty).diff_to_tree(self._tree(new or empty), context_lines=0)
+        with self._reading(new):
+            delta = self._tree(old or empty).diff_to_tree(self._tree(new or empty), context_lines=0)
         for change in delta.deltas:
             before, after = change.old_file, change.new_file
             if change.status != DeltaStatus.ADDED:
@@ -361,8 +373,8 @@ class GitRepository:
     def log(self, start: str = "") -> Iterator[CommitInfo]:
         """Commits from the branch (or from ``start``) back, along first parents; read one by one."""
         commit = start or self.head
-        while commit:
-            info = _info(self._repo[commit].peel(pygit2.Commit))
+        while commit and commit in self._repo:  # a shallow clone has no more
+            info = self.info(commit)
             yield info
             commit = info.parents[0] if info.parents else ""
 
@@ -387,7 +399,10 @@ class GitRepository:
 
     def tree_of(self, commit: str) -> str:
         """The tree of a commit; empty for no commit."""
-        return str(self._repo[commit].peel(pygit2.Commit).tree.id) if commit else ""
+        if not commit:
+            return ""
+        with self._reading(commit):
+            return str(self._repo[commit].peel(pygit2.Commit).tree_id)
 
 
 _Nested = dict[str, "TreeEntry | _Nested | None"]

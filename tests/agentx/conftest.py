@@ -144,7 +144,7 @@ def sound(task, git, reopen):
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
         assert State().apply_all(events).encode() == path.state.encode()
         on_disk = {
-            name: blob_id((task / "artifacts" / name).read_bytes()) for name, _ in path.working_files()
+            name: blob_id((task / "artifacts" / name).read_bytes()) for name, _ in path.artifacts.listing()
         }
         assert {name: entry.oid for name, entry in path.manifest().items()} == on_disk
         assert git("fsck", "--strict", "--no-progress", "--no-dangling") == ""

@@ -11,7 +11,7 @@ from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import Codec
 from agentx.storage.durable import TEMPORARY_PREFIX
 from agentx.storage.events import FACTS, ToolCallExecuted, WriteReverted
-from agentx.storage.git.objects import loose_path
+from agentx.storage.git.objects import blob_id, loose_path
 from agentx.storage.git.repair import RepositoryDamaged
 from agentx.storage.history import LIVE, History
 
@@ -366,3 +366,14 @@ def test_after_a_power_cut_no_lock_on_the_branch_and_no_torn_index_stand_in_the_
     index = task / ".git/index"
     index.write_bytes(index.read_bytes()[:40])
     sound()
+
+
+def test_writes_of_one_file_whose_contents_are_all_lost_are_all_told_as_reverted(task, die, sound):
+    two = 'kept = path.commit\npath.commit = lambda **_: None\nwrite(a="a2")\nwrite(a="a3")\nos._exit(9)'
+    die(f"{_ACKNOWLEDGED}path.flush()\n{two}")
+    for content in (b"a2", b"a3"):
+        loose_path(task / ".git", blob_id(content)).unlink()
+    (task / "artifacts/a").write_text("a1")
+    events = sound()
+    assert [event.data.event for event in events if isinstance(event.data, WriteReverted)] == [5, 4]
+    assert _files(task) == _EARLIER

@@ -164,3 +164,11 @@ def test_what_a_person_brings_is_kept_as_it_is_and_told_once(ws, tmp_path):
     assert (ws.artifacts / "mine.env").read_text() == ENV
     told = [note for note in ws.status().notes if "secret" in note]
     assert told == ["What looks like a secret is now in Git: mine.env line 2 (github token)."]
+
+
+def test_a_secret_in_a_file_that_a_person_wrote_is_noted_once(ws):
+    (ws.artifacts / ".env").write_text("DB_PASSWORD=x7Kp2mQ9vT\n")
+    ws.status()
+    (note,) = [note for note in ws.status().notes if "secret" in note]
+    assert ".env line 1" in note
+    assert "x7Kp2mQ9vT" not in note
