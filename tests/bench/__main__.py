@@ -51,12 +51,12 @@ def main() -> None:
             print(f"{name} …", end=" ", flush=True, file=sys.stderr)
             figures += MEASURES[name](scratch, SCALES[wanted.scale])
             print(f"{time.monotonic() - start:.0f} s", file=sys.stderr)
+        if wanted.json:
+            print(flat(figures, machine()), flush=True)
+        else:
+            show(figures, machine())
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    if wanted.json:
-        print(flat(figures, machine()))
-    else:
-        show(figures, machine())
 
 
 if __name__ == "__main__":
