@@ -18,7 +18,7 @@ _OPENINGS = 7
 _STARTS = 10
 
 _FOLD = """
-import json, resource, sys, time
+import json, re, sys, time
 from pathlib import Path
 from agentx.storage.codec import Codec
 from agentx.storage.events import FACTS
@@ -28,7 +28,9 @@ from agentx.synthesis.state import State
 start = time.perf_counter()
 state = State().apply_all(History(Path(sys.argv[1]), Codec(FACTS | CONCLUSIONS)).read())
 seconds = time.perf_counter() - start
-print(json.dumps([state.seq, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+# Not getrusage: its figure begins with that of the process that started this one.
+peak_kb = int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+print(json.dumps([state.seq, seconds, peak_kb / 1024]))
 """
 
 
