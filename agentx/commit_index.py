@@ -93,7 +93,9 @@ class CommitIndex:
             if not recovery.is_ours(commit):
                 continue
             pair = commit_message.through(commit.trailers), commit.id
-            while self._known and self._last()[0] > pair[0]:  # of a branch that is no longer
+            while (
+                self._known and self._last()[0] >= pair[0] and self._last() != pair
+            ):  # of a branch that is no longer
                 self._known = self._known[:-_RECORD_BYTES]
                 self._path.unlink(missing_ok=True)  # written anew below
             if self._known and self._last() == pair:

@@ -241,7 +241,7 @@ class Committer:
         names = [LIVE]
         names += [segment_path(number) for number in range(self._segments + 1, segments + 1)]
         names += sorted({blob_path(oid) for event in self.pending for oid in named_blobs(event.data)})
-        names += sorted(self._files)
+        names += sorted(name for name in self._files if (self._root / name).exists())  # or it was purged
         names += [ORPHANS] if (self._root / ORPHANS).exists() else []
         return {
             name: TreeEntry(self.repo.write_blob_unsynced((self._root / name).read_bytes()), REGULAR)

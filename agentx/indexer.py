@@ -304,6 +304,13 @@ class Indexer:
                 set_aside(self._place)
             self._index = None
 
+    def start_over(self) -> None:
+        """The caches were deleted: let go of what was open, so that the next look fills a new index."""
+        with self._reading:
+            if self._index is not None:
+                self._index.close()
+            self._index = self._passages = None
+
     def _query_vector(self, query: str) -> Vector | None:
         return self._embedder.embed_query(query) if self._embedder is not None and query.strip() else None
 

@@ -18,7 +18,7 @@ from agentx.settings import Settings
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import Codec
 from agentx.storage.errors import UsageError
-from agentx.storage.events import FACTS
+from agentx.storage.events import FACTS, EventsPurged
 from agentx.storage.git import clones
 from agentx.storage.git.repository import GitRepository
 from agentx.storage.history import LIVE
@@ -157,6 +157,7 @@ def open_engine(root: Path, settings: Settings) -> Engine:
         open_index=lambda: _open_index(root, write_path),
         open_embedder=lambda: _open_embedder(config, settings),
     )
+    bus.subscribe(EventsPurged.__name__, lambda _event: indexer.start_over())
     engine = Engine(root, config, settings, bus, write_path, synthesizer, indexer)
     if not write_path.read_only:
         synthesizer.catch_up()

@@ -18,6 +18,8 @@ from agentx.bus import ALL, MEMORY_CHANGED, Bus, MemoryChanged
 from agentx.cache import CACHE, make_cache
 from agentx.committing import Committer
 from agentx.config import FILE as CONFIG
+from agentx.findings import Progress
+from agentx.purging import journal
 from agentx.secret_notes import note_on, secrets_in, text_of
 from agentx.staging import Content, Staged, WriteFailed
 from agentx.storage.artifacts import Artifacts, change
@@ -49,8 +51,6 @@ if TYPE_CHECKING:
 
 SNAPSHOT_EVENTS = 2_000
 """The state is kept after so many events at the latest, so that the next open folds no more."""
-
-_TOLD_EVERY = 1_000
 
 BULK_EVENTS = 5_000
 """In bulk mode there is a commit after so many events."""
@@ -124,6 +124,8 @@ class WritePath:
 
     def _load(self) -> None:
         self.git.require_branch()
+        if journal.finish(self.root, self.repo.git_dir):
+            self.repo.follow_packs()
         takeover.finish(self.root, self.repo, self.artifacts.root)
         mark = self.git.index.mark
         self._crash = mark if mark is not None and mark.is_left else None
@@ -154,7 +156,7 @@ class WritePath:
         self.state = state.apply_all(self.history.read(position, self.damage.append))
         self._writer.start_at(self.state.seq, self.state.hash or GENESIS)
 
-    def refold(self, on_damage: OnDamage, progress: Callable[[str, int, int], None] | None = None) -> State:
+    def refold(self, on_damage: OnDamage, progress: Progress | None = None) -> State:
         """Drop the snapshots and fold the whole log anew, while others go on writing; the state that it gives is used.
 
         Args:
@@ -165,7 +167,7 @@ class WritePath:
         state, known = State(), self.state.seq
         for event in self.history.read(on_damage=on_damage):
             state.apply(event)
-            if progress and event.seq % _TOLD_EVERY == 0:
+            if progress and not event.seq % 1_000:
                 progress("fold", event.seq, max(known, event.seq))
         with self.exclusive():
             if state.seq <= self.state.seq:
@@ -181,6 +183,17 @@ class WritePath:
         self.notes.append("The history was shorter than the last commit's and was restored from it.")
         if self.state.seq < known:
             self.notes.append(f"Events {self.state.seq + 1} to {known} stood in no commit yet and are lost.")
+
+    def _start_over(self) -> None:
+        """Commits were made anew by a purge: what was read before is dropped, and what came since is published."""
+        known = self.state.seq
+        self.repo.follow_packs()
+        self._snapshots.clear()
+        self.damage.clear()
+        self._load()
+        self._crash, self.git.index_unknown = None, True
+        for event in self.history.read(known, told_already):
+            self._bus.enqueue([(event.type, event), (ALL, event)])
 
     def _expect_pending(self) -> None:
         self.git.expect(self.history.read(self.git.seq, told_already))
@@ -271,7 +284,9 @@ class WritePath:
         self.git.require_branch()
         takeover.finish(self.root, self.repo, self.artifacts.root)
         moved = self.git.moved
-        if moved:
+        if journal.finish(self.root, self.repo.git_dir) or (moved and not self.repo.has_commit(self.head)):
+            self._start_over()
+        elif moved:
             self.git.follow()
         if self._writer.seq != self.state.seq:  # a signal came between the append and the fold
             self._writer.start_at(self.state.seq, self.state.hash or GENESIS)
@@ -362,21 +377,16 @@ class WritePath:
 
     def _fold(self, events: Sequence[Event]) -> None:
         for event in events:
-            if isinstance(event.data, Concluded):
-                touched = dict.fromkeys(
-                    made.item.id if isinstance(made, Add) else made.id for made in event.data.changes
-                )
-                before = {item: self.state.items.get(item) for item in touched}
-                self.state.apply(event)
-                self._bus.enqueue([(event.type, event), (ALL, event)])
-                self._bus.enqueue(
-                    (MEMORY_CHANGED, MemoryChanged(self.state.items[item], before[item], event))
-                    for item in touched
-                    if item in self.state.items
-                )
-            else:
-                self.state.apply(event)
-                self._bus.enqueue([(event.type, event), (ALL, event)])
+            changes = event.data.changes if isinstance(event.data, Concluded) else ()
+            touched = dict.fromkeys(made.item.id if isinstance(made, Add) else made.id for made in changes)
+            before = {item: self.state.items.get(item) for item in touched}
+            self.state.apply(event)
+            self._bus.enqueue([(event.type, event), (ALL, event)])
+            self._bus.enqueue(
+                (MEMORY_CHANGED, MemoryChanged(self.state.items[item], before[item], event))
+                for item in touched
+                if item in self.state.items
+            )
 
     # --- changing files ------------------------------------------------------------------------------------------
 
@@ -486,7 +496,8 @@ class WritePath:
             edited = {made.path: made.after for made in found.changes}
             self._record_staged({path: known.get(path) for path in edited}, edited)
             tracked = self.tracked_all([one.path for one in found.changes])
-            made = [msgspec.structs.replace(one, before=_oid(tracked[one.path])) for one in found.changes]
+            before = {path: entry.oid if entry else "" for path, entry in tracked.items()}
+            made = [msgspec.structs.replace(one, before=before[one.path]) for one in found.changes]
             self.record_changes(made, noticed=noticed)
             self._commit_config()
             return list(found.changes)
@@ -586,7 +597,3 @@ class WritePath:
 
 def _cleaned(draft: Draft) -> Draft:
     return msgspec.structs.replace(draft, data=clean_struct(draft.data), actor=clean(draft.actor))
-
-
-def _oid(entry: TreeEntry | None) -> str:
-    return entry.oid if entry else ""

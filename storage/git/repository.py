@@ -370,6 +370,10 @@ class GitRepository:
             raise objects.ObjectDamaged(f"There is no commit {commit} in {self.root}.") from error
         return _info(found)
 
+    def has_commit(self, commit: str) -> bool:
+        """Whether a commit is there."""
+        return commit in self._repo
+
     def log(self, start: str = "") -> Iterator[CommitInfo]:
         """Commits from the branch (or from ``start``) back, along first parents; read one by one."""
         commit = start or self.head

@@ -57,6 +57,7 @@ _BY_TYPE = {
     bool: st.booleans(),
     float: st.floats(0, 1e6, allow_nan=False),
     int | None: st.none() | st.integers(-255, 255),
+    tuple[int, ...]: st.lists(st.integers(0, 2**53), max_size=3).map(tuple),
     bool | None: st.none() | st.booleans(),
     dict: st.dictionaries(_TEXT, _JSON, max_size=3),
     ToolStatus: st.sampled_from(get_args(ToolStatus)),

@@ -1,0 +1,203 @@
+"""Nothing is left in a repository but what its refs lead to: for a purge, after which no byte of the old may be found.
+
+Git itself keeps what nothing leads to for weeks, in packs, reflogs and files beside them. Everything that is kept goes
+into one new pack, which is on the disk before anything is removed; so it can be cut off at any point and done again.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pygit2
+
+from agentx.storage.durable import sync_directory, write_file
+from agentx.storage.git import transfer
+from agentx.storage.git.branch import BRANCH
+from agentx.storage.git.objects import ObjectDamaged
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and how much there is."""
+
+_NEW = "agentx-swept"
+_NONE = "0" * 40
+_ROW = re.compile(rb"([0-7]+) [^\0]+\0(.{20})", re.DOTALL)
+_NAMED = re.compile(rb"^(?:tree|parent|object) ([0-9a-f]{40})$", re.MULTILINE)
+_COMMIT, _TREE, _BLOB = 1, 2, 3
+_KEPT_LOCKS = {"agentx.lock", "agentx-run.lock", "agentx-pack.lock"}
+_LEFT = (
+    *("ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD"),
+    *("SQUASH_MSG", "COMMIT_EDITMSG", "TAG_EDITMSG", "NOTES_EDITMSG", "AUTO_MERGE", "MERGE_AUTOSTASH"),
+    *("MERGE_RR", "BISECT_LOG", "BISECT_NAMES", "BISECT_START", "BISECT_TERMS", "BISECT_EXPECTED_REV"),
+    *("index", "shallow.lock", "gitk.cache"),
+)
+"""Files of Git's that name what was, or quote it; none is needed, and the index file is made again."""
+
+_LEFT_FOLDERS = ("rebase-merge", "rebase-apply", "sequencer", "rr-cache", "lost-found", _NEW)
+
+
+def why_not(git_dir: Path) -> str:
+    """Why what is removed from a repository would not be gone; empty where it would be."""
+    if (git_dir / "objects" / "info" / "alternates").exists():
+        return "it shares objects with another repository (objects/info/alternates); run `git repack -a -d` and delete that file"
+    if (git_dir / "shallow").exists():
+        return "it is a shallow clone; run `git fetch --unshallow`"
+    with contextlib.suppress(FileNotFoundError):
+        if names := sorted(os.listdir(git_dir / "worktrees")):
+            return f"other work trees hang on it ({', '.join(names)}); run `git worktree remove` on each"
+    return ""
+
+
+def other_refs(git_dir: Path) -> dict[str, str]:
+    """Every ref but the branch: the commit that it leads to, in hex; empty where it leads to none."""
+    repo = pygit2.Repository(str(git_dir))
+    found: dict[str, str] = {}
+    try:
+        for name in sorted(set(repo.references) - {BRANCH}):
+            try:
+                found[name] = str(repo.references[name].peel(pygit2.Commit).id)
+            except (KeyError, ValueError, pygit2.GitError):
+                found[name] = ""
+    finally:
+        repo.free()
+    return found
+
+
+def remote_names(git_dir: Path) -> list[str]:
+    """The remotes that the repository knows."""
+    repo = pygit2.Repository(str(git_dir))
+    try:
+        return sorted(str(remote.name) for remote in repo.remotes)
+    finally:
+        repo.free()
+
+
+def set_refs(git_dir: Path, head: str, drop: Iterable[str], who: str) -> None:
+    """Let the branch name a commit, remove some other refs, and let no reflog tell where any was before.
+
+    Args:
+        git_dir: The ``.git`` directory.
+        head: The commit.
+        drop: Names of refs.
+        who: For the reflog: ``name <address> time zone``.
+    """
+    write_file(git_dir / BRANCH, head.encode() + b"\n")
+    repo = pygit2.Repository(str(git_dir))
+    for name in [name for name in drop if name in set(repo.references)]:
+        with contextlib.suppress(KeyError):
+            repo.references.delete(name)
+    left = {name: _target(repo, name) for name in repo.references} | {"HEAD": head}
+    repo.free()
+    _pack_refs(git_dir)
+    logs = git_dir / "logs"
+    for log in [path for path in logs.rglob("*") if path.is_file()]:
+        name = log.relative_to(logs).as_posix()
+        if left.get(name):
+            write_file(log, f"{_NONE} {left[name]} {who}\tagentx: purge\n".encode())
+        else:
+            log.unlink()
+
+
+def _target(repo: pygit2.Repository, name: str) -> str:
+    """The object that a ref names; empty where it names another ref that is not there."""
+    try:
+        return str(repo.references[name].resolve().target)
+    except (KeyError, ValueError, pygit2.GitError):
+        return ""
+
+
+def _pack_refs(git_dir: Path) -> None:
+    """Take the branch out of the packed refs: it stands in a file of its own."""
+    path = git_dir / "packed-refs"
+    with contextlib.suppress(FileNotFoundError):
+        lines = path.read_bytes().splitlines(keepends=True)
+        write_file(path, b"".join(line for line in lines if not line.endswith(f" {BRANCH}\n".encode())))
+
+
+def sweep(git_dir: Path, progress: Progress) -> None:
+    """Remove every object that no ref leads to, and what Git keeps beside them.
+
+    Args:
+        git_dir: The ``.git`` directory; nobody else may write to it meanwhile.
+        progress: Told how far it is.
+
+    Raises:
+        ObjectDamaged: Something that a ref leads to cannot be read; nothing was removed.
+        OSError: The disk refuses; what is needed is all there.
+    """
+    objects, fresh = git_dir / "objects", git_dir / _NEW
+    shutil.rmtree(fresh, ignore_errors=True)
+    old = [path for path in objects.rglob("*") if path.is_file() or path.is_symlink()]
+    reached = _reached(git_dir, progress)
+    progress("Packing what is left", 0, len(reached))
+    (fresh / "objects").mkdir(parents=True)
+    transfer.copy(git_dir, fresh, reached)
+    kept = _take_in(fresh / "objects" / "pack", objects / "pack")
+    for path in old:
+        if path not in kept:
+            path.unlink(missing_ok=True)
+    for folder in objects.iterdir():
+        if folder.is_dir():
+            sync_directory(folder)
+    progress("Packing what is left", len(reached), len(reached))
+    _remove_traces(git_dir)
+
+
+def _take_in(fresh: Path, folder: Path) -> set[Path]:
+    """Bring a new pack to its place; its files there. One of the same name holds the same objects."""
+    names = sorted(os.listdir(fresh)) if fresh.is_dir() else []
+    kept = {folder / name for name in names}
+    if not all(path.exists() for path in kept):
+        for name in sorted(names, key=lambda name: name.endswith(".idx")):  # a pack is seen by its index
+            os.replace(fresh / name, folder / name)
+    sync_directory(folder)
+    return kept
+
+
+def _reached(git_dir: Path, progress: Progress) -> list[str]:
+    """Everything that the refs lead to."""
+    repo = pygit2.Repository(str(git_dir))
+    try:
+        ahead = [(_COMMIT, target) for name in repo.references if (target := _target(repo, name))]
+        found: dict[str, None] = {}
+        while ahead:
+            kind, oid = ahead.pop()
+            if oid in found:
+                continue
+            found[oid] = None
+            if kind != _BLOB:
+                ahead += _named(repo, oid)
+            if not len(found) % 5_000:
+                progress("Looking what is left", len(found), len(found) + len(ahead))
+    except (KeyError, ValueError, pygit2.GitError) as error:
+        raise ObjectDamaged(f"Not everything in {git_dir} can be read: {error}.") from error
+    finally:
+        repo.free()
+    return list(found)
+
+
+def _named(repo: pygit2.Repository, oid: str) -> Iterator[tuple[int, str]]:
+    kind, content = repo.read(oid)
+    if kind == _TREE:
+        for mode, raw in _ROW.findall(content):
+            if mode != b"160000":
+                yield _TREE if mode == b"40000" else _BLOB, raw.hex()
+    elif kind != _BLOB:
+        yield from ((_COMMIT, name.decode()) for name in _NAMED.findall(content.partition(b"\n\n")[0]))
+
+
+def _remove_traces(git_dir: Path) -> None:
+    for name in _LEFT_FOLDERS:
+        shutil.rmtree(git_dir / name, ignore_errors=True)
+    for name in _LEFT:
+        (git_dir / name).unlink(missing_ok=True)
+    sync_directory(git_dir)
+
+
+def remove_scratch(git_dir: Path, keep: Iterable[str]) -> None:
+    """Remove what the engine left beside Git's own files."""
+    for path in git_dir.glob("agentx-*"):
+        if path.is_file() and path.name not in {*_KEPT_LOCKS, *keep}:
+            path.unlink(missing_ok=True)
