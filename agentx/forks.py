@@ -28,6 +28,7 @@ from agentx.storage.events import FACTS, Draft, Event, WorkspaceForked, WriteRev
 from agentx.storage.git import transfer
 from agentx.storage.git.index_file import IndexFile
 from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository, TreeEntry
+from agentx.storage.git.transfer import Progress
 from agentx.storage.history import LIVE, HistoryDamaged, HistoryWriter, count_segments, segment_path
 from agentx.storage.lock import FileLock, WorkspaceBusy
 from agentx.synthesis.conclusions import CONCLUSIONS
@@ -60,13 +61,16 @@ class _Taken(msgspec.Struct, frozen=True):
     live: bytes
 
 
-def fork(engine: Engine, new: Path, moment: int | str | None = None) -> Path:
+def fork(
+    engine: Engine, new: Path, moment: int | str | None = None, progress: Progress | None = None
+) -> Path:
     """Make a new workspace with the history of another up to an event.
 
     Args:
         engine: The other workspace; what people edited in it is recorded first.
         new: A directory that is empty or does not exist.
         moment: The last event to take, as :func:`agentx.moments.resolve_moment` reads it; the latest by default.
+        progress: Told how far it is.
 
     Returns:
         The new workspace's directory.
@@ -91,7 +95,12 @@ def fork(engine: Engine, new: Path, moment: int | str | None = None) -> Path:
         raise NoSuchMoment(f"There is no event {at}; the history goes from 1 to {last}.")
     with _beside(new) as root:
         taken = _taken(write_path.repo, head, at)
-        _build(root, write_path.repo, taken, at, engine.settings.actor)
+        repo = GitRepository.init(root)
+        try:
+            _copy(write_path.repo, repo, taken, progress)
+            _build(repo, taken, at, engine.settings.actor)
+        finally:
+            repo.close()
         _sync(root)
         os.rename(root, new)
         sync_directory(new.parent)
@@ -185,24 +194,26 @@ def _entries(
     return entries
 
 
-def _build(root: Path, source: GitRepository, taken: _Taken, at: int, actor: str) -> None:
-    repo = GitRepository.init(root)
-    try:
-        wanted = transfer.reachable(source.git_dir, taken.base) if taken.base else []
-        named = [entry.oid for entry in taken.entries.values() if entry is not None]
-        transfer.copy(source.git_dir, repo.git_dir, dict.fromkeys([*wanted, *named]))
-        if taken.base:
-            repo.move_ref(taken.base, "", "agentx: what the fork has from the other workspace")
-        tree = repo.update_tree(repo.tree_of(taken.base), taken.entries)
-        for path, entry in repo.files(tree):
-            _write(root / path, entry, repo.read_blob(entry.oid))
-        (root / LIVE).write_bytes(taken.live)
-        (root / ARTIFACTS).mkdir(exist_ok=True)
-        if read_config(root).workspace.artifacts != ARTIFACTS:
-            set_value(root, "workspace.artifacts", ARTIFACTS)  # the project of the other is not this one's
-        _commit(repo, taken, tree, _mark(root, taken, at, actor), actor)
-    finally:
-        repo.close()
+def _copy(source: GitRepository, repo: GitRepository, taken: _Taken, progress: Progress | None) -> None:
+    """Bring over what the last commit leads to, and what the events behind it name."""
+    wanted = transfer.reachable(source.git_dir, taken.base, progress=progress) if taken.base else []
+    named = [entry.oid for entry in taken.entries.values() if entry is not None]
+    transfer.copy(source.git_dir, repo.git_dir, [*wanted, *named], progress)
+    if taken.base:
+        repo.move_ref(taken.base, "", "agentx: what the fork has from the other workspace")
+
+
+def _build(repo: GitRepository, taken: _Taken, at: int, actor: str) -> None:
+    """Make the working files, and the commit that holds the fork's own first event."""
+    root = repo.root
+    tree = repo.update_tree(repo.tree_of(taken.base), taken.entries)
+    for path, entry in repo.files(tree):
+        _write(root / path, entry, repo.read_blob(entry.oid))
+    (root / LIVE).write_bytes(taken.live)
+    (root / ARTIFACTS).mkdir(exist_ok=True)
+    if read_config(root).workspace.artifacts != ARTIFACTS:
+        set_value(root, "workspace.artifacts", ARTIFACTS)  # the project of the other is not this one's
+    _commit(repo, taken, tree, _mark(root, taken, at, actor), actor)
 
 
 def _write(path: Path, entry: TreeEntry, content: bytes) -> None:
@@ -243,9 +254,10 @@ def _commit(repo: GitRepository, taken: _Taken, tree: str, marked: Sequence[Even
 
 
 def _sync(root: Path) -> None:
-    """Make everything below a directory durable."""
-    for folder, _, names in os.walk(root):
+    """Make everything below a directory durable; one that is empty is so with the directory that it lies in."""
+    for folder, folders, names in os.walk(root):
         for path in (Path(folder, name) for name in names):
             if not path.is_symlink():
                 sync_file(path)
-        sync_directory(Path(folder))
+        if folders or names:
+            sync_directory(Path(folder))

@@ -22,8 +22,9 @@ from agentx.storage.committed_log import CommittedLog
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import FACTS, Event, WorkspaceForked, WriteReverted, changes_of
 from agentx.storage.git import transfer
-from agentx.storage.git.remotes import Progress, PushRefused, Remote, RemoteFailed
+from agentx.storage.git.remotes import PushRefused, Remote, RemoteFailed
 from agentx.storage.git.repository import GitRepository, TreeEntry
+from agentx.storage.git.transfer import Progress
 from agentx.storage.history import ORPHANS, HistoryDamaged
 from agentx.storage.paths import check_path
 from agentx.synthesis.conclusions import CONCLUSIONS

@@ -329,14 +329,14 @@ class Workspace:
         self.flush()
         return event
 
-    def fork(self, new: str | Path, at: int | str | None = None) -> Self:
+    def fork(self, new: str | Path, at: int | str | None = None, *, progress: Progress | None = None) -> Self:
         """Make a new workspace with the history up to a moment (all of it by default), sharing nothing; it is open.
 
         Raises:
             ForkRefused: Something lies at ``new``, or it lies in this workspace.
             NoSuchMoment: There is none.
         """
-        return type(self).open(forks.fork(self.engine, Path(new), at), settings=self.settings)
+        return type(self).open(forks.fork(self.engine, Path(new), at, progress), settings=self.settings)
 
     def push(self, remote: str = "", *, url: str = "", progress: Progress | None = None) -> Exchanged:
         """Bring a Git remote up to this workspace (``origin`` by default; a new one is named with its URL).

@@ -28,7 +28,7 @@ def fork(
 ) -> None:
     """Make a new workspace with the history up to a moment; it shares nothing with this one."""
     terminal: Terminal = ctx.obj
-    with opened(terminal) as ws, terminal.busy("Copying"), ws.fork(new, at) as made:
+    with opened(terminal) as ws, terminal.progress() as told, ws.fork(new, at, progress=told) as made:
         state, files = made.state, len(made.engine.write_path.manifest())
         *_, mark = (event.data for event in made.events() if isinstance(event.data, WorkspaceForked))
     if terminal.json:

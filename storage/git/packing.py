@@ -67,7 +67,8 @@ from agentx.storage.git.packing import run_apart
 sys.exit(run_apart(sys.argv[2]))
 """
 
-_Entries = list[tuple[bytes, Entry]]
+Entries = list[tuple[bytes, Entry]]
+"""Objects of one pack by name (20 bytes), in the order of the file."""
 
 
 class PackingFailed(AgentXError):
@@ -264,7 +265,7 @@ class Packer:
             except PackDamaged as error:
                 damaged.append(str(error))
 
-    def _small(self, packs: Sequence[Pack], fresh: int, damaged: list[str]) -> dict[Pack, _Entries]:
+    def _small(self, packs: Sequence[Pack], fresh: int, damaged: list[str]) -> dict[Pack, Entries]:
         """The packs that are to become part of the new one, with their entries, the newest pack first."""
         if (self._folder / "multi-pack-index").exists():
             return {}
@@ -283,9 +284,9 @@ class Packer:
 
     # --- writing it ------------------------------------------------------------------------------------------------
 
-    def _write(self, fresh: Sequence[_Loose], packs: dict[Pack, _Entries], damaged: list[str]) -> Path:
+    def _write(self, fresh: Sequence[_Loose], packs: dict[Pack, Entries], damaged: list[str]) -> Path:
         """One pack of it all: whole objects first, so that every delta has its base before it."""
-        composer = _Composer(PackWriter(self._folder))
+        composer = Composer(PackWriter(self._folder))
         try:
             for one in reversed(fresh):  # the newest is the whole one, and what came before is a delta
                 try:
@@ -305,7 +306,7 @@ class Packer:
             raise
 
 
-class _Composer:
+class Composer:
     """Puts objects into a new pack, as deltas where they resemble others.
 
     Args:
@@ -342,18 +343,18 @@ class _Composer:
         if len(content) <= LARGEST_BYTES:
             bases.add(Base(at, 0, content), content)
 
-    def wholes(self, pack: Pack, entries: _Entries) -> None:
+    def wholes(self, pack: Pack, entries: Entries) -> None:
         """Put in what stands whole in another pack."""
-        heights = _heights(entries)
+        standing = heights(entries)
         for oid, entry in entries:
             if entry.kind in self._bases and oid not in self.writer.offsets:
                 body = pack.raw(entry.body, entry.end)
                 if entry.size <= LARGEST_BYTES:
-                    self.whole(oid, entry.kind, zlib.decompress(body), heights[entry.at], body)
+                    self.whole(oid, entry.kind, zlib.decompress(body), standing[entry.at], body)
                 else:
                     self.writer.add(oid, entry.kind, entry.size, body)
 
-    def deltas(self, pack: Pack, entries: _Entries) -> None:
+    def deltas(self, pack: Pack, entries: Entries) -> None:
         """Copy what stands as a delta in another pack; its bases were put in before."""
         names = {entry.at: oid for oid, entry in entries}
         for oid, entry in entries:
@@ -362,15 +363,15 @@ class _Composer:
                 self.writer.add(oid, entry.kind, entry.size, pack.raw(entry.body, entry.end), base)
 
 
-def _heights(entries: _Entries) -> dict[int, int]:
-    """How many deltas stand on each whole object, by where it begins."""
+def heights(entries: Entries) -> dict[int, int]:
+    """How many deltas stand on each object that is whole, or whose base is not among the entries, by where it begins."""
     roots: dict[int, tuple[int, int]] = {}
-    heights: dict[int, int] = {}
+    found: dict[int, int] = {}
     for _, entry in entries:
-        root, depth = roots[entry.base] if entry.kind == OFFSET_DELTA else (entry.at, -1)
+        root, depth = roots.get(entry.base, (entry.at, -1))
         roots[entry.at] = root, depth + 1
-        heights[root] = max(heights.get(root, 0), depth + 1)
-    return heights
+        found[root] = max(found.get(root, 0), depth + 1)
+    return found
 
 
 def _names(path: str) -> list[str]:

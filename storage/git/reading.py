@@ -58,7 +58,7 @@ class ObjectReader:
         """
         for _ in range(2):  # `git gc` may move it between the two looks
             for folder in self.folders:
-                if (found := read_loose(folder / oid[:2] / oid[2:], oid)) is not None:
+                if (found := read_loose(_loose(folder, oid), oid)) is not None:
                     return found
             try:
                 kind, content = self._packs.read(oid)
@@ -71,7 +71,7 @@ class ObjectReader:
 
     def exists(self, oid: str) -> bool:
         """Whether an object is there, whole or not."""
-        return any((folder / oid[:2] / oid[2:]).exists() for folder in self.folders) or self._is_packed(oid)
+        return any(_loose(folder, oid).exists() for folder in self.folders) or self._is_packed(oid)
 
     def _is_packed(self, oid: str) -> bool:
         return bool(self._packs.exists(oid))
@@ -175,6 +175,10 @@ class ObjectReader:
                 yield from self.files(entry.oid, f"{prefix}{name}/")
             else:
                 yield prefix + name, entry
+
+
+def _loose(folder: Path, oid: str) -> Path:
+    return Path(f"{folder}/{oid[:2]}/{oid[2:]}")  # put together by `/` it would take as long as reading it
 
 
 def loose_objects(objects: Path) -> Iterator[tuple[str, Path]]:

@@ -6,7 +6,7 @@ A remote in a directory is read and written as the repository that it is: libgit
 import contextlib
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -18,9 +18,7 @@ from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.git import transfer
 from agentx.storage.git.branch import BRANCH
 from agentx.storage.git.objects import ObjectDamaged
-
-Progress = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it is done, and how much there is."""
+from agentx.storage.git.transfer import Progress
 
 _CONNECT_MS = 30_000
 _SILENT_MS = 120_000
@@ -101,7 +99,7 @@ class Remote:
             RemoteFailed: It cannot be reached, or holds no repository that can be read.
         """
         with self._translated():
-            commit = self._fetch_directory() if self._path else self._fetch_url(progress)
+            commit = self._fetch_directory(progress) if self._path else self._fetch_url(progress)
             self._keep(commit)
         return commit
 
@@ -116,33 +114,41 @@ class Remote:
         Raises:
             PushRefused: Its branch was moved meanwhile, or it takes nothing.
             RemoteFailed: It cannot be reached.
+            ObjectDamaged: What is to be pushed is missing here, or damaged.
         """
         with self._translated():
             if self._path:
-                self._push_directory(self._path, commit, expected)
+                self._push_directory(self._path, commit, expected, progress)
             else:
-                self._push_url(progress)
+                self._push_url(commit, expected, progress)
             self._keep(commit)
 
     # --- a directory -------------------------------------------------------------------------------------------------
 
-    def _fetch_directory(self) -> str:
+    def _fetch_directory(self, progress: Progress | None) -> str:
         other = pygit2.Repository(str(self._path))
         try:
             if BRANCH not in other.references:
                 return ""
             commit = str(other.references[BRANCH].target)
-            with self._opened() as repo:
-                if commit not in repo:
-                    head = str(repo.references[BRANCH].target) if BRANCH in repo.references else ""
-                    known = head if head and head in other else ""
-                    git_dir = Path(other.path)
-                    transfer.copy(git_dir, self._git_dir, transfer.reachable(git_dir, commit, known))
+            self._bring(other, commit, progress)
             return commit
         finally:
             other.free()
 
-    def _push_directory(self, path: Path, commit: str, expected: str) -> None:
+    def _bring(self, other: pygit2.Repository, commit: str, progress: Progress | None) -> None:
+        with self._opened() as repo:
+            if commit in repo:
+                return
+            head = str(repo.references[BRANCH].target) if BRANCH in repo.references else ""
+        git_dir = Path(other.path)
+        try:
+            objects = transfer.reachable(git_dir, commit, head if head and head in other else "", progress)
+            transfer.copy(git_dir, self._git_dir, objects, progress)
+        except ObjectDamaged as error:
+            raise RemoteFailed(f"{self.shown} is damaged: {error}") from error
+
+    def _push_directory(self, path: Path, commit: str, expected: str, progress: Progress | None) -> None:
         other = pygit2.Repository(str(path))
         try:
             if not other.is_bare:
@@ -150,9 +156,8 @@ class Remote:
                     f"{path} has working files, which a push would leave behind. Pull there instead, or push to a bare "
                     "repository (`git init --bare -b main DIR`)."
                 )
-            transfer.copy(
-                self._git_dir, Path(other.path), transfer.reachable(self._git_dir, commit, expected)
-            )
+            objects = transfer.reachable(self._git_dir, commit, expected, progress)
+            transfer.copy(self._git_dir, Path(other.path), objects, progress)
             self._move(other, commit, expected)
         finally:
             other.free()
@@ -185,7 +190,9 @@ class Remote:
                 remote.fetch([f"+{BRANCH}:{self._tracking}"], callbacks=calls, proxy=True)
             return commit
 
-    def _push_url(self, progress: Progress | None) -> None:
+    def _push_url(self, commit: str, expected: str, progress: Progress | None) -> None:
+        objects = transfer.reachable(self._git_dir, commit, expected, progress)
+        transfer.check(self._git_dir, objects, progress)  # libgit2 hangs on a damaged one
         with self._opened() as repo:
             calls = _Callbacks(self, progress)
             repo.remotes.create_anonymous(self.url).push([f"{BRANCH}:{BRANCH}"], callbacks=calls, proxy=True)
@@ -219,8 +226,6 @@ class Remote:
         pygit2.settings.server_connect_timeout, pygit2.settings.server_timeout = _CONNECT_MS, _SILENT_MS
         try:
             yield
-        except ObjectDamaged as error:
-            raise RemoteFailed(f"{self.shown} is damaged: {error}") from error
         except (pygit2.GitError, KeyError, ValueError, OSError) as error:
             raise RemoteFailed(
                 f"{self.shown} could not be reached: {_shown(str(error)).rstrip('.')}. If plain Git can, use that: "
