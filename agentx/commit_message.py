@@ -40,6 +40,16 @@ BODY_LINES = 40
 WORDS = 60
 """Of a message, a thought or a denial."""
 
+_VERBS = {
+    "write_file": "Edit",
+    "edit_file": "Edit",
+    "delete_file": "Delete",
+    "add": "Add",
+    "undo": "Undo",
+    "restore": "Restore",
+}
+"""What each tool did to its files."""
+
 NUMBERS = 10
 """Of events that were purged."""
 
@@ -193,19 +203,12 @@ def _tell_call(call: ToolCallExecuted) -> str:
         rules = ", ".join(call.denied_by) or "the settings"
         reason = shorten(call.output.text.removeprefix("Denied. "), WORDS)
         return f"Deny {f'{call.tool} {_target(call.arguments)}'.rstrip()}, against {rules}: {reason}"
+    if call.tool == "move_file" and call.changes:
+        return f"Move {call.arguments.get('path')} to {call.arguments.get('to')}"
     if call.changes:
-        verb = {
-            "undo": "Undo",
-            "restore": "Restore",
-            "add": "Add",
-            "delete_file": "Delete",
-            "move_file": "Move",
-        }
-        first = verb.get(call.tool) or ("Create" if not call.changes[0].before else "Edit")
-        first = (
-            first if call.tool in verb or call.tool in ("write_file", "edit_file") else f"{call.tool} changed"
-        )
-        return f"{first} {describe(call.changes)}"
+        created = call.tool == "write_file" and not call.changes[0].before
+        verb = "Create" if created else _VERBS.get(call.tool, f"{call.tool} changed")
+        return f"{verb} {describe(call.changes)}"
     if call.exit_code is not None:
         return f"{call.tool}: {'passed' if call.status == 'SUCCEEDED' else 'failed'} (exit {call.exit_code})"
     outcome = "" if call.status == "SUCCEEDED" else f" ({call.status.lower()})"

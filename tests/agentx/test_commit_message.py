@@ -163,6 +163,15 @@ def test_any_actor_becomes_an_identity_that_git_takes(actor, identity, tmp_path)
     assert (done.returncode, done.stdout) == (0, b""), done.stderr
 
 
+@pytest.mark.parametrize(("old", "new"), [("src/z.py", "a.py"), ("src", "lib/core")])
+def test_a_move_says_from_where_to_where(ws, old, new):
+    ws.tools.write_file("src/z.py", "")
+    ws.tools.move_file(old, new)
+    command = ["git", "-C", ws.root, "log", "-1", "--format=%s"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"Move {old} to {new}\n"
+
+
 @pytest.mark.parametrize("value", ["", "x", "²", "٣", "9" * 5_000, "1-", "-", "3 4"])
 def test_a_trailer_that_a_person_made_up_names_no_event(value):
     assert through({"AgentX-Event": value}) == 0
