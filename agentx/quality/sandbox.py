@@ -22,7 +22,7 @@ from typing import Literal
 
 from agentx.quality import bubblewrap
 from agentx.quality.process import ProcessOutcome, run_process
-from agentx.quality.tree import FileChange, TreeCopy, TreeLimits
+from agentx.quality.tree import ChangedFile, TreeCopy, TreeLimits
 from agentx.storage.errors import AgentXError, UsageError
 
 TOOLCHAINS = (
@@ -73,7 +73,7 @@ class SandboxResult:
     truncated: bool
     duration_ms: int
     isolation: Isolation
-    changes: tuple[FileChange, ...]
+    changes: tuple[ChangedFile, ...]
     notes: tuple[str, ...]
 
     @property
@@ -139,7 +139,7 @@ def run_in_copy(
         ...     done = run_in_copy(Path(tree), "echo made > new.txt && echo hello", timeout_s=30,
         ...                        max_output_bytes=10_000, policy=SandboxPolicy())
         >>> done.exit_code, done.output, done.changes
-        (0, 'hello\n', (FileChange(path='new.txt', content=b'made\n', executable=False),))
+        (0, 'hello\n', (ChangedFile(path='new.txt', content=b'made\n', executable=False),))
     """
     shown, argv = _shell_command(command)
     isolation, notes = _choose_isolation(policy)
@@ -171,7 +171,7 @@ def _result(
     shown: str,
     outcome: ProcessOutcome,
     isolation: Isolation,
-    changes: tuple[FileChange, ...],
+    changes: tuple[ChangedFile, ...],
     notes: tuple[str, ...],
 ) -> SandboxResult:
     return SandboxResult(

@@ -72,7 +72,7 @@ class TreeLimits:
     max_change_bytes: int = 32 << 20
 
 
-class FileChange(NamedTuple):
+class ChangedFile(NamedTuple):
     """One file that a run wrote or deleted.
 
     Attributes:
@@ -143,7 +143,7 @@ class TreeCopy:
             for reason, paths in self._left_out.items()
         )
 
-    def changes(self) -> tuple[FileChange, ...]:
+    def changes(self) -> tuple[ChangedFile, ...]:
         """What differs from the tree as it was copied: deletions first, then what was written, each sorted by path.
 
         Caches and what the tree's own ``.gitignore`` files name do not count. Links are never followed and never
@@ -159,7 +159,7 @@ class TreeCopy:
                 self._leave_out("changed links are not kept", path)
         gone = sorted(self._files.keys() - files.keys() - links.keys())
         written = [path for path in sorted(files) if not self._is_same(path, files[path])]
-        changed: list[FileChange] = []
+        changed: list[ChangedFile] = []
         room = self._limits.max_change_bytes
         for path in [*filter(self._is_content, gone), *written]:
             now = files.get(path)
@@ -167,10 +167,10 @@ class TreeCopy:
             if len(changed) >= self._limits.max_changes or size > room:
                 self._leave_out("changed, but not kept, because the run changed too much", path)
             elif now is None:
-                changed.append(FileChange(path, None, executable=False))
+                changed.append(ChangedFile(path, None, executable=False))
             elif (content := self._read(path)) is not None:
                 room -= size
-                changed.append(FileChange(path, content, executable=bool(now.st_mode & stat.S_IXUSR)))
+                changed.append(ChangedFile(path, content, executable=bool(now.st_mode & stat.S_IXUSR)))
         return tuple(changed)
 
     def _copy(self) -> None:

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from agentx.quality.tree import FileChange, TreeCopy, TreeLimits
+from agentx.quality.tree import ChangedFile, TreeCopy, TreeLimits
 
 
 def test_created_changed_and_deleted_files_come_back(run):
@@ -12,17 +12,17 @@ def test_created_changed_and_deleted_files_come_back(run):
         "echo 'VALUE = 2' > pkg/mod.py; rm notes.md; printf '\\000\\377' > raw; echo x > go.sh; chmod +x go.sh"
     )
     assert done.changes == (
-        FileChange("notes.md", None, executable=False),
-        FileChange("go.sh", b"x\n", executable=True),
-        FileChange("pkg/mod.py", b"VALUE = 2\n", executable=False),
-        FileChange("raw", b"\x00\xff", executable=False),
+        ChangedFile("notes.md", None, executable=False),
+        ChangedFile("go.sh", b"x\n", executable=True),
+        ChangedFile("pkg/mod.py", b"VALUE = 2\n", executable=False),
+        ChangedFile("raw", b"\x00\xff", executable=False),
     )
 
 
 def test_a_change_of_the_same_size_at_once_is_seen(tree, tmp_path):
     copy = TreeCopy(tree, tmp_path / "copy", TreeLimits())
     (copy.root / "pkg" / "mod.py").write_text("VALUE = 7\n")
-    assert copy.changes() == (FileChange("pkg/mod.py", b"VALUE = 7\n", executable=False),)
+    assert copy.changes() == (ChangedFile("pkg/mod.py", b"VALUE = 7\n", executable=False),)
 
 
 def test_a_change_that_gives_itself_the_old_times_is_seen(tree, tmp_path):
@@ -39,7 +39,7 @@ def test_touching_and_rewriting_the_same_content_is_no_change(run):
 
 
 def test_the_executable_bit_alone_is_a_change(run):
-    assert run("chmod +x notes.md").changes == (FileChange("notes.md", b"# Notes\n", executable=True),)
+    assert run("chmod +x notes.md").changes == (ChangedFile("notes.md", b"# Notes\n", executable=True),)
 
 
 def test_modes_and_times_are_those_of_the_original(tree, tmp_path):
@@ -92,7 +92,7 @@ def test_too_much_change_is_bounded_with_a_note(run):
     assert [change.path for change in done.changes] == ["f1", "f2", "f3"]
     assert any("the run changed too much: f4, f5, f6, f7, f8 and 1 more" in note for note in done.notes)
     done = run("rm notes.md pkg/mod.py", limits=TreeLimits(max_changes=1))
-    assert done.changes == (FileChange("notes.md", None, executable=False),)
+    assert done.changes == (ChangedFile("notes.md", None, executable=False),)
     assert any("the run changed too much: pkg/mod.py" in note for note in done.notes)
     done = run("echo small > a; truncate -s 1T b", limits=TreeLimits(max_change_bytes=100))
     assert [change.path for change in done.changes] == ["a"]
@@ -120,7 +120,7 @@ def test_pipes_and_sockets_are_left_out_and_never_opened(run, tree):
     os.mkfifo(tree / "pipe")
     done = run("test ! -e pipe && mkfifo other && rm notes.md && mkfifo notes.md")
     assert done.exit_code == 0
-    assert done.changes == (FileChange("notes.md", None, executable=False),)
+    assert done.changes == (ChangedFile("notes.md", None, executable=False),)
     assert "left out of the copy, being neither files nor directories: pipe" in done.notes
 
 
