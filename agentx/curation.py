@@ -1,5 +1,7 @@
 """What a person does to memory by hand: add, edit, retire, pin, review. Each is a recorded change with its author."""
 
+from typing import get_args
+
 import msgspec
 
 from agentx.engine import Engine
@@ -15,6 +17,7 @@ from agentx.synthesis.items import (
     NoteDetail,
     RejectionDetail,
     Scope,
+    Status,
     item_id,
     shorten,
 )
@@ -28,6 +31,20 @@ BY_HAND: tuple[Kind, ...] = tuple(kind for kind, policy in POLICIES.items() if p
 
 class NoSuchItem(UsageError):
     """There is no memory item of that id."""
+
+
+def listed(state: State, kind: Kind | None, status: Status | None) -> list[MemoryItem]:
+    """The items of a kind and a status (``None`` for all), oldest first.
+
+    Raises:
+        UsageError: There is no such kind or status.
+    """
+    for given, known in ((kind, get_args(Kind)), (status, get_args(Status))):
+        if given is not None and given not in known:
+            raise UsageError(f"There is no {given!r}; it is one of {', '.join(known)}.")
+    return [
+        item for item in state.items.values() if kind in (None, item.kind) and status in (None, item.status)
+    ]
 
 
 def find(engine: Engine, name: str, state: State | None = None) -> MemoryItem:

@@ -5,9 +5,11 @@ and passages of read-only sources, can be missing; they are shown as such.
 """
 
 import re
+from itertools import takewhile
 
 import msgspec
 
+from agentx import commit_message
 from agentx.context import Context, Request, assemble
 from agentx.engine import Engine, last_user_message
 from agentx.moments import NoSuchMoment, as_it_was, event_at
@@ -24,6 +26,7 @@ PURGED = "(purged)"
 GONE = "(no longer there)"
 """What stands for a passage that cannot be made again: it was purged, or its source changed."""
 
+_RECAP_EVENTS = 400
 _MESSAGES = ("UserMessageSent", "AgentMessageSent")
 _KINDS: dict[str, Kind] = {prefix: kind for kind, prefix in PREFIXES.items()}
 _FROM_EVENTS: dict[str, ChunkKind] = {"a": "artifact", "m": "message", "t": "tool"}
@@ -134,3 +137,15 @@ def _lost(event: Event | None, name: str) -> SearchHit:
     return SearchHit(
         id=name, text=PURGED, score=0.0, kind=kind, path=path, seq=event.seq, at=event.at, actor=event.actor
     )
+
+
+def recap(engine: Engine, tier: int, seq: int) -> list[str]:
+    """What happened up to an event, a line each: nothing below tier 2, of tier 2 the latest events alone."""
+    if tier < 2:  # noqa: PLR2004 - the tiers are numbers
+        return []
+    first = max(0, seq - _RECAP_EVENTS) if tier == 2 else 0  # noqa: PLR2004
+    events = engine.write_path.history.read(first, told_already)
+    lines = (
+        (event, commit_message.tell(event)) for event in takewhile(lambda event: event.seq <= seq, events)
+    )
+    return [f"{event.at[:16]} {line}" for event, line in lines if line]

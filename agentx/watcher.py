@@ -9,6 +9,8 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
@@ -38,6 +40,15 @@ class Watcher(FileSystemEventHandler):
         self._stopping = threading.Event()
         self._observer = Observer()
         self._thread = threading.Thread(target=self._work, name="agentx-watcher", daemon=True)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
 
     def start(self) -> None:
         """Begin to watch."""

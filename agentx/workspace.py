@@ -5,10 +5,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, get_args
+from typing import Any, Self
 
 from agentx import (
-    commit_message,
     curation,
     difference,
     forks,
@@ -31,6 +30,8 @@ from agentx.engine import last_user_message
 from agentx.indexer import Progress
 from agentx.keeper import Keeper
 from agentx.outside import ARTIFACTS
+from agentx.purging import purge as purging
+from agentx.purging.purge import PurgePlan, PurgeReport
 from agentx.remotes import Exchanged
 from agentx.repairing import Repaired
 from agentx.settings import Settings, read_settings
@@ -63,7 +64,6 @@ TITLE_CHARACTERS = 200
 """A longer title is cut."""
 
 _POLL_S = 0.05
-_RECAP_EVENTS = 400
 
 
 class Workspace:
@@ -199,13 +199,7 @@ class Workspace:
         Raises:
             UsageError: There is no such kind, status or moment.
         """
-        for given, known in ((kind, get_args(Kind)), (status, get_args(Status))):
-            if given is not None and given not in known:
-                raise UsageError(f"There is no {given!r}; it is one of {', '.join(known)}.")
-        items = (self.state if as_of is None else self.state_at(as_of)).items.values()
-        return [
-            i for i in items if (kind is None or i.kind == kind) and (status is None or i.status == status)
-        ]
+        return curation.listed(self.state if as_of is None else self.state_at(as_of), kind, status)
 
     def status(self) -> WorkspaceStatus:
         """How the workspace stands; people's edits are put on record first."""
@@ -356,6 +350,29 @@ class Workspace:
         """
         return remotes.pull(self.engine, remote, url, progress)
 
+    def plan_purge(self, *events: int, also: bool = False) -> PurgePlan:
+        """What :meth:`purge` would do; nothing is purged."""
+        return purging.plan(self.engine, events, also=also)
+
+    def purge(
+        self,
+        *events: int,
+        also: bool = False,
+        reason: str = "",
+        backup: str | Path | None = None,
+        agreed: PurgePlan | None = None,
+        progress: Progress | None = None,
+    ) -> PurgeReport:
+        """Drop events with every copy of them, as :func:`agentx.purging.purge.purge` says: history is rewritten.
+
+        Raises:
+            PurgeRefused: It cannot be done; nothing was changed.
+        """
+        place = Path(backup) if backup else None
+        return purging.purge(
+            self.engine, events, also=also, reason=reason, backup=place, agreed=agreed, progress=progress
+        )
+
     # --- memory by hand ------------------------------------------------------------------------------------------
 
     def remember(
@@ -461,7 +478,7 @@ class Workspace:
             where = Filter(as_of=seq)
             return moments.search_at(self.engine, query, k, where, state, deadline=deadline)
 
-        return assemble(state, request, recall, self._recap(tier, state.seq))
+        return assemble(state, request, recall, replay.recap(self.engine, tier, state.seq))
 
     # --- earlier moments -----------------------------------------------------------------------------------------
 
@@ -521,13 +538,6 @@ class Workspace:
             return tracing.trace_file(self.engine, check_path(path), every=every)
         return tracing.trace_item(self.engine, item, every=every)
 
-    def _recap(self, tier: int, seq: int) -> list[str]:
-        if tier < 2:  # noqa: PLR2004 - the tiers are numbers
-            return []
-        first = max(0, seq - _RECAP_EVENTS) if tier == 2 else 0  # noqa: PLR2004
-        events = (event for event in self.events(after=first) if event.seq <= seq)
-        return [f"{event.at[:16]} {line}" for event in events if (line := commit_message.tell(event))]
-
     def check_answer(self, text: str, message: str = "") -> tuple[Violation, ...]:
         """Which of the user's rules an answer would break."""
         return self.engine.check_answer(text, message)
@@ -547,12 +557,8 @@ class Workspace:
         """Record people's edits a moment after they are made, while the body of the ``with`` runs."""
         outer = self.artifacts != self.root / ARTIFACTS
         look = self.engine.write_path.scan
-        watcher = Watcher(self.artifacts, lambda: look(noticed="watch"), (self.root,) if outer else ())
-        watcher.start()
-        try:
+        with Watcher(self.artifacts, lambda: look(noticed="watch"), (self.root,) if outer else ()):
             yield
-        finally:
-            watcher.stop()
 
     def settle(self, timeout_s: float = 30.0, progress: Progress | None = None) -> bool:
         """Wait until synthesis has caught up: everything concluded, indexed and, where there is a model, embedded.
