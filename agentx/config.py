@@ -131,7 +131,7 @@ def read_config(root: Path) -> Config:
         raw = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return Config()
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, of a number with too many digits
         raise ConfigInvalid(f"{path} is not TOML: {error}.") from error
     except OSError as error:
         raise ConfigInvalid(f"{path} cannot be read: {error.strerror}.") from error

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import Annotated, BinaryIO, NoReturn
 
 import msgspec
 
@@ -48,6 +48,10 @@ class HistoryWriteFailed(AgentXError):
     """Events could not be made durable; the sentence says whether any of them were recorded."""
 
 
+_Place = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
+"""A cache that was tampered with may hold a number that a search would never come to."""
+
+
 class Position(msgspec.Struct, frozen=True):
     """A place in the log, behind an event.
 
@@ -58,10 +62,10 @@ class Position(msgspec.Struct, frozen=True):
         offset: Bytes of that segment up to the end of the event's line.
     """
 
-    seq: int = 0
+    seq: _Place = 0
     hash: str = GENESIS
-    segment: int = 1
-    offset: int = 0
+    segment: _Place = 1
+    offset: _Place = 0
 
 
 class Damage(msgspec.Struct, frozen=True):
@@ -176,6 +180,41 @@ class History:
                     _report(on_damage, Damage(_path(segment), number, problem))
                 if event is not None and event.seq > last:
                     yield event
+
+    def start_of(self, segment: int) -> Position:
+        """Where a sealed segment begins: behind the last event of the one before it.
+
+        Raises:
+            DamagedLine: That is none.
+            OSError: The one before it cannot be read.
+        """
+        if segment == 1:
+            return Position()
+        with (self._root / segment_path(segment - 1)).open("rb") as file:
+            file.seek(-min(MAX_LINE_BYTES + 1, os.fstat(file.fileno()).st_size), os.SEEK_END)
+            event = self._codec.decode(_last_line(file.read()))
+        return Position(event.seq, event.hash, segment)
+
+    def read_whole(self, start: Position, last: int) -> Iterator[tuple[Event, bytes]]:
+        """The events of sealed segments, each with its line, as long as there is nothing to judge.
+
+        Args:
+            start: Where the first of them begins.
+            last: Number of the last one.
+
+        Raises:
+            HistoryDamaged: A line does not simply follow from the one before it; :meth:`read` says what it is.
+            OSError: A segment cannot be read.
+        """
+        chain = Chain(self._codec, start.seq, start.hash)
+        for segment in range(start.segment, last + 1):
+            chain.enter()
+            with (self._root / segment_path(segment)).open("rb", SEGMENT_BYTES) as file:
+                for line in file:
+                    event, problem = chain.take(line)
+                    if event is None or problem:
+                        raise HistoryDamaged(f"{segment_path(segment)} is damaged: {problem}")
+                    yield event, line
 
     def lines(self) -> Iterator[tuple[str, int, bytes]]:
         """Every whole line as it stands, with its file, relative to the workspace, and its number in it, from 1."""

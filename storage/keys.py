@@ -9,6 +9,9 @@ import contextlib
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from agentx.storage.events import Event
 from agentx.storage.history import History, Position, told_already
@@ -116,10 +119,11 @@ class Keys:
                 row = self._table.execute(
                     "SELECT seq, hash, segment FROM keys WHERE key = ?", (key,)
                 ).fetchone()
+                noted = _position(*row) if row else None
             except sqlite3.Error:
                 return None
-            if row is not None:
-                place = self._history.locate(row[0], row[1], near=row[2])
+            if noted is not None:
+                place = self._history.locate(noted.seq, noted.hash, near=noted.segment)
                 event = self._history.event_at(place) if place else None
                 if event is None or event.key != key:
                     return None
@@ -133,10 +137,10 @@ class Keys:
         try:
             table.executescript(_SCHEMA)
             filled = table.execute("SELECT seq, hash, segment, offset FROM filled").fetchone()
+            self._filled = _position(*filled) if filled else Position()
         except BaseException:
             table.close()
             raise
-        self._filled = Position(*filled) if filled else Position()
         self._noted = self._filled.seq
         return table
 
@@ -145,3 +149,16 @@ class Keys:
         for end in ("-wal", "-shm", ""):
             with contextlib.suppress(OSError):
                 Path(f"{self._path}{end}").unlink(missing_ok=True)
+
+
+def _position(seq: Any, own_hash: Any, segment: Any, offset: Any = 0) -> Position:
+    """What a row says of a place in the log; a damaged file may hold anything.
+
+    Raises:
+        DatabaseError: It says nothing of the kind.
+    """
+    row = {"seq": seq, "hash": own_hash, "segment": segment, "offset": offset}
+    try:
+        return msgspec.convert(row, Position)
+    except ValueError as error:
+        raise sqlite3.DatabaseError(f"a row holds no place in the log: {error}") from error

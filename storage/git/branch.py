@@ -61,8 +61,9 @@ class Branch:
             return found.decode() if _OID.fullmatch(found) else ""
         with contextlib.suppress(FileNotFoundError):
             for line in (self._git_dir / "packed-refs").read_bytes().splitlines():
-                if line.endswith(b" " + BRANCH.encode()):
-                    return line[:40].decode()
+                oid, _, name = line.partition(b" ")
+                if name == BRANCH.encode() and _OID.fullmatch(oid):
+                    return oid.decode()
         return ""
 
     def move(self, new: str, expected: str, note: str, who: str) -> None:

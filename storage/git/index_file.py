@@ -29,6 +29,7 @@ _MARK = b"agentx "
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _GIT_WAIT_S = 10.0
 _PAUSE_S = 0.02
+_DIGITS = 18
 _SKIP_WORKTREE = 1 << 14
 """Extended flag of an index entry (gitformat-index): Git takes the working file as unchanged and never looks at it."""
 
@@ -83,7 +84,12 @@ def read_mark(git_dir: Path) -> Mark | None:
     if not content.startswith(_MARK):
         return None
     pid, seq, boot = (*content[len(_MARK) :].decode("ascii", "replace").split(), "", "", "")[:3]
-    return Mark(int(pid) if pid.isdecimal() else 0, int(seq) if seq.isdecimal() else 0, boot)
+    return Mark(_number(pid), _number(seq), boot)
+
+
+def _number(text: str) -> int:
+    """The number that a text says; 0 where it says none that a process or an event could have."""
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS else 0
 
 
 @functools.cache
@@ -232,6 +238,7 @@ class IndexFile:
             index.write()
             sync_file(self._scratch)
             os.replace(self._scratch, self._path)
+            sync_directory(self._path.parent)  # before the lock goes
             self._written = self._stamp()
 
 

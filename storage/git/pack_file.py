@@ -29,6 +29,9 @@ _INDEX_MAGIC = b"\xfftOc\x00\x00\x00\x02"
 _FANOUT = struct.Struct(">256I")
 _OIDS_AT = len(_INDEX_MAGIC) + _FANOUT.size
 _HASH_BYTES = 20
+_INDEXED_BYTES = _HASH_BYTES + 4 + 4
+"""Of each object its index has at least the name, a checksum and an offset."""
+
 _HEADER = struct.Struct(">4sII")
 _LARGE = 1 << 31
 
@@ -75,8 +78,13 @@ class Pack:
             raise PackDamaged(f"{path} cannot be read: {error}.") from error
         if self._data[:4] != b"PACK" or self._index[: len(_INDEX_MAGIC)] != _INDEX_MAGIC:
             raise PackDamaged(f"{path} is no pack of version 2.")
+        if len(self._index) < _OIDS_AT:
+            raise PackDamaged(f"The index of {path} is cut off.")
         self._fanout = _FANOUT.unpack_from(self._index, len(_INDEX_MAGIC))
         self.count: int = self._fanout[255]
+        whole = _OIDS_AT + self.count * _INDEXED_BYTES + 2 * _HASH_BYTES
+        if len(self._index) < whole or list(self._fanout) != sorted(self._fanout):
+            raise PackDamaged(f"The index of {path} is not one of {self.count} objects.")
         self._crc_at = _OIDS_AT + self.count * _HASH_BYTES
         self._offsets_at = self._crc_at + self.count * 4
 
@@ -102,6 +110,8 @@ class Pack:
         (offset,) = struct.unpack_from(">I", self._index, self._offsets_at + place * 4)
         if offset >= _LARGE:
             large = self._offsets_at + self.count * 4 + (offset - _LARGE) * 8
+            if large + 8 > len(self._index):
+                raise PackDamaged(f"The index of {self.path} says no place for one of its objects.")
             (offset,) = struct.unpack_from(">Q", self._index, large)
         return int(offset)
 
@@ -117,9 +127,12 @@ class Pack:
         ]  # Git makes empty packs too
         for (at, place), end in zip(places, ends, strict=True):
             (crc,) = struct.unpack_from(">I", self._index, self._crc_at + place * 4)
-            if zlib.crc32(self._data[at:end]) != crc:
+            if not _HEADER.size <= at < end or zlib.crc32(self._data[at:end]) != crc:
                 raise PackDamaged(f"{self.path} is damaged at byte {at}.")
-            yield self._oid(place), self._entry(at, end)
+            entry = self._entry(at, end)
+            if entry.body > end or entry.base < 0:
+                raise PackDamaged(f"{self.path} is damaged at byte {at}.")
+            yield self._oid(place), entry
 
     def _entry(self, at: int, end: int) -> Entry:
         data, place = self._data, at

@@ -34,6 +34,11 @@ class Embed(msgspec.Struct, frozen=True, tag="embed"):
     ids: tuple[str, ...]
     vectors: tuple[bytes, ...]
 
+    def __post_init__(self) -> None:
+        """A line that holds other numbers of them cannot be read."""
+        if len(self.ids) != len(self.vectors):
+            raise ValueError("there is not one vector for each chunk")
+
 
 class Close(msgspec.Struct, frozen=True, tag="close"):
     """The open chunks of a file ended with event ``seq``."""
@@ -256,7 +261,7 @@ def _decode(data: bytes) -> Iterator[Record]:
         if line:
             try:
                 yield _decoder.decode(line)
-            except msgspec.DecodeError:
+            except (ValueError, RecursionError):
                 continue  # left by a writer that was killed: nobody was told that it had been put
 
 
