@@ -2,7 +2,8 @@
 
 A message is made from the events that the commit is the first to hold. The subject tells the most telling of them, of a
 write with the thought that led to it; the body lists the others, a line each; the trailers tie the commit to the log
-(``AgentX-Event: 9-12``).
+(``AgentX-Event: 9-12``). Text from a model loses its newlines, or it could forge a trailer, and what would cut a message
+off (a NUL) or garble ``git log``.
 """
 
 import re
@@ -30,10 +31,9 @@ from agentx.storage.events import (
     WriteReverted,
 )
 from agentx.storage.git.repository import HOST
+from agentx.storage.text import one_line
 from agentx.synthesis.conclusions import Add, Concluded
 from agentx.synthesis.items import HotIssueDetail, shorten
-
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 SUBJECT_CHARACTERS = 72
 BODY_LINES = 40
@@ -70,9 +70,9 @@ def compose(
     told = [event for event in events if tell(event)]
     leading = max(told, key=lambda event: (rank(event), event.seq)) if told else None
     reason = _reason(leading, events) if leading else None
-    subject = _one_line(tell(leading)) if leading else _plain_subject(events, files)
+    subject = one_line(tell(leading)) if leading else _plain_subject(events, files)
     if reason:
-        subject = f"{subject}: {_one_line(shorten(_thought(reason), WORDS))}"
+        subject = f"{subject}: {one_line(shorten(_thought(reason), WORDS))}"
     author = actor or (leading.actor if leading else "engine:workspace")
     lines = [tell(event) for event in told if event not in (leading, reason)]
     if len(lines) > BODY_LINES:
@@ -81,11 +81,11 @@ def compose(
     if len(subject) > SUBJECT_CHARACTERS:
         parts = [subject[: SUBJECT_CHARACTERS - 1].rstrip() + "…", subject]
     if lines:
-        parts.append("\n".join(f"- {_one_line(line)}" for line in lines))
+        parts.append("\n".join(f"- {one_line(line)}" for line in lines))
     if events:
         first, last = events[0].seq, events[-1].seq
         span = str(first) if first == last else f"{first}-{last}"
-        parts.append(f"AgentX-Event: {span}\nAgentX-Actor: {_one_line(author)}")
+        parts.append(f"AgentX-Event: {span}\nAgentX-Actor: {one_line(author)}")
     return "\n\n".join(parts) + "\n", author_of(author)
 
 
@@ -123,7 +123,7 @@ def author_of(actor: str) -> tuple[str, str]:
     role, _, name = actor.partition(":")
     safe = "".join(c if c.isalnum() or c in "-._" else "-" for c in name or role)
     host = "".join(c if c.isalnum() or c == "-" else "-" for c in role) or "engine"
-    shown = _one_line(actor).replace("<", "(").replace(">", ")")
+    shown = one_line(actor).replace("<", "(").replace(">", ")")
     # Git takes no name of signs alone.
     return shown if any(map(str.isalnum, shown)) else host, f"{safe or host}@{host}{HOST}"
 
@@ -264,11 +264,3 @@ def _target(arguments: dict[str, Any]) -> str:
         if arguments.get(name):
             return shorten(str(arguments[name]), 8)
     return ""
-
-
-def _one_line(text: str) -> str:
-    """Text from a model loses its newlines, or it could forge a trailer.
-
-    A NUL would cut the message off before its trailers; a terminal or a bidirectional control would garble ``git log``.
-    """
-    return " ".join(_CONTROLS.sub(" ", text).encode("utf-8", "replace").decode().split())

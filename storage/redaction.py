@@ -22,6 +22,7 @@ from agentx.storage.secret_places import (
     named,
     private_keys,
 )
+from agentx.storage.text import encodable
 
 _ANCHORS = ("private key", "private-lines", "@", "auth", "bearer ", " -u", "--user", "login", "sshpass")
 """One of these stands in every text in which a rule for a place finds something, or one of :data:`WORDS`."""
@@ -109,9 +110,8 @@ def redact(text: str, *, keep_lines: bool = False) -> str:
 
 
 def clean(text: str, *, keep_lines: bool = False) -> str:
-    """Redact a text and make it valid Unicode; lone surrogates cannot be written as UTF-8."""
-    valid = text if text.isascii() else text.encode("utf-8", "replace").decode()
-    return redact(valid, keep_lines=keep_lines)
+    """Redact a text and make it one that UTF-8 can hold."""
+    return redact(encodable(text), keep_lines=keep_lines)
 
 
 def clean_value(value: Any) -> Any:

@@ -14,6 +14,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentx.storage.text import encodable
+
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
@@ -39,7 +41,6 @@ BYTES_PER_TOKEN = 3
 """Of the estimate that stands in where the vocabulary is missing: high for prose, about right for code."""
 
 _BOUNDARY = re.compile(r".*[0-9A-Za-z](?=\s)", re.DOTALL)
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class Tokenizer:
@@ -154,5 +155,5 @@ def _windows(text: str) -> Iterator[str]:
         end = start + WINDOW
         if end < len(text) and (found := _BOUNDARY.match(text, start, end)):
             end = found.end()
-        yield _SURROGATES.sub("\ufffd", text[start:end])
+        yield encodable(text[start:end])
         start = end

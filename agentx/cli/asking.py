@@ -7,11 +7,11 @@ from rich.padding import Padding
 from rich.text import Text
 
 from agentx.cli.opened import MOMENT, opened, scan_sources
-from agentx.cli.plain import one_line, plain, readable
 from agentx.cli.terminal import Terminal
 from agentx.context import TITLES, Context
 from agentx.storage.errors import UsageError
 from agentx.storage.index.port import ChunkKind
+from agentx.storage.text import encodable, one_line, plain
 from agentx.synthesis.retrieval import SearchHit
 from agentx.tools.memory_tools import place
 from agentx.workspace import Workspace
@@ -49,7 +49,7 @@ def context(
     with opened(terminal, look=not as_of) as ws:
         with terminal.busy("Recalling"):
             made = ws.get_relevant_context(
-                readable(message), max_tokens=max_tokens, tier=tier, as_of=readable(as_of) or None
+                encodable(message), max_tokens=max_tokens, tier=tier, as_of=encodable(as_of) or None
             )
         lexical = _why_lexical(ws)
     if terminal.json:
@@ -136,7 +136,7 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
             ws.settle(0.0, told)
         with terminal.busy("Searching"):
             hits = ws.search(
-                readable(query),
+                encodable(query),
                 k,
                 kind=_kind(kind),
                 path=path,
@@ -144,11 +144,11 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
                 actor=actor,
                 since=since,
                 before=before,
-                as_of=readable(as_of) or None,
+                as_of=encodable(as_of) or None,
             )
         lexical = _why_lexical(ws)
     if terminal.json:
-        terminal.document({"query": readable(query), "hits": hits, "note": lexical})
+        terminal.document({"query": encodable(query), "hits": hits, "note": lexical})
         return
     for number, hit in enumerate(hits, start=1):
         _show(terminal, number, hit)

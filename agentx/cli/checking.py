@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from agentx.cli.plain import one_line
 from agentx.cli.terminal import Terminal, table
 from agentx.findings import Finding
 from agentx.opening import find_root
 from agentx.repairing import repair as repair_workspace
 from agentx.storage.errors import UsageError
+from agentx.storage.text import one_line
 from agentx.verification import Verified
 from agentx.verification import verify as verify_workspace
 

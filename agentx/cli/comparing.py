@@ -9,10 +9,10 @@ from rich.text import Text
 from rich.tree import Tree
 
 from agentx.cli.opened import MOMENT, opened
-from agentx.cli.plain import one_line, plain, readable
 from agentx.cli.terminal import Terminal, table
 from agentx.difference import Difference, FieldDiff, FileDiff
 from agentx.storage.errors import UsageError
+from agentx.storage.text import encodable, one_line, plain
 from agentx.synthesis.items import shorten
 from agentx.tracing import Cause, Step, Trace
 
@@ -48,7 +48,7 @@ def diff(
     """Show what changed between two moments: files, and what is remembered."""
     terminal: Terminal = ctx.obj
     with opened(terminal, look=not last) as ws:
-        made = ws.diff(readable(first) or None, readable(last) or None, patches=patch or terminal.json)
+        made = ws.diff(encodable(first) or None, encodable(last) or None, patches=patch or terminal.json)
     if terminal.json:
         terminal.document(made)
         return
@@ -153,7 +153,7 @@ def bisect(
     if bool(item) == bool(path):
         raise UsageError("Say what to look for: `--item ID` or `--path PATH`, one of them.")
     with opened(terminal, look=bool(path)) as ws:
-        trace = ws.bisect(readable(item), path=readable(path), every=every)
+        trace = ws.bisect(encodable(item), path=encodable(path), every=every)
     if terminal.json:
         terminal.document(trace)
         return

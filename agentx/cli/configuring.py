@@ -11,11 +11,11 @@ import typer
 from rich.text import Text
 
 from agentx.cli.opened import opened
-from agentx.cli.plain import plain, readable
 from agentx.cli.terminal import Terminal, table
 from agentx.config import FILE, read_config, set_value
 from agentx.opening import find_root
 from agentx.storage.errors import UsageError
+from agentx.storage.text import encodable, plain
 
 Name = Annotated[
     str, typer.Argument(metavar="NAME", show_default=False, help="Section and key, like model.name.")
@@ -68,7 +68,7 @@ def set_one(
     root, values = _settings(terminal)
     if name not in values:
         raise UsageError(f"There is no setting {name!r}.{_near(name, values)}")
-    set_value(root, name, readable(value))
+    set_value(root, name, encodable(value))
     with opened(terminal):
         pass  # closing puts the file on record
     _, values = _settings(terminal)

@@ -8,10 +8,10 @@ from rich.text import Text
 
 from agentx.cli import checkup
 from agentx.cli.checkup import Finding
-from agentx.cli.plain import plain
 from agentx.cli.terminal import Terminal
 from agentx.opening import NotAWorkspace, find_root
 from agentx.storage.errors import UsageError
+from agentx.storage.text import plain
 
 _MARKS: dict[Literal["ok", "warning", "failure"], tuple[str, str]] = {
     "ok": ("✓", "green"),

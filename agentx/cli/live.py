@@ -25,6 +25,7 @@ from agentx.agents.port import Observer, RunResult
 from agentx.bus import MEMORY_CHANGED, MemoryChanged
 from agentx.commit_message import compose
 from agentx.storage.events import Event, RunStatus, changes_of
+from agentx.storage.text import plain
 from agentx.synthesis.enforcement import Violation
 from agentx.synthesis.items import HotIssueDetail, MemoryItem
 from agentx.synthesis.model.port import Reply, ToolCall
@@ -107,7 +108,7 @@ class LiveView(Observer):
     def run_started(self, run: str, model: str, message: str, *, resumed: bool) -> None:
         """Say who works on what."""
         self._began = time.monotonic()
-        self.console.rule(Text(self._plain(_safe(f"{run} · {model}")), "dim"), align="left", style="dim")
+        self.console.rule(Text(self._plain(plain(f"{run} · {model}")), "dim"), align="left", style="dim")
         if model.startswith("script:"):
             self._row(
                 "", Text("The words of the model come from a file; everything else is real.", "dim italic")
@@ -115,7 +116,7 @@ class LiveView(Observer):
         if resumed:
             self._row("", Text("It goes on where it stood.", "dim italic"))
         self.console.print()
-        self._row("you", Text(_safe(message), "bold"), "bold cyan")
+        self._row("you", Text(plain(message), "bold"), "bold cyan")
         self._release()
 
     def step_started(self, number: int, context: "Context") -> None:
@@ -125,7 +126,7 @@ class LiveView(Observer):
 
     def text_arrived(self, text: str) -> None:
         """Let the model's words grow."""
-        self._words += _safe(text)
+        self._words += plain(text)
         tail = self._words[-TAIL_LINES * self.console.width :].splitlines()[-TAIL_LINES:]
         self._move(Text("\n".join(tail), "italic"))
 
@@ -134,7 +135,7 @@ class LiveView(Observer):
         self._stop_moving()
         if reply.tool_calls and reply.text.strip():
             self.console.print()
-            self._row("agent", Text(_safe(reply.text.strip()), "italic"), "magenta")
+            self._row("agent", Text(plain(reply.text.strip()), "italic"), "magenta")
 
     def tool_started(self, call: ToolCall) -> None:
         """Show that a tool runs; what the bus says meanwhile is printed below its line."""
@@ -148,7 +149,7 @@ class LiveView(Observer):
             result.status
         ]
         line = _tool_line(call)
-        first = next((line for line in _safe(result.output).splitlines() if line.strip()), "")
+        first = next((line for line in plain(result.output).splitlines() if line.strip()), "")
         if result.status == "SUCCEEDED":
             line.append("  ").append(first, "dim")
             line.no_wrap, line.overflow = True, "ellipsis"
@@ -163,13 +164,13 @@ class LiveView(Observer):
         self.console.print()
         if not violations:
             self._row(
-                Text.assemble(("⊘", "yellow"), " ", ("answer", "dim")), Text(_safe(objection), "yellow")
+                Text.assemble(("⊘", "yellow"), " ", ("answer", "dim")), Text(plain(objection), "yellow")
             )
         for violation in violations:
             text = Text.assemble(
                 ("sent back once: ", "yellow"),
-                (_safe(violation.reason), "yellow"),
-                (f"\n{violation.item_id}  “{_safe(violation.sentence)}”", "dim"),
+                (plain(violation.reason), "yellow"),
+                (f"\n{violation.item_id}  “{plain(violation.sentence)}”", "dim"),
             )
             self._row(Text.assemble(("⊘", "yellow"), " ", ("answer", "dim")), text)
 
@@ -179,9 +180,9 @@ class LiveView(Observer):
         title, color = _ENDINGS[result.status]
         parts: list[RenderableType] = []
         if result.answer.strip():
-            parts.append(Markdown(_safe(result.answer), hyperlinks=False))
+            parts.append(Markdown(plain(result.answer), hyperlinks=False))
         if result.reason:
-            parts.append(Text(_safe(result.reason), "yellow" if result.status == "COMPLETED" else color))
+            parts.append(Text(plain(result.reason), "yellow" if result.status == "COMPLETED" else color))
         parts.append(Padding(Text(self._summary(result), "dim"), (1 if parts else 0, 0, 0, 0)))
         self.console.print()
         self.console.print(
@@ -217,7 +218,7 @@ class LiveView(Observer):
             head, subject = self._commit() if self._commit else ("", compose([event])[0].partition("\n")[0])
             self._hold(
                 Text.assemble(("commit", "blue")),
-                Text.assemble((head, "dim"), "  " if head else "", (_safe(subject), "blue")),
+                Text.assemble((head, "dim"), "  " if head else "", (plain(subject), "blue")),
             )
 
     def memory_changed(self, change: MemoryChanged) -> None:
@@ -313,7 +314,7 @@ class _Row:
 
 def _tool_line(call: ToolCall) -> Text:
     """A call in one line: its name, and its arguments as far as they fit."""
-    line = Text.assemble((_safe(call.name)[:60], "bold"))
+    line = Text.assemble((plain(call.name)[:60], "bold"))
     try:
         arguments = msgspec.json.decode(
             call.arguments.encode("utf-8", "replace") or b"{}", type=dict[str, Any]
@@ -321,37 +322,28 @@ def _tool_line(call: ToolCall) -> Text:
     except msgspec.DecodeError:
         return line.append("  ").append("arguments that are no JSON", "red")
     for name, value in list(arguments.items())[:6]:
-        text = _safe(value if isinstance(value, str) else msgspec.json.encode(value).decode()).strip()
+        text = plain(value if isinstance(value, str) else msgspec.json.encode(value).decode()).strip()
         lines = text.count("\n") + 1
         if lines > 1:
             text = f"{lines} lines"
         elif len(text) > ARGUMENT:
             text = f"{text[: ARGUMENT - 1]}…"
-        line.append("  ").append("" if name == "path" else f"{_safe(name)[:30]} ", "dim").append(text, "cyan")
+        line.append("  ").append("" if name == "path" else f"{plain(name)[:30]} ", "dim").append(text, "cyan")
     return line
 
 
 def _item_line(item: MemoryItem, *, came: bool) -> Text:
     detail = item.detail
     if isinstance(detail, HotIssueDetail):
-        line = Text.assemble((f"{item.id}  ", "dim"), (_safe(detail.check or detail.runner), "bold"))
-        message = next((line for line in _safe(detail.message).splitlines() if line.strip()), "")
+        line = Text.assemble((f"{item.id}  ", "dim"), (plain(detail.check or detail.runner), "bold"))
+        message = next((line for line in plain(detail.message).splitlines() if line.strip()), "")
         line.append("  ").append(message if came else detail.ended or item.status, "dim" if came else "green")
         line.no_wrap, line.overflow = True, "ellipsis"
         return line
-    text = _safe(item.text if came else item.short or item.text)
+    text = plain(item.text if came else item.short or item.text)
     line = Text.assemble((f"{item.id}  ", "dim"), text)
     if item.status == "proposed":
         line.append("  ").append("(proposed: `agentx memory review`)", "dim")
     elif not came:
         line.append("  ").append(item.status, "green")
     return line
-
-
-def _safe(text: str) -> str:
-    """Text without what could steer a terminal: control characters, and marks that reverse its direction."""
-    return "".join(
-        letter
-        for letter in text.replace("\t", "    ").encode("utf-8", "replace").decode()
-        if letter == "\n" or letter.isprintable()
-    )

@@ -8,12 +8,12 @@ import typer
 from rich.text import Text
 
 from agentx.cli.opened import as_json, opened
-from agentx.cli.plain import one_line, plain
 from agentx.cli.terminal import Terminal, facts, row
 from agentx.commit_message import describe, tell
 from agentx.standing import WorkspaceStatus
 from agentx.storage.errors import UsageError
 from agentx.storage.events import FACTS, Event
+from agentx.storage.text import one_line, plain
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.items import HotIssueDetail, MemoryItem
 from agentx.workspace import Workspace

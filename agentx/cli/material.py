@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from agentx.cli.opened import opened
-from agentx.cli.plain import one_line, plain
 from agentx.cli.terminal import Terminal, facts
+from agentx.storage.text import one_line, plain
 from agentx.workspace import Workspace
 
 SHOWN = 10

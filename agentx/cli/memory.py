@@ -6,10 +6,10 @@ import typer
 from rich.text import Text
 
 from agentx.cli.opened import MOMENT, opened
-from agentx.cli.plain import one_line, plain, readable
 from agentx.cli.terminal import Terminal, facts, panel, table
 from agentx.curation import find
 from agentx.storage.errors import UsageError
+from agentx.storage.text import encodable, one_line, plain
 from agentx.synthesis.items import (
     Check,
     ConstraintDetail,
@@ -47,7 +47,7 @@ def list_items(
     wanted_kind = cast("Kind", _known(kind, get_args(Kind), "kind")) if kind else None
     wanted_status = None if everything else cast("Status", _known(status, get_args(Status), "status"))
     with opened(terminal) as ws:
-        when = readable(as_of) or None
+        when = encodable(as_of) or None
         items = ws.memory(wanted_kind, status=wanted_status, as_of=when)
         proposed = 0 if when else len(ws.memory(status="proposed"))
     if terminal.json:
@@ -92,7 +92,7 @@ def show(ctx: typer.Context, name: Name, as_of: AsOf = "") -> None:
     """Show one item with the words that it rests on."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
-        item = find(ws.engine, name, ws.state_at(readable(as_of)) if as_of else None)
+        item = find(ws.engine, name, ws.state_at(encodable(as_of)) if as_of else None)
     if terminal.json:
         terminal.document(item)
     else:
@@ -167,10 +167,10 @@ def add(
 ) -> None:
     """Remember something in your own words; a constraint that code can check is checked from now on."""
     terminal: Terminal = ctx.obj
-    scope = Scope(topic=readable(topic).lower(), paths=tuple(path or ()))
+    scope = Scope(topic=encodable(topic).lower(), paths=tuple(path or ()))
     wanted = cast("Kind", _known(kind, get_args(Kind), "kind"))
     with opened(terminal) as ws:
-        item = ws.remember(wanted, readable(text), scope=scope, until=readable(until), score=score)
+        item = ws.remember(wanted, encodable(text), scope=scope, until=encodable(until), score=score)
     _tell(terminal, [item])
 
 
@@ -184,7 +184,7 @@ def edit(
     """Say an item in other words; its check is made anew."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
-        item = ws.edit_memory(name, readable(text))
+        item = ws.edit_memory(name, encodable(text))
     _tell(terminal, [item])
 
 

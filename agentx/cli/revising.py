@@ -7,11 +7,11 @@ import typer
 from rich.text import Text
 
 from agentx.cli.opened import MOMENT, as_json, opened, scan_sources
-from agentx.cli.plain import one_line, plain, readable
 from agentx.cli.terminal import Terminal, facts
 from agentx.commit_message import tell
 from agentx.standing import Rebuilt
 from agentx.storage.events import Event, ToolCallExecuted, changes_of
+from agentx.storage.text import encodable, one_line, plain
 from agentx.workspace import Workspace
 
 EMBED_S = 3_600.0
@@ -47,7 +47,7 @@ def restore(
     """Bring a file or directory back to what it was at a moment, as a new event; what was moved goes back."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
-        event = ws.restore(path, readable(at))
+        event = ws.restore(path, encodable(at))
         events = _parts(ws, event)
     _show(terminal, events)
 

@@ -15,11 +15,11 @@ from agentx.agents.port import AskPerson, Limits, Observer, RunResult
 from agentx.cli import picture
 from agentx.cli.live import LiveView
 from agentx.cli.opened import as_json, opened, scan_sources
-from agentx.cli.plain import one_line, plain, readable
 from agentx.cli.samples import find_sample, make_workspace, show_story
 from agentx.cli.terminal import Terminal
 from agentx.storage.errors import UsageError
 from agentx.storage.events import RunStatus
+from agentx.storage.text import encodable, one_line, plain
 from agentx.synthesis.items import MemoryItem, is_checked
 from agentx.synthesis.model.open import open_model
 from agentx.synthesis.model.port import ModelClient
@@ -156,7 +156,7 @@ def _agree(_call: PendingCall) -> bool:
 
 
 def _text(message: str) -> str:
-    return readable(sys.stdin.read() if message == "-" else message)
+    return encodable(sys.stdin.read() if message == "-" else message)
 
 
 # --- samples ---------------------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def approve(
             call for call in ws.state.pending.values() if call.awaits_approval and call.approved is None
         ]
         call = _waiting(waiting, call_id)
-        event = ws.approve(call.call_id, approved=not deny, reason=readable(reason))
+        event = ws.approve(call.call_id, approved=not deny, reason=encodable(reason))
     if terminal.json:
         terminal.document(as_json(event))
         return

@@ -23,10 +23,10 @@ import msgspec
 from rich.text import Text
 
 from agentx.cli.configuring import flat
-from agentx.cli.plain import one_line
 from agentx.cli.terminal import Terminal, facts, panel
 from agentx.config import set_value
 from agentx.storage.errors import UsageError
+from agentx.storage.text import one_line
 from agentx.synthesis.model.open import SCRIPT
 from agentx.workspace import Workspace
 

@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from agentx.cli.opened import opened
-from agentx.cli.plain import plain
 from agentx.cli.terminal import Terminal, facts
 from agentx.remotes import Exchanged
 from agentx.storage.events import WorkspaceForked
+from agentx.storage.text import plain
 
 
 def fork(

@@ -17,8 +17,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
-from agentx.cli.plain import plain
 from agentx.settings import Settings
+from agentx.storage.text import plain
 
 PIPE_COLUMNS = 160
 """Width of tables that go into a pipe or a file; what is longer is cut or wrapped."""

@@ -10,6 +10,7 @@ import msgspec
 from agentx.quality.markdown import MarkdownText, blot, is_markdown, parse_markdown
 from agentx.quality.spelling import misspellings
 from agentx.quality.usage import usage_mistakes
+from agentx.storage.text import encodable
 from agentx.synthesis.checks.report import CheckReport, Finding, finding, printable
 
 MAX_CHARS = 500_000
@@ -20,7 +21,6 @@ MAX_SHOWN = 200
 
 _TO_DO = re.compile(r"\b(?:TODO|FIXME|XXX|TBD)\b")
 _HOST = re.compile(r"[\w.:-]+")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Problem = tuple[int, str, str]
 """Line from 1, rule, message."""
@@ -129,7 +129,7 @@ def check_document(
     if len(text) > MAX_CHARS:
         notes.append(f"only the first {MAX_CHARS} characters of {path} were checked")
         text = text[:MAX_CHARS]
-    text = _SURROGATE.sub("\ufffd", text).replace("\0", "\ufffd").replace("\r\n", "\n").replace("\r", "\n")
+    text = encodable(text).replace("\0", "\ufffd").replace("\r\n", "\n").replace("\r", "\n")
     problems: list[Problem] = []
     if is_markdown(path):
         parsed = parse_markdown(text)

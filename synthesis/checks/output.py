@@ -8,6 +8,7 @@ import re
 
 import msgspec
 
+from agentx.storage.text import encodable
 from agentx.synthesis.checks.command import (
     Selection,
     cuts_output,
@@ -69,7 +70,7 @@ def read_output(text: str, command: str, exit_code: int | None) -> Output:
     windowed = len(text) > HEAD_CHARS + TAIL_CHARS
     if windowed:
         text = text[:HEAD_CHARS] + "\n" + text[-TAIL_CHARS:]
-    text = text.encode("utf-8", "replace").decode()  # lone surrogates
+    text = encodable(text)
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\0", "")
     lines = [_final_state(line)[:MAX_LINE].rstrip() for line in text.split("\n")]
     return Output(

@@ -4,12 +4,12 @@ Everything here comes out of the mouth of an untrusted program. So names, paths 
 bounded before they enter a report: no control character, no newline, no invisible character, no endless text.
 """
 
-import unicodedata
 from hashlib import blake2b
 from typing import Literal
 
 import msgspec
 
+from agentx.storage.text import one_line
 from agentx.synthesis.items import Priority
 
 MAX_NAME = 200
@@ -93,15 +93,10 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 def printable(text: str, limit: int) -> str:
     r"""Make a stranger's text one bounded line of visible characters.
 
-    White space collapses to single spaces; control, format (bidirectional overrides, zero-width) and unassigned
-    characters and lone surrogates vanish.
-
     >>> printable("a\x1b[31m\nb\u202e", 10)
     'a[31m b'
     """
-    head = " ".join(text[: 4 * limit].split())
-    if not head.isascii() or not head.isprintable():
-        head = "".join(c for c in head if c == " " or unicodedata.category(c)[0] != "C")
+    head = one_line(text[: 4 * limit])
     return head if len(head) <= limit else head[: limit - 1].rstrip() + "…"
 
 

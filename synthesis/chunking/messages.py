@@ -1,10 +1,10 @@
 """Turns of a conversation in pieces: a turn is found by its own words, by those that it answers, and by its date."""
 
-import re
 from datetime import datetime
 
 import msgspec
 
+from agentx.storage.text import encodable
 from agentx.synthesis.chunking.pieces import Block, Piece, pack
 
 PREVIOUS_CHARACTERS = 240
@@ -12,8 +12,6 @@ PREVIOUS_CHARACTERS = 240
 
 MESSAGE_LINE_BYTES = 4_000_000
 """What is taken of one line of a message."""
-
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def chunk_message(text: str, previous: str = "", at: str = "", actor: str = "") -> list[Piece]:
@@ -30,8 +28,8 @@ def chunk_message(text: str, previous: str = "", at: str = "", actor: str = "") 
     >>> chunk_message("Two weeks.", "How long were you in Rome?", "2026-11-20T09:31:05Z", "user:Ann")[0].context
     'Friday, 20 November 2026 Ann How long were you in Rome?'
     """
-    lines = _SURROGATES.sub("\ufffd", text).replace("\0", "\ufffd").split("\n")
-    before = " ".join(_SURROGATES.sub("\ufffd", previous[-PREVIOUS_CHARACTERS:]).split())
+    lines = encodable(text).replace("\0", "\ufffd").split("\n")
+    before = " ".join(encodable(previous[-PREVIOUS_CHARACTERS:]).split())
     context = " ".join(part for part in (_date_words(at), actor.rpartition(":")[2], before) if part)
     pieces = pack(lines, iter([Block(0, len(lines))]), overlap=False, line_bytes=MESSAGE_LINE_BYTES)
     return [msgspec.structs.replace(p, context=context, start_line=0, end_line=0) for p in pieces]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from agentx.storage.index.port import Vector
+from agentx.storage.text import encodable
 from agentx.synthesis.embedding.port import ModelUnavailable, unit
 from agentx.synthesis.model.port import ModelError
 
@@ -49,10 +50,7 @@ class HostedEmbedder:
         vectors: list[Vector] = []
         for start in range(0, len(texts), BATCH):
             # An API refuses an empty text, and nothing can carry a lone surrogate.
-            batch = [
-                t[:READ_CHARACTERS].encode(errors="replace").decode() or " "
-                for t in texts[start : start + BATCH]
-            ]
+            batch = [encodable(t[:READ_CHARACTERS]) or " " for t in texts[start : start + BATCH]]
             try:
                 answer = self._embed(batch)
             except ModelError as error:

@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from agentx.storage.text import encodable
 from agentx.synthesis.model.port import (
     ChatMessage,
     ModelError,
@@ -228,7 +229,7 @@ def embed_texts(
     vectors: list[list[float]] = []
     for start in range(0, len(texts), EMBEDDING_BATCH):
         # Providers refuse empty texts; a blank stands for one.
-        batch = [_clean(text) or " " for text in texts[start : start + EMBEDDING_BATCH]]
+        batch = [encodable(text) or " " for text in texts[start : start + EMBEDDING_BATCH]]
         try:
             answer = litellm.embedding(
                 model=model,
@@ -325,16 +326,16 @@ class _Answer:
         text = choice.delta.content or ""
         self._text.append(text)
         self.begun = self.begun or bool(text)
-        return _clean(text)
+        return encodable(text)
 
     def reply(self, model: str, cost_usd: float) -> Reply:
         """The whole answer, after its last chunk."""
-        text = _clean("".join(self._text))
+        text = encodable("".join(self._text))
         calls = tuple(
             ToolCall(
-                _clean(call["id"]) or f"call_{place}",
-                _clean(call["name"]),
-                _clean("".join(call["arguments"])),
+                encodable(call["id"]) or f"call_{place}",
+                encodable(call["name"]),
+                encodable("".join(call["arguments"])),
             )
             for place, call in enumerate(self._calls)
         )
@@ -361,7 +362,7 @@ class _Answer:
 
 
 def _wire_message(message: ChatMessage) -> dict[str, Any]:
-    wire: dict[str, Any] = {"role": message.role, "content": _clean(message.content)}
+    wire: dict[str, Any] = {"role": message.role, "content": encodable(message.content)}
     if message.tool_calls:
         wire["tool_calls"] = [
             {
@@ -381,13 +382,8 @@ def _json_object(arguments: str) -> str:
     try:
         msgspec.json.decode(arguments.encode("utf-8", "replace"), type=dict[str, Any])
     except msgspec.DecodeError:
-        return msgspec.json.encode({"malformed_arguments": _clean(arguments)}).decode()
-    return _clean(arguments)
-
-
-def _clean(text: str) -> str:
-    """Text that UTF-8 can hold: halves of a surrogate pair are joined where they meet, otherwise replaced."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return msgspec.json.encode({"malformed_arguments": encodable(arguments)}).decode()
+    return encodable(arguments)
 
 
 def _cost(litellm: Any, model: str, usage: Any) -> float:
