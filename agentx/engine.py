@@ -20,6 +20,7 @@ from agentx.settings import Settings
 from agentx.staging import Content
 from agentx.storage.events import Body
 from agentx.storage.index.port import Filter
+from agentx.storage.text import decoded
 from agentx.synthesis.enforcement import Violation, check_answer, check_write
 from agentx.synthesis.items import MemoryItem
 from agentx.synthesis.retrieval import SearchHit
@@ -127,8 +128,8 @@ class Engine:
         known = self.write_path.tracked_all(contents)
         for path, content in contents.items():
             tracked = known[path]
-            before = _text(self.write_path.repo.read_blob(tracked.oid)) if tracked else None
-            after = _text(content.data) if content is not None else None
+            before = decoded(self.write_path.repo.read_blob(tracked.oid)) if tracked else None
+            after = decoded(content.data) if content is not None else None
             if content is not None:
                 found += check_write(items, path, before, "" if after is None else after, message=message)
         return tuple(found)
@@ -146,13 +147,3 @@ def last_user_message(state: State) -> str:
     """The latest words of the user in a state; empty where nothing was said."""
     said = (m.text for m in reversed(state.messages) if m.actor.partition(":")[0] == "user")
     return next(said, "")
-
-
-def _text(data: bytes) -> str | None:
-    """A file's text; ``None`` where it is binary."""
-    if b"\0" in data[:8_000]:
-        return None
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return None

@@ -13,6 +13,7 @@ from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.git.reading import ObjectReader
 from agentx.storage.history import History, told_already
 from agentx.storage.index.lance import LanceIndex
+from agentx.storage.text import decoded
 from agentx.synthesis.chunking.files import chunk_file
 
 _AT_ONCE = 500
@@ -89,7 +90,7 @@ def _has_text(passage: str, event: Event, reader: ObjectReader) -> bool:
     if made is None:
         return True
     try:
-        text = reader.blob(made.after).decode()
-    except (ObjectDamaged, UnicodeDecodeError):
+        text = decoded(reader.blob(made.after)) or ""
+    except ObjectDamaged:
         return False
-    return "\0" not in text and any(True for _ in chunk_file(path, text))
+    return any(True for _ in chunk_file(path, text))

@@ -14,6 +14,7 @@ from agentx.storage.events import (
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.index.port import OPEN, Chunk
 from agentx.storage.redaction import clean
+from agentx.storage.text import decoded
 from agentx.synthesis.chunking.files import chunk_file
 from agentx.synthesis.chunking.messages import chunk_message
 from agentx.synthesis.conclusions import Add, Concluded
@@ -69,10 +70,8 @@ class Passages:
 
     def _file_chunks(self, event: Event, made: FileChange) -> Iterator[Chunk]:
         try:
-            text = self._write_path.repo.read_blob(made.after).decode()
-        except (ObjectDamaged, UnicodeDecodeError):
-            return
-        if "\0" in text:
+            text = decoded(self._write_path.repo.read_blob(made.after)) or ""
+        except ObjectDamaged:
             return
         for number, piece in enumerate(chunk_file(made.path, clean(text, keep_lines=True))):
             yield Chunk(

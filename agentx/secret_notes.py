@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from agentx.staging import Content
 from agentx.storage.redaction import find
+from agentx.storage.text import is_binary
 
 SHOWN = 5
 """So many secrets are told one by one."""
@@ -11,7 +12,7 @@ SHOWN = 5
 
 def text_of(data: bytes) -> str:
     """What is searched of a content: its text; nothing where it is binary."""
-    return "" if b"\0" in data[:8_000] else data.decode("utf-8", "replace")
+    return "" if is_binary(data) else data.decode("utf-8", "replace")
 
 
 def secrets_in(path: str, text: str, known: frozenset[str] = frozenset()) -> list[str]:

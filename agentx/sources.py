@@ -22,6 +22,7 @@ from agentx.storage.events import Draft, SourceScanned
 from agentx.storage.ignore import IgnoreRules
 from agentx.storage.index.port import Chunk
 from agentx.storage.redaction import clean
+from agentx.storage.text import is_binary
 from agentx.synthesis.chunking.files import chunk_file
 
 _BATCH_CHUNKS = 512
@@ -118,7 +119,7 @@ class Sources:
         digest = blake2b(data, digest_size=32).hexdigest()
         if known:
             self._drop(section.name, path)
-        if b"\0" not in data[:8_000]:
+        if not is_binary(data):
             pieces = chunk_file(path, clean(data.decode("utf-8", "replace"), keep_lines=True))
             chunks = [
                 Chunk(

@@ -9,6 +9,14 @@ def is_binary(data: bytes) -> bool:
     return b"\0" in data[:BINARY_BYTES]
 
 
+def decoded(data: bytes) -> str | None:
+    """The text of a content; ``None`` where it is binary or no UTF-8."""
+    try:
+        return None if is_binary(data) else data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
 def encodable(text: str) -> str:
     r"""A text that UTF-8 can hold: halves of a surrogate pair are joined where they meet, others become U+FFFD.
 

@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from agentx.config import Config, ConfigInvalid, read_config
+from agentx.config import FILE, Config, ConfigInvalid, read_config
 from agentx.opening import FORMAT
 from agentx.quality.bubblewrap import why_unavailable
 from agentx.settings import Settings
@@ -138,7 +138,7 @@ def at_rest(root: Path, settings: Settings) -> Iterator[Finding]:
         yield Finding(
             "config",
             "ok",
-            "agentx.toml can be read" if (root / "agentx.toml").exists() else "all settings are default",
+            f"{FILE} can be read" if (root / FILE).exists() else "all settings are default",
         )
         yield _model(config, settings)
         yield from _sources(root, config)

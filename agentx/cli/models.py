@@ -6,7 +6,7 @@ import typer
 from rich.text import Text
 
 from agentx.cli.terminal import Terminal, table
-from agentx.config import Config, read_config
+from agentx.config import FILE, Config, read_config
 from agentx.opening import NotAWorkspace, find_root
 from agentx.storage.errors import UsageError
 from agentx.synthesis.embedding.install import PACKAGE, install_minilm, is_whole, minilm_folder
@@ -23,7 +23,7 @@ def list_models(ctx: typer.Context) -> None:
         config = Config()
     folder = minilm_folder(terminal.settings.cache_dir)
     name = config.model.name or terminal.settings.model
-    origin = "agentx.toml" if config.model.name else "AGENTX_MODEL" if name else ""
+    origin = FILE if config.model.name else "AGENTX_MODEL" if name else ""
     found = {
         "model": {"name": name, "set_in": origin},
         "embeddings": {"name": config.embeddings.model, "installed": is_whole(folder), "folder": str(folder)},

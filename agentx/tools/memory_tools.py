@@ -5,9 +5,11 @@ from typing import Annotated
 import msgspec
 from pydantic import Field
 
+from agentx.outside import ARTIFACTS
 from agentx.storage.artifacts import ArtifactMissing
 from agentx.storage.index.port import ChunkKind, Filter
 from agentx.storage.paths import check_folder
+from agentx.storage.text import is_binary
 from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.summaries import directory_purpose, summarize_decisions
 from agentx.tools.base import Job, tool
@@ -79,7 +81,7 @@ class MemoryTools(QualityTools):
         folder = check_folder(path)
         rules = self.engine.enforced()
         write_path = self.engine.write_path
-        tree = write_path.repo.subtree(write_path.tree, f"artifacts/{folder}".rstrip("/"))
+        tree = write_path.repo.subtree(write_path.tree, f"{ARTIFACTS}/{folder}".rstrip("/"))
         if folder and not tree:
             raise ArtifactMissing(f"There is no directory {folder!r} in the artifacts.")
         key = (tree, folder, ",".join(f"{rule.id}@{rule.changed_seq}" for rule in rules))
@@ -106,7 +108,7 @@ class MemoryTools(QualityTools):
             found[path] = None
             if number < _SUMMARY_FILES:
                 data = repo.read_blob(entry.oid)
-                if len(data) <= _SUMMARY_BYTES and b"\0" not in data:
+                if len(data) <= _SUMMARY_BYTES and not is_binary(data):
                     found[path] = data.decode("utf-8", "replace")
         return found
 

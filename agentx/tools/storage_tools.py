@@ -10,6 +10,7 @@ from agentx.staging import Content
 from agentx.storage.artifacts import ArtifactMissing
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.paths import check_folder, check_path
+from agentx.storage.text import is_binary
 from agentx.synthesis.chunking.files import outline
 from agentx.synthesis.chunking.pieces import OutlineEntry
 from agentx.tools.base import Job, ToolSet, tool
@@ -272,7 +273,7 @@ class StorageTools(ToolSet):
             raise ArtifactMissing(f"There is no file {path!r} in the artifacts.") from None
         self.engine.write_path.artifacts.check_size(path, info.st_size)
         data = target.read_bytes()
-        if b"\0" in data[:8_000]:
+        if is_binary(data):
             raise NotText(f"{path} is binary ({len(data):,} bytes); it cannot be read as text.")
         try:
             return data.decode("utf-8")
