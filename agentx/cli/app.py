@@ -62,6 +62,7 @@ ENTRIES = (
     Entry("rebuild", "revising", _KEEP, "Make state and index again from the history."),
     Entry("verify", "checking", _KEEP, "Check that everything that is kept is what it should be."),
     Entry("repair", "checking", _KEEP, "Restore what is damaged or missing."),
+    Entry("purge", "purging", _KEEP, "Drop what should never have been kept; this rewrites history."),
     Entry("models", "models", _SETUP, "Which models are used, and install the embedding model."),
     Entry("config", "configuring", _SETUP, "Show and change the settings of a workspace."),
     Entry("doctor", "doctor", _SETUP, "Check that all is well, and say what to do where it is not."),
