@@ -170,8 +170,8 @@ def _compose(
     for put in (composer.wholes, composer.deltas):
         for pack, entries in packs.items():
             put(pack, entries)
-            if progress:
-                progress("Copying objects", len(written), len(wanted))
+        if progress:
+            progress("Copying objects", len(written), len(wanted))
 
 
 def _packs(reader: ObjectReader, wanted: int, opened: contextlib.ExitStack) -> Iterator[Pack]:

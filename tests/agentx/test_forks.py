@@ -12,6 +12,7 @@ from agentx.forks import ForkRefused
 from agentx.moments import NoSuchMoment
 from agentx.opening import is_workspace
 from agentx.storage.events import Draft, WorkspaceForked, WriteReverted
+from agentx.storage.git.packing import Packer
 from agentx.storage.history import HistoryDamaged
 
 RULE = "From now on, never create a requirements.txt file."
@@ -119,14 +120,31 @@ def test_a_fork_shares_no_file_with_where_it_came_from(filled, tmp_path):
     assert git(tmp_path / "new", "remote") == ""
 
 
-def test_a_fork_holds_nothing_that_happened_later(filled, tmp_path):
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_fork_holds_nothing_that_happened_later(filled, tmp_path, packed):
     then = filled.state.seq
-    later = filled.tools.write_file("later.txt", "secret plans\n")
+    filled.tools.write_file("later.txt", "secret plans\n")
     filled.say("forget it")
+    filled.flush()
+    if packed:  # where the newer is the base of the older
+        Packer(filled.root / ".git").run()
+        assert not list((filled.root / ".git/objects").glob("??/*"))
     filled.fork(tmp_path / "new", then).close()
-    (change,) = next(filled.events(after=later.seq - 1)).data.changes
-    found = subprocess.run(["git", "cat-file", "-e", change.after], cwd=tmp_path / "new", check=False)
-    assert found.returncode != 0
+    reached = set(git(tmp_path / "new", "rev-list", "--objects", "--no-object-names", "--all").split())
+    held = git(tmp_path / "new", "cat-file", "--batch-all-objects", "--batch-check=%(objectname)").split()
+    assert set(held) == reached
+    texts = [git(tmp_path / "new", "cat-file", "-p", oid) for oid in held]
+    assert not [
+        text for text in texts if "later.txt" in text or "forget it" in text or "secret plans" in text
+    ]
+
+
+def test_what_a_fork_copies_is_counted(filled, tmp_path):
+    told = []
+    filled.fork(tmp_path / "new", progress=lambda *done: told.append(done)).close()
+    commits = git(filled.root, "rev-list", "main").split()
+    copied = git(filled.root, "rev-list", "--objects", "--no-object-names", commits[0]).split()
+    assert told[-1] == ("Copying objects", len(copied), len(copied))
 
 
 def test_work_in_a_fork_and_in_the_other_goes_apart(filled, tmp_path):

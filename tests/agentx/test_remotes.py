@@ -10,6 +10,7 @@ import pytest
 
 from agentx import Workspace
 from agentx.remotes import HistoriesDiverged, RemoteAhead, RemoteRefused
+from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.git.remotes import NoRemote, PushRefused, RemoteFailed
 
 PAT = ("-c", "user.name=Pat", "-c", "user.email=pat@example.org")
@@ -470,3 +471,29 @@ def test_a_server_that_refuses_says_why(ws, served, bare):
     git(bare, "config", "http.receivepack", "false")
     with pytest.raises(RemoteFailed):
         ws.push(url=served)
+
+
+@pytest.mark.parametrize("where", ["directory", "server"])
+def test_what_is_damaged_here_is_told_and_not_pushed(ws, served, bare, where):
+    """libgit2 would read it for ever."""
+    ws.tools.write_file("a.txt", "one\n")
+    ws.tools.write_file("a.txt", "two\n")
+    ws.flush()
+    oid = git(ws.root, "rev-parse", "main~1:artifacts/a.txt").strip()
+    path = ws.root / ".git/objects" / oid[:2] / oid[2:]
+    path.chmod(0o644)
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(ObjectDamaged, match=oid):
+        ws.push(url=str(bare) if where == "directory" else served)
+    assert git(bare, "for-each-ref") == ""
+
+
+def test_a_push_to_a_directory_copies_what_it_lacks_and_counts_it(ws, bare):
+    ws.tools.write_file("a.txt", "one\n")
+    ws.push(url=str(bare))
+    before, told = git(ws.root, "rev-parse", "main").strip(), []
+    ws.tools.write_file("a.txt", "two\n")
+    done = ws.push(progress=lambda *done: told.append(done))
+    fresh = git(ws.root, "rev-list", "--objects", "--no-object-names", done.commit, f"^{before}").split()
+    assert told[-1] == ("Copying objects", len(fresh), len(fresh))
+    assert git(bare, "fsck", "--strict", "--no-progress", "--no-dangling") == ""
