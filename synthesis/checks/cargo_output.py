@@ -7,6 +7,7 @@ from agentx.synthesis.checks.report import (
     CheckReport,
     Finding,
     distinct,
+    error_of,
     finding,
     names,
     printable,
@@ -118,7 +119,7 @@ def _tested(output: Output, results: list[re.Match[str]]) -> CheckReport:
         and not failed,  # cargo stops at the first target that fails
         names_all_failing=len(unique) >= failed and not output.cut,
         names_all_passed=sum(status in {"ok", "PASS"} for status, _, _ in verdicts) >= passed > 0,
-        error=printable(f"{unique[0].check}: {unique[0].message}", 400) if unique else "",
+        error=error_of(unique),
     )
 
 

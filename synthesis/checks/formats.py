@@ -8,7 +8,7 @@ import re
 from html import unescape
 
 from agentx.synthesis.checks.output import Output
-from agentx.synthesis.checks.report import CheckReport, Finding, Outcome, distinct, finding, names, printable
+from agentx.synthesis.checks.report import CheckReport, Finding, Outcome, distinct, error_of, finding, names
 
 _TAP = re.compile(r"^((?: {4})*)(not )?ok\b(?: (\d+))?(?: (?:- )?(.*?))?(?:\s+# (SKIP|TODO|skip|todo)\b.*)?$")
 _PLAN = re.compile(r"^1\.\.(\d+)(?:\s|$)")
@@ -56,12 +56,7 @@ def parse_tap(output: Output) -> CheckReport | None:
         complete=output.selected.whole and not short and bail is None and bool(passed),
         names_all_failing=not short and bail is None and not output.cut,
         names_all_passed=not output.cut,
-        error=printable(
-            f"{unique[0].check}: {unique[0].message}"
-            if unique
-            else bail or ("a test run shorter than its plan" if short else ""),
-            400,
-        ),
+        error=error_of(unique, bail or ("a test run shorter than its plan" if short else "")),
     )
 
 
@@ -138,7 +133,7 @@ def parse_junit(output: Output) -> CheckReport | None:
         complete=output.selected.whole and whole and not output.cut,
         names_all_failing=whole and not output.cut,
         names_all_passed=whole and not output.cut,
-        error=printable(f"{unique[0].check}: {unique[0].message}", 400) if unique else "",
+        error=error_of(unique),
     )
 
 
@@ -161,7 +156,7 @@ def parse_node(output: Output) -> CheckReport | None:
         failed=failed,
         complete=output.selected.whole,
         names_all_failing=len(failing) >= failed,
-        error=printable(f"{failing[0].check}: {failing[0].message}", 400) if failing and failed else "",
+        error=error_of(failing if failed else ()),
     )
 
 
@@ -199,7 +194,7 @@ def parse_rspec(output: Output) -> CheckReport | None:
         failed=failed,
         complete=output.selected.whole and ran > 0 and not outside,
         names_all_failing=len(unique) >= failed and not outside,
-        error=printable(f"{unique[0].check}: {unique[0].message}", 400) if unique else "",
+        error=error_of(unique),
     )
 
 

@@ -10,9 +10,9 @@ from agentx.synthesis.checks.report import (
     CheckReport,
     Finding,
     distinct,
+    error_of,
     finding,
     names,
-    printable,
     suite_names,
 )
 
@@ -71,10 +71,7 @@ def parse_go(output: Output) -> CheckReport | None:
         complete=output.selected.whole and not unfinished,
         names_all_failing=not failed or not unfinished,
         names_all_passed=False,
-        error=printable(
-            f"{failing[0].check}: {failing[0].message}" if failing else "go test failed" if failed else "",
-            400,
-        ),
+        error=error_of(failing, "go test failed" if failed else ""),
     )
 
 

@@ -7,9 +7,9 @@ from agentx.synthesis.checks.report import (
     CheckReport,
     Finding,
     distinct,
+    error_of,
     finding,
     names,
-    printable,
     suite_names,
 )
 
@@ -61,7 +61,7 @@ def parse_jest(output: Output) -> CheckReport | None:
         complete=whole and ran > 0,
         names_all_failing=len(unique) >= counts.get("failed", 0) and not output.cut,
         names_all_passed=len(passed) >= counts.get("passed", 0) > 0,
-        error=printable(f"{unique[0].check}: {unique[0].message}", 400) if unique else "",
+        error=error_of(unique),
     )
 
 
@@ -162,7 +162,7 @@ def parse_vitest(output: Output) -> CheckReport | None:
         complete=output.selected.whole and ran > 0 and not counts.get("skipped"),
         names_all_failing=len(unique) >= counts.get("failed", 0) and not output.cut,
         names_all_passed=False,
-        error=printable(f"{unique[0].check}: {unique[0].message}", 400) if unique else "",
+        error=error_of(unique),
     )
 
 
@@ -218,7 +218,7 @@ def parse_mocha(output: Output) -> CheckReport | None:
         failed=counts.get("failing", 0),
         complete=output.selected.whole and ran > 0,
         names_all_failing=len(failing) >= counts.get("failing", 0),
-        error=printable(f"{failing[0].check}: {failing[0].message}", 400) if failing else "",
+        error=error_of(failing),
     )
 
 

@@ -11,9 +11,9 @@ from agentx.synthesis.checks.report import (
     Finding,
     Outcome,
     distinct,
+    error_of,
     finding,
     names,
-    printable,
     suite_names,
 )
 
@@ -74,7 +74,7 @@ def _not_started(output: Output, conftest: str, usage: str) -> CheckReport:
         failing=failing,
         ran=0,
         names_all_failing=False,
-        error=printable(error or usage, 400),
+        error=error_of((), error or usage),
     )
 
 
@@ -116,7 +116,7 @@ def _session(output: Output, end: int | None) -> CheckReport:
         complete=output.selected.whole and not broken and not deselected and ran > 0,
         names_all_failing=not broken and len(unique) >= failed,
         names_all_passed=all_named,
-        error=printable(_first_error(lines, unique) if outcome == "failed" else "", 400),
+        error=error_of((), _first_error(lines, unique) if outcome == "failed" else ""),
     )
 
 

@@ -4,6 +4,7 @@ Everything here comes out of the mouth of an untrusted program. So names, paths 
 bounded before they enter a report: no control character, no newline, no invisible character, no endless text.
 """
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Literal
 
@@ -133,6 +134,11 @@ def finding(
         message=printable(message, MAX_MESSAGE),
         priority=priority,
     )
+
+
+def error_of(failing: Sequence[Finding], otherwise: str = "") -> str:
+    """What a run failed by, in one line: its first failing check with its message, or else what is said."""
+    return printable(f"{failing[0].check}: {failing[0].message}" if failing else otherwise, MAX_MESSAGE)
 
 
 def distinct(findings: list[Finding]) -> tuple[Finding, ...]:

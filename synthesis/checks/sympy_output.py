@@ -8,9 +8,9 @@ from agentx.synthesis.checks.report import (
     Finding,
     Outcome,
     distinct,
+    error_of,
     finding,
     names,
-    printable,
     suite_names,
 )
 
@@ -44,7 +44,7 @@ def parse_sympy(output: Output) -> CheckReport | None:
         complete=bool(end) and output.selected.whole,
         names_all_failing=bool(end) and len(failing) >= failed,
         names_all_passed=bool(passed) and len(passed) >= counts.get("passed", 0),
-        error=printable(f"{failing[0].check}: {failing[0].message}", 400) if failing else "",
+        error=error_of(failing),
     )
 
 

@@ -8,9 +8,9 @@ from agentx.synthesis.checks.report import (
     Finding,
     Outcome,
     distinct,
+    error_of,
     finding,
     names,
-    printable,
     suite_names,
 )
 
@@ -72,7 +72,7 @@ def _finished(output: Output, runner: str, verbose: list[tuple[str, str]], ran_a
         complete=output.selected.whole and ran > 0,
         names_all_failing=len(failing) >= failed,
         names_all_passed=bool(passed) and len(set(passed)) + len(skipped) + len(failing) >= ran,
-        error=printable(f"{failing[0].check}: {failing[0].message}" if failing else "", 400),
+        error=error_of(failing),
     )
 
 
@@ -86,7 +86,7 @@ def _unfinished(output: Output, runner: str, verbose: list[tuple[str, str]]) -> 
         passed=names([(name, _suite(name)) for name, status in verbose if status == "ok"]),
         ran=len(verbose),
         names_all_failing=False,
-        error=printable(error or "the tests did not come to their end", 400),
+        error=error_of((), error or "the tests did not come to their end"),
     )
 
 
