@@ -17,6 +17,7 @@ A time-out opens an issue with priority ``high``, not ``critical``: it shows tha
 that nothing can be collected or built.
 """
 
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
@@ -104,7 +105,9 @@ def _lost_documents(event: Event, state: State) -> tuple[Patch, ...]:
     if not gone:
         return ()
     names = {printable_name(path) for path in gone}
-    commands = {normal_form(f"{_DOCUMENTS} {path}") for path in gone}  # names the file where no finding does
+    commands = {
+        normal_form(f"{_DOCUMENTS} {shlex.quote(path)}") for path in gone
+    }  # names the file where no finding does
     return tuple(
         _end(item, item.detail, "gone")
         for item in state.active("hot_issue")

@@ -122,7 +122,7 @@ class QualityTools(StorageTools):
             read=lambda other: self.read_text(other) if _exists(artifacts, other) else None,
         )
         output = clean("\n".join(str(found) for found in report.findings) or "No findings.")
-        job.command, job.exit_code = f"check_document {path}", int(bool(report.findings))
+        job.command, job.exit_code = f"check_document {shlex.quote(path)}", int(bool(report.findings))
         job.printed, job.failed = output, bool(report.findings)
         return CheckResult(
             tool=job.tool,

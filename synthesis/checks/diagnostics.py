@@ -130,6 +130,11 @@ LINTERS: tuple[Linter, ...] = (
         certain=True,
         silent=True,
     ),
+    Linter(
+        "check_document",
+        re.compile(r"^(?P<path>[^:]{1,300}):(?P<line>\d{1,7}): (?P<message>\S.*) \[(?P<rule>\w+)\]$"),
+        ("check_document",),
+    ),
 )
 
 _BUILDERS = {"make", "gmake", "ninja", "cmake"}

@@ -419,11 +419,12 @@ def test_findings_of_a_document_that_is_deleted_or_moved_end_as_gone(task, data)
 
 
 def test_document_whose_name_no_finding_tells_takes_its_issue_with_it(task):
-    task.run("it's.md:3: broken link [link]", command="check_document it's.md", tool="check_document")
+    name = f"{'deep/' * 70}a.md"
+    task.run(f"{name}:3: broken link [link]", command=f"check_document {name}", tool="check_document")
     assert [item.detail.path for item in task.state.active("hot_issue")] == [""]
     task.take(ArtifactChanged(changes=(gone("other's.md"),), noticed="scan"))
     assert len(task.open) == 1
-    task.take(ArtifactChanged(changes=(gone("it's.md"),), noticed="scan"))
+    task.take(ArtifactChanged(changes=(gone(name),), noticed="scan"))
     assert task.open == []
 
 

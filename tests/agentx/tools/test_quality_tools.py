@@ -172,6 +172,20 @@ def test_a_document_is_checked_for_spelling_and_links_and_is_mended(checked):
     assert checked.memory("hot_issue") == []
 
 
+@pytest.mark.parametrize("name", ["notes (final).md", "it's.md", "a; b & $c.md"])
+def test_a_document_of_any_name_is_one_document(checked, name):
+    checked.tools.write_file(name, "# Title\n\nWe recieve data.\n")
+    checked.tools.write_file("other.md", "# Title\n")
+    assert checked.tools.check_document(name).failed
+    (problem,) = checked.memory("hot_issue")
+    assert problem.detail.path == name
+    checked.tools.check_document("other.md")
+    assert checked.memory("hot_issue") == [problem]
+    checked.tools.write_file(name, "# Title\n\nWe receive data.\n")
+    checked.tools.check_document(name)
+    assert checked.memory("hot_issue") == []
+
+
 def test_a_persons_edit_made_before_a_check_is_on_record_first(checked):
     (checked.artifacts / "mine.txt").write_text("by hand")
     checked.tools.run_command("cat mine.txt")
