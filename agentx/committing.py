@@ -16,7 +16,7 @@ from agentx.outside import ARTIFACTS
 from agentx.storage.artifacts import entry_after
 from agentx.storage.blobs import FOLDER as BLOBS
 from agentx.storage.blobs import BlobStore, blob_path, named_blobs
-from agentx.storage.durable import sync_directory, sync_file
+from agentx.storage.durable import TEMPORARY_PREFIX, sync_directory, sync_file
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Event, WriteReverted, changes_of
 from agentx.storage.git.branch import BRANCH
@@ -198,7 +198,9 @@ class Committer:
         """A blob that a crash left without its event is to be in the next commit: nothing that was kept is deleted."""
         known = {f"{BLOBS}/{path}" for path, _ in self.repo.files(self.repo.subtree(self.tree, BLOBS))}
         for path in (self._root / BLOBS).glob("??/*"):
-            if (name := path.relative_to(self._root).as_posix()) not in known:
+            if path.name.startswith(TEMPORARY_PREFIX):
+                path.unlink(missing_ok=True)
+            elif (name := path.relative_to(self._root).as_posix()) not in known:
                 self.include(name)
 
     @property
@@ -257,9 +259,8 @@ class Committer:
         named = {made.after for event in self.pending for made in changes_of(event) if made.after}
         kept: dict[str, TreeEntry | None] = {}
         for oid in sorted(named - final):
-            with contextlib.suppress(
-                ObjectDamaged
-            ):  # a write whose content a crash took, and which was reverted
+            with contextlib.suppress(ObjectDamaged):  # a crash took it, and the write was reverted
+                self.include(blob_path(oid))  # whatever becomes of this commit
                 self._blobs.put(self.repo.read_blob(oid))
                 kept[blob_path(oid)] = TreeEntry(oid, REGULAR)
         return kept
@@ -288,16 +289,19 @@ class Committer:
         self.repo.sync()
 
     def _sync_files(self) -> None:
-        folders: set[Path] = set()
+        folders: dict[Path, None] = {}
         with contextlib.suppress(IndexError):
             while True:
                 path = self._artifacts / self._unsynced.popleft()
                 with contextlib.suppress(OSError):  # it is gone, or a link
                     if not path.is_symlink():
                         sync_file(path)
-                folders.add(path.parent)
+                for folder in path.parents:  # those above as well: a directory may be as new as the file
+                    folders[folder] = None
+                    if folder == self._artifacts:
+                        break
         for folder in folders:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(FileNotFoundError):
                 sync_directory(folder)
 
     def settle(self) -> None:

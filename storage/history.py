@@ -515,24 +515,28 @@ class HistoryWriter:
 
     def _read_live(self, size: int, on_damage: OnDamage | None) -> list[Event]:
         content = os.pread(self._fd, size - self._offset, self._offset)
-        end = content.rfind(b"\n") + 1
         orphans: list[tuple[bytes, str]] = []
         chain, events = Chain(self._codec, self.seq, self.hash), []
         chain.enter(above=self.seq if self._offset else 0)
-        lines = io.BytesIO(content[:end]).readlines()
+        lines = io.BytesIO(content).readlines()
+        torn = lines.pop() if lines and not lines[-1].endswith(b"\n") else b""
+        at = end = 0
         for number, line in enumerate(lines, start=1):
             event, problem = chain.take(line, lambda behind=number: lines[behind:])  # type: ignore[misc]
+            at += len(line)
             if problem and on_damage is not None:
                 on_damage(Damage(LIVE, 0, problem))
             if problem and event is None:
                 orphans.append((line, problem))
+            else:
+                end = at
             if event is not None:
                 events.append(event)
-        if end < len(content):
-            orphans.append((content[end:], "torn: it has no end"))
+        if torn:
+            orphans.append((torn, "torn: it has no end"))
         if orphans:
             self._orphans.keep(orphans)
-        if end < len(content):
+        if end < len(content):  # what stands behind the last event is kept beside the log, and told once
             os.ftruncate(self._fd, self._offset + end)
         self.seq, self.hash = chain.seq, chain.hash
         self._offset += end

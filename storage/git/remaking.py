@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 
 from agentx.storage.artifacts import entry_after
@@ -30,8 +29,6 @@ from agentx.storage.history import (
 
 _RANGE = re.compile("([0-9]{1,18})(?:-([0-9]{1,18}))?")
 _ARTIFACTS = "artifacts/"
-_NEAR = 100
-"""So far back a commit that is missing makes the branch go back: pruning beside a writer takes what is new."""
 _CONFIG = "agentx.toml"
 
 
@@ -58,18 +55,15 @@ class Remaking:
             self._make(one, parent)
 
     def is_usable(self, commit: str, since: str) -> bool:
-        """Whether everything in a commit's tree is there, and the commits before it that came lately."""
+        """Whether everything is there in a commit's tree, and in those of the commits back to one that is whole."""
         try:
             tree = self._reader.commit(commit).tree
             known = self._reader.commit(since).tree if since else ""
         except ObjectDamaged:
             return False
-        near = list(islice(self._back(commit, since), _NEAR))
-        chained = all(map(self._reader.exists, near[-1][0].parents)) if near else True
-        missing: list[str] = []
-        for _ in self._reader.compare(known, tree, lambda _path, oid, _problem: missing.append(oid)):
-            pass
-        return chained and not missing
+        back = list(self._back(commit, since))  # nothing where the commit is the whole one itself
+        chained = not back or all(map(self._reader.exists, back[-1][0].parents))
+        return chained and not any(self._missing_between(*step) for step in [(known, tree), *_steps(back)])
 
     def _back(self, commit: str, since: str) -> Iterator[tuple[CommitInfo, str]]:
         """Commits from one back, as far as they can be read, each with the tree of its parent."""
@@ -84,12 +78,15 @@ class Remaking:
 
     def _missing(self, commit: CommitInfo, parent_tree: str) -> dict[str, str]:
         """What a commit lacks: ids by path; the path of a directory ends in a slash, that of the tree is empty."""
+        return self._missing_between(parent_tree, commit.tree)
+
+    def _missing_between(self, known: str, tree: str) -> dict[str, str]:
         missing: dict[str, str] = {}
 
         def tell(path: str, oid: str, _problem: ObjectDamaged) -> None:
             missing[path] = oid
 
-        for _ in self._reader.compare(parent_tree, commit.tree, tell):
+        for _ in self._reader.compare(known, tree, tell):
             pass
         return missing
 
@@ -202,6 +199,10 @@ class Remaking:
             if at >= 0:
                 return number, content[: content.find(b"\n", at) + 1]
         return 1, b""
+
+
+def _steps(back: list[tuple[CommitInfo, str]]) -> Iterator[tuple[str, str]]:
+    return ((parent_tree, commit.tree) for commit, parent_tree in back)
 
 
 def _span(commit: CommitInfo) -> tuple[int, int] | None:

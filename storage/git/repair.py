@@ -28,18 +28,20 @@ from agentx.storage.git.checking import (
     ref_faults,
     stale_locks,
 )
-from agentx.storage.git.index_file import Mark, is_abandoned, this_boot
-from agentx.storage.git.objects import ObjectDamaged, loose_path
+from agentx.storage.git.index_file import Mark, is_abandoned, read_mark, this_boot
+from agentx.storage.git.objects import ObjectDamaged, loose_path, read_loose
 from agentx.storage.git.reading import ObjectReader, loose_objects
 from agentx.storage.git.remaking import Remaking
 from agentx.storage.git.repository import CommitInfo
 from agentx.storage.git.salvage import salvage
+from agentx.storage.git.trees import SUBMODULE, entries
 from agentx.storage.lock import FileLock
 
 WHOLE = "agentx-whole"
 """Names the latest commit that was found whole, and how Git's own tidying looked then: what came before is not looked at again."""
 
 _OID = re.compile(rb"[0-9a-f]{40}")
+_NAMED = re.compile(rb"^(?:tree|parent) ([0-9a-f]{40})$", re.MULTILINE)
 _LOG_BYTES = 256 * 1024
 """So much of the reflog's end is read: some thousand moves of the branch."""
 
@@ -102,7 +104,8 @@ def repair(root: Path) -> str:
     if not (git_dir / "objects").is_dir():
         return ""
     suspicious = is_abandoned(git_dir) or _is_cut(git_dir) or any(ref_faults(git_dir))
-    if not suspicious and not any(stale_locks(git_dir)) and _is_whole_since(git_dir):
+    locked = any(stale_locks(git_dir)) or any(_stale_index_lock(git_dir))
+    if not suspicious and not locked and _is_whole_since(git_dir):
         return ""
     with FileLock(git_dir / "agentx.lock").hold():
         mended = mend(root, Aside(root))
@@ -141,9 +144,16 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
         return mended
     reader = ObjectReader(git_dir)
     remaking = Remaking(root, reader)
-    since = "" if thorough else _known_whole(git_dir)
-    candidates = [oid for oid in dict.fromkeys([head, *logged]) if oid]
-    good = next((oid for oid in candidates if _is_made_whole(remaking, oid, since)), "")
+    mark = read_mark(git_dir)
+    power_cut = mark is not None and mark.rebooted
+    good = head if not (thorough or power_cut or damaged) and _is_whole_since(git_dir) else ""
+    # The reflog first: where the branch's file is behind it, its last move did not reach the disk.
+    candidates = [oid for oid in dict.fromkeys([*logged, head]) if oid]
+    if not good:
+        since = "" if thorough or damaged else _known_whole(git_dir)
+        if mark is not None and power_cut and not thorough:
+            since = _settled(reader, candidates, mark.seq)
+        good = next((oid for oid in candidates if _is_made_whole(remaking, oid, since)), "")
     mended += [Mended(f"Git object {oid}", f"was made again from {source}") for oid, source in remaking.made]
     if not good:
         raise RepositoryDamaged(
@@ -156,6 +166,9 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
         mended.append(
             Mended(f"The branch {BRANCH}", f"went back to commit {good[:12]}, the last that is whole")
         )
+    if power_cut:
+        mended += _remove(git_dir, aside, _broken(git_dir), "names what is gone, and was set aside")
+    _forget_missing(git_dir, aside, ObjectReader(git_dir))
     mended += _remove(git_dir, aside, list(index_faults(git_dir)), "was damaged and is made again")
     if mended:
         _leave_index_behind(git_dir, reader.commit(good))
@@ -324,6 +337,19 @@ def _mend_refs(git_dir: Path, aside: Aside) -> Iterator[Mended]:
             )
 
 
+def _settled(reader: ObjectReader, candidates: list[str], seq: int) -> str:
+    """The latest commit of what was on the disk for certain when the power went; empty where that is not known."""
+    for candidate in candidates:
+        with contextlib.suppress(ObjectDamaged):
+            commit: CommitInfo | None = reader.commit(candidate)
+            while commit is not None:
+                through = commit.trailers.get("AgentX-Event", "").rpartition("-")[2]
+                if through.isdecimal() and int(through) <= seq:
+                    return commit.id
+                commit = reader.commit(commit.parents[0]) if commit.parents else None
+    return ""
+
+
 def _is_made_whole(remaking: Remaking, commit: str, since: str) -> bool:
     remaking.make(commit, since)
     return remaking.is_usable(commit, since)
@@ -348,7 +374,7 @@ def _logged(git_dir: Path) -> list[str]:
             lines = file.read().splitlines()
     except OSError:
         return []
-    named = (line[41:81] for line in reversed(lines) if _OID.fullmatch(line[:40]))
+    named = (oid for line in reversed(lines) if _OID.fullmatch(line[:40]) for oid in (line[41:81], line[:40]))
     return [oid.decode() for oid in named if _OID.fullmatch(oid) and oid.strip(b"0")]
 
 
@@ -361,6 +387,40 @@ def _forget(git_dir: Path, aside: Aside, commits: list[str]) -> None:
         if lost and log.exists():
             lines = log.read_bytes().splitlines(keepends=True)
             _drop_lines(log, aside, {line for line in lines if lost & {line[:40], line[41:81]}})
+
+
+def _broken(git_dir: Path) -> list[Fault]:
+    """Loose commits and trees that name what is not there; after a power cut these are what no branch leads to any more."""
+    reader = ObjectReader(git_dir)
+    links: dict[str, list[str]] = {}
+    paths: dict[str, Path] = {}
+    for oid, path in loose_objects(git_dir / "objects"):
+        kind, content = read_loose(path, oid) or ("", b"")
+        if kind == "commit":
+            links[oid] = [found.decode() for found in _NAMED.findall(content.partition(b"\n\n")[0])]
+        elif kind == "tree":
+            links[oid] = [entry.oid for entry in entries(content) if entry.mode != SUBMODULE]
+        paths[oid] = path
+    broken: set[str] = set()
+    while more := {
+        oid
+        for oid, named in links.items()
+        if oid not in broken
+        and any(one in broken or not (one in paths or reader.exists(one)) for one in named)
+    }:
+        broken |= more
+    return [Fault(str(paths[oid].relative_to(git_dir)), "names what is gone") for oid in sorted(broken)]
+
+
+def _forget_missing(git_dir: Path, aside: Aside, reader: ObjectReader) -> None:
+    """Drop what the reflogs say of commits that are gone."""
+    for log in (git_dir / "logs" / BRANCH, git_dir / "logs" / "HEAD"):
+        with contextlib.suppress(FileNotFoundError):
+            lines = set(log.read_bytes().splitlines(keepends=True))
+            named = {oid for line in lines for oid in (line[:40], line[41:81]) if oid.strip(b"0")}
+            gone = {oid for oid in named if not reader.exists(oid.decode("ascii", "replace"))}
+            if missing := {line for line in lines if gone & {line[:40], line[41:81]}}:
+                _drop_lines(log, aside, missing)
 
 
 def _drop_lines(log: Path, aside: Aside, lines: set[bytes]) -> None:

@@ -259,6 +259,10 @@ class GitRepository:
             found = self._tree(tree)[path]
         except KeyError:
             return None
+        except pygit2.GitError as error:
+            raise objects.ObjectDamaged(
+                f"A directory above {path} is missing in the Git tree {tree}."
+            ) from error
         if found.type != ObjectType.BLOB:
             return None
         return TreeEntry(str(found.id), int(found.filemode))
@@ -429,7 +433,7 @@ def _info(found: pygit2.Commit) -> CommitInfo:
         author=found.author.name,
         committer=found.committer.email,
         at=found.commit_time,
-        tree=str(found.tree.id),
+        tree=str(found.tree_id),
         parents=tuple(str(parent) for parent in found.parent_ids),
         trailers=trailers,
     )

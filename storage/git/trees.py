@@ -12,6 +12,7 @@ import msgspec
 from agentx.storage.git.objects import ObjectDamaged
 
 DIRECTORY = b"40000"
+SUBMODULE = b"160000"
 
 _OID_BYTES = 20
 
@@ -70,6 +71,12 @@ def _place(name: bytes, tree: bytes, start: int) -> bytes:
 
 def _row(name: bytes, entry: Entry) -> bytes:
     return b"".join((entry.mode, b" ", name, b"\0", bytes.fromhex(entry.oid)))
+
+
+def entries(tree: bytes) -> Iterator[Entry]:
+    """Every entry of a tree."""
+    for _, start, end in _spans(tree):
+        yield Entry(tree[start : tree.index(b" ", start)], tree[end - _OID_BYTES : end].hex())
 
 
 def find(tree: bytes, wanted: bytes) -> Entry | None:

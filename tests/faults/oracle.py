@@ -6,6 +6,7 @@ Runs in a fresh process. Each thing that does not hold is one finding, a sentenc
 import os
 import re
 import subprocess
+import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def examine(root: Path, acknowledged: Acknowledged) -> Iterator[str]:
     yield from _files(root, events, acknowledged)
     yield from _git(root)
     person = root / "artifacts" / PERSON
-    edited = person.exists() and person.read_bytes() == EDITED
+    edited = person.exists() and _by_a_person(person.read_bytes())
     before = picture(root)
     with Workspace.open(root, settings=settings(root)) as ws:
         ws.status()  # takes up what a person edited, and removes temporary files
@@ -115,7 +116,8 @@ def _files(root: Path, events: list[Event], acknowledged: Acknowledged) -> Itera
     here = root / "artifacts"
     files = {p.relative_to(here).as_posix(): p.read_bytes() for p in here.rglob("*") if p.is_file()}
     held = {p: blob_id(data) for p, data in files.items() if TEMPORARY_PREFIX not in p}
-    other = sorted(path for path, _ in held.items() ^ tree.items() if files.get(path) != EDITED)
+    differing = {path for path, _ in held.items() ^ tree.items()}
+    other = sorted(path for path in differing if path != PERSON or not _by_a_person(files.get(path, b"")))
     if other:
         yield f"the working files are not the tree: {other[:5]}"
     if whole.get("history.jsonl") != blob_id((root / "history.jsonl").read_bytes()):
@@ -124,6 +126,11 @@ def _files(root: Path, events: list[Event], acknowledged: Acknowledged) -> Itera
     for event in events:
         for oid in named_blobs(event.data):
             BlobStore(root).get(oid)
+
+
+def _by_a_person(content: bytes) -> bool:
+    """Whether a file holds what a person wrote, or what a power cut left of it: nobody synced that."""
+    return EDITED.startswith(content.rstrip(b"\0"))
 
 
 def _tree(root: Path) -> dict[str, str]:
@@ -177,7 +184,10 @@ def findings(root: Path, acknowledged: Acknowledged) -> list[str]:
     try:
         found.extend(examine(root, acknowledged))
     except Exception as error:
-        found.append(f"opening it fails: {type(error).__name__}: {error}"[:400])
+        where = " < ".join(
+            f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)[:-6:-1]
+        )
+        found.append(f"opening it fails: {type(error).__name__}: {error} ({where})"[:600])
         gone = lost(root, acknowledged)
         found += [f"LOST: acknowledged events are gone: {gone[:10]}"] if gone else []
     return found

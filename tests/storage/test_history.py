@@ -178,7 +178,7 @@ def test_the_loser_of_two_writers_without_a_lock_is_set_aside_once_and_told_of(
     assert [found.reason for found in damage] == ["A second event 2 stands behind event 2."]
     told: list[Damage] = []
     assert _texts(history.read(on_damage=told.append)) == ["first", "winner", "third"]
-    assert [found.line for found in told] == [3]
+    assert told == []  # what was set aside is out of the log
     for _ in range(3):
         again = HistoryWriter(tmp_path, codec)
         assert _texts(again.catch_up()) == ["first", "winner", "third"]
