@@ -36,7 +36,6 @@ from agentx.storage.history import (
     HistoryRewound,
     HistoryWriter,
     OnDamage,
-    Position,
     told_already,
 )
 from agentx.storage.keys import Keys
@@ -44,6 +43,7 @@ from agentx.storage.lock import FileLock
 from agentx.storage.redaction import clean, clean_struct
 from agentx.storage.snapshots import Snapshots
 from agentx.synthesis.conclusions import Add, Concluded
+from agentx.synthesis.folding import fold
 from agentx.synthesis.state import FOLD_VERSION, State
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ class WritePath:
         self.repo = self.git.repo
         self.blobs = BlobStore(root)
         self.history = History(root, codec)
+        self._codec = codec
         self.lock = FileLock(self.repo.git_dir / "agentx.lock")
         self.state = State()
         self.damage: list[Damage] = []
@@ -145,16 +146,19 @@ class WritePath:
 
     def _fold_from_snapshot(self) -> None:
         found = self._snapshots.load(State.decode)
-        self._fold_log(*(found or (State(), Position())))
         self._snapshot_seq = found[1].seq if found else 0
+        if found is None:
+            self._fold_from_zero()
+        else:
+            self._begin_with(found[0].apply_all(self.history.read(found[1], self.damage.append)))
 
     def _fold_from_zero(self) -> None:
         self.damage.clear()
-        self._fold_log(State(), Position())
+        self._begin_with(fold(self.root, self._codec, self.damage.append))
 
-    def _fold_log(self, state: State, position: Position) -> None:
-        self.state = state.apply_all(self.history.read(position, self.damage.append))
-        self._writer.start_at(self.state.seq, self.state.hash or GENESIS)
+    def _begin_with(self, state: State) -> None:
+        self.state = state
+        self._writer.start_at(state.seq, state.hash or GENESIS)
 
     def refold(self, on_damage: OnDamage, progress: Progress | None = None) -> State:
         """Drop the snapshots and fold the whole log anew, while others go on writing; the state that it gives is used.
@@ -164,11 +168,8 @@ class WritePath:
             progress: Told what is being done, how far it is, and how much there is.
         """
         self._snapshots.clear()
-        state, known = State(), self.state.seq
-        for event in self.history.read(on_damage=on_damage):
-            state.apply(event)
-            if progress and not event.seq % 1_000:
-                progress("fold", event.seq, max(known, event.seq))
+        known, told = self.state.seq, progress or (lambda *_: None)
+        state = fold(self.root, self._codec, on_damage, lambda seq: told("fold", seq, max(known, seq)))
         with self.exclusive():
             if state.seq <= self.state.seq:
                 state.apply_all(self.history.read(state.seq, told_already))

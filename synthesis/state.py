@@ -4,6 +4,7 @@ Nothing here reads a clock, a file or a model. Only a ``Concluded`` event change
 bookkeeping that an agent and a person are shown (recent messages, open runs, calls that wait).
 """
 
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from typing import Any
@@ -23,6 +24,7 @@ from agentx.storage.events import (
     UserMessageSent,
     WorkspaceCreated,
 )
+from agentx.storage.history import Position
 from agentx.synthesis.conclusions import Add, Concluded
 from agentx.synthesis.items import Kind, MemoryItem, Status
 
@@ -73,6 +75,28 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     ended_seq: int = 0
 
 
+class Stretch(msgspec.Struct, array_like=True):
+    """Events in a row, as far as a state needs them to pass over all of them in one step.
+
+    Attributes:
+        after: Hash of the event before them.
+        seq: The last one.
+        hash: Its hash.
+        counts: How many there are, by type.
+        lines: The lines of those that may change a state, in order.
+        messages: The lines of the latest messages.
+        results: By tool, the call ids of the results whose call is not among them.
+    """
+
+    after: str
+    seq: int
+    hash: str
+    counts: dict[str, int]
+    lines: list[bytes]
+    messages: list[bytes]
+    results: dict[str, set[str]]
+
+
 class State(msgspec.Struct, kw_only=True):
     """Everything that is concluded and everything that is open, after the event ``seq``.
 
@@ -115,6 +139,23 @@ class State(msgspec.Struct, kw_only=True):
             self.apply(event)
         return self
 
+    def pass_over(self, stretch: Stretch, decode: Callable[[bytes], Event]) -> None:
+        """Fold in a stretch of events that :func:`gather` went through; the state is as if each had been folded.
+
+        Args:
+            stretch: It begins behind the last event of this state.
+            decode: Turns a line into its event.
+        """
+        for call in list(self.pending.values()):
+            if call.call_id in stretch.results.get(call.tool, ()):
+                del self.pending[call.call_id]
+        for line in (*stretch.lines, *stretch.messages):
+            event = decode(line)
+            _FOLDS[type(event.data)](self, event, event.data)
+        for name, count in stretch.counts.items():
+            self.counts[name] = self.counts.get(name, 0) + count
+        self.seq, self.hash = stretch.seq, stretch.hash
+
     def active(self, *kinds: Kind, status: Status = "active") -> Iterator[MemoryItem]:
         """The items of some kinds (of all where none is named) that have a status, oldest first."""
         return (i for i in self.items.values() if i.status == status and (not kinds or i.kind in kinds))
@@ -150,6 +191,36 @@ class State(msgspec.Struct, kw_only=True):
     def digest(self) -> str:
         """Hex blake2b-256 of :meth:`encode`; two replays of one history give the same."""
         return blake2b(self.encode(), digest_size=32).hexdigest()
+
+
+def gather(start: Position, events: Iterable[tuple[Event, bytes]]) -> Stretch:
+    """Go through events in a row, each with its line, for a state that will pass over them.
+
+    A result settles its call wherever between them the call was announced; where it was announced before them all, only
+    the state knows of it. Either way no other event between has a say in that.
+
+    Args:
+        start: Behind the event before them.
+        events: In order.
+    """
+    counts: dict[str, int] = {}
+    lines: list[bytes] = []
+    messages: deque[bytes] = deque(maxlen=RECENT_MESSAGES)
+    results: defaultdict[str, set[str]] = defaultdict(set)
+    announced: set[str] = set()
+    seq, own_hash = start.seq, start.hash
+    for event, line in events:
+        seq, own_hash, data = event.seq, event.hash, event.data
+        counts[event.type] = counts.get(event.type, 0) + 1
+        if isinstance(data, ToolCallExecuted) and data.call_id not in announced:
+            results[data.tool].add(data.call_id)
+        elif (fold := _FOLDS.get(type(data))) is _remember:
+            messages.append(line)
+        elif fold is not None:
+            lines.append(line)
+            if isinstance(data, ToolCallRequested):
+                announced.add(data.call_id)
+    return Stretch(start.hash, seq, own_hash, counts, lines, list(messages), results)
 
 
 # --- what each type of event does to the state ------------------------------------------------------------------------
