@@ -21,7 +21,7 @@ from agentx.staging import Content
 from agentx.storage.events import Body
 from agentx.storage.index.port import Filter
 from agentx.storage.text import decoded
-from agentx.synthesis.enforcement import Violation, check_answer, check_write
+from agentx.synthesis.enforcement import Violation, check_answer, check_removal, check_write
 from agentx.synthesis.items import MemoryItem
 from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.state import State
@@ -127,11 +127,12 @@ class Engine:
             return ()
         known = self.write_path.tracked_all(contents)
         for path, content in contents.items():
+            if content is None:
+                found += check_removal(items, path)
+                continue
             tracked = known[path]
             before = decoded(self.write_path.repo.read_blob(tracked.oid)) if tracked else None
-            after = decoded(content.data) if content is not None else None
-            if content is not None:
-                found += check_write(items, path, before, "" if after is None else after, message=message)
+            found += check_write(items, path, before, decoded(content.data) or "", message=message)
         return tuple(found)
 
     def check_answer(self, text: str, message: str = "") -> tuple[Violation, ...]:

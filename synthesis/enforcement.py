@@ -72,8 +72,8 @@ def check_write(
     """What a write would break.
 
     What already stood in the file is not held against a write: a phrase, a function or an import that ``before`` has too
-    passes. A deletion breaks nothing. With neither text nothing can be deleted: that is binary content, of which the path
-    is checked; call :func:`check_path` where binary content replaces a text.
+    passes. With neither text nothing can be deleted: that is binary content, of which the path is checked; call
+    :func:`check_path` where binary content replaces a text.
 
     Args:
         items: Memory items; those that are not enforced are passed over.
@@ -89,7 +89,7 @@ def check_write(
     ['No file may be written at api/Requirements.TXT.']
     """
     if after is None:
-        return check_path(items, path) if before is None else ()
+        return check_path(items, path) if before is None else check_removal(items, path)
     return tuple(_of_write(items, path, before, after, message))
 
 
@@ -104,6 +104,23 @@ def check_path(items: Iterable[MemoryItem], path: str) -> tuple[Violation, ...]:
         _violation(item, f"No file may be written at {path}.", path)
         for item, check in _enforced(items)
         if isinstance(check, ForbidPath) and _in_scope(item, path) and matches(check.globs, path)
+    )
+
+
+def check_removal(items: Iterable[MemoryItem], path: str) -> tuple[Violation, ...]:
+    """What deleting a file, or moving it away, would break: only a rule that what is there stays as it is.
+
+    Args:
+        items: Memory items; those that are not enforced are passed over.
+        path: Path relative to the artifacts root.
+    """
+    return tuple(
+        _violation(item, f"{path} may not be deleted or moved.", path)
+        for item, check in _enforced(items)
+        if isinstance(check, ForbidPath)
+        and check.frozen
+        and _in_scope(item, path)
+        and matches(check.globs, path)
     )
 
 

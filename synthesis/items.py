@@ -76,9 +76,15 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class ForbidPath(msgspec.Struct, frozen=True, tag="forbid_path", omit_defaults=True):
-    """No file may be created or written whose path matches one of these globs."""
+    """No file may be created or written whose path matches one of these globs.
+
+    Attributes:
+        globs: What the paths are compared with.
+        frozen: Whether such a file may not be deleted or moved either.
+    """
 
     globs: tuple[str, ...]
+    frozen: bool = False
 
 
 class ForbidText(msgspec.Struct, frozen=True, tag="forbid_text", omit_defaults=True):

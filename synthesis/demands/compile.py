@@ -22,7 +22,7 @@ _QUOTE = "[`\"']"
 _FILE = rf"{_QUOTE}?(?P<{{0}}>(?:\*|[\w-])[\w.*-]*\.[A-Za-z][\w-]{{{{0,9}}}}|\.[a-z][\w.-]{{{{0,30}}}}|Makefile|Dockerfile|Jenkinsfile|Pipfile|Gemfile|Procfile|(?:[\w.@*-]{{{{1,60}}}}/){{{{1,12}}}}[\w.@*-]{{{{0,60}}}}){_QUOTE}?"
 _FORBIDDEN_FILE = re.compile(
     r"^(?:(?:never|ever|again|don't|do not|must not|mustn't|may not|should not|shouldn't|you|we|please|should|must|stop)\s+)+"
-    r"(?:create|creating|add|adding|write|writing|make|making|generate|generating|commit|committing|touch|touching|edit|editing|modify|modifying|change|changing"
+    r"(?P<verb>create|creating|add|adding|write|writing|make|making|generate|generating|commit|committing|touch|touching|edit|editing|modify|modifying|change|changing"
     r"|overwrite|overwriting|introduce|check in|put anything (?:in|into)|write to|writing to)\s+"
     r"(?:(?:a|an|any|the|another|new|more|separate|to|in|into|files?|anything|named|called|with the name)\s+){0,5}"
     r"(?P<files>[^,;!?\s][^;!?]*?)"
@@ -30,6 +30,9 @@ _FORBIDDEN_FILE = re.compile(
     r"\s*(?:[.!]?$|;.*$|,\s*(?:use|always|we|it|put|instead|rather|please|but use|the|because|since|as|i)\b.*$|\s+(?:because|since)\b.*$|\s[-–—]\s.*$)",
     re.IGNORECASE | re.DOTALL,
 )
+_CHANGING = ("touch", "edit", "modify", "chang")
+"""Verbs that say that a file is to stay as it is: whoever deletes or moves it has changed it too."""
+
 _FILE_NAME = re.compile(
     _FILE.format("file").replace("{{", "{").replace("}}", "}") + r"(?:\s+files?)?", re.IGNORECASE
 )
@@ -192,7 +195,8 @@ def _forbidden_path(words: str) -> ForbidPath | None:
         if not file:
             return None
         globs += _globs(file["file"])
-    return ForbidPath(tuple(dict.fromkeys(globs)))
+    frozen = match["verb"].lower().startswith(_CHANGING)
+    return ForbidPath(tuple(dict.fromkeys(globs)), frozen=frozen)
 
 
 def _globs(name: str) -> list[str]:
@@ -210,7 +214,7 @@ def _frozen_place(words: str, scope: Scope) -> ForbidPath | None:
     match = _FROZEN.match(words)
     if not match or len(scope.paths) != 1 or not scope.paths[0].endswith("/**") or _EXCEPTION.search(words):
         return None
-    return ForbidPath(scope.paths)
+    return ForbidPath(scope.paths, frozen=True)
 
 
 def _first_part(words: str) -> str:

@@ -77,6 +77,22 @@ def test_a_forbidden_file_that_was_there_before_can_be_deleted(ws):
     assert ws.status().files == 0
 
 
+def test_a_file_that_must_not_be_touched_is_neither_deleted_nor_moved(configured):
+    ws = configured('\n[tools]\nrun_command = true\nisolation = "none"\n')
+    ws.tools.write_file("legal/terms.md", "As agreed.\n")
+    ws.tools.write_file("legal/logo.png", "\0")
+    ws.say("Never touch anything in legal/.")
+    for name, arguments in (
+        ("delete_file", {"path": "legal/terms.md"}),
+        ("delete_file", {"path": "legal"}),
+        ("move_file", {"path": "legal/logo.png", "to": "logo.png"}),
+        ("run_command", {"command": "rm -r legal"}),
+    ):
+        result = ws.tools.call(name, arguments)
+        assert "Never touch anything in legal/." in result.output
+    assert sorted(path.name for path in ws.artifacts.rglob("*.*")) == ["logo.png", "terms.md"]
+
+
 def test_a_command_that_creates_a_forbidden_file_keeps_nothing_and_says_so(configured):
     ws = configured('\n[tools]\nrun_command = true\nisolation = "none"\n')
     ws.say(SENTENCE)

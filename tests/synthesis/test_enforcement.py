@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.scope import reach_of
-from agentx.synthesis.enforcement import check_answer, check_path, check_write, not_checked
+from agentx.synthesis.enforcement import check_answer, check_path, check_removal, check_write, not_checked
 from agentx.synthesis.functions import fetches_data, functions_of, parse_python
 from agentx.synthesis.items import (
     ConstraintDetail,
@@ -89,6 +89,13 @@ def test_a_forbidden_file_may_be_deleted_and_binary_content_is_denied():
     assert check_write([NO_REQUIREMENTS], "requirements.txt", None, None)
     assert check_path([NO_REQUIREMENTS], "requirements.txt")
     assert check_path([NO_REQUIREMENTS, NO_MUSK, DECORATED], "logo.png") == ()
+
+
+def test_a_file_that_must_not_be_touched_may_not_be_deleted_either():
+    frozen = rule(ForbidPath(("docs/**",), frozen=True))
+    assert check_write([frozen], "docs/a.md", "text", None)
+    assert check_removal([frozen], "docs/a.md")
+    assert check_removal([frozen, NO_REQUIREMENTS, NO_MUSK], "requirements.txt") == ()
 
 
 @pytest.mark.parametrize("status", ["proposed", "retired", "superseded", "dormant", "resolved", "archived"])
@@ -342,8 +349,8 @@ def test_a_required_import_must_be_there_but_in_an_empty_module():
         ("Never create a requirements.txt file; use pyproject.toml instead", "must_not", ForbidPath(("**/requirements.txt", "requirements.txt"))),
         ("You should never create a requirements.txt file; use pyproject.toml instead", "must_not", ForbidPath(("**/requirements.txt", "requirements.txt"))),
         ("Never create requirements.txt or setup.py", "must_not", ForbidPath(("**/requirements.txt", "requirements.txt", "**/setup.py", "setup.py"))),
-        ("Don't ever touch anything in migrations/", "must_not", ForbidPath(("migrations/**",))),
-        ("Never edit src/generated/api.py.", "must_not", ForbidPath(("src/generated/api.py",))),
+        ("Don't ever touch anything in migrations/", "must_not", ForbidPath(("migrations/**",), frozen=True)),
+        ("Never edit src/generated/api.py.", "must_not", ForbidPath(("src/generated/api.py",), frozen=True)),
         ("Never commit *.log files", "must_not", ForbidPath(("**/*.log", "*.log"))),
         ("Never create .env files", "must_not", ForbidPath(("**/.env", ".env", "**/.env.*", ".env.*"))),
         ("Never edit setup.py without asking me", "must_not", None),

@@ -26,7 +26,7 @@ _MARKDOWN = ForbidPath(("**/*.md", "*.md"))
         ("Never create a file named TODO.txt", _TODO),
         ("Never create a file called TODO.txt", _TODO),
         ("You must not create a file called TODO.txt.", _TODO),
-        ("Nothing in src/legacy may ever be changed.", ForbidPath(("src/legacy/**",))),
+        ("Nothing in src/legacy may ever be changed.", ForbidPath(("src/legacy/**",), frozen=True)),
         ("never mention Elon Musk when you write about Tesla", ForbidText(("Elon Musk",), topic="tesla")),
         ("Never mention Elon Musk in texts about Tesla.", ForbidText(("Elon Musk",), topic="tesla")),
         ("You must not import pandas anywhere.", RequireImport("pandas", forbidden=True)),
