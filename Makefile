@@ -9,7 +9,7 @@ PINS := uv pip compile --quiet --universal --python-version 3.11 --fork-strategy
 	--annotation-style line --custom-compile-command "make pins"
 
 .NOTPARALLEL:
-.PHONY: help demo test lint types units docs faults pins clean runtime dev model
+.PHONY: help demo test lint types units docs faults fuzz pins clean runtime dev model
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r target what; do \
@@ -47,6 +47,12 @@ docs: dev  ## run the examples in README and docs alone
 
 faults: dev  ## crashes, power cuts, full disks and many writers at once: nothing may be lost (a quarter of an hour; N=50 for a tenth)
 	@$(BIN)/python -m tests.faults --n $(or $(N),500) $(FAULTS)
+
+fuzz: dev  ## look for bytes that break what reads them, with atheris, and drive the store at random (N=30 seconds each)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris || \
+		{ echo "agentx: atheris cannot be had for $$($(BIN)/python -V); the tests alone look for such bytes here." >&2; exit 1; }
+	@$(BIN)/python -m tests.fuzz --seconds $(or $(N),30) $(FUZZ)
+	@FUZZ_EXAMPLES=$(or $(N),30) $(BIN)/python -m pytest -q tests/agentx/test_state_machine.py
 
 pins:  ## pin the newest allowed versions again (needs uv)
 	@command -v uv >/dev/null || { echo "agentx: uv is missing; see https://docs.astral.sh/uv/" >&2; exit 1; }

@@ -1,6 +1,7 @@
 """Which files of a tree Git would ignore: the ``.gitignore`` files in it, each for what lies below it."""
 
 import re
+import warnings
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -62,6 +63,7 @@ def _patterns(line: str) -> list[GitIgnoreSpecPattern]:
     if len(line) > MAX_PATH_BYTES or any(name.count("*") > _MAX_STARS for name in line.split("/")):
         return []
     try:
-        return [GitIgnoreSpecPattern(line)]
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # on classes like `[[:alpha:]]`
+            return [GitIgnoreSpecPattern(line)]
     except (ValueError, re.error):
         return []

@@ -1,0 +1,341 @@
+"""What any bytes may do to the code that reads them: each target is a function of some bytes and an empty directory.
+
+Whatever the bytes are, a target returns: what is malformed raises an error of ours, which the target expects, or is told
+as damage. Anything else that leaves a target is a bug. The tests run them on harmed pieces of what is valid
+(:mod:`tests.fuzz.harm`); ``make fuzz`` lets atheris look for inputs by itself.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agentx.config import ConfigInvalid, read_config
+from agentx.storage.artifacts import Artifacts
+from agentx.storage.codec import GENESIS, Codec, DamagedLine, EventRefused, EventTooLarge, split
+from agentx.storage.errors import AgentXError
+from agentx.storage.events import FACTS, Body, Draft, Payload, Purged, Unknown, UserMessageSent
+from agentx.storage.git import trees
+from agentx.storage.git.branch import BRANCH, Branch
+from agentx.storage.git.index_file import read_mark
+from agentx.storage.git.objects import ObjectDamaged
+from agentx.storage.git.pack_file import Pack, PackDamaged
+from agentx.storage.history import LIVE, Damage, History, HistoryDamaged, HistoryWriter, segment_path
+from agentx.storage.ignore import IgnoreRules
+from agentx.storage.index.waiting import Follower, Overlay, WaitingFile
+from agentx.storage.keys import Keys
+from agentx.storage.orphans import Orphans
+from agentx.storage.paths import check_path
+from agentx.storage.redaction import clean, find, redact
+from agentx.storage.snapshots import Snapshots
+from agentx.synthesis.conclusions import CONCLUSIONS
+from agentx.synthesis.state import State
+
+Target = Callable[[bytes, Path], None]
+
+SEAL = b"\x1c"
+"""Cuts one input into several files: into segments and the live log, into a pack and its index."""
+
+CODEC = Codec(FACTS | CONCLUSIONS)
+SECRET = b"what lies outside"
+
+
+class Renamed(Payload, frozen=True):
+    """A payload whose first version had another shape."""
+
+    title: str
+    words: tuple[str, ...] = ()
+
+
+LIFTED = Codec(
+    {"Renamed": Renamed},
+    {("Renamed", 1): lambda old: {"title": old["name"].strip(), "words": sorted(old.get("words", []))}},
+)
+
+
+def message(text: str) -> Draft:
+    """Something that a user says."""
+    return Draft(data=UserMessageSent(body=Body(text)), actor="user")
+
+
+def write_log(root: Path, content: bytes) -> None:
+    """Lay a log out: the segments, of which empty ones are missing, and last the live log."""
+    *sealed, live = content.split(SEAL)
+    for number, segment in enumerate(sealed, 1):
+        if segment:
+            path = root / segment_path(number)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(segment)
+    (root / LIVE).write_bytes(live)
+
+
+def log(content: bytes, root: Path) -> None:
+    """Readers and writers of a log take the same events of it, and one can go on behind them."""
+    write_log(root, content)
+    history, damage = History(root, CODEC), list[Damage]()
+    events = list(history.read(on_damage=damage.append))
+    seqs = [event.seq for event in events]
+    assert seqs == sorted(set(seqs))
+    assert all(event.seq > 0 for event in events)
+    try:
+        assert list(history.read()) == events
+        assert not damage
+    except HistoryDamaged:
+        assert damage
+    assert sum(1 for _ in history.lines()) <= content.count(b"\n")
+    for number, event in enumerate(events):
+        place = history.locate(event.seq, event.hash)
+        behind = [one.hash for one in history.read(event.seq, lambda _: None)]
+        if not damage:
+            assert place is not None
+            assert behind == [one.hash for one in events[number + 1 :]]
+        if place is not None:
+            assert damage or history.event_at(place) == event
+            rest = [one.hash for one in history.read(place, lambda _: None)]
+            assert damage or rest == behind
+    _go_on(root, history, events, sound=not damage)
+
+
+def _go_on(root: Path, history: History, events: list[Any], *, sound: bool) -> None:
+    for _ in range(2):
+        writer = HistoryWriter(root, CODEC)
+        try:
+            assert writer.catch_up() == events
+            (appended,) = writer.append([message("and on it goes")])
+        finally:
+            writer.close()
+        if not sound:
+            return  # where lines stand in another order, what follows tells which of two chains is the longer one
+        events = [*events, appended]
+        assert list(history.read()) == events
+
+
+def event(content: bytes, _root: Path) -> None:
+    """A line is an event or is damaged; quick and slow reading agree, and the fold takes whatever was read."""
+    for codec in (CODEC, LIFTED):
+        quick = codec.follow(content, 1, GENESIS)
+        try:
+            read = codec.decode(content)
+        except DamagedLine:
+            assert quick is None
+            continue
+        assert quick is None or (quick == read and split(content).extends(GENESIS))
+        state = State().apply_all([read])
+        assert State.decode(state.encode()).digest == state.digest
+        if codec is CODEC and not isinstance(read.data, Purged | Unknown):
+            with contextlib.suppress(EventRefused, EventTooLarge):
+                draft = Draft(data=read.data, actor=read.actor, run=read.run, cause=read.cause, key=read.key)
+                line, again = codec.encode(draft, seq=1, previous=GENESIS)
+                assert codec.decode(line) == again
+                assert again.data == read.data
+
+
+def path(content: bytes, root: Path) -> None:
+    """A path that is let through leads nowhere but into the artifacts, whatever links lie there."""
+    place, skipped = root / "artifacts", root / "artifacts/workspace"
+    _lay_out(root)
+    artifacts = Artifacts(place, 1_000, skip=(skipped,))
+    with contextlib.suppress(AgentXError):
+        text = content.decode("utf-8", "surrogateescape")
+        clean_path = check_path(text)
+        assert check_path(clean_path) == clean_path
+        assert not {"..", ".git", "."} & set(clean_path.split("/"))
+        _only_inside(artifacts, clean_path, os.path.realpath(place))
+    assert (root / "outside/file").read_bytes() == SECRET
+    assert sorted(os.listdir(root)) == ["artifacts", "outside"]
+    assert os.listdir(root / "outside") == ["file"]
+    assert os.listdir(skipped) == []
+
+
+def _lay_out(root: Path) -> None:
+    place = root / "artifacts"
+    for folder in ("outside", "artifacts/folder/inner", "artifacts/repo/.git", "artifacts/workspace"):
+        (root / folder).mkdir(parents=True)
+    (root / "outside/file").write_bytes(SECRET)
+    (place / "folder/file").write_bytes(b"inside")
+    os.mkfifo(place / "pipe")
+    links = {"out": "../outside", "outfile": "../outside/file", "in": "folder", "up": "..", "loop": "loop"}
+    links |= {"infile": "folder/file", "nowhere": "gone", "around": "folder/../../outside", "ws": "workspace"}
+    for name, to in links.items():
+        (place / name).symlink_to(to)
+
+
+def _only_inside(artifacts: Artifacts, clean_path: str, real: str) -> None:
+    with contextlib.suppress(AgentXError):
+        followed = os.path.realpath(artifacts.locate(clean_path, follow=True))
+        assert followed.startswith(real + "/")
+        assert followed.removeprefix(real).split("/")[1] not in {"workspace", "repo"}
+    place = artifacts.locate(clean_path)
+    assert os.path.realpath(place.parent).startswith(real)
+    with contextlib.suppress(AgentXError):
+        artifacts.identify(clean_path)
+        assert artifacts.content(clean_path) != SECRET
+    with contextlib.suppress(OSError):  # the write path tells of these
+        artifacts.put(artifacts.prepare(clean_path, b"written"), clean_path)
+        artifacts.remove(clean_path)
+
+
+def tree(content: bytes, _root: Path) -> None:
+    """A tree of Git can be read to its end, or it is damaged."""
+    with contextlib.suppress(ObjectDamaged):
+        new = trees.Entry(b"100644", "ab" * 20)
+        folder = trees.Entry(b"40000", "cd" * 20)
+        edited = trees.edit(content, {b"name": new, b"gone": None, b"folder": folder})
+        assert trees.find(edited, b"folder") is not None
+        trees.find(edited, b"\0")
+
+
+def pack(content: bytes, root: Path) -> None:
+    """A pack and its index say where each object stands, or they are damaged."""
+    body, _, index = content.partition(SEAL * 4)
+    (root / "one.pack").write_bytes(body)
+    (root / "one.idx").write_bytes(index)
+    with contextlib.suppress(PackDamaged), Pack(root / "one.pack") as opened:
+        for name in (bytes(20), b"\x80" * 20, b"\xff" * 20):
+            assert (name in opened) in (True, False)
+        for name, entry in opened.entries():
+            assert (name in opened) in (True, False)
+            assert 0 < entry.at < entry.body <= entry.end <= len(body)
+            assert 0 <= entry.base < entry.at
+            assert len(opened.raw(entry.body, entry.end)) == entry.end - entry.body
+
+
+def branch(content: bytes, root: Path) -> None:
+    """The branch names a commit or none, and its reflog is what can be read of it."""
+    kept = Branch(root, lambda _: False)
+    log_path, ref = root / "logs" / BRANCH, root / BRANCH
+    for file in (log_path, root / "packed-refs", ref):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+        found = kept.read()
+        assert not found or (len(found) == 40 and set(found) <= set("0123456789abcdef"))
+    for move in kept.moves(100):
+        assert {len(move.old), len(move.new)} <= {0, 40}
+
+
+def mark(content: bytes, root: Path) -> None:
+    """A lock of the index file is the engine's with its mark, or Git's."""
+    (root / "index.lock").write_bytes(content)
+    found = read_mark(root)
+    if found is not None:
+        assert found.is_left in (True, False)
+        assert found.rebooted in (True, False)
+        (root / "index.lock").write_bytes(found.encode())
+        again = read_mark(root)
+        assert again is not None
+        assert (again.pid, again.seq) == (found.pid, found.seq)
+
+
+def snapshot(content: bytes, root: Path) -> None:
+    """A snapshot that is not sound is passed over."""
+    writer = HistoryWriter(root, CODEC)
+    writer.catch_up()
+    (first,) = writer.append([message("hello")])
+    writer.close()
+    kept = Snapshots(root / "snapshots", History(root, CODEC), "1")
+    for part in (content, content.replace(b"HASH", first.hash.encode())):
+        assert kept.save(first.seq, first.hash, part)
+        loaded = kept.load(State.decode)
+        assert loaded is None or loaded[1].seq == 1
+        (written,) = (root / "snapshots").iterdir()
+        label, _, _ = written.read_bytes().partition(b"\n")
+        for whole in (part, _with_position(label, part), label[: len(part)] + part):
+            written.write_bytes(whole)
+            assert kept.load(State.decode) is None or whole == part
+        kept.clear()
+
+
+def _with_position(label: bytes, part: bytes) -> bytes:
+    """A label whose checksum is right and whose position is someone's."""
+    fields = json.loads(label)
+    fields["checksum"] = "cae66941d9efbd404e4d88758ea67670"  # of nothing
+    head, _, end = json.dumps(fields).encode().partition(json.dumps(fields["position"]).encode())
+    return head + part.replace(b"\n", b" ") + end + b"\n"
+
+
+def waiting(content: bytes, root: Path) -> None:
+    """What cannot be read of the waiting file is passed over; the rest can be applied."""
+    (root / "waiting-0000000001.jsonl").write_bytes(content)
+    _, records = Follower(WaitingFile(root)).poll()
+    overlay = Overlay()
+    for record in records:
+        overlay.apply(record, {})
+
+
+def text(content: bytes, _root: Path) -> None:
+    """Redaction ends, finds what stands in the text, and does nothing to what it has redacted."""
+    given = content.decode("utf-8", "surrogatepass" if b"\xed" in content else "surrogateescape") \
+        if _is_text(content) else content.decode("latin-1")  # fmt: skip
+    end = 0
+    for found in find(given):
+        assert end <= found.start < found.end <= len(given)
+        end = found.end
+    cleaned = clean(given)
+    cleaned.encode()
+    assert clean(cleaned) == cleaned
+    assert redact(given, keep_lines=True).count("\n") == given.count("\n")
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        content.decode("utf-8", "surrogatepass" if b"\xed" in content else "surrogateescape")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def orphans(content: bytes, root: Path) -> None:
+    """Lines that are no events are kept each once, whatever stands in their file already."""
+    there, _, found = content.partition(SEAL)
+    file = root / "orphans.jsonl"
+    file.write_bytes(there)
+    lines = [(line, "it is foreign") for line in found.splitlines(keepends=True)]
+    for _ in range(2):
+        Orphans(file).keep(lines)
+        kept = file.read_bytes()
+        assert kept.startswith(there)
+    fresh = kept[len(there) :].split(b"\n")
+    assert len(fresh) == len(set(fresh) - {b""}) + fresh.count(b"")
+    assert all(json.loads(line)["why"] for line in fresh if line)
+
+
+def ignored(content: bytes, root: Path) -> None:
+    """Any ``.gitignore`` can be read."""
+    (root / ".gitignore").write_bytes(content)
+    rules = IgnoreRules(root)
+    for name in ("file.txt", "folder/file", "a" * 60, os.fsdecode(b"\xff")):
+        assert rules.ignores(name) in (True, False)
+
+
+def config(content: bytes, root: Path) -> None:
+    """Any ``agentx.toml`` is a configuration, or is told to be none."""
+    (root / "agentx.toml").write_bytes(content)
+    with contextlib.suppress(ConfigInvalid):
+        read_config(root)
+
+
+def keys(content: bytes, root: Path) -> None:
+    """A table of keys that is damaged is made anew."""
+    writer = HistoryWriter(root, CODEC)
+    writer.catch_up()
+    writer.append([msgspec.structs.replace(message("hello"), key="one")])
+    writer.close()
+    (root / "keys.sqlite3").write_bytes(content)
+    table = Keys(root / "keys.sqlite3", History(root, CODEC))
+    try:
+        assert [event.seq for event in table.find(["one", "two"]).values()] == [1]
+    finally:
+        table.close()
+
+
+TARGETS: dict[str, Target] = {
+    made.__name__: made
+    for made in (
+        *(log, event, path, tree, pack, branch, mark, snapshot),
+        *(waiting, text, orphans, ignored, config, keys),
+    )
+}
