@@ -32,6 +32,9 @@ SHORT_SEGMENTS = 100
 """A log of fewer segments is folded before other processes would have started."""
 
 MOST_WORKERS = 4
+_AHEAD_BYTES = 1 << 20
+"""What processes have said and nobody has read yet, so that none waits for another."""
+
 _RUN = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -96,7 +99,8 @@ def _worker(root: Path, codec: Codec, segments: int, number: int, count: int) ->
     here, words = str(Path(__file__).parents[2]), (segments, number, count)
     command = [sys.executable, "-I", "-c", _RUN, here, str(root), codec.fingerprint, *map(str, words)]
     null = subprocess.DEVNULL
-    with subprocess.Popen(command, stdin=null, stdout=subprocess.PIPE, stderr=null) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=null, stdout=pipe, stderr=null, pipesize=_AHEAD_BYTES) as process:
         assert process.stdout is not None
         try:
             yield process.stdout

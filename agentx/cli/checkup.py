@@ -22,12 +22,12 @@ from agentx.settings import Settings
 from agentx.storage.codec import Codec
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import FACTS
-from agentx.storage.history import ORPHANS, History, told_already
+from agentx.storage.history import ORPHANS, told_already
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.embedding.install import is_whole, minilm_folder
+from agentx.synthesis.folding import fold
 from agentx.synthesis.model.open import SCRIPT, open_model
 from agentx.synthesis.model.port import ModelError
-from agentx.synthesis.state import State
 from agentx.verification import verify
 from agentx.workspace import Workspace
 
@@ -230,7 +230,7 @@ def _kept(root: Path) -> Iterator[Finding]:
 
 
 def _history(root: Path) -> Iterator[Finding]:
-    state = State().apply_all(History(root, Codec(FACTS | CONCLUSIONS)).read(on_damage=told_already))
+    state = fold(root, Codec(FACTS | CONCLUSIONS), told_already)
     if state.format > FORMAT:
         yield Finding(
             "format",

@@ -22,11 +22,10 @@ import json, re, sys, time
 from pathlib import Path
 from agentx.storage.codec import Codec
 from agentx.storage.events import FACTS
-from agentx.storage.history import History
 from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.synthesis.state import State
+from agentx.synthesis.folding import fold
 start = time.perf_counter()
-state = State().apply_all(History(Path(sys.argv[1]), Codec(FACTS | CONCLUSIONS)).read())
+state = fold(Path(sys.argv[1]), Codec(FACTS | CONCLUSIONS))
 seconds = time.perf_counter() - start
 # Not getrusage: its figure begins with that of the process that started this one.
 peak_kb = int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])

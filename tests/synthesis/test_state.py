@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentx.storage.codec import GENESIS
 from agentx.storage.events import (
     AgentMessageSent,
     ApprovalDecided,
@@ -17,9 +18,10 @@ from agentx.storage.events import (
     UserMessageSent,
     WorkspaceCreated,
 )
+from agentx.storage.history import Position
 from agentx.synthesis.conclusions import Add, Concluded, Patch
 from agentx.synthesis.items import Evidence, MemoryItem
-from agentx.synthesis.state import RECENT_MESSAGES, RECENT_TEXT, State
+from agentx.synthesis.state import RECENT_MESSAGES, RECENT_TEXT, State, gather
 
 
 def _item(item_id, text="Never do it."):
@@ -60,6 +62,20 @@ _PAYLOADS = st.lists(
     ),
     max_size=30,
 )
+
+
+@given(_PAYLOADS, st.integers(0, 30), st.integers(0, 30))
+def test_a_state_that_passes_over_events_is_as_if_each_had_been_folded(payloads, first, second):
+    events = [None, *_events(*payloads)]
+    lines = [(event, b"%d" % event.seq) for event in events[1:]]
+    state, start = State(), Position()
+    for part in (lines[:first], lines[first:][:second], lines[first:][second:]):
+        stretch = gather(start, part)
+        assert (stretch.after, len(stretch.messages) <= RECENT_MESSAGES) == (start.hash, True)
+        state.pass_over(stretch, lambda line: events[int(line)])
+        start = Position(state.seq, state.hash)
+    by_line = State(hash=GENESIS).apply_all(events[1:])
+    assert state.dump() == by_line.dump()
 
 
 @given(_PAYLOADS, st.integers(0, 30))
