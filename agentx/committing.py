@@ -33,6 +33,10 @@ class BranchLeft(AgentXError):
     """Git is on another branch than the one that holds the record."""
 
 
+class NotSynced(AgentXError):
+    """What was written could not be made durable: the disk fails."""
+
+
 class Committer:
     """The Git side of one workspace.
 
@@ -284,24 +288,34 @@ class Committer:
     # --- settling ------------------------------------------------------------------------------------------------
 
     def sync(self) -> None:
-        """Make working files and Git objects durable that were written since the last call; needs no lock."""
-        self._sync_files()
+        """Make working files and Git objects durable that were written since the last call; needs no lock.
+
+        Raises:
+            NotSynced: The disk refuses.
+        """
+        paths = [self._unsynced.popleft() for _ in range(len(self._unsynced))]
+        try:
+            self._sync_files(paths)
+        except OSError as error:
+            self._unsynced.extend(paths)
+            raise NotSynced(
+                f"{error.filename or self._artifacts} could not be synced: {error.strerror}. What was recorded is kept; "
+                "look at the disk."
+            ) from error
         self.repo.sync()
 
-    def _sync_files(self) -> None:
+    def _sync_files(self, paths: Iterable[str]) -> None:
         folders: dict[Path, None] = {}
-        with contextlib.suppress(IndexError):
-            while True:
-                path = self._artifacts / self._unsynced.popleft()
-                with contextlib.suppress(OSError):  # it is gone, or a link
-                    if not path.is_symlink():
-                        sync_file(path)
-                for folder in path.parents:  # those above as well: a directory may be as new as the file
-                    folders[folder] = None
-                    if folder == self._artifacts:
-                        break
+        for path in (self._artifacts / name for name in paths):
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # it is gone again
+                if path.is_file() and not path.is_symlink():
+                    sync_file(path)
+            for folder in path.parents:  # those above as well: a directory may be as new as the file
+                folders[folder] = None
+                if folder == self._artifacts:
+                    break
         for folder in folders:
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 sync_directory(folder)
 
     def settle(self) -> None:

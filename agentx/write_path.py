@@ -28,6 +28,7 @@ from agentx.storage.codec import GENESIS, Codec
 from agentx.storage.errors import AgentXError, UsageError, WriterConflict
 from agentx.storage.events import Body, Draft, Event, FileChange, Payload, changes_of
 from agentx.storage.git.branch import RefLocked
+from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repair import repair
 from agentx.storage.git.repository import NotCommitted, TreeEntry
 from agentx.storage.history import (
@@ -40,7 +41,7 @@ from agentx.storage.history import (
 )
 from agentx.storage.keys import Keys
 from agentx.storage.lock import FileLock
-from agentx.storage.redaction import clean, clean_struct
+from agentx.storage.redaction import clean, clean_draft
 from agentx.storage.snapshots import Snapshots
 from agentx.synthesis.conclusions import Add, Concluded
 from agentx.synthesis.folding import fold
@@ -336,9 +337,10 @@ class WritePath:
             return Body(text)
         with self.exclusive():
             self._hold_git()
-            body = self.blobs.body(text)
-            self.include(blob_path(body.blob))
-            return body
+            self.include(
+                blob_path(blob_id(text.encode()))
+            )  # in the next commit, whatever becomes of its event
+            return self.blobs.body(text)
 
     def _append(self, drafts: Sequence[Draft]) -> list[Event]:
         if self.read_only:
@@ -348,7 +350,7 @@ class WritePath:
         fresh: dict[str, Draft] = {}
         for place, draft in enumerate(drafts):
             if draft.key not in known:
-                fresh.setdefault(draft.key or f" {place}", _cleaned(draft))
+                fresh.setdefault(draft.key or f" {place}", clean_draft(draft))
         if fresh:
             self._hold_git()
             events = dict(zip(fresh, self._append_lines(list(fresh.values())), strict=True))
@@ -594,7 +596,3 @@ class WritePath:
     def unsettled(self) -> bool:
         """Whether something waits for :meth:`flush`."""
         return self.git.unsettled
-
-
-def _cleaned(draft: Draft) -> Draft:
-    return msgspec.structs.replace(draft, data=clean_struct(draft.data), actor=clean(draft.actor))

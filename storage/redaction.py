@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from agentx.storage.events import Draft
 from agentx.storage.secret_formats import formats_in
 from agentx.storage.secret_places import (
     WORDS,
@@ -138,3 +139,8 @@ def clean_struct(struct: _T) -> _T:
         if not _may_hold(text):
             return struct
     return msgspec.convert(clean_value(msgspec.to_builtins(struct)), type(struct))
+
+
+def clean_draft(draft: Draft) -> Draft:
+    """Clean an event that is about to be recorded: what happened, and who did it."""
+    return msgspec.structs.replace(draft, data=clean_struct(draft.data), actor=clean(draft.actor))

@@ -8,6 +8,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+from agentx.repairing import repair
 from agentx.storage.index.waiting import locked
 from agentx.storage.lock import FileLock
 
@@ -40,7 +41,7 @@ LOCKS = {
 
 
 def damage(job: Job, outcome: Outcome, place: Path) -> None:
-    """One object that is not synced, truncated, emptied or zeroed at a crash or after a clean end: it is made again."""
+    """One object that is not synced, truncated, emptied or zeroed: an open makes it again after a crash, else `repair`."""
     root = place / "task"
     which, how, end = job.detail.split("-")
     acknowledged = _work(root, outcome, clean=end == "clean")
@@ -52,6 +53,8 @@ def damage(job: Job, outcome: Outcome, place: Path) -> None:
     whole = path.read_bytes()
     path.write_bytes({"half": whole[: len(whole) // 2], "empty": b"", "zeros": b"\0" * len(whole)}[how])
     outcome.survived = outcome.torn = 1
+    if end == "clean":
+        repair(root)
     outcome.judge(root, acknowledged)
 
 
@@ -101,7 +104,7 @@ def holder(job: Job, outcome: Outcome, place: Path) -> None:
 
 
 def line(job: Job, outcome: Outcome, place: Path) -> None:
-    """The log ends in part of a line, or in zeros."""
+    """The log ends in part of a line, in zeros, or in a line that is no event: the first open tells, and sets it aside."""
     root, draw = place / "task", random.Random(job.seed)
     acknowledged = _work(root, outcome)
     live = root / "history.jsonl"
@@ -115,7 +118,9 @@ def line(job: Job, outcome: Outcome, place: Path) -> None:
     with live.open("ab") as file:
         file.write(rest[job.detail])
     outcome.survived = outcome.torn = 1
-    outcome.judge(root, acknowledged)
+    again = start(partial(_write_again, root))
+    again.finish()
+    outcome.judge(root, acknowledged | outcome.hear(again))
 
 
 def _work(root: Path, outcome: Outcome, *, clean: bool = True) -> dict[int, str]:
