@@ -112,6 +112,13 @@ class Proof:
                 self._lost = True
                 self._tell(path, "is missing, or holds no event")
                 continue
+            if self._doubt is None and not self._lost:
+                following = self._codec.follow(line, self.seq + 1, self.hash)
+                if following is not None:  # as nearly every line does
+                    self.seq, self.hash = following.seq, following.hash
+                    self._file, self._line = path, line
+                    yield following, line
+                    continue
             place = f"{path}:{number}"
             try:
                 parts = split(line)
