@@ -7,6 +7,7 @@ import time
 from agentx.storage.errors import AgentXError
 from agentx.storage.git.packing import Packer, Running
 from agentx.storage.history import LIVE
+from agentx.storage.lock import WorkspaceBusy
 from agentx.write_path import WritePath
 
 _LOG = logging.getLogger("agentx.keeper")
@@ -46,6 +47,8 @@ class Keeper:
             try:
                 self._look()
                 self._pack()
+            except WorkspaceBusy:
+                continue  # a purge holds the lock for as long as it takes
             except (AgentXError, OSError) as error:
                 _LOG.warning("Looking after %s failed, and is tried again: %s", self._write_path.root, error)
 

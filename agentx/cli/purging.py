@@ -91,6 +91,7 @@ def _show(terminal: Terminal, plan: PurgePlan) -> None:
             plan.commits
             and f"make {plan.commits:,} commit{'s' * (plan.commits != 1)} anew, from {plan.first_commit[:12]} on",
         ),
+        ("remotes", plan.remotes and f"forget {', '.join(plan.remotes)}"),
         ("refs", plan.refs and f"remove {', '.join(plan.refs)}"),
         ("caches", "delete all of .agentx; it is made again"),
     ]
@@ -114,9 +115,9 @@ def _more(terminal: Terminal, count: int) -> None:
 def _warnings(plan: PurgePlan) -> list[str]:
     found = [_EVERYWHERE]
     if plan.remotes:
-        names = ", ".join(plan.remotes)
         found.append(
-            f"A push to {names} will be refused, for the histories part: make the remote anew, and its clones."
+            f"{', '.join(plan.remotes)} has it still. Delete the branch there, then `agentx push --url URL`; whoever looks at it "
+            "before that (push, pull, fetch) brings everything back."
         )
     if plan.files:
         found.append(f"Look yourself that it is not in what stands now in {', '.join(plan.files[:SHOWN])}.")

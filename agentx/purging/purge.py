@@ -24,7 +24,7 @@ from agentx.storage.events import Event
 from agentx.storage.git.checking import find_faults
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.git.repository import HOST
-from agentx.storage.git.sweeping import other_refs, remote_names, why_not
+from agentx.storage.git.sweeping import other_refs, remotes_of, why_not
 from agentx.storage.history import ORPHANS, told_already
 from agentx.storage.redaction import clean
 from agentx.write_path import ReadOnly, WritePath
@@ -61,7 +61,7 @@ class PurgePlan(msgspec.Struct, frozen=True, kw_only=True):
         commits: How many commits would be made anew.
         first_commit: The oldest of them.
         refs: Tags, stashes and other branches that would be removed, for they hold it.
-        remotes: Remotes of this repository: they have it still, and so has every clone.
+        remotes: Remotes that have it still, and would be forgotten: the next look at one would bring everything back.
         also: Events that would stay and say the same, to the letter, in part.
     """
 
@@ -247,7 +247,7 @@ class _Look:
         falling = (event for event in self._events() if event.seq in closure.events)
         told = tuple(Falling(event.seq, event.type, commit_message.tell(event)) for event in falling)
         commits, first = self._commits(min(closure.events, default=0))
-        manifest = self._write_path.manifest()
+        manifest, refs = self._write_path.manifest(), self._refs()
         return PurgePlan(
             events=told,
             purged=closure.purged,
@@ -257,8 +257,8 @@ class _Look:
             files=tuple(sorted(path for path in closure.paths if path in manifest)),
             commits=commits,
             first_commit=first,
-            refs=self._refs(),
-            remotes=tuple(remote_names(self._git_dir)),
+            refs=refs,
+            remotes=tuple(remotes_of(refs)),
             also=tuple(self._also),
         )
 

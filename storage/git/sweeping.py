@@ -8,7 +8,7 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pygit2
@@ -65,17 +65,19 @@ def other_refs(git_dir: Path) -> dict[str, str]:
     return found
 
 
-def remote_names(git_dir: Path) -> list[str]:
-    """The remotes that the repository knows."""
-    repo = pygit2.Repository(str(git_dir))
-    try:
-        return sorted(str(remote.name) for remote in repo.remotes)
-    finally:
-        repo.free()
+def remotes_of(refs: Iterable[str]) -> list[str]:
+    """The remotes whose branches some refs follow.
+
+    >>> remotes_of(["refs/remotes/origin/main", "refs/remotes/origin/HEAD", "refs/tags/v1"])
+    ['origin']
+    """
+    return sorted({name.split("/")[2] for name in refs if name.startswith("refs/remotes/")})
 
 
-def set_refs(git_dir: Path, head: str, drop: Iterable[str], who: str) -> None:
+def set_refs(git_dir: Path, head: str, drop: Sequence[str], who: str) -> None:
     """Let the branch name a commit, remove some other refs, and let no reflog tell where any was before.
+
+    Remotes whose branches are among them are forgotten: the next look at one would bring everything back.
 
     Args:
         git_dir: The ``.git`` directory.
@@ -88,6 +90,8 @@ def set_refs(git_dir: Path, head: str, drop: Iterable[str], who: str) -> None:
     for name in [name for name in drop if name in set(repo.references)]:
         with contextlib.suppress(KeyError):
             repo.references.delete(name)
+    for name in set(remotes_of(drop)) & set(repo.remotes.names()):
+        repo.remotes.delete(name)
     left = {name: _target(repo, name) for name in repo.references} | {"HEAD": head}
     repo.free()
     _pack_refs(git_dir)
