@@ -14,7 +14,7 @@ import msgspec
 
 from agentx.storage.errors import AgentXError
 from agentx.synthesis.items import ConstraintDetail, HotIssueDetail, Kind, MemoryItem, shorten
-from agentx.synthesis.policies import POLICIES, Section, kinds
+from agentx.synthesis.policies import POLICIES, Section
 from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.state import RECENT_TEXT, Message, PendingCall, State
 from agentx.synthesis.tokens import count_tokens, cut
@@ -174,7 +174,11 @@ class _Draft:
     def __init__(self, state: State, request: Request) -> None:
         self.state = state
         self.request = request
-        self.shown: list[ContextItem] = []
+        self.items = list(state.active())
+        self.active: dict[Section, list[MemoryItem]] = {section: [] for section in TITLES}
+        for item in self.items:
+            self.active[POLICIES[item.kind].section].append(item)
+        self.shown: dict[Section, list[ContextItem]] = {section: [] for section in TITLES}
         self.left_out: list[Omitted] = []
         self.recalled: set[int] = set()
         title = cut(_one_line(state.title), _TITLE_TOKENS)
@@ -189,9 +193,9 @@ class _Draft:
         Where not even the short forms have room, the failing checks are told in one line for each runner.
         """
         items: list[tuple[MemoryItem, Section]] = [
-            *((item, "mission") for item in _mission(self.state)),
-            *((item, "rules") for item in _by_weight(self.state.active("constraint"))),
-            *((item, "rejections") for item in _by_weight(self.state.active("rejection"))),
+            *((item, "mission") for item in _mission(self.items)),
+            *((item, "rules") for item in _by_weight(self.active["rules"])),
+            *((item, "rejections") for item in _by_weight(self.active["rejections"])),
         ]
         short = [self._item(item, section, short=True) for item, section in items]
         issues = self._problems()
@@ -203,7 +207,7 @@ class _Draft:
             short += each
         else:
             needed = at_least
-            self.shown += lines
+            self.shown["problems"] += lines
             for item in issues:
                 self._omit(item.id, item.kind, item.text, "no room, so it is counted in its runner's line")
         if needed > self.request.max_tokens:
@@ -215,9 +219,9 @@ class _Draft:
             fits = self.used - brief.tokens + whole.tokens <= self.request.max_tokens
             if matches and fits:
                 self.used += whole.tokens - brief.tokens
-                self.shown.append(whole)
+                self.shown[section].append(whole)
             else:
-                self.shown.append(brief)
+                self.shown[section].append(brief)
                 if brief.text != whole.text:
                     why = "no room for the whole text" if matches else "outside its scope, so in short form"
                     self._omit(item.id, item.kind, item.text, why)
@@ -228,7 +232,7 @@ class _Draft:
 
     def _problems(self) -> list[MemoryItem]:
         order = {"critical": 0, "high": 1, "normal": 2}
-        issues = [item for item in self.state.active("hot_issue") if isinstance(item.detail, HotIssueDetail)]
+        issues = [item for item in self.active["problems"] if isinstance(item.detail, HotIssueDetail)]
         return sorted(issues, key=lambda i: (order[i.detail.priority], -i.changed_seq))  # type: ignore[union-attr]
 
     def _titles(self, sections: "set[Section]") -> int:
@@ -251,8 +255,8 @@ class _Draft:
 
     def standing(self) -> None:
         """Decisions, tasks, state and the latest checkpoint."""
-        listed = {item.id for item in self.shown}
-        standing = [item for item in self.state.active(*kinds("state")) if item.id not in listed]
+        listed = self._listed()
+        standing = [item for item in self.active["state"] if item.id not in listed]
         shown: Counter[Kind] = Counter()
         for item in reversed(standing):
             limit = POLICIES[item.kind].shown or STATE_SHOWN
@@ -278,7 +282,7 @@ class _Draft:
             self._omit("recall", "search", self.request.message, str(error))
             return
         taken = 0
-        listed = {item.id for item in self.shown}
+        listed = self._listed()
         recent = {message.seq for message in self.state.messages[-6:]} if self.request.tier else set()
         recent.add(self._current())
         for hit in hits:
@@ -301,9 +305,11 @@ class _Draft:
         return last.seq if wanted == last.text.strip() or len(last.text) == RECENT_TEXT else 0
 
     def _passage(self, hit: SearchHit) -> ContextItem:
-        text = cut(hit.text, _PASSAGE_TOKENS)
-        fence = _fence(text)
-        shown = f"### {place(hit)}\n{fence}\n{text}\n{fence}"
+        shown = _fenced(hit, hit.text)
+        tokens = count_tokens(shown + "\n")
+        if tokens > _PASSAGE_TOKENS:
+            shown = _fenced(hit, cut(hit.text, _PASSAGE_TOKENS))
+            tokens = count_tokens(shown + "\n")
         ranks = [
             f"by its words (rank {hit.lexical_rank})" if hit.lexical_rank else "",
             f"by its meaning (rank {hit.vector_rank})" if hit.vector_rank else "",
@@ -315,7 +321,7 @@ class _Draft:
             text=shown,
             source=place(hit),
             why="found " + " and ".join(rank for rank in ranks if rank) if any(ranks) else "found exactly",
-            tokens=count_tokens(shown + "\n"),
+            tokens=tokens,
         )
 
     def messages(self) -> None:
@@ -335,7 +341,7 @@ class _Draft:
                 continue
             self.used += item.tokens + (self._titles({"messages"}) if not kept else 0)
             kept.append(item)
-        self.shown += reversed(kept)
+        self.shown["messages"] += reversed(kept)
 
     def recap(self, lines: Sequence[str]) -> None:
         """What happened lately, the latest lines first to be kept."""
@@ -357,20 +363,23 @@ class _Draft:
                 break
             self.used += item.tokens + (self._titles({"recap"}) if not kept else 0)
             kept.append(item)
-        self.shown += reversed(kept)
+        self.shown["recap"] += reversed(kept)
+
+    def _listed(self) -> set[str]:
+        return {item.id for items in self.shown.values() for item in items}
 
     def _room(self, item: ContextItem) -> bool:
-        title = 0 if any(one.section == item.section for one in self.shown) else self._titles({item.section})
+        title = 0 if self.shown[item.section] else self._titles({item.section})
         return self.used + item.tokens + title <= self.request.max_tokens
 
     def _fit(self, item: ContextItem, text: str) -> bool:
         if not self._room(item):
             self._omit(item.id, item.kind, text, "no room within the budget")
             return False
-        if not any(one.section == item.section for one in self.shown):
+        if not self.shown[item.section]:
             self.used += self._titles({item.section})
         self.used += item.tokens
-        self.shown.append(item)
+        self.shown[item.section].append(item)
         return True
 
     def _omit(self, name: str, kind: str, text: str, reason: str) -> None:
@@ -381,8 +390,7 @@ class _Draft:
         parts = [self.head]
         ordered: list[ContextItem] = []
         for section, title in TITLES.items():
-            items = [item for item in self.shown if item.section == section]
-            if items:
+            if items := self.shown[section]:
                 parts.append(f"\n## {title}\n" + "".join(f"{item.text}\n" for item in items))
                 ordered += items
         text = "".join(parts)
@@ -396,11 +404,13 @@ class _Draft:
         )
 
 
-def _mission(state: State) -> list[MemoryItem]:
+def _mission(items: Sequence[MemoryItem]) -> list[MemoryItem]:
     """The mission and the strongest rules; a pinned item of a kind that is not always shown comes with them."""
-    rules = sorted(state.active("rule"), key=lambda item: (not item.pinned, -item.score, item.id))
-    pinned = (item for item in state.active() if item.pinned and not POLICIES[item.kind].always)
-    return [*state.active("north_star"), *rules[: POLICIES["rule"].shown], *pinned]
+    rules = (item for item in items if item.kind == "rule")
+    strongest = sorted(rules, key=lambda item: (not item.pinned, -item.score, item.id))
+    missions = [item for item in items if item.kind == "north_star"]
+    pinned = (item for item in items if item.pinned and not POLICIES[item.kind].always)
+    return [*missions, *strongest[: POLICIES["rule"].shown], *pinned]
 
 
 def collapsed(issues: Sequence[MemoryItem]) -> list[ContextItem]:
@@ -501,6 +511,11 @@ def _message(message: Message) -> ContextItem:
         why="it was said lately",
         tokens=count_tokens(text + "\n"),
     )
+
+
+def _fenced(hit: SearchHit, text: str) -> str:
+    fence = _fence(text)
+    return f"### {place(hit)}\n{fence}\n{text}\n{fence}"
 
 
 def _one_line(text: str) -> str:

@@ -86,15 +86,6 @@ POLICIES: dict[Kind, Policy] = {
 }
 
 
-def kinds(section: Section) -> tuple[Kind, ...]:
-    """The kinds that stand in a section of the context.
-
-    >>> kinds("mission")
-    ('rule', 'north_star')
-    """
-    return tuple(kind for kind, policy in POLICIES.items() if policy.section == section)
-
-
 def may_be_made(item: MemoryItem) -> bool:
     """Whether the word that an item rests on is enough for its kind.
 

@@ -125,7 +125,7 @@ def retrieve(
     """
     if k <= 0:
         return []
-    depth = max(DEPTH, 4 * k)
+    depth = max(DEPTH, 2 * k)
     with ThreadPoolExecutor(1) as beside:  # both wait for the index, not for Python
         meaning = beside.submit(index.search_vector, vector, depth, where) if vector is not None else None
         lexical = index.search_text(query, depth, where)
@@ -134,7 +134,7 @@ def retrieve(
     apart = [needle for needle in needles if needle != query.strip()]
     quoted = [hit for needle in apart for hit in index.search_text(needle, max(depth, QUOTED_DEPTH), where)]
     hits = _fuse(lexical, by_meaning, quoted, weights or balance(lexical, by_meaning), depth)
-    wholes = [_plain(needle) for needle in needles]
+    wholes = [(plain, plain.split()) for plain in map(_plain, needles)]
     held = {hit.id: _held(hit.text, wholes) for hit in hits}
     wanted = [hit for hit in hits if hit.lexical_rank or hit.vector_rank or held[hit.id]]
     wanted.sort(key=lambda hit: (-held[hit.id], -hit.score, hit.id))
@@ -189,10 +189,10 @@ def exact_needles(query: str) -> list[str]:
     return list(dict.fromkeys(needles))[:MAX_NEEDLES]
 
 
-def _held(text: str, needles: Iterable[str]) -> int:
-    """How many plain needles a text holds; most texts lack one of their words, which is quickly seen."""
+def _held(text: str, needles: Sequence[tuple[str, list[str]]]) -> int:
+    """How many plain needles a text holds, each given with its words: most texts lack one, which is quickly seen."""
     folded = text.casefold()
-    likely = [needle for needle in needles if all(word in folded for word in needle.split())]
+    likely = [needle for needle, words in needles if all(word in folded for word in words)]
     plain = _plain(text) if likely else ""
     return sum(needle in plain for needle in likely)
 

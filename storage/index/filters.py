@@ -39,8 +39,12 @@ def predicate(where: Filter) -> Callable[[Chunk], bool]:
     return matches
 
 
-def sql(where: Filter) -> str:
+def sql(where: Filter, *, closed: bool = False) -> str:
     """Write a filter as a condition for a table whose columns are named as the fields of :class:`Chunk`.
+
+    Args:
+        where: The filter.
+        closed: Let the closed chunks pass where the filter asks for the open ones; what is then left may be empty.
 
     Raises:
         UsageError: As :func:`predicate`.
@@ -63,7 +67,7 @@ def sql(where: Filter) -> str:
         parts.append(f"at <> '' AND at < {literal(canonical_time(where.before))}")
     parts.extend(_path_sql(where.path))
     if where.as_of is None:
-        parts.append(f"to_seq = {OPEN}")
+        parts += [] if closed else [f"to_seq = {OPEN}"]
     else:
         parts.append(f"seq <= {int(where.as_of)} AND to_seq > {int(where.as_of)}")
     return " AND ".join(parts)

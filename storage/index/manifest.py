@@ -7,7 +7,7 @@ import msgspec
 
 from agentx.storage.errors import AgentXError
 
-FORMAT = 2
+FORMAT = 3
 """Number of the layout and of the text analysis; an index of another number is set aside and filled again."""
 
 

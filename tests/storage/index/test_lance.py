@@ -181,7 +181,8 @@ def test_two_thousand_single_writes_keep_files_bounded(directory, unit, mode, mo
     assert index.count() == (2_000 if mode == "single" else 50)
 
 
-def test_ranking_agrees_with_the_reference_wherever_the_rows_are(directory):
+@pytest.mark.parametrize("flushed", [0, 450, 900])
+def test_ranking_agrees_with_the_reference_wherever_the_rows_are(directory, flushed):
     dice = np.random.default_rng(3)
     words = [f"w{int(n)}" for n in dice.zipf(1.3, 20_000) % 900]
     made = [
@@ -189,11 +190,14 @@ def test_ranking_agrees_with_the_reference_wherever_the_rows_are(directory):
         for n in range(900)
     ]
     vectors = list(dice.standard_normal((900, 16)).astype(np.float32))
-    reference, index = InMemoryIndex(), LanceIndex(directory, flush_rows=100)
+    reference, index = InMemoryIndex(), LanceIndex(directory, flush_rows=1_000)
     for start in range(0, 900, 30):
         for backend in (reference, index):
             backend.put(made[start : start + 30], vectors[start : start + 30])
-    assert 0 < len(index._overlay.rows.by_id) < 900 or index.count() == 900
+        if start + 30 == flushed:
+            assert index.flush()
+    assert index.count() == 900
+    assert len(index._overlay.rows.by_id) == 900 - flushed
     for _ in range(40):
         query = " ".join(f"w{int(n)}" for n in dice.integers(1, 60, 4))
         assert index.search_text(query, 10, ALL) == reference.search_text(query, 10, ALL)
@@ -304,3 +308,22 @@ def test_the_oldest_without_vectors_are_found_in_order_before_and_after_a_merge(
             found = [chunk.id for chunk in index.without_vectors(100_000)]
             assert found == [f"m{n}" for n in range(first + 100)]
             assert [chunk.id for chunk in index.without_vectors(65)] == found[:65]
+
+
+@pytest.mark.parametrize("ended", [30, 70])
+def test_what_ended_takes_no_place_of_what_stands_however_much_of_the_table_it_is(directory, ended):
+    index, other = LanceIndex(directory), LanceIndex(directory)
+    near, far = np.array([1, 0], np.float32), np.array([0.9, 0.1], np.float32)
+    old = [Chunk(id=f"old{n:02}", kind="artifact", path="p", text="pay pay", seq=n) for n in range(ended)]
+    new = [Chunk(id=f"new{n:02}", kind="artifact", path="q", text="pay later") for n in range(100 - ended)]
+    index.put([*old, *new], [near] * len(old) + [far] * len(new))
+    index.flush()
+    for handle in (index, other):  # both have seen a table of which nothing has ended
+        assert {hit.chunk.path for hit in handle.search_text("pay", 20, ALL)} == {"p"}
+    index.close_chunks(path="p", seq=200)
+    for _ in range(2):  # waiting, then in the table
+        for handle in (index, other):
+            for hits in (handle.search_text("pay", 20, ALL), handle.search_vector(near, 20, ALL)):
+                assert [hit.chunk.path for hit in hits] == ["q"] * 20
+            assert {hit.chunk.path for hit in handle.search_text("pay", 20, Filter(as_of=150))} == {"p"}
+        index.flush()

@@ -76,7 +76,7 @@ def test_nearly_all_of_the_nearest_ten_are_found_and_their_scores_are_exact(fill
         found = {hit.chunk.id: hit.score for hit in filled.search_vector(query, 10, ALL)}
         both += len(exact.keys() & found.keys())
         assert all(abs(found[name] - score) < 1e-5 for name, score in exact.items() if name in found)
-    assert both >= 0.95 * 400
+    assert both >= 0.98 * 400
 
 
 def test_what_the_index_of_the_vectors_lacks_is_found_and_what_ended_is_not(filled):
