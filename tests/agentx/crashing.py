@@ -1,7 +1,8 @@
 """A process that does one thing to a workspace and dies in the middle of it, for the state machine.
 
 It reads one job a line, does each in a child that it forks (it has no threads itself, so that is safe), and answers whether
-the thing was acknowledged. ``["/root", 7, "write", ["a.txt", "text"]]`` dies before the seventh step that changes a file.
+the thing was acknowledged. ``["/root", 7, "write", ["a.txt", "text"]]`` dies before the seventh step that changes a file;
+a step of -2 is the second one behind the append.
 """
 
 import json
@@ -38,10 +39,26 @@ def do(ws: Workspace, name: str, arguments: list[str]) -> None:
         ws.flush()
 
 
+class BehindTheAppend(Disk):
+    """Dies some steps behind the first line that is written to the log: where most can be lost, and steps are few."""
+
+    def __init__(self, root: Path, steps: int) -> None:
+        super().__init__(root, Fault())
+        self._behind = steps
+
+    def step(self, name, place, run, half=None):
+        if self._behind and name == "write" and place.endswith("/history.jsonl"):
+            self._fault, self._behind = Fault("kill", self.steps + 1 + self._behind), 0
+        return super().step(name, place, run, half)
+
+
 def die(root: Path, step: int, name: str, arguments: list[str], tell: Tell) -> None:
     """Open the workspace, do it, and be gone without closing anything, at the latest when it is done."""
     ws = Workspace.open(root, settings=settings(root))
-    Disk(root, Fault("kill" if step % 2 else "tear", step)).install()
+    disk = (
+        Disk(root, Fault("kill" if step % 2 else "tear", step)) if step > 0 else BehindTheAppend(root, -step)
+    )
+    disk.install()
     do(ws, name, arguments)
     tell({"done": True})
     os._exit(0)

@@ -34,12 +34,15 @@ from . import crashing
 
 _ROOT = Path(__file__).parents[2]
 _CODEC = Codec(FACTS | CONCLUSIONS)
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "5"))
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "12"))
 STEPS = 20
 
 NAMES = st.sampled_from(("a.txt", "b.txt", "folder/c.txt", "folder/deep/d.txt"))
 TEXTS = st.sampled_from(("", "one\n", "two\n", "three\nlines\nhere\n", "ä\u2028\n", "long line " * 400))
 SAYINGS = st.sampled_from(("Never use tabs.", "Go on.", "word " * 3_000, "x" * 5_000))
+CRASHES = st.integers(-4, -1) | st.integers(1, 40)
+"""The step before which a process dies; negative ones count from the append on."""
+
 Files = dict[str, str]
 
 
@@ -214,11 +217,11 @@ class Store(RuleBasedStateMachine):
         self.ws.close()
         self._open(self.root)
 
-    @rule(step=st.integers(1, 40), data=st.data())
+    @rule(step=CRASHES, data=st.data())
     def crash(self, step: int, data) -> None:
         self._crash(step, data, open_beside=False)
 
-    @rule(step=st.integers(1, 40), data=st.data())
+    @rule(step=CRASHES, data=st.data())
     def crash_beside(self, step: int, data) -> None:
         self._crash(step, data, open_beside=True)
 
@@ -257,7 +260,10 @@ class Store(RuleBasedStateMachine):
         if there:
             one = st.sampled_from(there)
             jobs.append(st.tuples(st.just("delete"), st.tuples(one).map(list)))
-            jobs.append(st.tuples(st.just("move"), st.tuples(one, st.sampled_from(free)).map(list)))
+        if there and free:
+            jobs.append(
+                st.tuples(st.just("move"), st.tuples(st.sampled_from(there), st.sampled_from(free)).map(list))
+            )
         if self.model.undoable:
             jobs.append(st.just(("undo", [])))
         return st.one_of(jobs)
