@@ -1,5 +1,6 @@
 """A purge: what should never have been kept is gone from every byte of a workspace, and everything else still holds."""
 
+import errno
 import json
 import os
 import subprocess
@@ -13,6 +14,7 @@ from agentx import Workspace
 from agentx.purging import journal
 from agentx.purging import purge as purging
 from agentx.purging.closure import PurgeRefused
+from agentx.staging import WriteFailed
 from agentx.storage.artifacts import FileChange
 from agentx.storage.events import Body, Draft, Purged, RunStarted, ToolCallExecuted, ToolCallRequested
 from agentx.storage.git import sweeping
@@ -387,6 +389,22 @@ def test_what_is_cut_off_is_finished_by_the_next_open(ws, lexical, monkeypatch, 
         assert [event.type for event in again.events()].count("EventsPurged") == 1
         assert again.state.digest != digest
         is_sound(again, *purged)
+
+
+def test_a_full_disk_is_told_and_the_rest_is_done_when_there_is_room(ws, monkeypatch):
+    said = ws.say(f"She lives there: {ADDRESS}.")
+
+    def full(*_arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sweeping, "sweep", full)
+        with pytest.raises(
+            WriteFailed, match=r"could not all be removed: No space .* when the workspace is used again"
+        ):
+            ws.purge(said.seq)
+    ws.say("There is room again.")
+    is_sound(ws, said.seq)
 
 
 @pytest.mark.parametrize("files", [3, 40, 90, 140, 190])
