@@ -287,6 +287,8 @@ class ToolSet:
         """Run a tool for an agent; whatever goes wrong is told in the result, never raised."""
         if run or actor:
             return self.acting(actor or self.actor, run or self.run).call(name, arguments, call_id=call_id)
+        if call_id:  # another process may know of it, and of a person's word on it
+            self.engine.write_path.refresh()
         call_id = call_id or uuid.uuid4().hex[:12]
         try:
             value = self.run_tool(name, _parse(name, arguments), call_id)
@@ -368,7 +370,7 @@ class ToolSet:
 
     def _approved(self, job: Job, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments that may be run: of a call that a person approved, the very ones that they saw."""
-        pending = self.engine.state.pending.get(job.call_id)
+        pending = self.engine.write_path.state.pending.get(job.call_id)
         waits = pending is not None and pending.awaits_approval
         if not waits and job.tool not in self.engine.config.tools.approve:
             return arguments

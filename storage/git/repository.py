@@ -24,6 +24,9 @@ LINK = int(FileMode.LINK)
 HOST = ".agentx.invalid"
 """How the mail address of every actor ends, and of nobody else (RFC 2606 keeps ``.invalid`` free)."""
 
+TREES_KEPT = 64
+"""So many trees are kept in memory."""
+
 _NOT_IN_A_NAME = "<>\n\0"
 
 _ENGINE = f"agentx <engine@engine{HOST}>"
@@ -84,6 +87,8 @@ class GitRepository:
         self._packs = _changed_ns(self.git_dir)
         self._branch = Branch(self.git_dir, self._is_ours)
         self._unsynced: deque[str] = deque()
+        self._trees: dict[str, bytes] = {}
+        self._tree_of: tuple[str, str] = ("", "")
 
     @classmethod
     def init(cls, root: Path) -> "GitRepository":
@@ -220,8 +225,7 @@ class GitRepository:
 
     def _build(self, base: str, nested: "_Nested") -> str:
         """The new tree's id; empty where nothing is left in it."""
-        with self._reading(base):
-            old = self._repo.read(base)[1] if base else b""
+        old = self._raw(base) if base else b""
         changes: dict[bytes, trees.Entry | None] = {}
         for name, entry in nested.items():
             key = name.encode("utf-8", "surrogateescape")
@@ -236,7 +240,7 @@ class GitRepository:
         new = trees.edit(old, changes)
         if new == old:
             return base
-        return self._put("tree", new) if new else ""
+        return self._keep(self._put("tree", new), new) if new else ""
 
     def _tree(self, oid: str) -> pygit2.Tree:
         with self._reading(oid):
@@ -255,17 +259,31 @@ class GitRepository:
         """What a tree says of a file; ``None`` where it has none there."""
         if not tree:
             return None
-        try:
-            found = self._tree(tree)[path]
-        except KeyError:
+        *folders, name = (part.encode("utf-8", "surrogateescape") for part in path.split("/"))
+        for folder in folders:
+            found = trees.find(self._raw(tree), folder)
+            if found is None or found.mode != trees.DIRECTORY:
+                return None
+            tree = found.oid
+        found = trees.find(self._raw(tree), name)
+        if found is None or found.mode in (trees.DIRECTORY, trees.SUBMODULE):
             return None
-        except pygit2.GitError as error:
-            raise objects.ObjectDamaged(
-                f"A directory above {path} is missing in the Git tree {tree}."
-            ) from error
-        if found.type != ObjectType.BLOB:
-            return None
-        return TreeEntry(str(found.id), int(found.filemode))
+        return TreeEntry(found.oid, int(found.mode, 8))
+
+    def _raw(self, tree: str) -> bytes:
+        """A tree as bytes; those that were used lately are kept, for the next write needs them again."""
+        known = self._trees.get(tree)
+        if known is None:
+            with self._reading(tree):
+                known = self._repo.read(tree)[1]
+            self._keep(tree, known)
+        return known
+
+    def _keep(self, tree: str, content: bytes) -> str:
+        self._trees[tree] = content
+        if len(self._trees) > TREES_KEPT:
+            del self._trees[next(iter(self._trees))]
+        return tree
 
     def subtree(self, tree: str, path: str) -> str:
         """Id of a directory in a tree; empty where there is none. ``""`` names the tree itself."""
@@ -407,10 +425,10 @@ class GitRepository:
 
     def tree_of(self, commit: str) -> str:
         """The tree of a commit; empty for no commit."""
-        if not commit:
-            return ""
-        with self._reading(commit):
-            return str(self._repo[commit].peel(pygit2.Commit).tree_id)
+        if commit and commit != self._tree_of[0]:
+            with self._reading(commit):
+                self._tree_of = commit, str(self._repo[commit].peel(pygit2.Commit).tree_id)
+        return self._tree_of[1] if commit else ""
 
 
 _Nested = dict[str, "TreeEntry | _Nested | None"]

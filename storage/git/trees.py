@@ -36,22 +36,16 @@ def edit(tree: bytes, changes: Mapping[bytes, Entry | None]) -> bytes:
         tree: The tree as it is.
         changes: New entry by name; ``None`` takes the name away, where it is there.
     """
-    pieces: list[bytes] = []
-    rest, taken = dict(changes), 0
-    for name, start, end in _spans(tree):
-        if name not in rest:
-            continue
-        new = rest[name]
-        if new is not None and (new.mode == DIRECTORY) != tree.startswith(DIRECTORY, start):
-            continue  # it has its place elsewhere among the names
-        pieces += [tree[taken:start], b"" if new is None else _row(name, new)]
-        taken = end
-        del rest[name]
-        if not rest:
-            break
-    edited = b"".join([*pieces, tree[taken:]])
-    added = {name: new for name, new in rest.items() if new is not None}
-    return _insert(edited, added) if added else edited
+    added: dict[bytes, Entry] = {}
+    for name, new in changes.items():
+        span = _span(tree, name)
+        if span is None:
+            added |= {name: new} if new is not None else {}
+        elif new is not None and (new.mode == DIRECTORY) != tree.startswith(DIRECTORY, span[0]):
+            added[name] = new  # it has its place elsewhere among the names
+        else:
+            tree = tree[: span[0]] + (b"" if new is None else _row(name, new)) + tree[span[1] :]
+    return _insert(tree, added) if added else tree
 
 
 def _insert(tree: bytes, added: Mapping[bytes, Entry]) -> bytes:
@@ -79,11 +73,26 @@ def entries(tree: bytes) -> Iterator[Entry]:
         yield Entry(tree[start : tree.index(b" ", start)], tree[end - _OID_BYTES : end].hex())
 
 
-def find(tree: bytes, wanted: bytes) -> Entry | None:
+def find(tree: bytes, name: bytes) -> Entry | None:
     """The entry of a name; ``None`` where there is none."""
-    for name, start, end in _spans(tree):
-        if name == wanted:
-            return Entry(tree[start : tree.index(b" ", start)], tree[end - _OID_BYTES : end].hex())
+    span = _span(tree, name)
+    if span is None:
+        return None
+    start, end = span
+    return Entry(tree[start : tree.index(b" ", start)], tree[end - _OID_BYTES : end].hex())
+
+
+def _span(tree: bytes, name: bytes) -> tuple[int, int] | None:
+    """Begin and end of the entry of a name."""
+    start, whole, length = 0, len(tree), len(name)
+    while start < whole:
+        nul = tree.find(b"\0", start)
+        end = nul + 1 + _OID_BYTES
+        if nul < 0 or end > whole:
+            raise ObjectDamaged("A tree of Git cannot be read: it ends in the middle of an entry.")
+        if tree.startswith(name, nul - length) and tree.find(b" ", start) == nul - length - 1:
+            return start, end
+        start = end
     return None
 
 
