@@ -22,6 +22,9 @@ PRAGMA synchronous = NORMAL;
 CREATE TABLE IF NOT EXISTS keys (key TEXT PRIMARY KEY, seq INTEGER, hash TEXT, segment INTEGER) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS filled (id INTEGER PRIMARY KEY, seq INTEGER, hash TEXT, segment INTEGER, offset INTEGER);
 """
+_UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+"""What a damaged file gives; the names in its schema may be no text."""
+
 _BATCH = 10_000
 _WORTH_NOTING = 1_000
 """After so many events without a key the place is written down all the same."""
@@ -61,11 +64,11 @@ class Keys:
         """Take in what was appended since the last look; a good moment is when a snapshot is saved."""
         try:
             self._fill()
-        except sqlite3.Error:
+        except _UNREADABLE:
             self._forget()
             try:
                 self._fill()
-            except sqlite3.Error:  # a full disk, a folder that cannot be written
+            except _UNREADABLE:  # a full disk, a folder that cannot be written
                 self._forget()
                 self._name = ":memory:"
                 self._fill()
@@ -120,7 +123,7 @@ class Keys:
                     "SELECT seq, hash, segment FROM keys WHERE key = ?", (key,)
                 ).fetchone()
                 noted = _position(*row) if row else None
-            except sqlite3.Error:
+            except _UNREADABLE:
                 return None
             if noted is not None:
                 place = self._history.locate(noted.seq, noted.hash, near=noted.segment)

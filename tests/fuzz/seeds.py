@@ -6,13 +6,14 @@ import tempfile
 import zlib
 from binascii import hexlify
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
 
-from agentx.storage.codec import GENESIS, Codec, chain
+from agentx.storage.codec import GENESIS, Codec, chain, split
 from agentx.storage.events import (
     AgentMessageSent,
     ArtifactChanged,
@@ -25,16 +26,18 @@ from agentx.storage.events import (
 from agentx.storage.git.index_file import Mark
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.pack_file import KINDS, PackWriter
-from agentx.storage.history import History, HistoryWriter
+from agentx.storage.history import History
 from agentx.storage.index.waiting import Clear, Close, Embed, ForgetVectors, Meta
 from agentx.storage.keys import Keys
 from agentx.synthesis.conclusions import Add, Concluded
 from agentx.synthesis.items import Evidence, MemoryItem
 from agentx.synthesis.state import State
 
-from .targets import CODEC, LIFTED, SEAL, TARGETS, Renamed, message
+from .targets import CODEC, LIFTED, SEAL, TARGETS, Renamed, message, write_log
 
 OID = blob_id(b"content")
+_MOMENT = datetime(2026, 11, 20, 9, 31, 5, 123456, tzinfo=UTC)
+_SALT = b"\7" * 16
 
 
 def drafts() -> list[Draft]:
@@ -54,13 +57,19 @@ def drafts() -> list[Draft]:
 
 
 def lines(codec: Codec = CODEC, given: list[Draft] | None = None) -> list[bytes]:
-    """A chain of events."""
+    """A chain of events, the same bytes each time: moment and salt are fixed."""
     previous, made = GENESIS, []
     for seq, draft in enumerate(given if given is not None else drafts(), 1):
-        line, event = codec.encode(draft, seq=seq, previous=previous)
-        previous = event.hash
-        made.append(line)
+        line, _ = codec.encode(draft, seq=seq, previous=previous, at=_MOMENT)
+        parts = split(line)
+        made.append(_sealed(parts.header, parts.data, previous))
+        previous = split(made[-1]).hash
     return made
+
+
+def _sealed(header: bytes, data: bytes, previous: str) -> bytes:
+    own = chain(previous, header, blake2b(_SALT + data, digest_size=32).digest()).encode()
+    return b"".join((header, b',"data":', data, b',"salt":"', hexlify(_SALT), b'","hash":"', own, b'"}\n'))
 
 
 def line_of(data: bytes, kind: str = "UserMessageSent", version: int = 1, *, purged: bool = False) -> bytes:
@@ -69,16 +78,16 @@ def line_of(data: bytes, kind: str = "UserMessageSent", version: int = 1, *, pur
         kind.encode(),
         version,
     )
-    salt = b"\7" * 16
-    digest = blake2b(salt + data, digest_size=32).digest()
-    own = chain(GENESIS, header, digest).encode()
     if purged:
+        digest = blake2b(_SALT + data, digest_size=32).digest()
+        own = chain(GENESIS, header, digest).encode()
         return header + b',"digest":"' + hexlify(digest) + b'","hash":"' + own + b'"}\n'
-    return header + b',"data":' + data + b',"salt":"' + hexlify(salt) + b'","hash":"' + own + b'"}\n'
+    return _sealed(header, data, GENESIS)
 
 
 def _logs() -> list[bytes]:
-    made, twin = lines(), lines()
+    made = lines()
+    twin = lines(given=[message("another"), *drafts()[1:]])  # of another history
     return [
         b"".join(made),
         SEAL.join((b"".join(made[:2]), b"".join(made[2:4]), b"".join(made[4:]))),
@@ -205,10 +214,7 @@ def _texts() -> list[bytes]:
 
 def _keys() -> list[bytes]:
     with tempfile.TemporaryDirectory() as folder:
-        writer = HistoryWriter(Path(folder), CODEC)
-        writer.catch_up()
-        writer.append(drafts())
-        writer.close()
+        write_log(Path(folder), b"".join(lines()))
         table = Keys(Path(folder, "keys.sqlite3"), History(Path(folder), CODEC))
         table.find(["k:1"])
         table.close()
@@ -233,7 +239,7 @@ _MADE: dict[str, Callable[[], list[bytes]]] = {
     "pack": _packs,
     "branch": _branches,
     "mark": lambda: [
-        Mark.of_this_process(12).encode(),
+        Mark(4711, 12, "7a63bf79-0679-45ca-b0a2-db13292686bb").encode(),
         b"agentx 1 2",
         b"",
         b"agentx " + b"9" * 5_000 + b" 1 x",
