@@ -1,6 +1,7 @@
 """Every message to every listener, in order, whatever one of them does."""
 
 import threading
+import time
 
 import pytest
 
@@ -60,18 +61,31 @@ def test_what_a_listener_causes_is_served_behind_what_stands_in_line(bus):
     assert heard == [1, 2, 3]
 
 
-def test_messages_of_many_threads_are_all_delivered_once(bus):
-    heard = []
-    bus.subscribe("x", heard.append)
+def test_messages_of_many_threads_are_delivered_once_in_order_one_at_a_time(bus):
+    heard, receiving, late = [], [], []
+
+    def receive(message):
+        receiving.append(message)
+        time.sleep(0)  # another thread's turn
+        heard.append((message, len(receiving)))
+        receiving.pop()
+
+    bus.subscribe("x", receive)
 
     def send(start):
         for n in range(start, start + 100):
             bus.enqueue([("x", n)])
             bus.deliver()
+            if (n, 1) not in heard:
+                late.append(n)
 
     threads = [threading.Thread(target=send, args=(start,)) for start in range(0, 400, 100)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(heard) == list(range(400))
+    assert sorted(heard) == [(n, 1) for n in range(400)]
+    assert late == []
+    for start in range(0, 400, 100):
+        mine = [n for n, _ in heard if start <= n < start + 100]
+        assert mine == list(range(start, start + 100))

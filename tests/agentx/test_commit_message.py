@@ -144,15 +144,16 @@ def test_any_text_becomes_one_short_printable_subject(events, text):
         ("user:Pat O'Neil", ("user:Pat O'Neil", "Pat-O-Neil@user.agentx.invalid")),
         ("user:<x>\n", ("user:(x)", "-x--@user.agentx.invalid")),
         ("", ("engine", "engine@engine.agentx.invalid")),
-        ("a\0b<c>@d:\0", None),
-        (" : ", None),
+        ("a\0b<c>@d:e\0", ("ab(c)@d:e", "e-@a-b-c--d.agentx.invalid")),
+        (" : ", ("-", "-@-.agentx.invalid")),
     ],
 )
 def test_any_actor_becomes_an_identity_that_git_takes(actor, identity, tmp_path):
     made = author_of(actor)
-    assert identity is None or made == identity
+    assert made == identity
     repo = GitRepository.init(tmp_path)
     commit = repo.commit(repo.update_tree("", {}), "", "m\n", made)
+    assert repo.info(commit).author == made[0]
     assert repo.info(commit).committer == made[1]
     repo.close()
     done = subprocess.run(

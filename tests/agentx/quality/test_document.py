@@ -191,10 +191,20 @@ def test_line_ends_of_other_systems_count_once(check):
     assert [line for line, _, _ in check("# A\r\n\r\nteh\r\rteh\r\n")] == [3, 5]
 
 
-@pytest.mark.parametrize("text", ["\ud800 teh \0", "\x0c\u2028teh", "# \u202e\x1b[31mteh\n\nteh teh\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ud800 teh \0",
+        "\x0c\u2028teh",
+        "# \u202e\x1b[31mteh\n\nteh teh\n",
+        "[teh](gone\u202e.md)",
+        "[teh](#gone\u202e)",
+    ],
+)
 def test_strange_characters_neither_break_nor_reach_the_report(check, text):
-    for _, _, message in check(text):
-        assert message.isprintable()
+    messages = [message for _, _, message in check(text)]
+    assert "'teh' is misspelt: the" in messages
+    assert all(message.isprintable() for message in messages)
 
 
 @pytest.mark.parametrize(
