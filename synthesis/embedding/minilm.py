@@ -23,8 +23,8 @@ MAX_TOKENS = 256
 READ_CHARACTERS = 8_000
 """What is read of a text before the tokenizer cuts it: 256 tokens never need more, unless they are mostly blank."""
 
-THREADS = 2
-"""Threads of one calculation: an index fills in the background, beside the agent's own work."""
+THREADS = 1
+"""Threads of one calculation: an index fills in the background, and leaves the other cores to the agent's own work."""
 
 _UNREADABLE = re.compile("[\ud800-\udfff]")
 
@@ -40,7 +40,7 @@ class MiniLM:
     Attributes:
         name: ``minilm-int8-1``; raised when the graph is built differently, so that old vectors are not compared.
         dimensions: 384.
-        batch: 1: on two cores as fast as several at a time.
+        batch: 1: as fast as several at a time.
     """
 
     name = "minilm-int8-1"
@@ -55,7 +55,7 @@ class MiniLM:
     def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
         """Vectors of passages, in their order; of a long one the first 256 tokens count.
 
-        One at a time, which on two cores is as fast as batches (110 passages of 120 tokens a second), and gives a
+        One at a time, which is as fast as batches, and gives a
         passage the same vector whatever stands beside it.
 
         Raises:
