@@ -88,8 +88,11 @@ STREAMS = {"run", "log"}
 
 
 @pytest.fixture
-def filled(root, tmp_path, script):
-    """Words of a command line with their places filled."""
+def filled(root, tmp_path, script, monkeypatch, environment):
+    """Words of a command line with their places filled; a model is not to be had."""
+    for name, value in {"AGENTX_CACHE_DIR": str(tmp_path / "cache"), "PIP_NO_INDEX": "1"}.items():
+        monkeypatch.setenv(name, value)
+        environment[name] = value
     (tmp_path / "note.txt").write_text("a note")
     subprocess.run(["git", "clone", "-q", "--bare", root, tmp_path / "bare.git"], check=True)
     places = {
@@ -124,6 +127,14 @@ def fails_in_one_sentence(done, code=2):
     assert done.out == ""
 
 
+def cannot_be_had(done):
+    """What is fetched was announced; then it fails in one sentence that says how to try again."""
+    assert (done.code, done.out) == (1, ""), done
+    assert re.fullmatch(
+        r"· Fetching [^\n]+\nagentx: [^\n]+ try again with `agentx models install minilm`\.\n", done.err
+    ), done.err
+
+
 def test_the_tables_here_name_every_command():
     assert set(GOOD) == set(WRONG) == set(command_names())
 
@@ -134,8 +145,8 @@ def test_it_works_from_a_shell_with_the_directory_first(name, process, filled, r
         approval()
     base = [] if name == "init" else ["-C", str(root)]
     done = process(*base, *filled(GOOD[name]))
-    if name == "models install" and done.code:  # there is no registry to fetch it from in a test
-        fails_in_one_sentence(done, code=1)
+    if name == "models install":
+        cannot_be_had(done)
         return
     assert done.code == 0, done
     assert "Traceback" not in done.err
@@ -149,12 +160,14 @@ def test_it_gives_json_and_takes_the_directory_last(name, call, filled, root, ap
         approval()
     base = [] if name == "init" else ["-C", root]
     done = call(*filled(GOOD[name]), "--json", *base)
-    if name == "models install" and done.code:
-        fails_in_one_sentence(done, code=1)
+    if name == "models install":
+        cannot_be_had(done)
         return
     assert done.code == 0, done
     texts = done.out.splitlines() if name in STREAMS else [done.out]
-    assert [json.loads(text) for text in texts]
+    documents = [json.loads(text) for text in texts]
+    assert documents
+    assert all(documents)
 
 
 @pytest.mark.parametrize("name", WRONG)
