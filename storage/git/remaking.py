@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 from agentx.storage.artifacts import entry_after
@@ -29,6 +30,8 @@ from agentx.storage.history import (
 
 _RANGE = re.compile("([0-9]{1,18})(?:-([0-9]{1,18}))?")
 _ARTIFACTS = "artifacts/"
+_NEAR = 100
+"""So far back a commit that is missing makes the branch go back: pruning beside a writer takes what is new."""
 _CONFIG = "agentx.toml"
 
 
@@ -54,16 +57,25 @@ class Remaking:
         for one, parent in reversed(lacking):  # what a commit lacks may be made from the one before it
             self._make(one, parent)
 
-    def is_usable(self, commit: str, since: str) -> bool:
-        """Whether everything is there in a commit's tree, and in those of the commits back to one that is whole."""
+    def is_usable(self, commit: str, since: str, *, each: bool) -> bool:
+        """Whether everything is there in a commit's tree, and the commits before it that came lately.
+
+        Args:
+            commit: The commit.
+            since: One before it that is whole; empty for none.
+            each: Whether the trees of the commits between must be whole too. What a power cut took of them can be
+                committed anew; what pruning took of old ones is gone, and must not take the rest with it.
+        """
         try:
             tree = self._reader.commit(commit).tree
             known = self._reader.commit(since).tree if since else ""
         except ObjectDamaged:
             return False
-        back = list(self._back(commit, since))  # nothing where the commit is the whole one itself
+        back = list(islice(self._back(commit, since), None if each else _NEAR))
+        # There is none where the commit is the whole one itself.
         chained = not back or all(map(self._reader.exists, back[-1][0].parents))
-        return chained and not any(self._missing_between(*step) for step in [(known, tree), *_steps(back)])
+        steps = [(known, tree), *((parent, one.tree) for one, parent in back if each)]
+        return chained and not any(self._missing_between(*step) for step in steps)
 
     def _back(self, commit: str, since: str) -> Iterator[tuple[CommitInfo, str]]:
         """Commits from one back, as far as they can be read, each with the tree of its parent."""
@@ -199,10 +211,6 @@ class Remaking:
             if at >= 0:
                 return number, content[: content.find(b"\n", at) + 1]
         return 1, b""
-
-
-def _steps(back: list[tuple[CommitInfo, str]]) -> Iterator[tuple[str, str]]:
-    return ((parent_tree, commit.tree) for commit, parent_tree in back)
 
 
 def _span(commit: CommitInfo) -> tuple[int, int] | None:

@@ -153,7 +153,7 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
         since = "" if thorough or damaged else _known_whole(git_dir)
         if mark is not None and power_cut and not thorough:
             since = _settled(reader, candidates, mark.seq)
-        good = next((oid for oid in candidates if _is_made_whole(remaking, oid, since)), "")
+        good = next((oid for oid in candidates if _is_made_whole(remaking, oid, since, each=power_cut)), "")
     mended += [Mended(f"Git object {oid}", f"was made again from {source}") for oid, source in remaking.made]
     if not good:
         raise RepositoryDamaged(
@@ -350,9 +350,9 @@ def _settled(reader: ObjectReader, candidates: list[str], seq: int) -> str:
     return ""
 
 
-def _is_made_whole(remaking: Remaking, commit: str, since: str) -> bool:
+def _is_made_whole(remaking: Remaking, commit: str, since: str, *, each: bool) -> bool:
     remaking.make(commit, since)
-    return remaking.is_usable(commit, since)
+    return remaking.is_usable(commit, since, each=each)
 
 
 def _garbled(log: Path) -> set[bytes]:
