@@ -1,7 +1,7 @@
 """Checks what an agent is about to write or to answer against the rules that code can check.
 
 Pure: texts in, violations out. Only active constraints and rejections with a compiled check are enforced; what cannot
-be checked for certain (a file that does not parse, binary content) passes, and :func:`not_checked` names it.
+be checked for certain (a file that does not parse, binary content) passes.
 """
 
 import ast
@@ -147,26 +147,6 @@ def check_answer(items: Iterable[MemoryItem], text: str, *, message: str = "") -
             if (lines := _lines_of(phrase, text))
         ]
     return tuple(found)
-
-
-def not_checked(items: Iterable[MemoryItem], path: str, after: str | None) -> tuple[str, ...]:
-    """Why rules that concern a write could not be checked, one sentence each; empty where all were.
-
-    Args:
-        items: Memory items.
-        path: Path relative to the artifacts root.
-        after: The file's text after the write.
-    """
-    concerned = [
-        item
-        for item, check in _enforced(items)
-        if isinstance(check, RequireDecorator | RequireImport)
-        and _in_scope(item, path)
-        and matches(check.globs, path)
-    ]
-    if after is None or not concerned or isinstance(tree := parse_python(after), ast.Module):
-        return ()
-    return tuple(f"Rule {item.id} was not checked in {path}: {tree}." for item in concerned)
 
 
 def _of_write(

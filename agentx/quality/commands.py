@@ -1,22 +1,17 @@
-"""Which commands check a project: their shape, and what the files of a project suggest."""
+"""Which commands check a project, by what its files suggest."""
 
 import json
 import re
 import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from agentx.storage.errors import UsageError
-
 KINDS = ("tests", "lint", "build")
 """The three commands, by the names that they have in ``agentx.toml``: ``[checks.tests]`` and so on."""
 
-TIMEOUT_S = 300.0
-MAX_OUTPUT_BYTES = 1 << 20
 MAX_READ_BYTES = 1 << 20
 TEST_FILES = 50
 """How many test files are looked into."""
@@ -25,35 +20,6 @@ NPM_PLACEHOLDER = "no test specified"
 """What ``npm init`` writes where there are no tests."""
 
 LOCK_FILES = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun"}
-
-
-@dataclass(frozen=True, slots=True)
-class CheckCommand:
-    """One command of ``agentx.toml``.
-
-    Attributes:
-        command: What a shell runs at the top of the tree.
-        timeout_s: After so long it is ended.
-        max_output_bytes: How much of what it prints is kept.
-
-    Raises:
-        UsageError: The command is empty, or a limit is not above zero.
-    """
-
-    command: str
-    timeout_s: float = TIMEOUT_S
-    max_output_bytes: int = MAX_OUTPUT_BYTES
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be run."""
-        if not self.command.strip():
-            raise UsageError('a check\'s command is empty: set one, for example "python -m pytest -q"')
-        if not 0 < self.timeout_s < float("inf"):
-            raise UsageError(f"timeout_s of {self.command!r} is {self.timeout_s}: it must be above zero")
-        if self.max_output_bytes <= 0:
-            raise UsageError(
-                f"max_output_bytes of {self.command!r} is {self.max_output_bytes}: it must be above zero"
-            )
 
 
 def detect_commands(root: Path) -> dict[str, str]:

@@ -11,7 +11,7 @@ from agentx.quality.markdown import MarkdownText, blot, is_markdown, parse_markd
 from agentx.quality.spelling import misspellings
 from agentx.quality.usage import usage_mistakes
 from agentx.storage.text import encodable
-from agentx.synthesis.checks.report import CheckReport, Finding, finding, printable
+from agentx.synthesis.checks.report import printable
 
 MAX_CHARS = 500_000
 """How much of a document is checked."""
@@ -45,16 +45,6 @@ class DocumentFinding(msgspec.Struct, frozen=True):
         """As linters print it."""
         return f"{self.path}:{self.line}: {self.message} [{self.rule}]"
 
-    def as_finding(self) -> Finding:
-        """The same as a finding of a check, named without its line, which moves with every edit above it."""
-        return finding(
-            f"{self.path}: {self.rule} {self.message}",
-            path=self.path,
-            line=self.line,
-            message=self.message,
-            priority="normal",
-        )
-
 
 class DocumentReport(msgspec.Struct, frozen=True):
     """What is wrong in a document.
@@ -81,20 +71,6 @@ class DocumentReport(msgspec.Struct, frozen=True):
         """The report for a person or an agent: one finding a line, then what else there is to say."""
         more = [f"... and {self.omitted} more"] if self.omitted else []
         return "\n".join([*map(str, self.findings), *more, *self.notes])
-
-    def as_check_report(self) -> CheckReport:
-        """The same as a run of a check, so that what is wrong opens hot issues and what is mended closes them."""
-        failing = tuple(
-            {item.check: item for item in (found.as_finding() for found in self.findings)}.values()
-        )
-        return CheckReport(
-            runner="check_document",
-            outcome="failed" if failing else "passed",
-            failing=failing,
-            failed=len(failing),
-            names_all_failing=not self.omitted,
-            error=failing[0].message if failing else "",
-        )
 
 
 def check_document(

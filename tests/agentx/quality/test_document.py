@@ -32,16 +32,6 @@ def test_a_finding_reads_as_linters_print_it():
     assert str(report.findings[0]) == "docs/a.md:3: 'recieved' is misspelt: received [spelling]"
 
 
-def test_a_report_opens_an_issue_for_each_finding_named_without_its_line():
-    one = check_document("a.md", "# Plan\n\nteh\n", exists=lambda path: False).as_check_report()
-    two = check_document("a.md", "# Plan\n\n\n\nteh\n", exists=lambda path: False).as_check_report()
-    assert one.outcome == "failed"
-    assert [found.check for found in one.failing] == ["a.md: spelling 'teh' is misspelt: the"]
-    assert [found.check for found in one.failing] == [found.check for found in two.failing]
-    clean = check_document("a.md", "# Plan\n", exists=lambda path: False).as_check_report()
-    assert (clean.outcome, clean.failing) == ("passed", ())
-
-
 def test_the_text_of_a_report_is_read_as_check_output():
     report = check_document("docs/a.md", "# Plan\n\nteh\n", exists=lambda path: False)
     parsed = parse_output(report.text, command="ruff check docs", exit_code=1)
@@ -223,4 +213,3 @@ def test_findings_are_bounded_and_counted():
     report = check_document("a.txt", "teh end.\n" * (MAX_FINDINGS + 7), exists=lambda path: False)
     assert (len(report.findings), report.omitted) == (MAX_FINDINGS, 7)
     assert report.text.endswith("... and 7 more")
-    assert not report.as_check_report().names_all_failing
