@@ -6,6 +6,7 @@ of hashes. What has a format is in :mod:`agentx.storage.secret_formats`, what ha
 """
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeVar
 
@@ -30,6 +31,7 @@ _ANCHORS = ("private key", "private-lines", "@", "auth", "bearer ", " -u", "--us
 
 _PASSES = 8
 _SHORTEST = 6
+_REMEMBERED = 64_000
 
 _T = TypeVar("_T", bound=msgspec.Struct)
 
@@ -50,6 +52,10 @@ def find(text: str) -> list[Finding]:
     """
     if len(text) < _SHORTEST:
         return []
+    return list((_find_again if len(text) <= _REMEMBERED else _find)(text))
+
+
+def _find(text: str) -> tuple[Finding, ...]:
     found = sorted(_candidates(text), key=lambda one: (one.start, -one.end))
     kept: list[Finding] = []
     for one in found:
@@ -57,7 +63,10 @@ def find(text: str) -> list[Finding]:
             kept[-1] = kept[-1]._replace(end=max(kept[-1].end, one.end))
         else:
             kept.append(one)
-    return kept
+    return tuple(kept)
+
+
+_find_again = functools.lru_cache(maxsize=16)(_find)  # a write looks at its content three times
 
 
 def _may_hold(text: str) -> bool:

@@ -87,13 +87,14 @@ _INSIDE: tuple[tuple[str, str, str], ...] = (
 
 
 _SHORTEST = 20
+_LONG = re.compile(rf"(?<!\S)\S{{{_SHORTEST},}}")
 _RUN = re.compile(rf"[{_WORD}]{{14}}")
 # Every format is a word of 20 characters or more, with 14 in a row that are no punctuation. Most texts hold none such.
 
 
 def formats_in(text: str) -> Iterator[tuple[str, re.Pattern[str]]]:
     """The formats whose fixed part stands in a text: the name of each, and the pattern to search with."""
-    chunks = " ".join([chunk for chunk in text.split() if len(chunk) >= _SHORTEST])
+    chunks = " ".join(_LONG.findall(text))
     if not _RUN.search(chunks):
         return
     seen = -1
