@@ -72,6 +72,15 @@ def add(engine: Engine, paths: Sequence[Path], to: str, actor: str) -> tuple[lis
     return write_batches(engine, files, tool="add", actor=actor)
 
 
+def import_project(engine: Engine, source: Path, actor: str) -> list[str]:
+    """Make the files of an existing project the artifacts; what was left out and why."""
+    files = gather(source, engine.config.limits.max_file_bytes)
+    with engine.write_path.bulk():
+        _, left_out = write_batches(engine, files, tool="add", actor=actor)
+    engine.write_path.notes.extend(left_out)
+    return left_out
+
+
 def _below(path: Path, max_file_bytes: int) -> Iterator[tuple[str, Content | str]]:
     try:
         name = check_path(path.resolve().name)

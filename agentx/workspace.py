@@ -293,10 +293,11 @@ class Workspace:
 
     def import_project(self, source: Path) -> list[str]:
         """Make the files of an existing project the artifacts; what was left out and why."""
-        files = material.gather(source, self.config.limits.max_file_bytes)
-        _, left_out = material.write_batches(self.engine, files, tool="add", actor=self.settings.actor)
-        self.engine.write_path.notes.extend(left_out)
-        return left_out
+        return material.import_project(self.engine, source, self.settings.actor)
+
+    def bulk(self) -> contextlib.AbstractContextManager[None]:
+        """For imports: what is written inside is as durable as ever, and stands in one commit for thousands of events."""
+        return self.engine.write_path.bulk()
 
     def undo(self) -> Event:
         """Take back the latest change to artifacts, as a new event.

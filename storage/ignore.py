@@ -63,9 +63,8 @@ def _patterns(line: str) -> list[GitIgnoreSpecPattern]:
     if len(line) > MAX_PATH_BYTES or any(name.count("*") > _MAX_STARS for name in line.split("/")):
         return []
     try:
-        with warnings.catch_warnings(
-            action="ignore", category=FutureWarning
-        ):  # on classes like `[[:alpha:]]`
+        # Classes like `[[:alpha:]]` are warned of.
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):
             return [GitIgnoreSpecPattern(line)]
     except (ValueError, re.error):
         return []

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from agentx import Workspace
+from agentx import Workspace, material
 from agentx.storage.errors import UsageError
 from agentx.storage.paths import PathRefused
 
@@ -202,3 +202,17 @@ def test_artifacts_lie_inside_or_around_the_workspace_and_nowhere_else(tmp_path,
     with pytest.raises(UsageError, match="artifacts"):
         Workspace.create(tmp_path / "task", artifacts=artifacts, settings=lexical)
     assert not (tmp_path / "task").exists()
+
+
+def test_an_import_is_one_commit(tmp_path, lexical):
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(material.BATCH_FILES + 5):
+        (source / f"{number}.txt").write_text(str(number))
+    with Workspace.create(tmp_path / "task", from_dir=source, settings=lexical) as ws:
+        subjects = [info.subject for info in ws.engine.write_path.repo.log()]
+        assert len(subjects) == 2, subjects
+        with ws.bulk():
+            ws.tools.write_file("a.md", "a\n")
+            ws.tools.write_file("b.md", "b\n")
+        assert len(list(ws.engine.write_path.repo.log())) == 3

@@ -33,7 +33,8 @@ def _faults(*arguments):
     return done.returncode, json.loads(done.stdout)
 
 
-HELD = sorted(SECTIONS.keys() - {"unlocked"})  # what writers without a lock promise is less, and is held below
+# What writers without a lock promise is less, and is held elsewhere.
+HELD = sorted(SECTIONS.keys() - {"unlocked"})
 
 
 @pytest.mark.timeout(400)
