@@ -67,7 +67,7 @@ def repair(root: Path, *, dry_run: bool = False, progress: Progress | None = Non
     left = verify(root, progress=progress).findings
     if not dry_run:
         left = tuple(map(_without_repair, left))
-    where = aside.folder.relative_to(root).as_posix() if aside.folder.exists() else ""
+    where = aside.folder.relative_to(root).as_posix() if aside.used else ""
     return Repaired(tuple(mended), left, where)
 
 

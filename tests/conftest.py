@@ -16,6 +16,9 @@ import pytest
 
 from agentx.settings import read_settings
 
+collect_ignore = ["bench"]
+"""Measures, run by `make bench` as a program of their own."""
+
 DEAD_END = "http://127.0.0.1:9"
 """The discard port: a client that honours proxies, in a child process too, gets nowhere."""
 

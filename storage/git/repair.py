@@ -58,10 +58,14 @@ class Aside:
 
     Args:
         root: The workspace's directory.
+
+    Attributes:
+        used: Whether anything was put there.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self.used = False
         self.folder = root / ".agentx" / "repaired" / time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime())
 
     def keep(self, path: Path) -> None:
@@ -72,6 +76,7 @@ class Aside:
         target.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):
             os.replace(path, target)
+            self.used = True
 
 
 class Mended(msgspec.Struct, frozen=True):

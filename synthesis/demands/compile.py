@@ -151,7 +151,7 @@ def compile_check(text: str, modality: Modality, scope: Scope) -> Check | None:
         scope: Where it applies; a topic is only understood by checks of text.
 
     >>> compile_check("Never create a requirements.txt file; use pyproject.toml instead", "must_not", Scope())
-    ForbidPath(globs=('**/requirements.txt', 'requirements.txt'))
+    ForbidPath(globs=('**/requirements.txt', 'requirements.txt'), frozen=False)
     >>> compile_check("Never be rude", "must_not", Scope()) is None
     True
     """

@@ -73,12 +73,13 @@ def test_a_watched_workspace_records_an_edit_a_moment_after_it_was_made(ws):
 
 
 def test_closing_leaves_no_thread_no_lock_and_nothing_pending(tmp_path, lexical):
+    before = set(threading.enumerate())
     ws = Workspace.create(tmp_path / "t", settings=lexical)
     ws.say("Hello.")
     ws.search("hello")
     ws.close()
     assert not ws._keeper._thread.is_alive()
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("agentx")]
+    assert not [thread for thread in set(threading.enumerate()) - before if thread.name.startswith("agentx")]
     assert not (ws.root / ".git" / "index.lock").exists()
     assert git(ws, "status", "--short") == ""
 
