@@ -26,19 +26,12 @@ from agentx.storage.artifacts import Artifacts, change
 from agentx.storage.blobs import BlobStore, blob_path
 from agentx.storage.codec import GENESIS, Codec
 from agentx.storage.errors import AgentXError, UsageError, WriterConflict
-from agentx.storage.events import Body, Draft, Event, FileChange, Payload, changes_of
+from agentx.storage.events import Body, Draft, Event, EventsPurged, FileChange, Payload, changes_of
 from agentx.storage.git.branch import RefLocked
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repair import repair
 from agentx.storage.git.repository import NotCommitted, TreeEntry
-from agentx.storage.history import (
-    Damage,
-    History,
-    HistoryRewound,
-    HistoryWriter,
-    OnDamage,
-    told_already,
-)
+from agentx.storage.history import Damage, History, HistoryRewound, HistoryWriter, OnDamage, told_already
 from agentx.storage.keys import Keys
 from agentx.storage.lock import FileLock
 from agentx.storage.redaction import clean, clean_draft
@@ -298,7 +291,10 @@ class WritePath:
             self._restore_log()
             fresh, moved = self._writer.catch_up(self.damage.append), True
         self._fold(fresh)
-        if moved:
+        if any(isinstance(event.data, EventsPurged) for event in fresh):
+            self._start_over()  # what was folded before holds what is purged
+            self._writer.catch_up()
+        elif moved:
             self._expect_pending()
             self._adopt_foreign_commits()
         else:
