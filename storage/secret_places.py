@@ -176,7 +176,9 @@ def _names(text: str, lowered: str) -> Iterator[_Named]:
         while at >= 0:
             rest = _REST.match(text, at + len(word))
             before = text[max(0, at - _NAME_CHARACTERS) : at]
-            if rest and _says_secret(before, word + (rest["ending"] or "")):
+            # A word with nothing behind it but a space names a value only as a flag, and most are but words.
+            named_here = rest and (rest["operator"].strip() or "-" in before)
+            if rest and named_here and _says_secret(before, word + (rest["ending"] or "")):
                 yield _Named(before, word + (rest["ending"] or ""), rest)
             at = lowered.find(word, at + len(word))
 
