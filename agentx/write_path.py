@@ -102,6 +102,7 @@ class WritePath:
         self._bulk = 0
         self._closed = False
         self._crash: Mark | None = None
+        self._unsettled = False
 
     read_only = ""
 
@@ -123,6 +124,7 @@ class WritePath:
             self.repo.follow_packs()
         takeover.finish(self.root, self.repo, self.artifacts.root)
         mark = self.git.index.mark
+        self._unsettled = mark is not None
         self._crash = mark if mark is not None and mark.is_left else None
         if self._crash is not None and self._crash.rebooted:
             self.repo.break_lock()
@@ -197,7 +199,7 @@ class WritePath:
         """Finish writes that a crash cut off, and record what others did to the repository meanwhile."""
         with self.exclusive():
             self._adopt_foreign_commits()
-            if self._crash is not None:
+            if self._unsettled:  # by a process that died, or that closed on a full disk
                 self.git.include_leftovers()
             power_cut = self._crash is not None and self._crash.rebooted
             unsettled = (

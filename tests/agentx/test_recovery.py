@@ -359,13 +359,25 @@ def test_a_long_text_whose_event_a_crash_took_is_kept_and_leaves_nothing_untrack
     assert git("ls-files", str(blob)) != ""
 
 
+def test_a_long_text_of_a_session_that_could_not_be_flushed_is_kept_by_the_next_of_the_same_process(
+    path, task, sound, git
+):
+    path.body("x" * 20_000)
+    path.close()
+    sound()
+    (blob,) = (task / "history/blobs").glob("??/*")
+    assert git("ls-files", str(blob)) != ""
+
+
 def test_after_a_power_cut_no_lock_on_the_branch_and_no_torn_index_stand_in_the_way(task, die, sound):
     die(f"{_ACKNOWLEDGED}os._exit(9)")
     _cut_the_power(task)
     (task / ".git/refs/heads/main.lock").touch()
     index = task / ".git/index"
     index.write_bytes(index.read_bytes()[:40])
-    sound()
+    assert [event.seq for event in sound()] == [1, 2, 3]
+    assert not (task / ".git/refs/heads/main.lock").exists()
+    assert _files(task) == _EARLIER
 
 
 def test_writes_of_one_file_whose_contents_are_all_lost_are_all_told_as_reverted(task, die, sound):
