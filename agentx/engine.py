@@ -26,7 +26,7 @@ from agentx.synthesis.items import MemoryItem
 from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.state import State
 from agentx.synthesizer import Synthesizer
-from agentx.write_path import WritePath
+from agentx.write_path import ReadOnly, WritePath
 
 EMBED_S = 2.0
 """How long a search embeds what is new, where nothing does so in the background."""
@@ -72,6 +72,19 @@ class Engine:
     def state(self) -> State:
         """The state after everything that any process recorded; a copy, see :meth:`snapshot`."""
         return self.snapshot()
+
+    def settle(self) -> tuple[str, int]:
+        """Put everything on record, what people edited too, and commit it; the commit, and the last event.
+
+        Raises:
+            ReadOnly: The workspace was written by a newer version.
+        """
+        if self.write_path.read_only:
+            raise ReadOnly(self.write_path.read_only)
+        with self.write_path.exclusive():
+            self.write_path.scan()
+            self.write_path.flush()
+            return self.write_path.head, self.write_path.state.seq
 
     def read_body(self, body: Body) -> str:
         """The whole text of a body."""

@@ -32,7 +32,6 @@ from agentx.storage.git.transfer import Progress
 from agentx.storage.history import LIVE, HistoryDamaged, HistoryWriter, count_segments, segment_path
 from agentx.storage.lock import FileLock, WorkspaceBusy
 from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.write_path import ReadOnly
 
 _CODEC = Codec(FACTS | CONCLUSIONS)
 
@@ -83,21 +82,15 @@ def fork(
     """
     new = new.absolute()
     _check_place(engine, new)
-    write_path = engine.write_path
-    if write_path.read_only:
-        raise ReadOnly(write_path.read_only)
-    with write_path.exclusive():
-        write_path.scan()
-        write_path.flush()
-        head, last = write_path.head, write_path.state.seq
+    head, last = engine.settle()
     at = last if moment is None else resolve_moment(engine, moment)
     if not 0 < at <= last:
         raise NoSuchMoment(f"There is no event {at}; the history goes from 1 to {last}.")
     with _beside(new) as root:
-        taken = _taken(write_path.repo, head, at)
+        taken = _taken(engine.write_path.repo, head, at)
         repo = GitRepository.init(root)
         try:
-            _copy(write_path.repo, repo, taken, progress)
+            _copy(engine.write_path.repo, repo, taken, progress)
             _build(repo, taken, at, engine.settings.actor)
         finally:
             repo.close()

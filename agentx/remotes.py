@@ -28,7 +28,6 @@ from agentx.storage.git.transfer import Progress
 from agentx.storage.history import ORPHANS, HistoryDamaged
 from agentx.storage.paths import check_path
 from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.write_path import ReadOnly
 
 _CODEC = Codec(FACTS | CONCLUSIONS)
 _SHOWN = 12
@@ -102,7 +101,7 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
         HistoriesDiverged: Both went on, or this is a fork of what the remote holds.
     """
     remote = Remote.find(engine.root, name, url)
-    head = _settled(engine)
+    head = engine.settle()[0]
     theirs = remote.fetch(progress)
     _check_push(engine.write_path.repo, remote, head, theirs)
     if theirs != head:
@@ -114,17 +113,6 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
                 _check_push(engine.write_path.repo, remote, head, now)
             raise
     return _exchanged(engine.write_path.repo, remote, theirs, head)
-
-
-def _settled(engine: Engine) -> str:
-    """Put everything on record and commit it; the commit."""
-    write_path = engine.write_path
-    if write_path.read_only:
-        raise ReadOnly(write_path.read_only)
-    with write_path.exclusive():
-        write_path.scan()
-        write_path.flush()
-        return write_path.head
 
 
 def _check_push(repo: GitRepository, remote: Remote, head: str, theirs: str) -> None:
@@ -175,7 +163,7 @@ def pull(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
     if not theirs:
         raise RemoteFailed(f"{remote.name} ({remote.shown}) has no branch main yet; `agentx push` makes it.")
     with write_path.exclusive():
-        head = _settled(engine)
+        head = engine.settle()[0]
         if repo.descends(head, theirs) or head == theirs:
             return _exchanged(repo, remote, theirs, theirs)
         if not repo.descends(theirs, head):

@@ -100,11 +100,7 @@ def check_path(items: Iterable[MemoryItem], path: str) -> tuple[Violation, ...]:
         items: Memory items; those that are not enforced are passed over.
         path: Path relative to the artifacts root.
     """
-    return tuple(
-        _violation(item, f"No file may be written at {path}.", path)
-        for item, check in _enforced(items)
-        if isinstance(check, ForbidPath) and _in_scope(item, path) and matches(check.globs, path)
-    )
+    return _forbidden(items, path, f"No file may be written at {path}.")
 
 
 def check_removal(items: Iterable[MemoryItem], path: str) -> tuple[Violation, ...]:
@@ -114,11 +110,18 @@ def check_removal(items: Iterable[MemoryItem], path: str) -> tuple[Violation, ..
         items: Memory items; those that are not enforced are passed over.
         path: Path relative to the artifacts root.
     """
+    return _forbidden(items, path, f"{path} may not be deleted or moved.", frozen=True)
+
+
+def _forbidden(
+    items: Iterable[MemoryItem], path: str, told: str, *, frozen: bool = False
+) -> tuple[Violation, ...]:
+    """What the rules about paths say of one; with ``frozen`` only those by which what is there stays as it is."""
     return tuple(
-        _violation(item, f"{path} may not be deleted or moved.", path)
+        _violation(item, told, path)
         for item, check in _enforced(items)
         if isinstance(check, ForbidPath)
-        and check.frozen
+        and (check.frozen or not frozen)
         and _in_scope(item, path)
         and matches(check.globs, path)
     )
