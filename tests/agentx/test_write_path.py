@@ -25,6 +25,7 @@ from agentx.storage.git.branch import RefLocked
 from agentx.storage.git.index_file import GitIsBusy
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repository import GitRepository
+from agentx.storage.lock import FileLock
 from agentx.storage.paths import PathRefused
 from agentx.synthesis.state import State
 from agentx.write_path import Content, ReadOnly
@@ -529,3 +530,51 @@ def test_what_an_event_names_survives_a_clone(path, tmp_path, task, git):
     path.flush()
     git("clone", "-q", "--no-hardlinks", str(task), str(tmp_path / "copy"))
     assert BlobStore(tmp_path / "copy").text(body) == "a long text " * 2_000
+
+
+def test_of_two_writers_without_a_lock_the_loser_is_told_and_the_winner_alone_is_on_record(
+    path, reopen, task, monkeypatch
+):
+    loser = reopen()
+    monkeypatch.setattr(FileLock, "_acquire", lambda _lock: os.open(os.devnull, os.O_RDONLY))
+    with loser.exclusive():
+        (winner,) = path.record([_said("I was first.")])
+        with pytest.raises(WriterConflict, match="in spite of the lock"):
+            loser.record([_said("I was second.")])
+    assert [event.hash for event in path.history.read()][-1] == winner.hash
+    assert loser.state.encode() == path.state.encode()
+    assert "I was second." in (task / "history/orphans.jsonl").read_text()
+    assert "I was second." not in (task / "history.jsonl").read_text()
+
+
+def _cost(path, task, monkeypatch, write, name):
+    """What one more write of a file costs: syncs, and Git objects with their bytes.
+
+    A write just before it takes Git's mark, which is then held for seconds.
+    """
+    write(path, f"{name}-before", "x")
+    objects = {p: p.stat().st_size for p in (task / ".git/objects").glob("??/*")}
+    syncs = []
+    with monkeypatch.context() as patch:
+        for call in ("fsync", "fdatasync"):
+            kept = getattr(os, call)
+            patch.setattr(os, call, lambda fd, call=call, kept=kept: (syncs.append(call), kept(fd)))
+        write(path, name, "x" * 4_000 + name)
+    made = [p for p in (task / ".git/objects").glob("??/*") if p not in objects]
+    return sorted(syncs), len(made), sum(p.stat().st_size for p in made)
+
+
+def test_a_write_costs_the_same_syncs_and_objects_however_many_files_and_events_there_are(
+    path, task, write, monkeypatch
+):
+    few = _cost(path, task, monkeypatch, write, "d0/e0/second")
+    assert few[:2] == (["fdatasync", "fsync", "fsync"], 7)
+    contents = {f"d{n % 8}/e{n // 8 % 8}/f{n}": Content(str(n).encode()) for n in range(800)}
+    path.write(contents, _written, actor="agent:main")
+    for number in range(300):
+        path.record([_said(f"message {number} " + "word " * 60)])
+    path.flush()
+    many = _cost(path, task, monkeypatch, write, "d0/e0/third")
+    assert many[:2] == few[:2]
+    live_log, folders = 64 * 1024, 3 * 40 * 20
+    assert many[2] < few[2] + live_log + folders
