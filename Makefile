@@ -9,7 +9,7 @@ PINS := uv pip compile --quiet --universal --python-version 3.11 --fork-strategy
 	--annotation-style line --custom-compile-command "make pins"
 
 .NOTPARALLEL:
-.PHONY: help demo test lint types units docs bench faults fuzz pins clean runtime dev model
+.PHONY: help demo test lint types units docs bench eval faults fuzz pins clean runtime dev model
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r target what; do \
@@ -40,10 +40,14 @@ units: dev  ## pytest: the rules of the house, the tests, the examples in docstr
 bench: dev  ## measure what is promised, beside git, GitPython and dulwich (15 minutes; SCALE=small: two)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt || \
 		echo "agentx: GitPython and dulwich could not be installed; measured without them." >&2
-	@$(BIN)/python tests/bench --scale $(SCALE) $(BENCH)
+	@$(BIN)/python -m tests.bench --scale $(SCALE) $(BENCH)
 
 docs: dev  ## run the examples in README and docs alone
 	@$(BIN)/python -m pytest -q tests/test_docs.py
+
+eval: dev model  ## score capture, hot issues and search against labelled data (DATA=folder EVAL="locomo …")
+	@test -n "$(DATA)" || { echo "agentx: which data? make eval DATA=folder" >&2; exit 1; }
+	@$(BIN)/python -m tests.eval --data $(DATA) $(EVAL)
 
 faults: dev  ## crashes, power cuts, full disks and many writers at once: nothing may be lost (a quarter of an hour; N=50 for a tenth)
 	@$(BIN)/python -m tests.faults --n $(or $(N),500) $(FAULTS)

@@ -1,9 +1,6 @@
-"""Measure what the issue of a database promises, and print one table: ``python tests/bench [--scale small|default|full]``."""
+"""Measure what the issue of a database promises, and print one table: ``python -m tests.bench [--scale small|default|full]``."""
 
 import argparse
-import datetime as dt
-import os
-import platform
 import shutil
 import sys
 import tempfile
@@ -11,11 +8,12 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from opened import long_history, starts
-from scale import SCALES, Scale
-from searched import context, search
-from table import Figure, flat, show
-from writes import append, packed, write_file
+from tests.figures import Figure, flat, machine, show
+
+from .opened import long_history, starts
+from .scale import SCALES, Scale
+from .searched import context, search
+from .writes import append, packed, write_file
 
 MEASURES: dict[str, Callable[[Path, Scale], Iterator[Figure]]] = {
     "append": append,
@@ -26,14 +24,6 @@ MEASURES: dict[str, Callable[[Path, Scale], Iterator[Figure]]] = {
     "search": search,
     "starts": starts,
 }
-
-
-def machine() -> str:
-    memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
-    return (
-        f"{dt.datetime.now(tz=dt.UTC).date()}, {os.cpu_count()} cores, {memory_gb:.0f} GB, "
-        f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    )
 
 
 def main() -> None:

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from clock import Taken, in_turns
-from grown import settings, with_events
-from scale import Scale
-from table import Figure
-
 from agentx import Workspace
+from tests.figures import Figure
+
+from .clock import Taken, in_turns
+from .grown import settings, with_events
+from .scale import Scale
 
 ROOT = Path(__file__).parents[2]
 _OPENINGS = 7

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from grown import GIT_ENVIRONMENT, git, path_of, text, write_files
+from .grown import GIT_ENVIRONMENT, git, path_of, text, write_files
 
 SLOW = ("GitPython", "dulwich")
 

@@ -4,15 +4,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from clock import in_turns
-from grown import Fixed, chunks, settings, text, vectors
-from scale import Scale
-from table import Figure
-
 from agentx import Workspace
 from agentx.storage.index.lance import LanceIndex
 from agentx.storage.index.port import Filter
 from agentx.synthesis.retrieval import retrieve
+from tests.figures import Figure
+
+from .clock import in_turns
+from .grown import Fixed, chunks, settings, text, vectors
+from .scale import Scale
 
 _BATCH = 5_000
 _WARM_UP = 5

@@ -6,15 +6,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from clock import Taken, in_turns
-from grown import path_of, settings, text, with_events, with_files
-from peers import SLOW, Peers
-from scale import Scale
-from table import Figure
-
 from agentx import Workspace
 from agentx.storage.events import AgentThoughtProcess, Body, Draft
 from agentx.storage.git.packing import Packer
+from tests.figures import Figure
+
+from .clock import Taken, in_turns
+from .grown import path_of, settings, text, with_events, with_files
+from .peers import SLOW, Peers
+from .scale import Scale
 
 _LINE = b"x" * 400 + b"\n"
 _WARM_UP = 5

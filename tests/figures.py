@@ -1,6 +1,9 @@
 """The figures and the one table that they are shown in."""
 
+import datetime as dt
 import json
+import os
+import platform
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -50,6 +53,14 @@ def number(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def machine() -> str:
+    memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    return (
+        f"{dt.datetime.now(tz=dt.UTC).date()}, {os.cpu_count()} cores, {memory_gb:.0f} GB, "
+        f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    )
 
 
 def show(figures: Iterable[Figure], machine: str) -> None:

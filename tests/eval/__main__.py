@@ -1,0 +1,59 @@
+"""Score the product's own code against labelled data, beside simple floors: ``python -m tests.eval --data DIR [SECTION …]``.
+
+Each section is a function ``(data, scratch, told) -> figures``: it reads the folders that it needs under ``data``, yields
+nothing where they are missing, and says how far it is through ``told``.
+"""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from rich.console import Console
+
+from tests.figures import Figure, machine, show
+
+Told = Callable[[str], None]
+Section = Callable[[Path, Path, Told], Iterator[Figure]]
+
+SECTIONS: dict[str, Section] = {}
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make eval", description=__doc__)
+    parser.add_argument("section", nargs="*", help=f"which; all by default: {', '.join(SECTIONS)}")
+    parser.add_argument("--data", type=Path, required=True, help="the folder with the labelled data")
+    parser.add_argument("--out", type=Path, default=Path("eval.json"), help="where the flat object goes")
+    wanted = parser.parse_args()
+    if unknown := [name for name in wanted.section if name not in SECTIONS]:
+        parser.error(f"There is no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}.")
+    if not wanted.data.is_dir():
+        parser.error(f"{wanted.data} is not a folder; give the one that holds beam/, locomo/ and the others.")
+    return wanted
+
+
+def main() -> None:
+    wanted = _arguments()
+    scratch = Path(tempfile.mkdtemp(prefix="agentx-eval-"))
+    figures: list[Figure] = []
+    console = Console(stderr=True)
+    try:
+        for name in wanted.section or SECTIONS:
+            start = time.monotonic()
+            with console.status(f"{name} …") as status:
+                figures += SECTIONS[name](wanted.data, scratch, lambda text: status.update(f"{name}: {text}"))
+            console.print(f"{name}  {time.monotonic() - start:.0f} s")
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    if not figures:
+        sys.exit(f"make eval: no folder that is known stands in {wanted.data}.")
+    wanted.out.write_text(json.dumps({figure.key: figure.value for figure in figures}, indent=1) + "\n")
+    show(figures, machine())
+
+
+if __name__ == "__main__":
+    main()
