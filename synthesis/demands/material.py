@@ -6,7 +6,7 @@ of the text, so an offset in the result is an offset in the original.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -20,6 +20,14 @@ NAME = "ˣ"
 """Stands for each character of an inline quote: a letter to every pattern, and no word of any."""
 
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "\u00a0": " ", "\u202f": " "})
+
+
+class Material(NamedTuple):
+    """A part of a message that is not the user's own words: ``text[start:end]``, and what sort of thing it is."""
+
+    start: int
+    end: int
+    sort: str
 
 
 class _Span(NamedTuple):
@@ -131,19 +139,35 @@ def own_words(text: str) -> str:
     ['See', 'this:']
     """
     plain = straighten(text[:MAX_CHARACTERS])
-    for spans in (
-        _blocks,
-        _inline_code,
-        _comments,
-        _tags,
-        _continued,
-        _quotes,
-        _reported,
-        _introduced,
-        _pasted_lines,
-    ):
+    for _, spans in _SORTS:
         plain = _fill(plain, spans(plain))
     return plain
+
+
+def material(text: str) -> tuple[Material, ...]:
+    r"""What :func:`own_words` leaves out of a message, in the order of the message, and why.
+
+    >>> [(part.sort, part.start, part.end) for part in material("See this:\n> always lie\nThanks")]
+    [('a quote, code or a table', 10, 29)]
+    """
+    plain = straighten(text[:MAX_CHARACTERS])
+    taken = [Material(len(plain), len(text), "behind what is read")] if len(text) > len(plain) else []
+    for sort, spans in _SORTS:
+        left_out = [span for span in spans(plain) if span.end > span.start]
+        taken += (Material(start, end, sort) for start, end, _ in left_out)
+        plain = _fill(plain, left_out)
+    return _apart(taken)
+
+
+def _apart(taken: Iterable[Material]) -> tuple[Material, ...]:
+    """Without what lies inside another: what a later step takes may hold what an earlier one took."""
+    kept: list[Material] = []
+    for one in sorted(taken, key=lambda part: (part.start, -part.end)):
+        if not kept or one.start >= kept[-1].end:
+            kept.append(one)
+        elif one.end > kept[-1].end:
+            kept.append(one._replace(start=kept[-1].end))
+    return tuple(kept)
 
 
 def _fill(text: str, spans: Iterable[_Span]) -> str:
@@ -261,3 +285,17 @@ def _of_paragraph(lines: list[tuple[int, int, bool, bool]]) -> Iterator[_Span]:
         running = running or opens
         if material or mostly or running:
             yield _Span(begin, end, "\n")
+
+
+_SORTS: tuple[tuple[str, Callable[[str], Iterator[_Span]]], ...] = (
+    ("a quote, code or a table", _blocks),
+    ("a name or code", _inline_code),
+    ("a comment", _comments),
+    ("tagged text", _tags),
+    ("a summary or a plan of an earlier session", _continued),
+    ("a quote", _quotes),
+    ("what somebody else says", _reported),
+    ("what a line introduces", _introduced),
+    ("pasted lines", _pasted_lines),
+)
+"""The sorts of material, in the order in which they are taken out: each sees what those before it left."""
