@@ -1,7 +1,7 @@
 """Sorts the sentences of a message: a lasting demand, a rejection, a retraction, or nothing that outlives the turn.
 
-The words that decide stand in :mod:`agentx.synthesis.demands.tables` and :mod:`agentx.synthesis.demands.endings`; here
-is only the order in which they are asked.
+The words that decide stand in :mod:`agentx.synthesis.demands.tables`, :mod:`agentx.synthesis.demands.rulings` and
+:mod:`agentx.synthesis.demands.endings`; here is only the order in which they are asked.
 """
 
 import re
@@ -10,7 +10,7 @@ from functools import partial
 
 import msgspec
 
-from agentx.synthesis.demands import endings, tables
+from agentx.synthesis.demands import endings, rulings, tables
 from agentx.synthesis.demands import vocabulary as v
 from agentx.synthesis.demands.clause import Clause, has, is_base_verb, lead_length, take_apart
 from agentx.synthesis.demands.material import NAME, own_words, straighten
@@ -252,21 +252,21 @@ def _sentence(words: str) -> str:
 
 
 def _ruling(original: str, sentence: Span, words: str, *, asks: bool) -> Rejection | None:
-    if asks or tables.NO_REJECTION.match(words):
+    if asks or rulings.NO_REJECTION.match(words):
         return None
     bare = words[lead_length(words) :]
-    for ruling in tables.RULINGS:
+    for ruling in rulings.RULINGS:
         match = ruling.pattern.search(words) or ruling.pattern.search(bare)
         if not match:
             continue
         idea = next(value for key, value in match.groupdict().items() if key.startswith("idea") and value)
         lasting = ruling.lasting or (
             ruling.name in {"ruled out", "not going to", "forget it"}
-            and bool(tables.BEYOND_ONE_CALL.search(words))
+            and bool(rulings.BEYOND_ONE_CALL.search(words))
         )
         if ruling.lasting and not content_words(idea.replace(NAME, "x")):
             continue
-        reason = tables.REASON.search(words)
+        reason = rulings.REASON.search(words)
         return Rejection(
             text=_sentence(original[sentence.start : sentence.end][:_MAX_QUOTE]),
             evidence=_quoted(sentence),

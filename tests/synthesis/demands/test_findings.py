@@ -3,7 +3,8 @@
 import pytest
 
 from agentx.synthesis.demands.classify import Demand, Rejection, Retraction, findings
-from agentx.synthesis.demands.tables import RULINGS, SHAPES
+from agentx.synthesis.demands.rulings import RULINGS
+from agentx.synthesis.demands.tables import SHAPES
 
 CERTAIN = """
 never create a requirements.txt file; use pyproject.toml instead
