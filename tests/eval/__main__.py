@@ -15,12 +15,15 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tests.eval.labels import labels
 from tests.figures import Figure, machine, show
 
 Told = Callable[[str], None]
 Section = Callable[[Path, Path, Told], Iterator[Figure]]
 
-SECTIONS: dict[str, Section] = {}
+SECTIONS: dict[str, Section] = {
+    "coding_transcripts": labels,
+}
 
 
 def _arguments() -> argparse.Namespace:

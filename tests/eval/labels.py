@@ -1,0 +1,184 @@
+"""What the product takes from real developers' messages to a coding agent: lasting demands and ruled-out ideas.
+
+Each conversation is said to a workspace of its own, in order, so that repetition, supersession and retraction act as they
+do for a user; after each message is noted what the product drew from it. A *clear* label is one that two readers would
+share (in ``labels``, not in ``weak_labels``). The step ``active`` counts what became a rule at once, ``proposed`` what was
+at least proposed. Precision counts weak labels as right; recall is shown for clear and weak labels apart.
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from agentx import Workspace
+from agentx.settings import Settings
+from agentx.synthesis.items import Kind, MemoryItem
+from tests.eval.data import Row, rows
+from tests.figures import Figure
+
+Label = Literal["demand", "rejection"]
+KINDS: dict[Label, Kind] = {"demand": "constraint", "rejection": "rejection"}
+
+PLAIN: dict[Label, re.Pattern[str]] = {
+    "demand": re.compile(r"\b(?:always|never|from now on|prefer|must|should|make sure)\b", re.IGNORECASE),
+    "rejection": re.compile(
+        r"\b(?:no|not|nah|don't|doesn't|instead|revert|remove|wrong|undo|drop)\b", re.IGNORECASE
+    ),
+}
+"""The floor: a message that holds one of these words."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What came of one message: the items that name it as evidence, as they stood right after it."""
+
+    row: Row
+    items: tuple[MemoryItem, ...]
+    new: frozenset[str]
+
+    def taken(self, label: Label, *, active: bool = False) -> list[MemoryItem]:
+        wanted = {"active"} if active else {"active", "proposed"}
+        return [item for item in self.items if item.kind == KINDS[label] and item.status in wanted]
+
+    def clear(self, label: Label) -> bool:
+        return label in self.row["labels"] and not self.weak(label)
+
+    def weak(self, label: Label) -> bool:
+        return label in self.row.get("weak_labels", ())
+
+
+def labels(data: Path, scratch: Path, told: Callable[[str], None]) -> Iterator[Figure]:
+    """The section ``coding_transcripts`` of ``make eval``, for ``coding_transcripts/labels``."""
+    drawn = list(draw(rows(data / "coding_transcripts" / "labels.jsonl.gz"), scratch / "labels", told))
+    if drawn:
+        yield from _promised(drawn)
+        for label in KINDS:
+            yield from _of_label(drawn, label)
+
+
+def draw(messages: Iterable[Row], scratch: Path, told: Callable[[str], None]) -> Iterator[Drawn]:
+    """Say each session's messages to a workspace of its own, and note what is drawn from each."""
+    settings = Settings(environ=dict(os.environ), cache_dir=scratch / "no-models")
+    sessions: dict[str, list[Row]] = {}
+    for row in messages:
+        sessions.setdefault(row.get("session", ""), []).append(row)
+    for number, session in enumerate(sessions.values(), start=1):
+        told(f"conversation {number} of {len(sessions)}")
+        with Workspace.create(scratch / str(number), settings=settings) as ws:
+            for row in session:
+                yield _said(ws, row)
+
+
+def _said(ws: Workspace, row: Row) -> Drawn:
+    if not row["text"].strip():
+        return Drawn(row, (), frozenset())
+    before = {item.id for item in ws.memory(status=None)}
+    seq = ws.say(row["text"], actor="user").seq
+    items = tuple(
+        item for item in ws.memory(status=None) if any(evidence.seq == seq for evidence in item.evidence)
+    )
+    return Drawn(row, items, frozenset(item.id for item in items) - before)
+
+
+def _promised(drawn: Sequence[Drawn]) -> Iterator[Figure]:
+    """The figures that the project promises; the floors beside them are those of :data:`PLAIN`."""
+    share = 100 / len(drawn)
+    untrue = sum(len(one.taken("demand", active=True)) for one in drawn if "demand" not in one.row["labels"])
+    plain = sum(_plain(one, "demand") and "demand" not in one.row["labels"] for one in drawn)
+    yield _figure(
+        "false_constraints_per_100", "false constraints in 100 messages", untrue * share, 1, 0.5,
+        beside=f"a plain pattern: {plain * share:.1f}",
+    )  # fmt: skip
+    both = sum(_plain(one, label) for one in drawn for label in KINDS)
+    yield _figure(
+        "proposals_per_100", "proposals in 100 messages, right or wrong",
+        sum(len(_proposals(one, label)) for one in drawn for label in KINDS) * share, 8, 6,
+        beside=f"a plain pattern: {both * share:.1f}",
+    )  # fmt: skip
+    for label, least, aim in (("demand", 1.0, 1.0), ("rejection", 0.4, 0.5)):
+        clear = [one for one in drawn if one.clear(label)]
+        beside = f"a plain pattern: {_rate(_plain(one, label) for one in clear):.2f}; {len(clear)} messages"
+        recall = _rate(bool(one.taken(label)) for one in clear)
+        yield _figure(
+            f"{label}_recall", f"clear {label}s that are at least proposed", recall, least, aim,
+            beside=beside, more_is_better=True,
+        )  # fmt: skip
+
+
+def _of_label(drawn: Sequence[Drawn], label: Label) -> Iterator[Figure]:
+    proposals = sum(len(_proposals(one, label)) for one in drawn)
+    yield _figure(f"{label}_proposals_per_100", f"{label}s proposed in 100 messages", proposals * 100 / len(drawn))  # fmt: skip
+    plain = [one for one in drawn if _plain(one, label)]
+    beside = f"a plain pattern: {_precision(plain, label):.2f}"
+    for step in ("active", "proposed"):
+        taken = [one for one in drawn if one.taken(label, active=step == "active")]
+        name = f"{label}_{step}"
+        yield _figure(f"{name}_precision", f"{label}s {step}: right", _precision(taken, label), beside=beside, more_is_better=True)  # fmt: skip
+        for strength, has in (("clear", Drawn.clear), ("weak", Drawn.weak)):
+            found = _rate(one in taken for one in drawn if has(one, label))
+            yield _figure(f"{name}_{strength}_recall", f"{label}s {step}: of the {strength} ones", found, more_is_better=True)  # fmt: skip
+    overlaps = [
+        _span_f1(one, label) for one in drawn if one.taken(label) and label in one.row.get("spans", {})
+    ]
+    yield _figure(
+        f"{label}_span_f1", f"{label}s: words shared with the labelled span", sum(overlaps) / max(1, len(overlaps)),
+        beside=f"{len(overlaps)} messages", more_is_better=True,
+    )  # fmt: skip
+    if label == "rejection":
+        either = _rate(bool(one.taken(label)) or _as_demand(one) for one in drawn if one.clear(label))
+        yield _figure("rejection_recall_either_kind", "clear rejections, a constraint on the same words counted", either, more_is_better=True)  # fmt: skip
+
+
+def _figure(
+    key: str,
+    measure: str,
+    value: float,
+    at_least: float | None = None,
+    aim: float | None = None,
+    *,
+    beside: str = "",
+    more_is_better: bool = False,
+) -> Figure:
+    return Figure(
+        f"coding_transcripts.{key}", measure, value, at_least, aim, beside=beside, more_is_better=more_is_better
+    )  # fmt: skip
+
+
+def _plain(one: Drawn, label: Label) -> bool:
+    return bool(PLAIN[label].search(one.row["text"]))
+
+
+def _proposals(one: Drawn, label: Label) -> list[MemoryItem]:
+    return [item for item in one.taken(label) if item.status == "proposed" and item.id in one.new]
+
+
+def _rate(hits: Iterable[bool]) -> float:
+    """The share that is true; of nothing it is 1, for nothing was missed."""
+    counted = Counter(hits)
+    return counted[True] / counted.total() if counted else 1.0
+
+
+def _precision(taken: Sequence[Drawn], label: Label) -> float:
+    return _rate(label in one.row["labels"] for one in taken)
+
+
+def _as_demand(one: Drawn) -> bool:
+    """Whether a constraint rests on words of the labelled rejection."""
+    span = one.row.get("spans", {}).get("rejection", "")
+    return any(_token_f1(evidence.quote, span) > 0.5 for item in one.taken("demand") for evidence in item.evidence[-1:])  # fmt: skip
+
+
+def _span_f1(one: Drawn, label: Label) -> float:
+    """The best of what was taken: an item's words against the labelled span."""
+    span = one.row["spans"][label]
+    return max(_token_f1(item.evidence[-1].quote, span) for item in one.taken(label))
+
+
+def _token_f1(one: str, other: str) -> float:
+    words, others = (Counter(re.findall(r"\w+", text.casefold())) for text in (one, other))
+    common = (words & others).total()
+    return 2 * common / (words.total() + others.total()) if common else 0.0
