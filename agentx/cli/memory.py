@@ -5,6 +5,7 @@ from typing import Annotated, cast, get_args
 import typer
 from rich.text import Text
 
+from agentx.cli.explaining import explain_message
 from agentx.cli.opened import MOMENT, opened
 from agentx.cli.terminal import Terminal, facts, panel, table
 from agentx.curation import find
@@ -299,5 +300,6 @@ COMMANDS = {
         "retire": retire,
         "pin": pin,
         "review": review,
+        "explain": explain_message,
     }
 }

@@ -30,6 +30,7 @@ GOOD = {
     "memory retire": ["memory", "retire", "c-3"],
     "memory pin": ["memory", "pin", "c-3"],
     "memory review": ["memory", "review", "--accept", "c-5"],
+    "memory explain": ["memory", "explain", "never use tabs"],
     "undo": ["undo"],
     "restore": ["restore", "outlook.md", "--at", "2"],
     "fork": ["fork", "{new}", "--at", "3"],
@@ -66,6 +67,7 @@ WRONG = {
     "memory retire": ["memory", "retire", "c-3", "c-99"],
     "memory pin": ["memory", "pin"],
     "memory review": ["memory", "review"],
+    "memory explain": ["memory", "explain", "--event", "2"],
     "undo": ["undo", "--at", "3"],
     "restore": ["restore", "outlook.md", "--at", "999"],
     "fork": ["fork", "{file}"],
@@ -83,7 +85,7 @@ WRONG = {
     "doctor": ["doctor", "now"],
 }
 
-WITHOUT_A_WORKSPACE = {"init", "models list", "models install", "doctor"}
+WITHOUT_A_WORKSPACE = {"init", "memory explain", "models list", "models install", "doctor"}
 STREAMS = {"run", "log"}
 
 
