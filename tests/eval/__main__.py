@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tests.eval.capture import capture
 from tests.eval.checks import test_logs, tool_runs
 from tests.eval.labels import labels
 from tests.figures import Figure, machine, show
@@ -23,6 +24,7 @@ Told = Callable[[str], None]
 Section = Callable[[Path, Path, Told], Iterator[Figure]]
 
 SECTIONS: dict[str, Section] = {
+    "beam": capture,
     "coding_transcripts": labels,
     "test_logs": test_logs,
     "tool_runs": tool_runs,

@@ -1,0 +1,225 @@
+"""The section ``beam``: lasting demands in long chats, told to a workspace of the product, message by message.
+
+Every chat gets a workspace of its own. Its user's messages are said by the user and its assistant's by an agent, in their
+order; what is scored are the constraints that the product recorded by itself.
+
+- A message *gives rise to a demand* when a constraint was added whose first evidence stands in it. A demand that is said
+  again adds evidence to the rule that stands, and gives rise to nothing. The keys without a suffix count what was active at
+  once; those that end in ``_or_proposed`` count proposals too.
+- For ``instruction`` the predicted messages are those with a ``must`` or a ``must_not``, for ``preference`` those with a
+  ``prefer``, for ``demand`` those with either; positives are the messages with that label, all other messages of users
+  are negatives.
+- The instructions that do not begin a sentence with "always" or "never" are found when any demand came of them.
+- The captured text is scored against ``gold_statement`` by its words (the best of the demands of a message), over the labelled
+  messages of which a demand came.
+- An instruction stands in a context when its words stand there in their order, or when they are those of one rule that
+  is shown (token-F1 of at least 0.8).
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from agentx import Workspace
+from agentx.context import BudgetTooSmall
+from agentx.settings import Settings
+from agentx.storage.events import AgentMessageSent, Draft
+from agentx.synthesis.conclusions import Add, Concluded
+from agentx.synthesis.items import ConstraintDetail, MemoryItem
+from tests.eval.data import Row, rows
+from tests.eval.scores import Score, token_f1, words
+from tests.figures import Figure
+
+LABELS = {
+    "instruction": ("user_instruction",),
+    "preference": ("preference",),
+    "demand": ("user_instruction", "preference"),
+}
+MODALITIES = {
+    "instruction": ("must", "must_not"),
+    "preference": ("prefer",),
+    "demand": ("must", "must_not", "prefer"),
+}
+TARGETS = {"instruction": 0.98, "preference": 0.72, "demand": 0.88}
+
+ALWAYS = re.compile(r"(?:^|[.!?\n])\s*(?:always|never)\b", re.IGNORECASE)
+"""The floor for instructions: a sentence that begins with always or never."""
+
+I_PREFER = re.compile(r"\bI prefer\b", re.IGNORECASE)
+"""The floor for preferences."""
+
+FLOORS: dict[str, tuple[re.Pattern[str], ...]] = {
+    "instruction": (ALWAYS,),
+    "preference": (I_PREFER,),
+    "demand": (ALWAYS, I_PREFER),
+}
+CONTEXT_TOKENS = 4_000
+SAME_WORDS = 0.8
+
+
+class Message(msgspec.Struct):
+    """A message of a user, with the constraints that it gave rise to."""
+
+    text: str
+    label: str
+    gold: str
+    made: list[MemoryItem]
+
+    def gave(
+        self, statuses: Sequence[str], modalities: Sequence[str] = MODALITIES["demand"]
+    ) -> list[MemoryItem]:
+        return [
+            item
+            for item in self.made
+            if item.status in statuses
+            and isinstance(item.detail, ConstraintDetail)
+            and item.detail.modality in modalities
+        ]
+
+
+STEPS: dict[str, tuple[str, ...]] = {"": ("active",), "_or_proposed": ("active", "proposed")}
+
+
+def capture(data: Path, scratch: Path, told: Callable[[str], None]) -> Iterator[Figure]:
+    """Score what the product takes from the chats of ``beam/``."""
+    chats: dict[str, list[Row]] = {}
+    for row in rows(data / "beam" / "messages.jsonl.gz"):
+        chats.setdefault(row["chat"], []).append(row)
+    asked = [
+        row
+        for row in rows(data / "beam" / "queries.jsonl.gz")
+        if row.get("type") == "instruction_following" and row.get("instruction")
+    ]
+    messages: list[Message] = []
+    in_context: list[bool] = []
+    in_search: list[bool] = []
+    settings = Settings(environ=dict(os.environ), cache_dir=scratch / "no-models")
+    for number, (name, chat) in enumerate(chats.items(), 1):
+        told(f"chat {number} of {len(chats)}")
+        with Workspace.create(scratch / f"beam-{number}", settings=settings) as ws:
+            messages += _tell(ws, chat)
+            for query in (row for row in asked if row["chat"] == name):
+                in_context.append(_stands_in_context(ws, query))
+                in_search.append(_is_found(ws, query))
+    if messages:
+        yield from _by_label(messages)
+        yield from _not_always(messages)
+        yield from _captured_words(messages)
+    if in_context:
+        yield _figure(
+            "instruction_in_context",
+            f"instructions that stand in a context of {CONTEXT_TOKENS:,} tokens",
+            sum(in_context) / len(in_context),
+            0.95,
+            beside=f"five hits of a search: {sum(in_search) / len(in_search):.2f}; {len(in_context)} questions",
+        )
+
+
+def _tell(ws: Workspace, chat: Sequence[Row]) -> list[Message]:
+    """Say a chat to a workspace; the user's messages with what came of each."""
+    said: dict[int, Message] = {}
+    with ws.bulk():
+        for row in chat:
+            text = row.get("content") or ""
+            if not text.strip():
+                continue
+            if row["role"] != "user":
+                ws.record(Draft(data=AgentMessageSent(body=ws.body(text), final=True), actor="agent:main"))
+                continue
+            label, gold = row.get("label") or "", row.get("gold_statement") or ""
+            seq = ws.say(text, actor="user").seq
+            said[seq] = Message(text, label, gold, [])
+    for event in ws.events():
+        if isinstance(event.data, Concluded):
+            for change in event.data.changes:
+                if isinstance(change, Add) and change.item.kind == "constraint" and change.item.evidence:
+                    said[change.item.evidence[0].seq].made.append(change.item)
+    return list(said.values())
+
+
+def _stands_in_context(ws: Workspace, query: Row) -> bool:
+    try:
+        context = ws.get_relevant_context(query["question"], max_tokens=CONTEXT_TOKENS)
+    except BudgetTooSmall:
+        return False
+    wanted = query["instruction"]
+    if _holds(context.text, wanted):
+        return True
+    return any(
+        item.section == "rules" and token_f1(item.text, wanted) >= SAME_WORDS for item in context.items
+    )
+
+
+def _is_found(ws: Workspace, query: Row) -> bool:
+    return any(_holds(hit.text, query["instruction"]) for hit in ws.search(query["question"], 5))
+
+
+def _holds(text: str, wanted: str) -> bool:
+    return f" {' '.join(words(wanted))} " in f" {' '.join(words(text))} "
+
+
+def _by_label(messages: Sequence[Message]) -> Iterator[Figure]:
+    for name, labels in LABELS.items():
+        floor = Score.of(
+            (any(pattern.search(one.text) for pattern in FLOORS[name]), one.label in labels)
+            for one in messages
+        )
+        for step, statuses in STEPS.items():
+            score = Score.of(
+                (bool(one.gave(statuses, MODALITIES[name])), one.label in labels) for one in messages
+            )
+            yield _figure(
+                f"{name}_f1{step}",
+                f"{name}s: F1{', proposals counted' if step else ''}",
+                score.f1,
+                None if step else TARGETS[name],
+                beside=f"a plain pattern: {floor.f1:.2f}; right {score.right}, wrong {score.wrong}, missed {score.missed}",
+            )
+            yield _figure(
+                f"{name}_precision{step}",
+                f"{name}s: precision",
+                score.precision,
+                beside=f"{floor.precision:.2f}",
+            )
+            yield _figure(
+                f"{name}_recall{step}", f"{name}s: recall", score.recall, beside=f"{floor.recall:.2f}"
+            )
+
+
+def _not_always(messages: Sequence[Message]) -> Iterator[Figure]:
+    others = [one for one in messages if one.label in LABELS["instruction"] and not ALWAYS.search(one.text)]
+    for step, statuses in STEPS.items():
+        score = Score.of((bool(one.gave(statuses)), True) for one in others)
+        yield _figure(
+            f"instruction_not_always_recall{step}",
+            f"instructions that do not begin with always or never: found{', proposals counted' if step else ''}",
+            score.recall,
+            None if step else 0.6,
+            beside=f"a plain pattern: 0.00; {len(others)} messages",
+        )
+
+
+def _captured_words(messages: Sequence[Message]) -> Iterator[Figure]:
+    """The captured text against the gold statement; the floor is the whole message."""
+    labelled = [one for one in messages if one.label in LABELS["demand"] and one.gold]
+    for step, statuses in STEPS.items():
+        taken = [one for one in labelled if one.gave(statuses)]
+        scores = [max(token_f1(item.text, one.gold) for item in one.gave(statuses)) for one in taken]
+        whole = [token_f1(one.text, one.gold) for one in taken]
+        share = sum(scores) / len(scores) if scores else 0.0
+        yield _figure(
+            f"captured_token_f1{step}",
+            f"captured text against the demand as it was meant: F1 of words{', proposals counted' if step else ''}",
+            share,
+            None if step else 0.85,
+            beside=f"the whole message: {sum(whole) / max(1, len(whole)):.2f}; {len(taken)} messages",
+        )
+    missed = sum(scores) / len(labelled) if labelled else 0.0
+    yield _figure("captured_token_f1_missed_as_zero", "the same, what was missed counted as 0", missed)
+
+
+def _figure(key: str, measure: str, value: float, target: float | None = None, *, beside: str = "") -> Figure:
+    return Figure(f"beam.{key}", measure, value, target, target, more_is_better=True, beside=beside)
