@@ -91,6 +91,17 @@ class ToolsSection(_Section):
     words: tuple[str, ...] = ()
 
 
+class MemorySection(_Section):
+    """What settles a proposal beside a person.
+
+    ``judge``: after a run, the model that ran it reads what the user said, too. ``lapse_days``: a proposal that nobody
+    settled is laid aside after so long; 0 for never.
+    """
+
+    judge: bool = True
+    lapse_days: int = Field(default=14, ge=0, le=36_500)
+
+
 class SecretsSection(_Section):
     """What looks like a secret in a file that an agent would write: ask a person, let it through, or refuse it."""
 
@@ -116,6 +127,7 @@ class Config(_Section):
     limits: LimitsSection = LimitsSection()
     checks: ChecksSection = ChecksSection()
     tools: ToolsSection = ToolsSection()
+    memory: MemorySection = MemorySection()
     secrets: SecretsSection = SecretsSection()
     sources: tuple[SourceSection, ...] = ()
 

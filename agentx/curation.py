@@ -6,7 +6,7 @@ import msgspec
 
 from agentx.engine import Engine
 from agentx.storage.errors import UsageError
-from agentx.synthesis.conclusions import Add, Patch
+from agentx.synthesis.conclusions import PERSON, Add, Patch
 from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.items import (
     ConstraintDetail,
@@ -23,7 +23,6 @@ from agentx.synthesis.items import (
 )
 from agentx.synthesis.policies import POLICIES
 from agentx.synthesis.state import State
-from agentx.synthesizer import PERSON
 
 BY_HAND: tuple[Kind, ...] = tuple(kind for kind, policy in POLICIES.items() if policy.by_hand)
 """Kinds that a person may add; the others are measured."""

@@ -26,6 +26,7 @@ from agentx.storage.index.lance import open_index
 from agentx.storage.index.port import MemoryIndex
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.demands.extractor import DemandExtractor
+from agentx.synthesis.demands.lapse import Lapse
 from agentx.synthesis.embedding.choose import open_embedder
 from agentx.synthesis.embedding.port import Embedder, ModelUnavailable
 from agentx.synthesis.hot_issues import HotIssues
@@ -150,7 +151,9 @@ def open_engine(root: Path, settings: Settings) -> Engine:
         )
     else:
         write_path.recover()
-    synthesizer = Synthesizer(write_path, (DemandExtractor(), HotIssues()), bus)
+    # What has lapsed is laid aside before a message is read, which may bring it back.
+    extractors = (Lapse(config.memory.lapse_days), DemandExtractor(), HotIssues())
+    synthesizer = Synthesizer(write_path, extractors, bus)
     indexer = Indexer(
         write_path,
         root / CACHE / "index",

@@ -12,15 +12,12 @@ from agentx.bus import ALL, Bus
 from agentx.storage.blobs import BlobDamaged
 from agentx.storage.events import Draft, Event, Payload
 from agentx.storage.history import told_already
-from agentx.synthesis.conclusions import Add, Change, Concluded
+from agentx.synthesis.conclusions import PERSON, Add, Change, Concluded
 from agentx.synthesis.extractor import Extractor
 from agentx.synthesis.items import MemoryItem
 from agentx.synthesis.policies import may_be_made
 from agentx.synthesis.state import State
 from agentx.write_path import WritePath
-
-PERSON = "person"
-"""The ``extractor`` of a change that a person made by hand."""
 
 _LINE_BYTES = 9_000
 _WATERMARK_LAG = 500
@@ -77,17 +74,21 @@ class Synthesizer:
     def _conclude(self, event: Event) -> list[Draft]:
         """What is to be recorded of a fact that was not read yet."""
         state = self._write_path.state
+        drafts: list[Draft] = []
         if event.seq <= state.watermark:
             return []
         try:
-            return [
-                draft
-                for extractor in self._extractors
-                if (changes := _admitted(extractor.conclude(event, state, self._write_path.blobs.text)))
-                for draft in _drafts(changes, extractor.name, extractor.version, event.seq, event)
-            ]
+            for extractor in self._extractors:
+                if changes := _admitted(extractor.conclude(event, state, self._write_path.blobs.text)):
+                    made = _drafts(changes, extractor.name, extractor.version, event.seq, event)
+                    state = (
+                        state if drafts else state.copy()
+                    )  # what the next one sees; the real one is folded later
+                    state.apply_all(msgspec.structs.replace(event, data=draft.data) for draft in made)
+                    drafts += made
         except BlobDamaged:  # its words are lost, and must not hold up what comes behind them
             return []
+        return drafts
 
     def record(self, changes: Sequence[Change], extractor: str, *, actor: str = "") -> list[Event]:
         """Record changes to memory that no single fact led to: a person's, or a later reading's."""

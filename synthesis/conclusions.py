@@ -10,6 +10,12 @@ import msgspec
 from agentx.storage.events import Payload
 from agentx.synthesis.items import Detail, Evidence, Link, MemoryItem, Scope, Status, Trust
 
+PERSON = "person"
+"""The ``extractor`` of a change that a person made by hand."""
+
+MODEL = "model"
+"""The ``extractor`` of what a language model concluded; it reads at its own pace, so its watermark is one of its own."""
+
 
 class Add(msgspec.Struct, frozen=True, tag="add"):
     """A new item."""
@@ -32,6 +38,7 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="patch", omit_default
     links: tuple[Link, ...] | msgspec.UnsetType = msgspec.UNSET
     until: str | msgspec.UnsetType = msgspec.UNSET
     status: Status | msgspec.UnsetType = msgspec.UNSET
+    reason: str | msgspec.UnsetType = msgspec.UNSET
     pinned: bool | msgspec.UnsetType = msgspec.UNSET
     detail: Detail | msgspec.UnsetType = msgspec.UNSET
 
@@ -48,9 +55,10 @@ class Concluded(Payload, frozen=True):
     """Changes to memory, and how far the facts were read to conclude them.
 
     Attributes:
-        extractor: What concluded: an extractor's name, or ``person`` for a change that a person made by hand.
+        extractor: What concluded: an extractor's name, :data:`PERSON` or :data:`MODEL`.
         version: The extractor's version.
-        through: Watermark: every fact up to this seq has been read. A person's change leaves it where it was.
+        through: Watermark: every fact up to this seq has been read, by a model or by all other extractors. A person's
+            change leaves it where it was.
         changes: In the order in which they apply.
     """
 

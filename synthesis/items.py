@@ -218,9 +218,12 @@ class MemoryItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         links: Relations to other items.
         until: What ends it, in the user's words; empty where nothing was said.
         status: Where it stands in its life.
+        reason: Why, where the user's own words do not say it: what a model found, or that it lapsed. One line.
         pinned: A person said: always show this.
+        by_hand: A person made or changed it by hand; no model overturns that.
         created_seq: Event of the conclusion that made it.
         changed_seq: Event of the last conclusion that changed it.
+        changed_at: When that was recorded, as :attr:`agentx.storage.events.Event.at` has it.
     """
 
     id: str
@@ -237,10 +240,13 @@ class MemoryItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     links: tuple[Link, ...] = ()
     until: str = ""
     status: Status = "active"
+    reason: str = ""
     pinned: bool = False
+    by_hand: bool = False
     detail: Detail = NoteDetail()
     created_seq: int = 0
     changed_seq: int = 0
+    changed_at: str = ""
 
 
 PREFIXES: dict[Kind, str] = {

@@ -25,10 +25,10 @@ from agentx.storage.events import (
     WorkspaceCreated,
 )
 from agentx.storage.history import Position
-from agentx.synthesis.conclusions import Add, Concluded
+from agentx.synthesis.conclusions import MODEL, PERSON, Add, Concluded
 from agentx.synthesis.items import Kind, MemoryItem, Status
 
-FOLD_VERSION = 1
+FOLD_VERSION = 2
 """Raised whenever the same history would fold to a different state; snapshots of another version are not read."""
 
 RECENT_MESSAGES = 30
@@ -104,6 +104,7 @@ class State(msgspec.Struct, kw_only=True):
         seq: The last event that was folded; 0 for none.
         hash: Its hash.
         watermark: How far the deterministic extractors have read, from 0.
+        judged: How far a model has read.
         items: All memory items, by id, in the order of their creation.
         messages: The latest messages, oldest first.
         pending: Tool calls without a result, by call id.
@@ -118,6 +119,7 @@ class State(msgspec.Struct, kw_only=True):
     seq: int = 0
     hash: str = ""
     watermark: int = 0
+    judged: int = 0
     items: dict[str, MemoryItem] = msgspec.field(default_factory=dict)
     messages: list[Message] = msgspec.field(default_factory=list)
     pending: dict[str, PendingCall] = msgspec.field(default_factory=dict)
@@ -231,15 +233,21 @@ def _create(state: State, _event: Event, created: WorkspaceCreated) -> None:
 
 
 def _conclude(state: State, event: Event, concluded: Concluded) -> None:
-    state.watermark = max(state.watermark, concluded.through)
+    if concluded.extractor == MODEL:
+        state.judged = max(state.judged, concluded.through)
+    else:
+        state.watermark = max(state.watermark, concluded.through)
     for change in concluded.changes:
         if isinstance(change, Add):
-            item = change.item
-            state.items[item.id] = msgspec.structs.replace(item, created_seq=event.seq, changed_seq=event.seq)
+            item = msgspec.structs.replace(change.item, created_seq=event.seq)
         elif change.id in state.items:
-            state.items[change.id] = msgspec.structs.replace(
-                state.items[change.id], **change.fields(), changed_seq=event.seq
-            )
+            item = msgspec.structs.replace(state.items[change.id], **change.fields())
+        else:
+            continue
+        by_hand = item.by_hand or concluded.extractor == PERSON
+        state.items[item.id] = msgspec.structs.replace(
+            item, by_hand=by_hand, changed_seq=event.seq, changed_at=event.at
+        )
 
 
 def _remember(state: State, event: Event, said: UserMessageSent | AgentMessageSent) -> None:

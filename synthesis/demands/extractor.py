@@ -101,7 +101,8 @@ class _Book:
             contrary_demands(demand.text, demand.modality, standing) if demand.certainty == "active" else ()
         )
         contrary = tuple(item for item in contrary if _same_reach(item, demand))
-        if not contrary and (same := same_demand(demand.text, demand.modality, standing)):
+        known = (*self._lapsed("constraint"), *standing)
+        if not contrary and (same := same_demand(demand.text, demand.modality, known)):
             self._repeat(same, evidence, demand.certainty)
             return
         identity = self._identity("constraint")
@@ -129,7 +130,8 @@ class _Book:
         )
 
     def _reject(self, rejection: Rejection, evidence: Evidence) -> None:
-        same = same_demand(rejection.idea, "rejection", self._standing("rejection"))
+        known = (*self._lapsed("rejection"), *self._standing("rejection"))
+        same = same_demand(rejection.idea, "rejection", known)
         if same:
             self._repeat(same, evidence, rejection.certainty)
             return
@@ -147,15 +149,21 @@ class _Book:
         )
 
     def _repeat(self, item: MemoryItem, evidence: Evidence, certainty: Status) -> None:
-        """The same again: more evidence; a proposal becomes a rule when it is certain now, or said in another message."""
-        again = item.evidence and item.evidence[-1].seq != self.seq
-        status: Status = (
-            "active" if item.status == "active" or certainty == "active" or again else item.status
-        )
-        self._patch(Patch(id=item.id, evidence=(*item.evidence, evidence), status=status))
+        """The same again: more evidence; a proposal becomes a rule when it is certain now, or said in another message.
+
+        One that has lapsed is a proposal again.
+        """
+        again = item.status == "proposed" and item.evidence and item.evidence[-1].seq != self.seq
+        settled = item.status == "active" or certainty == "active" or again
+        status: Status = "active" if settled else "proposed"
+        reason = msgspec.UNSET if item.status in _STANDING else ""
+        self._patch(Patch(id=item.id, evidence=(*item.evidence, evidence), status=status, reason=reason))
 
     def _standing(self, *kinds: Kind) -> Iterator[MemoryItem]:
         return (item for item in self.items.values() if item.kind in kinds and item.status in _STANDING)
+
+    def _lapsed(self, kind: Kind) -> Iterator[MemoryItem]:
+        return (item for item in self.items.values() if item.kind == kind and item.status == "archived")
 
     def _evidence(self, span: Span) -> Evidence:
         return Evidence(self.seq, span.start, span.end, self.text[span.start : span.end])
