@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from rich.console import Console
 from tests.eval.capture import capture
 from tests.eval.checks import test_logs, tool_runs
 from tests.eval.labels import labels
+from tests.eval.page import page
 from tests.figures import Figure, machine, show
 
 Told = Callable[[str], None]
@@ -48,19 +50,33 @@ def main() -> None:
     wanted = _arguments()
     scratch = Path(tempfile.mkdtemp(prefix="agentx-eval-"))
     figures: list[Figure] = []
+    broken = []
     console = Console(stderr=True)
     try:
         for name in wanted.section or SECTIONS:
             start = time.monotonic()
             with console.status(f"{name} …") as status:
-                figures += SECTIONS[name](wanted.data, scratch, lambda text: status.update(f"{name}: {text}"))
+                try:
+                    figures += SECTIONS[name](
+                        wanted.data, scratch, lambda text: status.update(f"{name}: {text}")
+                    )
+                except Exception:
+                    traceback.print_exc()
+                    broken.append(name)
             console.print(f"{name}  {time.monotonic() - start:.0f} s")
+            wanted.out.write_text(
+                json.dumps({figure.key: figure.value for figure in figures}, indent=1) + "\n"
+            )
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+    shown = wanted.out.with_suffix(".html")
+    shown.write_text(page(figures, wanted.data), encoding="utf-8")
+    show(figures, machine())
+    console.print(f"The figures are in {wanted.out}; with ten messages and what becomes of them, in {shown}.")
+    if broken:
+        sys.exit(f"make eval: {', '.join(broken)} broke off; what they say stands above.")
     if not figures:
         sys.exit(f"make eval: no folder that is known stands in {wanted.data}.")
-    wanted.out.write_text(json.dumps({figure.key: figure.value for figure in figures}, indent=1) + "\n")
-    show(figures, machine())
 
 
 if __name__ == "__main__":
