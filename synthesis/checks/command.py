@@ -21,13 +21,14 @@ class Step(msgspec.Struct, frozen=True):
     Attributes:
         program: Base name of the program.
         arguments: Its arguments, subcommand included.
-        piped: Whether its output goes into the next step.
         follower: What joins it to the next step: ``|``, ``&&``, ``||``, ``;``, ``&`` or nothing.
+        group_follower: What stands behind the brackets around it: of ``(a && b) | c``, a's is ``|``.
     """
 
     program: str
     arguments: tuple[str, ...] = ()
     follower: str = ""
+    group_follower: str = ""
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -163,6 +164,9 @@ _EVERYTHING = {
 }
 _CUTTERS = {"tail", "head", "grep", "rg", "egrep", "sed", "awk", "sort", "uniq", "wc", "less", "cut", "jq"}
 _OPERATOR = re.compile(r"^[|&;()<>]+$")
+_GLUED = re.compile(r"[()]|[^()]+")
+_OPENING = {"(", "{"}
+_REDIRECTIONS = {"<", ">", ">>", ">&", "&>"}
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
 _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)")
 
@@ -176,17 +180,38 @@ def steps(command: str) -> tuple[Step, ...]:
     """
     found: list[Step] = []
     words: list[str] = []
-    for token in [*_tokens(command[:MAX_COMMAND]), ";"]:
-        if not _OPERATOR.match(token) or token in {"<", ">", ">>", ">&", "&>"}:
+    groups: list[int] = []
+    closed: int | None = None
+    for token in _tokens(command[:MAX_COMMAND]):
+        if token in _OPENING and (token == "(" or not words):
+            found += _step(words, token)
+            words, closed = [], None
+            groups.append(len(found))
+        elif token == ")" or (token == "}" and not words):
+            found += _step(words, "")
+            words, closed = [], groups.pop() if groups else None
+        elif not _OPERATOR.match(token) or token in _REDIRECTIONS:
             words.append(token)
-        elif words:
-            program = _unwrap(words)
-            if program:
-                found.append(Step(program[0], tuple(program[1:]), token))
-            words = []
+        else:
+            found += _step(words, token)
+            if closed is not None and not words:
+                found[closed:] = _in_group(found[closed:], token)
+            words, closed = [], None
+    found += _step(words, "")
     if found:
-        found[-1] = msgspec.structs.replace(found[-1], follower="")
+        found[-1] = msgspec.structs.replace(found[-1], follower="", group_follower="")
     return tuple(found)
+
+
+def _step(words: list[str], follower: str) -> list[Step]:
+    program = _unwrap(words)
+    return [Step(program[0], tuple(program[1:]), follower)] if program else []
+
+
+def _in_group(inner: list[Step], follower: str) -> list[Step]:
+    """The steps of a group with what stands behind its bracket; to its last step that is next."""
+    inner = [msgspec.structs.replace(step, group_follower=follower) for step in inner]
+    return [*inner[:-1], *(msgspec.structs.replace(step, follower=follower) for step in inner[-1:])]
 
 
 def _tokens(command: str) -> list[str]:
@@ -199,7 +224,9 @@ def _tokens(command: str) -> list[str]:
         lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
         lexer.whitespace_split = True
         lexer.commenters = ""
-        return list(lexer)
+        return [
+            part for token in lexer for part in (_GLUED.findall(token) if _OPERATOR.match(token) else [token])
+        ]
     except ValueError:
         return command.split()
 
@@ -307,7 +334,7 @@ def masks_exit_status(command: str) -> bool:
     found = steps(command)
     if "pipefail" in command:
         return False
-    return any(_is_check(step) and step.follower not in {"", "&&"} for step in found[:-1])
+    return any(_is_check(step) and {step.follower, step.group_follower} - {"", "&&"} for step in found[:-1])
 
 
 def cuts_output(command: str) -> bool:

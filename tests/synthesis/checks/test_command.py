@@ -101,3 +101,23 @@ def test_normal_form_forgets_how_the_output_is_shown():
         normal_form("cd x && python -m pytest -q 2>&1 | tail -5") == normal_form("pytest  -q") == "pytest -q"
     )
     assert normal_form("pytest -q") != normal_form("pytest -v")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "(cd app && make build && pytest) 2>&1 | tail -5",
+        "{ make build; pytest; } | tail",
+        "(a; (pytest && b)) | tail",
+        "(pytest) || true",
+    ],
+)
+def test_what_stands_behind_brackets_masks_all_that_stands_in_them(command):
+    assert masks_exit_status(command)
+    assert cuts_output(command) == command.endswith(("tail", "-5"))
+
+
+def test_brackets_that_nothing_hides_mask_nothing():
+    assert not masks_exit_status("(cd app && make build && pytest)")
+    assert not masks_exit_status("(make build) && (cd app; pytest)")
+    assert normal_form("(cd app && pytest -q) 2>&1 | tail -5") == "pytest -q"
