@@ -15,6 +15,7 @@ import hypothesis
 import pytest
 
 from agentx.settings import read_settings
+from tests.chat_server import serving
 
 collect_ignore = ["bench"]
 """Measures, run by `make bench` as a program of their own."""
@@ -109,3 +110,10 @@ def reached_outside():
     _OUTSIDE.clear()
     yield _OUTSIDE
     assert not _OUTSIDE, f"the test tried to reach {', '.join(_OUTSIDE)}"
+
+
+@pytest.fixture
+def chat_server():
+    """A server on this machine that speaks the OpenAI chat protocol."""
+    with serving() as server:
+        yield server

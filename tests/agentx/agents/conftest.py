@@ -1,20 +1,11 @@
-"""A workspace, scripts for the model, and the chat server that the tests of the model client use."""
+"""A workspace, and scripts for the model."""
 
 import json
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 
 import pytest
 
 from agentx import Workspace
 from agentx.synthesis.model.scripted import ScriptedModel
-
-_SPEC = spec_from_file_location(
-    "chat_server_fixture", Path(__file__).parents[2] / "synthesis" / "model" / "conftest.py"
-)
-_MODULE = module_from_spec(_SPEC)
-_SPEC.loader.exec_module(_MODULE)
-chat_server = _MODULE.chat_server
 
 
 @pytest.fixture

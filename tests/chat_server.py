@@ -3,10 +3,9 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-
-import pytest
 
 
 class ChatServer(ThreadingHTTPServer):
@@ -57,6 +56,21 @@ class ChatServer(ThreadingHTTPServer):
 
     def embeds(self, count: int, vector: Callable[[str], list[float]]) -> None:
         self.answers += [lambda handler: handler.embed(vector)] * count
+
+
+@contextmanager
+def serving() -> Iterator[ChatServer]:
+    """A server that runs while the body of the ``with`` does."""
+    server = ChatServer()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.released.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -120,15 +134,3 @@ class _Handler(BaseHTTPRequestHandler):
         finish = chunk.get("finish")
         delta = {name: value for name, value in chunk.items() if name != "finish"}
         return json.dumps({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
-
-
-@pytest.fixture
-def chat_server() -> Iterator[ChatServer]:
-    server = ChatServer()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    yield server
-    server.released.set()
-    server.shutdown()
-    thread.join()
-    server.server_close()
