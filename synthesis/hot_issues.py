@@ -70,7 +70,7 @@ class HotIssues:
     """Opens, renews and closes hot issues (an :class:`agentx.synthesis.extractor.Extractor`)."""
 
     name: ClassVar[str] = "hot_issues"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
         """The issues that a check run opens, renews or closes, and those whose document an event takes away."""

@@ -100,7 +100,7 @@ _ALWAYS = {
 """Programs whose every run is a check."""
 
 _SUBCOMMANDS: dict[str, frozenset[str]] = {
-    "go": frozenset({"test", "build", "vet", "fmt"}),
+    "go": frozenset({"test", "build", "vet", "fmt", "install"}),
     "cargo": frozenset({"test", "t", "build", "b", "check", "c", "clippy", "nextest", "fmt", "bench"}),
     "ruff": frozenset({"check", "format"}),
     "deno": frozenset({"test", "lint", "check", "fmt"}),
@@ -165,6 +165,10 @@ _EVERYTHING = {
 _CUTTERS = {"tail", "head", "grep", "rg", "egrep", "sed", "awk", "sort", "uniq", "wc", "less", "cut", "jq"}
 _OPERATOR = re.compile(r"^[|&;()<>]+$")
 _GLUED = re.compile(r"[()]|[^()]+")
+_LIMIT = re.compile(r"^(?:-n?|--lines=)?(\d{1,9})$")
+DEFAULT_LINES = 10
+"""Lines that ``head`` and ``tail`` show where nothing else is said."""
+
 _OPENING = {"(", "{"}
 _REDIRECTIONS = {"<", ">", ">>", ">&", "&>"}
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
@@ -182,20 +186,20 @@ def steps(command: str) -> tuple[Step, ...]:
     words: list[str] = []
     groups: list[int] = []
     closed: int | None = None
-    for token in _tokens(command[:MAX_COMMAND]):
-        if token in _OPENING and (token == "(" or not words):
-            found += _step(words, token)
+    for sign in _tokens(command[:MAX_COMMAND]):
+        if sign in _OPENING and (sign == "(" or not words):
+            found += _step(words, sign)
             words, closed = [], None
             groups.append(len(found))
-        elif token == ")" or (token == "}" and not words):
+        elif sign == ")" or (sign == "}" and not words):
             found += _step(words, "")
             words, closed = [], groups.pop() if groups else None
-        elif not _OPERATOR.match(token) or token in _REDIRECTIONS:
-            words.append(token)
+        elif not _OPERATOR.match(sign) or sign in _REDIRECTIONS:
+            words.append(sign)
         else:
-            found += _step(words, token)
+            found += _step(words, sign)
             if closed is not None and not words:
-                found[closed:] = _in_group(found[closed:], token)
+                found[closed:] = _in_group(found[closed:], sign)
             words, closed = [], None
     found += _step(words, "")
     if found:
@@ -334,16 +338,33 @@ def masks_exit_status(command: str) -> bool:
     found = steps(command)
     if "pipefail" in command:
         return False
-    return any(_is_check(step) and {step.follower, step.group_follower} - {"", "&&"} for step in found[:-1])
+    checks = [step for step in found if _is_check(step)] or [step for step in found if step.follower != ";"]
+    return any({step.follower, step.group_follower} - {"", "&&"} for step in checks if step is not found[-1])
 
 
-def cuts_output(command: str) -> bool:
-    """Whether a command line shows only part of what its checks print."""
-    found = steps(command)
+def cuts_output(command: str, shown: int | None = None) -> bool:
+    """Whether a command line shows only part of what its checks print.
+
+    Args:
+        command: The command line.
+        shown: Lines that were shown: ``head`` and ``tail`` cut nothing where they let more through.
+    """
     return any(
-        a.follower.startswith("|") and a.follower != "||" and b.program in _CUTTERS
-        for a, b in pairwise(found)
+        a.follower.startswith("|")
+        and a.follower != "||"
+        and b.program in _CUTTERS
+        and not _all_through(b, shown)
+        for a, b in pairwise(steps(command))
     )
+
+
+def _all_through(step: Step, shown: int | None) -> bool:
+    """Whether ``head -20`` or ``tail -n 20`` let all through: fewer lines came out of it."""
+    if step.program not in {"head", "tail"} or shown is None:
+        return False
+    words = [word for word in step.arguments if word not in {"-n", "--lines"}]
+    limits = [match[1] for word in words if (match := _LIMIT.match(word))]
+    return len(limits) == len(words) <= 1 and shown < int([*limits, DEFAULT_LINES][0])
 
 
 def filters_output(command: str) -> bool:

@@ -5,12 +5,13 @@ line, which moves with every edit above it.
 """
 
 import re
+from collections.abc import Callable
 from itertools import pairwise
 
 import msgspec
 
 from agentx.synthesis.checks.cargo_output import compile_errors
-from agentx.synthesis.checks.command import steps
+from agentx.synthesis.checks.command import Step, steps
 from agentx.synthesis.checks.output import Output
 from agentx.synthesis.checks.report import CheckReport, Finding, distinct, finding, printable
 from agentx.synthesis.items import Priority
@@ -23,6 +24,7 @@ class Linter(msgspec.Struct, frozen=True):
         runner: Its name.
         line: A finding: groups ``path``, ``line``, ``message`` and, where there is one, ``rule``.
         programs: Names under which it stands in a command line; for a look-alike they decide.
+        blocks: Reads the findings that take several lines each, where no line is one by itself.
         failed: A line by which it sums up that it found something: certain that it spoke.
         passed: A line by which it says that all is well.
         priority: What a finding of it means.
@@ -31,13 +33,57 @@ class Linter(msgspec.Struct, frozen=True):
     """
 
     runner: str
-    line: re.Pattern[str]
+    line: re.Pattern[str] | None
     programs: tuple[str, ...]
     failed: re.Pattern[str] | None = None
     passed: re.Pattern[str] | None = None
     priority: Priority = "normal"
     certain: bool = False
     silent: bool = False
+    blocks: Callable[[list[str]], list[Finding]] | None = None
+
+
+_RUFF_RULE = re.compile(
+    r"^(?P<rule>[A-Z]{1,5}\d{1,4}|invalid-syntax)(?: \[\*\])?:? (?:\[\*\] )?(?P<message>\S.*)$"
+)
+_ARROW = re.compile(r"^ *--> (?P<path>\S.*?):(?P<line>\d{1,7}):\d+$")
+_ESLINT = re.compile(
+    r"^ +(?P<line>\d{1,7}):\d+ +(?P<level>error|warning) +(?P<message>\S.*?)(?:  +(?P<rule>[@\w][@\w/-]*))?$"
+)
+_PATH = re.compile(r"^(?:/|\.{0,2}/|[A-Za-z]:\\)?[^\s:][^:\n]{0,300}\.\w{1,6}$")
+
+
+def _ruff_blocks(lines: list[str]) -> list[Finding]:
+    """Ruff's full form: the rule on one line, an arrow to the place on the next."""
+    found: list[Finding] = []
+    for line, following in pairwise(lines):
+        arrow = _ARROW.match(following)
+        rule = _RUFF_RULE.match(line) if arrow else None
+        if arrow and rule:
+            found.append(_block(arrow["path"], arrow["line"], f"{rule['rule']} {rule['message']}"))
+    return found
+
+
+def _eslint_blocks(lines: list[str]) -> list[Finding]:
+    """ESLint's ``stylish`` form: a path, then its findings indented; warnings are none."""
+    found: list[Finding] = []
+    path = ""
+    for line in lines:
+        match = _ESLINT.match(line)
+        if match and match["level"] == "error" and path:
+            label = " ".join(part for part in (match["rule"], match["message"]) if part)
+            found.append(_block(path, match["line"], label))
+        elif not line.startswith(" ") and _PATH.match(line):
+            path = line
+    return found
+
+
+def _rustc_blocks(lines: list[str]) -> list[Finding]:
+    return [item for item in compile_errors(lines) if item.path]
+
+
+def _block(path: str, line: str, label: str) -> Finding:
+    return finding(f"{path}: {label}", suite=path, path=path, line=line, message=label, priority="normal")
 
 
 _PREFIX = r"^(?:\[[\w:.-]{1,40}\] )?"
@@ -85,8 +131,12 @@ LINTERS: tuple[Linter, ...] = (
             rf"^{_PLACE}:\d+: (?P<rule>[A-Z]{{1,5}}\d{{1,4}}|invalid-syntax|SyntaxError):? (?:\[\*\] )?(?P<message>.*)$"
         ),
         ("ruff",),
-        re.compile(r"^Found \d+ errors?(?: \(.*\))?\.$"),
-        re.compile(r"^All checks passed!$"),
+        re.compile(
+            r"^(?:Found \d+ errors?(?: \(.*\))?\.|Would fix \d+ errors?\.?.*|\d+ files? would be reformatted.*|ruff failed)$"
+        ),
+        re.compile(r"^(?:All checks passed!|\d+ files? already formatted)$"),
+        silent=True,
+        blocks=_ruff_blocks,
     ),
     Linter(
         "flake8",
@@ -131,6 +181,41 @@ LINTERS: tuple[Linter, ...] = (
         silent=True,
     ),
     Linter(
+        "eslint",
+        None,
+        ("eslint",),
+        re.compile(r"^(?:✖ \d+ problems? \([1-9]\d* errors?, .*|ESLint found too many warnings .*)$"),
+        re.compile(r"^✖ \d+ problems? \(0 errors, \d+ warnings?\)$"),
+        silent=True,
+        blocks=_eslint_blocks,
+    ),
+    Linter(
+        "rustc",
+        None,
+        ("rustc", "cargo"),
+        None,
+        # of tests that were built nothing is known yet, but where one ran, all was built
+        re.compile(r"^(?: +Finished (?!`?test\b)[`\[\w].* target\(s\) in |  Executable |test result: )"),
+        "high",
+        certain=True,
+        silent=True,
+        blocks=_rustc_blocks,
+    ),
+    Linter(
+        "rustfmt",
+        re.compile(r"^Diff in (?P<path>\S.{0,300}?)(?::| at line )(?P<line>\d{1,7}):(?P<message>)$"),
+        ("rustfmt",),
+        certain=True,
+    ),
+    Linter(
+        "annotation",
+        re.compile(
+            r"^::error [^:]*?\bfile=(?P<path>[^,:]{1,300})(?:[^:]*?,line=(?P<line>\d{1,7}))?[^:]*::(?P<message>.*)$"
+        ),
+        (),
+        certain=True,
+    ),
+    Linter(
         "check_document",
         re.compile(r"^(?P<path>[^:]{1,300}):(?P<line>\d{1,7}): (?P<message>\S.*) \[(?P<rule>\w+)\]$"),
         ("check_document",),
@@ -138,26 +223,20 @@ LINTERS: tuple[Linter, ...] = (
 )
 
 _BUILDERS = {"make", "gmake", "ninja", "cmake"}
+_BUILDING = {
+    "go": {"build", "vet", "install"},
+    "cargo": {"build", "b", "check", "c", "clippy"},
+}
+"""Subcommands that build and run nothing."""
+
 _GENERIC = re.compile(rf"^{_PLACE}(?::\d+)?: (?P<message>\S.*?)(?: \[(?P<rule>[\w./-]{{1,60}})\])?$")
-_RUFF_RULE = re.compile(
-    r"^(?P<rule>[A-Z]{1,5}\d{1,4}|invalid-syntax)(?: \[\*\])?:? (?:\[\*\] )?(?P<message>\S.*)$"
-)
-_ARROW = re.compile(r"^ *--> (?P<path>\S.*?):(?P<line>\d{1,7}):\d+$")
-_ESLINT = re.compile(
-    r"^ +(?P<line>\d{1,7}):\d+ +(?P<level>error|warning) +(?P<message>\S.*?)(?:  +(?P<rule>[@\w][@\w/-]*))?$"
-)
-_ESLINT_END = re.compile(r"^✖ (\d+) problems? \((\d+) errors?, \d+ warnings?\)$")
-_PATH = re.compile(r"^(?:/|\.{0,2}/|[A-Za-z]:\\)?[^\s:][^:\n]{0,300}\.\w{1,6}$")
-_BUILT = re.compile(r"^ +Finished [`\[\w].* target\(s\) in ")
 _VARIABLE = re.compile(r"(?<![\w.])\d+(?:-\d+)?(?![\w.])")
 
 
 def parse_diagnostics(output: Output) -> list[CheckReport]:
     """The reports of every linter, type checker and compiler that spoke, most certain patterns first."""
     ran = steps(output.command)
-    programs = {
-        step.program for step in ran if step.program != "go" or {"build", "vet"} & set(step.arguments[:1])
-    }
+    programs = {step.program for step in ran if _compiles(step)}
     reports: list[CheckReport] = []
     claimed: set[int] = set()
     for linter in LINTERS:
@@ -175,22 +254,31 @@ def parse_diagnostics(output: Output) -> list[CheckReport]:
     return reports
 
 
+def _compiles(step: Step) -> bool:
+    """Whether a step may be a compiler's or a linter's: of a program that also runs tests, one that only builds."""
+    wanted = _BUILDING.get(step.program)
+    builds_test = (step.program, step.arguments[:2]) == ("go", ("test", "-c"))
+    return wanted is None or builds_test or bool(wanted & set(step.arguments[:1]))
+
+
 def _read(linter: Linter, output: Output, claimed: set[int], *, named: bool) -> CheckReport | None:
     summed = linter.failed is not None and any(linter.failed.match(line) for line in output.lines if line)
     clean = linter.passed is not None and any(linter.passed.match(line) for line in output.lines if line)
     found: list[Finding] = []
     lines: list[int] = []
-    for index, line in enumerate(output.lines):
-        if index not in claimed and (match := linter.line.match(line) if ":" in line else None):
+    for index, line in enumerate(output.lines if linter.line else ()):
+        if index not in claimed and (
+            match := linter.line.match(line) if linter.line and ":" in line else None
+        ):
             found.append(_finding(match, linter.priority))
             lines.append(index)
-    if linter.runner == "ruff" and not found:
-        found = _ruff_blocks(output.lines)
+    if linter.blocks and not found:
+        found = linter.blocks(output.lines)
     spoke = (found and (named or summed or linter.certain)) or (named and summed) or clean
     if not spoke:
         return None
     claimed.update(lines)
-    if clean and not found:
+    if clean and not found and not summed:
         return _passed(linter.runner, output)
     if not found and not summed:
         return None
@@ -232,66 +320,6 @@ def _failed(runner: str, output: Output, found: list[Finding]) -> CheckReport:
     )
 
 
-def _ruff_blocks(lines: list[str]) -> list[Finding]:
-    """Ruff's full form: the rule on one line, an arrow to the place on the next."""
-    found: list[Finding] = []
-    for line, following in pairwise(lines):
-        arrow = _ARROW.match(following)
-        rule = _RUFF_RULE.match(line) if arrow else None
-        if arrow and rule:
-            label = f"{rule['rule']} {rule['message']}"
-            found.append(
-                finding(
-                    f"{arrow['path']}: {label}",
-                    suite=arrow["path"],
-                    path=arrow["path"],
-                    line=arrow["line"],
-                    message=label,
-                    priority="normal",
-                )
-            )
-    return found
-
-
-def parse_eslint(output: Output) -> CheckReport | None:
-    """Read eslint's ``stylish`` form: a path, then its findings indented; ``None`` where there is none."""
-    end = next((match for line in output.lines if (match := _ESLINT_END.match(line))), None)
-    rows = [(index, match) for index, line in enumerate(output.lines) if (match := _ESLINT.match(line))]
-    ran = any(step.program == "eslint" for step in steps(output.command))
-    if not rows or (end is None and not ran):
-        return _passed("eslint", output) if ran and output.silent_success else None
-    found: list[Finding] = []
-    path = ""
-    wanted = dict(rows)
-    for index, line in enumerate(output.lines):
-        match = wanted.get(index)
-        if match and match["level"] == "error" and path:
-            label = " ".join(part for part in (match["rule"], match["message"]) if part)
-            found.append(
-                finding(
-                    f"{path}: {label}",
-                    suite=path,
-                    path=path,
-                    line=match["line"],
-                    message=label,
-                    priority="normal",
-                )
-            )
-        elif not line.startswith(" ") and _PATH.match(line):
-            path = line
-    if not found and not (end and int(end[2][:9])):
-        return _passed("eslint", output)
-    return _failed("eslint", output, found)
-
-
-def parse_rustc(output: Output) -> CheckReport | None:
-    """Read rustc's and clippy's errors, or cargo's word that it built all; ``None`` where there is neither."""
-    if any(_BUILT.match(line) for line in output.lines):
-        return _passed("rustc", output)
-    located = [item for item in compile_errors(output.lines) if item.path]
-    return _failed("rustc", output, located) if located else None
-
-
 def parse_generic(output: Output) -> CheckReport | None:
     """Read ``path:line: message [rule]``, the form that nearly every other checker can print.
 
@@ -300,6 +328,8 @@ def parse_generic(output: Output) -> CheckReport | None:
     matches = [match for line in output.lines if ":" in line and (match := _GENERIC.match(line))]
     believed = [match for match in matches if match["rule"] or output.status]
     believed = [match for match in believed if "." in match["path"] or "/" in match["path"]]
+    if output.status is None:
+        believed = [match for match in believed if not match["message"].startswith(("warning:", "note:"))]
     if not believed or output.status == 0:
         return None
     program = next((step.program for step in steps(output.command)), "") or "check"

@@ -10,7 +10,13 @@ from html import unescape
 from agentx.synthesis.checks.output import Output
 from agentx.synthesis.checks.report import CheckReport, Finding, Outcome, distinct, error_of, finding, names
 
-_TAP = re.compile(r"^((?: {4})*)(not )?ok\b(?: (\d+))?(?: (?:- )?(.*?))?(?:\s+# (SKIP|TODO|skip|todo)\b.*)?$")
+_TAP = re.compile(
+    r"^((?: {4})*)(not )?ok\b(?: (\d+))?(?: (?:- )?(.*?))?(?:\s+# (SKIP|TODO|skip|todo)\b.*?)?(?: # time=[\d.]+m?s)?( \{)?$"
+)
+_TAP_FAILED = re.compile(r"^# (?:fail +[1-9]|failed [1-9]|\{ total: .*\bfail: [1-9])")
+MAX_DEPTH = 20
+"""Names of the tests around a test that are kept."""
+
 _PLAN = re.compile(r"^1\.\.(\d+)(?:\s|$)")
 _SUBTEST = re.compile(r"^( *)# Subtest: (.+)$")
 _BAIL = re.compile(r"^Bail out!(.*)$")
@@ -40,11 +46,9 @@ def parse_tap(output: Output) -> CheckReport | None:
     top = sum(bool((match := _TAP.match(line)) and not match[1]) for line in output.lines)
     short = plan is not None and top < plan
     unique = distinct(failing)
-    outcome: Outcome = (
-        "failed"
-        if unique or bail is not None or (short and not output.cut)
-        else ("passed" if passed else "unknown")
-    )
+    told = any(_TAP_FAILED.match(line) for line in output.lines if line[:1] == "#")
+    bad = unique or told or bail is not None or (short and not output.cut)
+    outcome: Outcome = "failed" if bad else ("passed" if passed and not short else "unknown")
     return CheckReport(
         runner="tap",
         outcome=outcome,
@@ -54,7 +58,7 @@ def parse_tap(output: Output) -> CheckReport | None:
         ran=len(passed) + len(unique),
         failed=len(unique),
         complete=output.selected.whole and not short and bail is None and bool(passed),
-        names_all_failing=not short and bail is None and not output.cut,
+        names_all_failing=not short and bail is None and not output.cut and bool(unique or not told),
         names_all_passed=not output.cut,
         error=error_of(unique, bail or ("a test run shorter than its plan" if short else "")),
     )
@@ -64,27 +68,30 @@ def _tap_points(lines: list[str]) -> tuple[list[str], list[str], list[Finding]]:
     """Each test point by the names around it; a parent that only repeats its subtests' failure is left out."""
     passed: list[str] = []
     skipped: list[str] = []
-    failing: list[Finding] = []
+    failing: dict[str, str] = {}
     parents: list[str] = []
-    failed_parents: set[str] = set()
     for index, line in enumerate(lines):
         if "# Subtest: " in line and (match := _SUBTEST.match(line)):
             parents = [*parents[: len(match[1]) // 4], match[2]]
         elif (match := _TAP.match(line)) and (match[2] or line.lstrip().startswith("ok")):
             depth = len(match[1]) // 4
-            name = match[4] or match[3] or ""
-            name = " > ".join([*parents[:depth], name][-20:])
+            own = match[4] or match[3] or ""
+            name = " > ".join([*parents[:depth], own][-MAX_DEPTH:])
+            if match[6]:  # its subtests follow in braces
+                parents = [*parents[:depth], own]
             if match[5]:
                 skipped.append(name)
             elif not match[2]:
                 passed.append(name)
-            elif name not in failed_parents:
-                failed_parents.update(" > ".join(parents[:above]) for above in range(1, min(depth, 20) + 1))
-                message = next(
-                    (m[1] for following in lines[index + 1 : index + 12] if (m := _YAML.match(following))), ""
-                )
-                failing.append(finding(name, message=message))
-    return passed, skipped, failing
+            else:
+                failing.setdefault(name, _tap_message(lines[index + 1 : index + 12]))
+    above = {name.rpartition(" > ")[0] for name in failing}
+    found = [finding(name, message=message) for name, message in failing.items() if name not in above]
+    return passed, skipped, found
+
+
+def _tap_message(lines: list[str]) -> str:
+    return next((match[1] for line in lines if (match := _YAML.match(line))), "")
 
 
 def parse_junit(output: Output) -> CheckReport | None:
@@ -123,7 +130,7 @@ def parse_junit(output: Output) -> CheckReport | None:
     unique = distinct(failing)
     return CheckReport(
         runner="junit",
-        outcome="failed" if unique or not whole else ("passed" if passed else "unknown"),
+        outcome=_junit_outcome(output, bad=bool(unique), passed=bool(passed), whole=whole),
         failing=unique,
         passed=names(passed),
         skipped=names(skipped),
@@ -135,6 +142,12 @@ def parse_junit(output: Output) -> CheckReport | None:
         names_all_passed=whole and not output.cut,
         error=error_of(unique),
     )
+
+
+def _junit_outcome(output: Output, *, bad: bool, passed: bool, whole: bool) -> Outcome:
+    if bad or not (whole or output.cut):
+        return "failed"
+    return "passed" if passed and whole and not output.cut else "unknown"
 
 
 def _attributes(text: str) -> dict[str, str]:

@@ -36,6 +36,8 @@ class _Record(msgspec.Struct):
     suites: list[str] = msgspec.field(default_factory=list)
     failed_packages: int = 0
     bare_fail: bool = False
+    """Whether ``FAIL`` stands after the last package's line: a test may print it, too."""
+
     broke_off: bool = False
     seen: bool = False
 
@@ -141,7 +143,7 @@ def _read(lines: list[str], record: _Record) -> None:
         elif (match := _PACKAGE.match(line)) and _names_package(match):
             record.seen = True
             _close(record, match, tests, logs, compile_errors, panic)
-            tests, logs, panic = [], {}, ""
+            tests, logs, panic, record.bare_fail = [], {}, "", False
     record.broke_off |= bool(panic)
     _settle(record, tests, logs, "", panic)
 

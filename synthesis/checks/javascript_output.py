@@ -13,18 +13,22 @@ from agentx.synthesis.checks.report import (
     suite_names,
 )
 
-_JEST_FILE = re.compile(r"^(PASS|FAIL) +(?:.{1,40}? )?(\S+\.\w+)(?: \([\d.]+ ?m?s\))?$")
+_JEST_FILE = re.compile(r"^ ?(PASS|FAIL) +(?:.{1,40}? )?(\S+\.\w+)(?: \([\d.]+ ?m?s\))?$")
 _JEST_TOTAL = re.compile(r"^Tests: +(.*\d+ total)$")
 _JEST_TITLE = re.compile(r"^ {1,2}● (\S.*)$")
 _TICK = re.compile(r"^( +)([✓✔√✕✗×○✎]) (?:skipped |todo )?(\S.*?)(?: \(?[\d.]+ ?m?s\)?)?$")
 _FRAME = re.compile(r"^ +at .{0,300}?\(?([^\s()]+\.[cm]?[jt]sx?):(\d+):\d+\)?$")
 _VITEST_TOTAL = re.compile(r"^ +Tests +(.*\(\d+\))$")
 _VITEST_FILES = re.compile(r"^ +Test Files +(.*\(\d+\))$")
+_VITEST_ERRORS = re.compile(r"^ +Errors +\d+ errors?$")
 _VITEST_FAIL = re.compile(r"^ *FAIL +(?:\|.{1,40}?\| )?(\S+\.\w+)(?: \[ .*\])?(?: > (.+))?$")
 _VITEST_FILE = re.compile(r"^ [✓❯×✗] (?:\|.{1,40}?\| )?(\S+\.\w+) \((\d+) tests?(?: \| .{1,80})?\)")
 _VITEST_PLACE = re.compile(r"^ +❯ (\S+?):(\d+):\d+$")
 _MOCHA = re.compile(r"^ +(\d+) (passing|failing|pending)(?: \(.{1,20}\))?$")
 _MOCHA_TITLE = re.compile(r"^ {2}(\d+)\) (\S.*)$")
+_MOCHA_MARK = re.compile(r"^ {2,}\d+\) \S")
+"""A failing test among the ticked ones; the list of the failures stands after the totals."""
+
 _COUNT = re.compile(r"(\d{1,9}) (failed|passed|skipped|todo|total)")
 MESSAGE_LINES = 3
 _UNLOADED = "Test suite failed to run"
@@ -148,7 +152,9 @@ def parse_vitest(output: Output) -> CheckReport | None:
         failing = [_critical(item) if item.check == item.suite else item for item in failing]
     unique = distinct(failing)
     ran = counts.get("passed", 0) + counts.get("failed", 0)
-    bad = bool(unique or counts.get("failed") or " failed" in files)
+    stray = any(_VITEST_ERRORS.match(line) for line in lines)
+    bad = bool(counts.get("failed") or " failed" in files or stray or (unique and not (total and files)))
+    unique = unique if bad else ()
     unloaded = {item.suite for item in unique if item.check == item.suite}
     shown = [match[1] for line in lines if (match := _VITEST_FILE.match(line)) and match[1] not in unloaded]
     return CheckReport(
@@ -160,9 +166,9 @@ def parse_vitest(output: Output) -> CheckReport | None:
         ran=ran,
         failed=counts.get("failed", 0),
         complete=output.selected.whole and ran > 0 and not counts.get("skipped"),
-        names_all_failing=len(unique) >= counts.get("failed", 0) and not output.cut,
+        names_all_failing=len(unique) >= counts.get("failed", 0) and not output.cut and not stray,
         names_all_passed=False,
-        error=error_of(unique),
+        error=error_of(unique, "an error outside of the tests" if stray else ""),
     )
 
 
@@ -204,20 +210,22 @@ def parse_mocha(output: Output) -> CheckReport | None:
     """Read mocha's output (the ``spec`` and ``dot`` reporters); ``None`` where there is none."""
     lines = output.lines
     totals = [(index, match) for index, line in enumerate(lines) if (match := _MOCHA.match(line))]
-    counts = {match[2]: int(match[1][:9]) for _, match in totals}
-    if "passing" not in counts:
+    last = max((index for index, match in totals if match[2] == "passing"), default=None)
+    if last is None:
         return None
+    counts = {match[2]: int(match[1][:9]) for index, match in totals if index >= last}
     start = totals[-1][0]
+    cut_off = "failing" not in counts and any(_MOCHA_MARK.match(line) for line in lines[:last])
     failing = distinct(_mocha_failing(lines, start)) if counts.get("failing") else ()
     ran = counts["passing"] + counts.get("failing", 0)
     return CheckReport(
         runner="mocha",
-        outcome="failed" if counts.get("failing") else ("passed" if ran else "unknown"),
+        outcome="failed" if counts.get("failing") or cut_off else ("passed" if ran else "unknown"),
         failing=failing,
         ran=ran,
         failed=counts.get("failing", 0),
-        complete=output.selected.whole and ran > 0,
-        names_all_failing=len(failing) >= counts.get("failing", 0),
+        complete=output.selected.whole and ran > 0 and not cut_off,
+        names_all_failing=len(failing) >= counts.get("failing", 0) and not cut_off,
         error=error_of(failing),
     )
 

@@ -20,11 +20,38 @@ from agentx.synthesis.checks.command import (
 HEAD_CHARS = 1_000_000
 TAIL_CHARS = 4_000_000
 MAX_LINE = 8_000
+_LONGEST_MARK = 80
 
-# ECMA-48: CSI sequences, OSC strings (titles, links) and two-character escapes.
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
-_LEFT_OUT = re.compile(r"^\[(?:…|\.\.\.) [\d,]+ (?:characters|bytes) left out (?:…|\.\.\.)\]$")
-"""The line that stands where our own tools cut an output."""
+# ECMA-48: CSI sequences, OSC strings (titles, links), character sets (``tput sgr0``) and two-character escapes.
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]{1,2}[0-~]|[@-Z\\^_])")
+_LEFT_OUT = re.compile(
+    r"^\W{0,6}[\d,]* ?(?:characters|bytes|chars|lines|output) (?:left out|truncated|omitted)\W{0,6}$",
+    re.IGNORECASE,
+)
+"""The line that stands where our own tools, or another host's, cut an output."""
+
+_STAMP = re.compile(
+    r"^\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?(?: |$)"
+)
+_LABELS = (
+    re.compile(r"^([\w.-]{1,60}) +\|(?: |$)"),  # docker compose, foreman
+    re.compile(r"^([^\t]{1,80}\t[^\t]{1,80})\t"),  # gh run view --log
+    re.compile(r"^([\w./-]{1,60}:[A-Za-z][\w.-]{0,40}): "),  # turbo
+    re.compile(r"^\[([\w@:./-]{1,60})\](?: |$)"),  # concurrently, mise
+)
+"""What stands in front of every line where a host or a task runner shows the output of several programs."""
+
+_FRONTED = 0.9
+"""Share of the lines that must bear it."""
+
+_LEAST = 3
+"""Lines that a label must front at least: one alone may be a finding."""
+
+_SAMPLE = 2_000
+"""Lines that are looked at to tell."""
+
+_FEW = 4
+"""Lines that a label must front on average: the first column of a table differs from row to row."""
 
 
 class Output(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +99,7 @@ def read_output(text: str, command: str, exit_code: int | None) -> Output:
         text = text[:HEAD_CHARS] + "\n" + text[-TAIL_CHARS:]
     text = encodable(text)
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\0", "")
-    lines = [_final_state(line)[:MAX_LINE].rstrip() for line in text.split("\n")]
+    lines = _unfronted([_final_state(line)[:MAX_LINE].rstrip() for line in text.split("\n")])
     return Output(
         lines=lines,
         text="\n".join(lines),
@@ -81,8 +108,8 @@ def read_output(text: str, command: str, exit_code: int | None) -> Output:
         selected=selection(command),
         masked=masks_exit_status(command),
         cut=windowed
-        or cuts_output(command)
-        or any(_LEFT_OUT.match(line) for line in lines if line[:1] == "["),
+        or cuts_output(command, len(lines) - (not lines[-1]))
+        or any(_LEFT_OUT.match(line) for line in lines if len(line) < _LONGEST_MARK),
     )
 
 
@@ -91,3 +118,34 @@ def _final_state(line: str) -> str:
     if "\r" not in line:
         return line
     return next((part for part in reversed(line.split("\r")) if part.strip()), "")
+
+
+def _unfronted(lines: list[str]) -> list[str]:
+    """The lines without the time stamps and labels in front of nearly all of them; each label's lines together."""
+    for _ in range(3):  # a label, then a time stamp within it
+        told = [line for line in lines if line]
+        sample = told[:_SAMPLE]
+        if sum(bool(_STAMP.match(line)) for line in sample) > _FRONTED * len(sample):
+            lines = [_STAMP.sub("", line) for line in lines]
+            continue
+        label = next((pattern for pattern in _LABELS if _fronts(pattern, sample)), None)
+        if label is None:
+            break
+        lines = _by_label(label, lines)
+    return lines
+
+
+def _fronts(label: re.Pattern[str], lines: list[str]) -> bool:
+    names = [match[1] for line in lines if (match := label.match(line))]
+    few = len(set(names)) == 1 or len(set(names)) * _FEW <= len(names)
+    return few and len(names) >= _LEAST and len(names) > _FRONTED * len(lines)
+
+
+def _by_label(label: re.Pattern[str], lines: list[str]) -> list[str]:
+    streams: dict[str, list[str]] = {}
+    name = ""
+    for line in lines:
+        match = label.match(line)
+        name = match[1] if match else name
+        streams.setdefault(name, []).append(line[match.end() :] if match else line)
+    return [line for stream in streams.values() for line in stream]

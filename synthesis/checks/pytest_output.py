@@ -5,6 +5,7 @@ A test of pytest itself, or of a plugin, prints whole sessions of its own: the l
 
 import re
 
+from agentx.synthesis.checks.command import steps
 from agentx.synthesis.checks.output import Output
 from agentx.synthesis.checks.report import (
     CheckReport,
@@ -30,6 +31,8 @@ _VERBOSE = re.compile(
 )
 _PROGRESS = re.compile(r"^(\S+\.\w+) ([.FEsxXRrp]+) *(?:\[ *\d+%\])?$")
 _DOTS = re.compile(r"^[.FEsxX]+ *\[ *\d+%\]$")
+_BAD_DOTS = re.compile(r" [.sxX]*[FE][.FEsxXRrp]* *\[|^[.sxX]*[FE][.FEsxX]* *\[")
+_QUIET = re.compile(r"^-q+$")
 _BARE_DOTS = re.compile(r"^[.FEsxX]+$")
 _SECTION = re.compile(
     r"^=+ (?:FAILURES|ERRORS|PASSES|XFAILURES|warnings summary|short test summary info)[ (\w)]* =+$"
@@ -48,6 +51,8 @@ _BROKEN = (
     "!!! _pytest.outcomes.Exit",
     "!!! stopping after",
 )
+MAX_AFTER_BREAK = 8
+"""Lines between the mark of a session that was stopped and its last line."""
 
 
 def parse_pytest(output: Output) -> CheckReport | None:
@@ -60,7 +65,7 @@ def parse_pytest(output: Output) -> CheckReport | None:
     begun = any(_SESSION.match(line) or _DOTS.match(line) or dots.match(line) for line in lines)
     if not (ends or conftest or usage or begun):
         return None
-    if conftest or (usage and not ends):
+    if conftest or (usage and (not ends or "no tests ran" in lines[ends[-1]])):
         return _not_started(output, conftest, usage)
     return _session(output, ends[-1] if ends else None)
 
@@ -91,6 +96,8 @@ def _session(output: Output, end: int | None) -> CheckReport:
         failing = []
     passed = [(name, _file(name)) for status, name, _ in results if status in {"PASSED", "XFAIL", "XPASS"}]
     failing = _explained(lines, failing)
+    if len(failing) < failed:
+        failing += _in_sections(lines, {item.check for item in failing})
     broken = end is None or any(mark in line for line in lines for mark in _BROKEN if line[:1] in "!I")
     collected, deselected = _collected(lines)
     ran = failed + sum(counts.get(word, 0) for word in ("passed", "xfailed", "xpassed"))
@@ -100,7 +107,8 @@ def _session(output: Output, end: int | None) -> CheckReport:
     all_named = bool(passed) and len(set(passed)) >= counts.get("passed", 0)
     failed_names = {item.check for item in unique}  # a test whose subtest failed is told as passed, too
     passed = [pair for pair in passed if pair[0] not in failed_names]
-    outcome = _outcome(output, counts, bad=bool(failed or unique), ended=end is not None)
+    stopped = any(mark in line for line in lines[-MAX_AFTER_BREAK:] for mark in _BROKEN if line[:1] in "!I")
+    outcome = _outcome(output, counts, bad=bool(failed or unique or stopped), ended=end is not None)
     return CheckReport(
         runner="pytest",
         outcome=outcome,
@@ -125,12 +133,25 @@ def _outcome(output: Output, counts: dict[str, int], *, bad: bool, ended: bool) 
     if bad:
         return "failed"
     if not ended:
-        return "unknown" if output.cut else "failed"
+        sums_up = not output.cut and not _silenced(output.command)
+        return "failed" if sums_up else ("passed" if _all_dots(output.lines) else "unknown")
     if sum(counts.get(word, 0) for word in ("passed", "xfailed", "xpassed")):
         return "passed"
     if output.status:
         return "failed"
     return "passed" if counts.get("skipped") else "unknown"
+
+
+def _silenced(command: str) -> bool:
+    """Whether the last line is left out on demand (``-qq``)."""
+    words = [word for step in steps(command) for word in step.arguments]
+    return sum(len(word) - 1 for word in words if _QUIET.match(word)) + words.count("--quiet") > 1
+
+
+def _all_dots(lines: list[str]) -> bool:
+    """Whether the progress lines came to 100% and show no failure."""
+    shown = [line for line in lines if _DOTS.match(line) or _PROGRESS.match(line)]
+    return bool(shown) and shown[-1].endswith("[100%]") and not any(_BAD_DOTS.search(line) for line in shown)
 
 
 def _counts(text: str) -> dict[str, int]:
@@ -221,6 +242,24 @@ def _explained(lines: list[str], failing: list[Finding]) -> list[Finding]:
             )
         )
     return explained
+
+
+def _in_sections(lines: list[str], known: set[str]) -> list[Finding]:
+    """The failures by their sections alone, where no summary names them: the title, and the file that is quoted first."""
+    found: list[Finding] = []
+    title, message = "", ""
+    for line in lines:
+        if line.startswith("___"):
+            match = _HEADER.match(line)
+            title, message = (match[1] if match else ""), ""
+        elif title and not message and line.startswith("E  "):
+            message = line[1:].strip()
+        elif title and (match := _LOCATION.match(line)):
+            name = f"{match[1]}::{title.replace('.', '::', title.partition('[')[0].count('.'))}"
+            if name not in known:
+                found.append(finding(name, suite=match[1], path=match[1], line=match[2], message=message))
+            title = ""
+    return found
 
 
 def _collected(lines: list[str]) -> tuple[int | None, bool]:

@@ -10,8 +10,9 @@ import msgspec
 
 from agentx.synthesis.checks.cargo_output import parse_cargo
 from agentx.synthesis.checks.command import normal_form, steps
-from agentx.synthesis.checks.diagnostics import parse_diagnostics, parse_eslint, parse_generic, parse_rustc
+from agentx.synthesis.checks.diagnostics import parse_diagnostics, parse_generic
 from agentx.synthesis.checks.formats import parse_junit, parse_node, parse_rspec, parse_tap
+from agentx.synthesis.checks.fragments import parse_fragments
 from agentx.synthesis.checks.go_output import parse_go
 from agentx.synthesis.checks.javascript_output import parse_jest, parse_mocha, parse_vitest
 from agentx.synthesis.checks.output import Output, read_output
@@ -43,7 +44,7 @@ PARSERS: tuple[Parser, ...] = (
     Parser("sympy", ("test process starts",), parse_sympy),
     Parser(
         "django and unittest",
-        ("\nRan ", "Testing against Django", "Found ", "test database", " ... "),
+        ("Ran ", "Testing against Django", "Found ", "test database", " ... "),
         parse_unittest,
     ),
     Parser("go test", ("--- ", "\t", "FAIL", "=== RUN", '"Action"', "ok "), parse_go),
@@ -65,15 +66,23 @@ _ECHOES: dict[str, frozenset[str]] = {
 """Formats that a test may print while it runs: not believed where one of these runners spoke too."""
 
 # Signs by which a shell, a task runner or an interpreter says that a program failed, where the exit status is unknown.
+_STOPPED = (
+    r"make(?:\[\d+\])?: \*\*\* .*(?:Error \d+|Stop\.|Killed|Terminated|Segmentation fault)|npm (?:ERR!|error) |ERR_PNPM_|\s?ELIFECYCLE\b"
+    r"|error Command failed |mise ERROR |.{0,60}ERROR task failed$|error: Recipe |task: Failed to run task "
+    r"|(?:##\[error\])?(?:Error: )?(?:Process completed|.{0,60}\bexit(?:ing|ed)?) with (?:exit )?(?:code|status) [1-9]\d*\b"
+    r"|error: test failed|error: \d+ targets? failed|FAIL Required test coverage |ERROR: Coverage for |Coverage failure: "
+    r"|Jest: .*(?:threshold|Coverage)"
+)
+"""Those that hold even where a runner says that its tests passed."""
+
+_TASK_FAILED = re.compile(rf"^(?:{_STOPPED})")
 _FAILURE = re.compile(
-    r"^(?:make(?:\[\d+\])?: \*\*\* |npm (?:ERR!|error) |error Command failed with exit code |.{0,60}ERROR task failed$"
+    rf"^(?:{_STOPPED}|make(?:\[\d+\])?: \*\*\* "
     r"|(?:\w*sh|\(eval\))(?::| ).{0,200}(?:command not found|[Nn]o such file or directory|[Pp]ermission denied)"
     r"|.{0,100}: command not found$|fatal: |Segmentation fault|Killed$|error(?:\[\w+\])?: |Error: |ERROR:? |panic: "
-    r"|(?:Process completed with )?[Ee]xit (?:code|status) [1-9]\d*$|(?:\w+\.)*\w*(?:Error|Exception): |\[ERROR\] "
+    r"|[Ee]xit (?:code|status) [1-9]\d*$|(?:\w+\.)*\w*(?:Error|Exception): |\[ERROR\] |[\w.+-]{1,40}: (?:fatal )?error: "
+    r"|\s?Exception during run: |go: (?!downloading |finding |extracting |found |added |upgraded |warning)|pattern \S+: directory "
     r"|.{0,100}(?:build failed|BUILD FAILED|BUILD FAILURE|FAILURE: Build failed|Build FAILED))"
-)
-_TASK_FAILED = re.compile(
-    r"^(?:make(?:\[\d+\])?: \*\*\* .*Error \d+|npm ERR! |npm error |error Command failed |.{0,60}ERROR task failed$)"
 )
 _NOT_RUNNABLE = re.compile(
     r"(?:command not found|No module named|[Cc]annot find module|[Nn]o such file or directory)"
@@ -98,12 +107,14 @@ def parse_reports(text: str, *, command: str = "", exit_code: int | None = None)
     ]
     reports = _without_echoes(reports)
     tested = bool(reports)
-    lint = [*parse_diagnostics(output), *_optional(parse_eslint(output))]
-    if tested:
-        lint = [report for report in lint if not _belongs_to_tests(report, output)]
-    reports += lint
-    if not any(report.runner == "rustc" for report in reports):
-        reports += _optional(parse_rustc(output))
+    reports += [
+        report
+        for report in parse_diagnostics(output)
+        if not (tested and _belongs_to_tests(report, output))
+        and report.runner not in {known.runner for known in reports}
+    ]
+    if not any(report.outcome != "unknown" for report in reports):
+        reports = _optional(parse_fragments(output)) or reports
     if not reports:
         reports = _optional(parse_generic(output))
     if not any(report.outcome == "failed" for report in reports):
@@ -166,6 +177,8 @@ def _belongs_to_tests(report: CheckReport, output: Output) -> bool:
     """Whether what looks like a linter's finding was printed by a test: then nothing in the command names the linter."""
     names = " ".join(" ".join((step.program, *step.arguments)) for step in steps(output.command))
     words = {"golangci-lint": "lint", "go build": "build", "gcc": "build", "tsc": "t"}
+    if report.runner == "rustc":
+        return False
     return report.runner == "go build" or (
         report.runner not in names
         and words.get(report.runner, report.runner) not in names

@@ -1,0 +1,110 @@
+"""What is left of a run whose summary is missing: cut by a pipe, killed, or never reached.
+
+A runner's parser wants the lines with which it announces itself and sums up. Where they are gone, one line that only a
+failing run prints still tells that it failed, and often what. So this is a table of such lines; none of them ever
+tells that a run passed.
+"""
+
+import re
+
+import msgspec
+
+from agentx.synthesis.checks.command import steps
+from agentx.synthesis.checks.output import Output
+from agentx.synthesis.checks.report import CheckReport, Finding, distinct, error_of, finding
+
+
+class Fragment(msgspec.Struct, frozen=True):
+    """A line that only a failing run of a runner prints.
+
+    Attributes:
+        runner: The runner.
+        line: The line: groups ``check``, ``suite`` and ``message`` where it names them.
+        programs: Programs of which one must stand in the command where others might print such a line, too.
+    """
+
+    runner: str
+    line: re.Pattern[str]
+    programs: tuple[str, ...] = ()
+
+
+FRAGMENTS: tuple[Fragment, ...] = (
+    Fragment(
+        "pytest",
+        re.compile(r"^(?:FAILED|ERROR) (?P<check>(?P<suite>\S+\.py)(?:::\S.*?)?)(?: - (?P<message>.*))?$"),
+    ),
+    Fragment(
+        "pytest",
+        re.compile(r"^(?P<check>(?P<suite>\S+\.py)::\S.*?) (?:FAILED|ERROR) *(?:\[ *\d+%\])?$"),
+    ),
+    Fragment(
+        "pytest", re.compile(r"^\[gw\d+\] \[ *\d+%\] (?:FAILED|ERROR) (?P<check>(?P<suite>\S+\.py)::\S.*)$")
+    ),
+    Fragment("pytest", re.compile(r"^=+ (?:FAILURES|ERRORS) =+$")),
+    Fragment("pytest", re.compile(r"^\S+\.py [.sxX]*[FE][.FEsxX]* *(?:\[ *\d+%\])?$")),
+    Fragment("pytest", re.compile(r"^[.sxX]*[FE][.FEsxX]* *(?:\[ *\d+%\])?$"), ("pytest", "py.test")),
+    Fragment("unittest", re.compile(r"^(?:FAIL|ERROR): (?P<check>[A-Za-z_]\w* \((?P<suite>[\w.]+)\).*)$")),
+    Fragment(
+        "unittest",
+        re.compile(
+            r"^FAILED \((?:(?:failures|errors|unexpected successes|skipped|expected failures)=\d+(?:, )?)+\)$"
+        ),
+    ),
+    Fragment(
+        "unittest", re.compile(r"^[.sxu]*[FE][.FEsxu]*$"), ("unittest", "manage.py", "runtests.py", "trial")
+    ),
+    Fragment("jest", re.compile(r"^ ?FAIL +(?P<check>(?P<suite>\S+\.[cm]?[jt]sx?))(?: \([\d.]+ m?s\))?$")),
+    Fragment("jest", re.compile(r"^ {0,2}●  ?(?!Console$)(?P<message>\S.*)$"), ("jest",)),
+    Fragment("vitest", re.compile(r"^ *FAIL  (?P<suite>\S+\.\w+) > (?P<check>\S.*)$")),
+    Fragment("vitest", re.compile(r"^ ❯ \S+\.\w+ \(\d+ tests? \| \d+ failed\b.*$")),
+    Fragment("mocha", re.compile(r"^ +[1-9]\d* failing$")),
+    Fragment("mocha", re.compile(r"^ {2,}\d+\) \S.*$"), ("mocha",)),
+    Fragment("cargo", re.compile(r"^test (?P<check>\S.*?) \.\.\. FAILED$")),
+    Fragment("cargo", re.compile(r"^test result: FAILED\.")),
+    Fragment("rspec", re.compile(r"^rspec (?P<suite>\./\S+?):\d+ # (?P<check>\S.*)$")),
+    Fragment("rspec", re.compile(r"^(?:Failed examples:|[.*]*F[.F*]*)$"), ("rspec",)),
+    Fragment(
+        "tap", re.compile(r"^ *not ok \d+(?: -)? (?P<check>(?!.*# (?:TODO|SKIP)\b)\S.*)$", re.IGNORECASE)
+    ),
+    Fragment("node", re.compile(r"^✖ (?P<check>\S.*?) \([\d.]+ms\)$")),
+    Fragment("node", re.compile(r"^(?:✖ failing tests:|ℹ (?:fail|cancelled) [1-9]\d*)$")),
+    Fragment("sympy", re.compile(r"^_+ (?P<check>(?P<suite>\S+\.py):test\w*) _+$")),
+    Fragment("sympy", re.compile(r"^=+ tests finished: .*\b(?:failed|exceptions), in .*$")),
+    Fragment("junit", re.compile(r"^\s*<(?:failure|error)\b")),
+)
+
+
+def parse_fragments(output: Output) -> CheckReport | None:
+    """Read what is left of a failing run; ``None`` where nothing is, or the exit status says that all is well."""
+    if output.status == 0:
+        return None
+    programs = {step.program for step in steps(output.command)}
+    seen: dict[str, list[Finding]] = {}
+    for line in output.lines:
+        for row in FRAGMENTS if line else ():
+            match = row.line.match(line)
+            if match and (not row.programs or programs & set(row.programs)):
+                seen.setdefault(row.runner, []).append(_finding(match))
+    if not seen:
+        return None
+    runner, found = next(iter(seen.items()))
+    failing = distinct(found)
+    message = next((item.message for item in found if item.message), "the run failed; its summary is missing")
+    return CheckReport(
+        runner=runner,
+        outcome="failed",
+        failing=failing,
+        names_all_failing=False,
+        error=error_of(failing, message),
+    )
+
+
+def _finding(match: re.Match[str]) -> Finding:
+    groups = match.groupdict()
+    check, suite = groups.get("check") or "", groups.get("suite") or ""
+    return finding(
+        check,
+        suite=suite,
+        path=suite if "/" in suite or suite.endswith(".py") else "",
+        message=groups.get("message") or "",
+    )
