@@ -64,12 +64,7 @@ class Synthesizer:
         with self._write_path.exclusive():
             drafts = self._conclude(event)
             if drafts:
-                # The watermark stands in the last line alone: a crash before it has the fact read again.
-                early = [
-                    msgspec.structs.replace(draft, data=_without_watermark(draft.data))
-                    for draft in drafts[:-1]
-                ]
-                self._write_path.record([*early, drafts[-1]])
+                self._write_path.record(_read_with_the_last(drafts))
 
     def _conclude(self, event: Event) -> list[Draft]:
         """What is to be recorded of a fact that was not read yet."""
@@ -90,9 +85,18 @@ class Synthesizer:
             return []
         return drafts
 
-    def record(self, changes: Sequence[Change], extractor: str, *, actor: str = "") -> list[Event]:
-        """Record changes to memory that no single fact led to: a person's, or a later reading's."""
-        drafts = _drafts(changes, extractor, 1, 0, None)
+    def record(
+        self, changes: Sequence[Change], extractor: str, *, actor: str = "", through: int = 0
+    ) -> list[Event]:
+        """Record changes to memory that no single fact led to: a person's, a model's, or a later reading's.
+
+        Args:
+            changes: In the order in which they apply.
+            extractor: What concluded.
+            actor: Who stands for it, where that is not the extractor.
+            through: How far it has read; 0 where it does not read on from where it was.
+        """
+        drafts = _read_with_the_last(_drafts(changes, extractor, 1, through, None))
         return self._write_path.record(
             [msgspec.structs.replace(draft, actor=actor or draft.actor) for draft in drafts]
         )
@@ -145,6 +149,12 @@ def _drafts(
         )
         for group in _groups(changes)
     ]
+
+
+def _read_with_the_last(drafts: Sequence[Draft]) -> list[Draft]:
+    """The watermark stands in the last line alone: a crash before it has the facts read again."""
+    early = [msgspec.structs.replace(draft, data=_without_watermark(draft.data)) for draft in drafts[:-1]]
+    return [*early, *drafts[-1:]]
 
 
 def _without_watermark(data: Payload) -> Payload:

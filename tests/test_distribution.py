@@ -47,13 +47,14 @@ def modules_of(wheel: Path) -> set[str]:
         return {name for name in archive.namelist() if ".dist-info/" not in name}
 
 
-def test_the_wheel_holds_every_module_under_its_one_name(built):
+def test_the_wheel_holds_every_module_and_prompt_under_its_one_name(built):
     wanted = set()
     for folder in FOLDERS:
         prefix = "" if folder == "agentx" else "agentx/"
-        paths = [p for p in (ROOT / folder).rglob("*.py") if not p.is_relative_to(ROOT / "agentx" / folder)]
+        files = (p for p in (ROOT / folder).rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+        paths = [p for p in files if not p.is_relative_to(ROOT / "agentx" / folder)]
         wanted |= {prefix + p.relative_to(ROOT).as_posix() for p in paths}
-    assert modules_of(built["wheel"]) >= wanted | {"agentx/py.typed"}
+    assert modules_of(built["wheel"]) >= wanted | {"agentx/py.typed", "agentx/synthesis/prompts/judge.md"}
     assert {name.split("/")[0] for name in modules_of(built["wheel"])} == {"agentx"}
 
 

@@ -1,0 +1,119 @@
+"""A model's answer, read: from the call of a tool or from text, whole entries taken and broken ones told."""
+
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from agentx.storage.text import one_line
+from agentx.synthesis.judgement.question import TOOL
+from agentx.synthesis.model.port import ModelError, Reply
+
+MAX_CHARACTERS = 400_000
+"""A longer answer is none."""
+
+MAX_ENTRIES = 200
+"""So many of each sort are looked at."""
+
+_EXTRACT = 80
+
+
+class AnswerUnreadable(ModelError):
+    """A model's answer is not of the shape that it was asked for."""
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a model found in a message; see ``synthesis/prompts/judge.md``."""
+
+    message: int
+    quote: str
+    kind: Literal["constraint", "rejection", "ending"]
+    lasting: Literal["yes", "perhaps", "no"]
+    modality: Literal["must", "must_not", "prefer"] = "must"
+    scope: str = ""
+    until: str = ""
+    repeats: str = ""
+    replaces: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model thinks of a proposal."""
+
+    id: str
+    verdict: Literal["keep", "drop", "leave"]
+    reason: str = ""
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A part of an answer that was not believed: it, shortened, and why."""
+
+    what: str
+    why: str
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """An answer, entry by entry.
+
+    Attributes:
+        refused: Entries that are none.
+        beyond: How many more there were than are looked at.
+    """
+
+    found: tuple[Found, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    refused: tuple[Refused, ...] = ()
+    beyond: int = 0
+
+
+_Entry = TypeVar("_Entry", Found, Verdict)
+
+
+def read(reply: Reply) -> Answer:
+    """Read a reply.
+
+    Raises:
+        AnswerUnreadable: It is no JSON object with ``found`` and ``verdicts``; the sentence can be shown to the model.
+    """
+    called = next((call.arguments for call in reply.tool_calls if call.name == TOOL), "")
+    whole = _object(called or reply.text, reply.model)
+    lists = [whole.get("found", []), whole.get("verdicts", [])]
+    if not whole.keys() & {"found", "verdicts"} or not all(isinstance(one, list) for one in lists):
+        raise AnswerUnreadable(f"the answer of {reply.model} has no lists `found` and `verdicts`")
+    refused: list[Refused] = []
+    return Answer(
+        found=_entries(lists[0], Found, refused),
+        verdicts=_entries(lists[1], Verdict, refused),
+        refused=tuple(refused),
+        beyond=sum(max(0, len(one) - MAX_ENTRIES) for one in lists),
+    )
+
+
+def _object(text: str, model: str) -> dict[str, Any]:
+    """The JSON object in a text; prose and fences around it do not matter."""
+    if len(text) > MAX_CHARACTERS:
+        raise AnswerUnreadable(
+            f"the answer of {model} has {len(text):,} characters; {MAX_CHARACTERS:,} are read"
+        )
+    piece = text[max(text.find("{"), 0) : text.rfind("}") + 1]
+    try:
+        decoded: dict[str, Any] = msgspec.json.decode(piece.encode("utf-8", "replace"), type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise AnswerUnreadable(f"the answer of {model} is no JSON object ({error})") from error
+    return decoded
+
+
+def _entries(raw: list[Any], shape: type[_Entry], refused: list[Refused]) -> tuple[_Entry, ...]:
+    entries: list[_Entry] = []
+    for one in raw[:MAX_ENTRIES]:
+        try:
+            entries.append(msgspec.convert(one, shape))
+        except msgspec.ValidationError as error:
+            refused.append(Refused(shortened(str(one)), f"It is no entry: {error}."))
+    return tuple(entries)
+
+
+def shortened(text: str) -> str:
+    """A text of others in one printable line of bounded length."""
+    line = one_line(text[: 4 * _EXTRACT])
+    return line if len(line) <= _EXTRACT else line[: _EXTRACT - 1] + "…"

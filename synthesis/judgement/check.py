@@ -1,0 +1,300 @@
+"""What of a model's answer becomes memory: only what can be checked against the user's words and what stands.
+
+So a message cannot change more through a model than its own user could by saying it, and what a person decided by hand
+is never overturned. What is refused is told; the rest is taken.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from agentx.storage.text import one_line
+from agentx.synthesis.conclusions import Add, Change, Patch
+from agentx.synthesis.demands.compile import compile_check
+from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
+from agentx.synthesis.demands.scope import reach_of
+from agentx.synthesis.demands.sentences import Span
+from agentx.synthesis.demands.words import content_words
+from agentx.synthesis.items import (
+    ConstraintDetail,
+    Evidence,
+    Kind,
+    Link,
+    MemoryItem,
+    RejectionDetail,
+    Scope,
+    Status,
+    item_id,
+    shorten,
+)
+from agentx.synthesis.judgement.answer import Answer, Found, Refused, Verdict, shortened
+from agentx.synthesis.judgement.quotes import Message
+from agentx.synthesis.policies import may_be_made
+from agentx.synthesis.state import State
+
+MAX_FOUND = 8
+"""So much of one message is looked at."""
+
+REASON_CHARACTERS = 200
+
+_DEMANDS: tuple[Kind, ...] = ("constraint", "rejection")
+_STANDING: tuple[Status, ...] = ("active", "proposed")
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """What is left of an answer.
+
+    Attributes:
+        changes: To memory, in the order in which they apply.
+        items: The items that they make or change, as they are then.
+        refused: Entries that were not believed, and why.
+    """
+
+    changes: tuple[Change, ...]
+    items: tuple[MemoryItem, ...]
+    refused: tuple[Refused, ...]
+
+
+class _NotBelieved(Exception):
+    """An entry of an answer is refused; it says why, and never leaves this module."""
+
+
+def check(answer: Answer, said: Mapping[int, str], state: State, model: str) -> Checked:
+    """Check an answer against the messages that the model was shown and the state as it is now; pure.
+
+    Args:
+        answer: As the model gave it.
+        said: The user's messages that it was shown, by seq.
+        state: It may have moved since the model was asked.
+        model: The model's name, for the reasons.
+    """
+    book = _Book(said, state, one_line(model)[:REASON_CHARACTERS])
+    counted: Counter[int] = Counter()
+    refused = list(answer.refused)
+    for found in answer.found:
+        counted[found.message] += 1
+        if counted[found.message] > MAX_FOUND:
+            refused.append(
+                Refused(shortened(found.quote), f"More than {MAX_FOUND} entries are of one message.")
+            )
+            continue
+        try:
+            book.enter(found)
+        except _NotBelieved as error:
+            refused.append(Refused(shortened(found.quote), str(error)))
+    for verdict in answer.verdicts:
+        try:
+            book.settle(verdict)
+        except _NotBelieved as error:
+            refused.append(Refused(shortened(verdict.id), str(error)))
+    touched = dict.fromkeys(one.item.id if isinstance(one, Add) else one.id for one in book.changes)
+    return Checked(tuple(book.changes), tuple(book.items[name] for name in touched), tuple(refused))
+
+
+class _Book:
+    """The items as they stand while an answer is gone through, and the changes so far."""
+
+    def __init__(self, said: Mapping[int, str], state: State, model: str) -> None:
+        self.texts = said
+        self.model = model
+        self.items = dict(state.items)
+        self.changes: list[Change] = []
+        self._messages: dict[int, Message] = {}
+
+    # --- what was found ----------------------------------------------------------------------------------------------
+
+    def enter(self, found: Found) -> None:
+        message = self._message(found.message)
+        span = _located(message, found.quote, "quote")
+        whole = message.whole(span)
+        evidence = self._evidence(found.message, whole or span)
+        if found.kind == "ending":
+            self._end(found, evidence)
+            return
+        if found.lasting == "no":
+            return
+        replaced = self._standing_on(evidence, found)
+        if replaced is None:
+            return
+        text = message.words(whole or span)
+        if found.repeats:
+            self._repeat(self._standing(found.repeats, (found.kind,)), evidence, found)
+        elif same := same_demand(text, _modality(found), self._all(found.kind)):
+            self._repeat(same, evidence, found)
+        else:
+            scope, until = self._reach(message, found, text)
+            sure = found.lasting == "yes" and whole is not None
+            self._add(found, text, evidence, scope, until, replaced, sure=sure)
+
+    def _standing_on(self, evidence: Evidence, found: Found) -> list[MemoryItem] | None:
+        """The proposals of another kind that rest on the same words; ``None`` where an item of this kind does.
+
+        A proposal of this kind is settled; whatever else rests on the words, in whatever status, is left as it is.
+        """
+        mine = [item for item in self.items.values() if item.kind in _DEMANDS and _rests_on(item, evidence)]
+        others = [item for item in mine if item.kind != found.kind and item.status == "proposed"]
+        if not mine or (len(others) == len(mine) and not any(item.by_hand for item in mine)):
+            return others
+        for item in mine:
+            if item.kind == found.kind and item.status == "proposed" and found.lasting == "yes":
+                self._keep(item, found.reason)
+        return None
+
+    def _repeat(self, item: MemoryItem, evidence: Evidence, found: Found) -> None:
+        """The same again: more evidence, and a proposal is settled."""
+        grown = (*item.evidence, evidence)
+        if item.status == "proposed" and not item.by_hand:
+            self._patch(Patch(id=item.id, evidence=grown, status="active", reason=self._why(found.reason)))
+        else:
+            self._patch(Patch(id=item.id, evidence=grown))
+
+    def _end(self, found: Found, evidence: Evidence) -> None:
+        if not found.ends:
+            raise _NotBelieved("It ends something, and does not say what.")
+        said = content_words(evidence.quote)
+        for item in [self._own(name) for name in found.ends]:
+            if not said & content_words(f"{item.text} {item.until}"):
+                raise _NotBelieved(f"The words do not name what {item.id} is about.")
+            grown = (*item.evidence, evidence)
+            self._patch(Patch(id=item.id, status="retired", evidence=grown, reason=self._why(found.reason)))
+
+    def _add(
+        self,
+        found: Found,
+        text: str,
+        evidence: Evidence,
+        scope: Scope,
+        until: str,
+        replaced: Sequence[MemoryItem],
+        *,
+        sure: bool,
+    ) -> None:
+        contrary = [self._standing(name) for name in found.replaces]
+        if found.kind == "constraint" and sure:
+            contrary += contrary_demands(text, found.modality, self._all("constraint"))
+        contrary = list({item.id: item for item in contrary}.values())
+        if any(
+            item.by_hand for item in contrary
+        ):  # a person's word stands: it is for them to say which of the two holds
+            sure, contrary = False, []
+        kind: Kind = "rejection" if found.kind == "rejection" else "constraint"
+        ordinal = 0
+        while (identity := item_id(kind, evidence.seq, ordinal)) in self.items:
+            ordinal += 1
+        gone = [*replaced, *(contrary if sure else ())]
+        item = MemoryItem(
+            id=identity,
+            kind=kind,
+            text=text[:1].upper() + text[1:],
+            short=shorten(text),
+            scope=scope,
+            until=until,
+            evidence=(evidence,),
+            trust="user",
+            status="active" if sure else "proposed",
+            reason=self._why(found.reason),
+            links=tuple(Link("supersedes", old.id) for old in gone),
+            detail=RejectionDetail(idea=text)
+            if kind == "rejection"
+            else ConstraintDetail(
+                modality=found.modality,
+                duration="for_now" if until else "for_good",
+                check=compile_check(text, found.modality, scope),
+            ),
+        )
+        if not may_be_made(item):
+            raise _NotBelieved(f"No {kind} may be made of it.")
+        for old in gone:
+            links = (*old.links, Link("superseded_by", identity))
+            self._patch(Patch(id=old.id, status="superseded", links=links, reason=self._why(found.reason)))
+        self.items[identity] = item
+        self.changes.append(Add(item))
+
+    def _reach(self, message: Message, found: Found, text: str) -> tuple[Scope, str]:
+        """Where and until when it holds, by the user's words alone."""
+        reach = reach_of(text)
+        scope, until = reach.scope, reach.until
+        if found.scope:
+            words = message.words(_located(message, found.scope, "scope"))
+            named = reach_of(words).scope
+            scope = scope if scope != Scope() else named if named != Scope() else Scope(topic=words.lower())
+        if found.until:
+            until = message.words(_located(message, found.until, "until"))
+        return scope, until
+
+    # --- verdicts on proposals ---------------------------------------------------------------------------------------
+
+    def settle(self, verdict: Verdict) -> None:
+        """Settle a proposal as a model thinks."""
+        item = self._standing(verdict.id)
+        if verdict.verdict == "leave":
+            return
+        if any(verdict.id == change.id for change in self.changes if isinstance(change, Patch)):
+            return  # what was found in the messages has settled it
+        if item.status != "proposed":
+            raise _NotBelieved(f"It is {item.status}, no proposal.")
+        if verdict.verdict == "keep":
+            self._keep(item, verdict.reason)
+        else:
+            self._patch(Patch(id=self._own(item.id).id, status="retired", reason=self._why(verdict.reason)))
+
+    def _keep(self, item: MemoryItem, reason: str) -> None:
+        self._own(item.id)
+        if item.trust != "user" or not any(evidence.quote for evidence in item.evidence):
+            raise _NotBelieved("It does not rest on the user's own words, so no model can make it hold.")
+        self._patch(Patch(id=item.id, status="active", reason=self._why(reason)))
+
+    # --- what stands -------------------------------------------------------------------------------------------------
+
+    def _message(self, seq: int) -> Message:
+        if seq not in self.texts:
+            raise _NotBelieved(f"Message {seq} was not shown.")
+        return self._messages.setdefault(seq, Message(self.texts[seq]))
+
+    def _evidence(self, seq: int, span: Span) -> Evidence:
+        return Evidence(seq, span.start, span.end, self.texts[seq][span.start : span.end])
+
+    def _all(self, kind: str) -> Iterator[MemoryItem]:
+        return (item for item in self.items.values() if item.kind == kind and item.status in _STANDING)
+
+    def _standing(self, name: str, kinds: Iterable[str] = _DEMANDS) -> MemoryItem:
+        item = self.items.get(name)
+        if item is None or item.kind not in kinds or item.status not in _STANDING:
+            raise _NotBelieved(
+                f"There is no {' or '.join(kinds)} {shortened(name)} that stands or is proposed."
+            )
+        return item
+
+    def _own(self, name: str) -> MemoryItem:
+        """An item that a model may change."""
+        item = self._standing(name)
+        if item.by_hand:
+            raise _NotBelieved(f"A person decided on {name}, and no model overturns that.")
+        return item
+
+    def _why(self, reason: str) -> str:
+        said = one_line(reason[: 4 * REASON_CHARACTERS])[:REASON_CHARACTERS]
+        return f"{self.model}: {said or 'it gave no reason'}"
+
+    def _patch(self, patch: Patch) -> None:
+        self.items[patch.id] = msgspec.structs.replace(self.items[patch.id], **patch.fields())
+        self.changes.append(patch)
+
+
+def _located(message: Message, words: str, what: str) -> Span:
+    span = message.find(words)
+    if span is None:
+        raise _NotBelieved(f"Its {what} does not stand in the user's own words of that message.")
+    return span
+
+
+def _modality(found: Found) -> str:
+    return "rejection" if found.kind == "rejection" else found.modality
+
+
+def _rests_on(item: MemoryItem, evidence: Evidence) -> bool:
+    return any(
+        one.seq == evidence.seq and one.start < evidence.end and evidence.start < one.end
+        for one in item.evidence
+    )

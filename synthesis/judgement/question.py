@@ -1,0 +1,97 @@
+"""What a model is asked: instructions and schema from files, and what the user said, sentence by sentence."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from importlib.resources import files
+
+import msgspec
+
+from agentx.storage.text import one_line
+from agentx.synthesis.demands.material import NAME, own_words, straighten
+from agentx.synthesis.demands.sentences import sentences
+from agentx.synthesis.items import ConstraintDetail, MemoryItem
+from agentx.synthesis.model.port import ChatMessage, ToolSchema
+from agentx.synthesis.state import State
+
+TOOL = "record_judgement"
+"""The tool that a model answers with; nothing runs when it is called."""
+
+MAX_RULES = 100
+MAX_PROPOSALS = 50
+"""So many are shown at most, the latest."""
+
+MESSAGE_CHARACTERS = 8_000
+"""So much of a message is shown; what is longer is a paste."""
+
+_ITEM_CHARACTERS = 400
+_NAME_CHARACTERS = 40
+
+
+@lru_cache
+def prompt(name: str) -> str:
+    """The text of a file in ``synthesis/prompts``."""
+    return (files("agentx.synthesis") / "prompts" / name).read_text("utf-8")
+
+
+def schema() -> ToolSchema:
+    """The shape of an answer, as a tool."""
+    parameters = msgspec.json.decode(prompt("judge.json"), type=dict)
+    return ToolSchema(TOOL, "Record what the user's messages demand, and settle the proposals.", parameters)
+
+
+def conversation(said: Mapping[int, str], state: State) -> list[ChatMessage]:
+    """The conversation that a model is asked to answer.
+
+    Args:
+        said: The user's messages that no model has read yet, by seq.
+        state: Holds the rules that stand and the proposals.
+    """
+    rules = list(state.active("constraint", "rejection"))[-MAX_RULES:]
+    parts = [
+        ("Rules that stand", map(_item, rules)),
+        ("Proposals", map(_item, proposals(state)[-MAX_PROPOSALS:])),
+        *((f"Message {seq}", _sentences(text)) for seq, text in said.items()),
+    ]
+    asked = "\n\n".join(f"## {title}\n{_lines(lines)}" for title, lines in parts)
+    return [ChatMessage("system", prompt("judge.md")), ChatMessage("user", asked)]
+
+
+def proposals(state: State) -> Sequence[MemoryItem]:
+    """The demands and rejections that nobody has settled yet, oldest first."""
+    return tuple(state.active("constraint", "rejection", status="proposed"))
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "\n".join(lines) or "None."
+
+
+def _item(item: MemoryItem) -> str:
+    detail = item.detail
+    sort = detail.modality.replace("_", " ") if isinstance(detail, ConstraintDetail) else "rejection"
+    seqs = ", ".join(dict.fromkeys(str(evidence.seq) for evidence in item.evidence))
+    until = f" ({one_line(item.until)})" if item.until else ""
+    return f"{item.id} [{sort}; message {seqs}] {one_line(item.text)[:_ITEM_CHARACTERS]}{until}"
+
+
+def _sentences(text: str) -> Iterable[str]:
+    """The sentences of the user's own words, numbered, until there are too many."""
+    plain, room = own_words(text), MESSAGE_CHARACTERS
+    shown = _with_names(plain, straighten(text))
+    for number, span in enumerate(sentences(plain), start=1):
+        line = re.sub("…+", "…", one_line(shown[span.start : span.end]))
+        room -= len(line)
+        if room < 0:
+            yield "…"
+            return
+        yield f"{number}. {line}"
+
+
+def _with_names(plain: str, original: str) -> str:
+    """Own words with the names and short phrases that stand in quotes or as code; a longer quote could talk to the model."""
+
+    def named(run: re.Match[str]) -> str:
+        said = original[run.start() : run.end()]
+        return said if len(said) <= _NAME_CHARACTERS else "…" * len(said)
+
+    return re.sub(f"{NAME}+", named, plain)
