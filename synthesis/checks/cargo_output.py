@@ -26,6 +26,7 @@ _NEXTEST_RESULT = re.compile(
 )
 _SUITE = re.compile(r"^ +(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))")
 _SECTION = re.compile(r"^---- (\S.*?) (?:stdout|stderr) ----$")
+_LISTED = re.compile(r"^ {4}(\S.*)$")
 _PANIC = re.compile(r"^thread '.{0,200}?'(?: \(\d+\))? panicked at (?:'(.*)', )?(\S+?):(\d+)(?::\d+)?:?$")
 _UNBUILT = re.compile(r"^error: could not compile `([^`]{1,200})`(?: \((.{1,200}?)\))?")
 _DIAGNOSTIC = re.compile(r"^error(?:\[(E\d+)\])?: (.+)$")
@@ -94,9 +95,10 @@ def _tested(output: Output, results: list[re.Match[str]]) -> CheckReport:
         if status in {"FAILED", "FAIL", "TIMEOUT", "SIGABRT", "SIGSEGV"}:
             message, path, line = explained.get(name, ("", "", ""))
             failing.append(finding(name, suite=suite, path=path, line=line, message=message))
-    told = {name for _, name, _ in verdicts}
-    for name, (message, path, line) in explained.items():
+    told = {item.check for item in failing}
+    for name in dict.fromkeys([*explained, *_listed(output.lines)]):
         if name not in told:
+            message, path, line = explained.get(name, ("", "", ""))
             failing.append(finding(name, path=path, line=line, message=message))
     nextest = "test result" not in results[0][0]
     failed = sum(int((match[3] or "0")[:9]) for match in results)
@@ -135,6 +137,17 @@ def _verdicts(lines: list[str]) -> tuple[list[tuple[str, str, str]], list[str]]:
         elif suite and line.startswith("test result:"):
             suites.append(suite)
     return verdicts, suites
+
+
+def _listed(lines: list[str]) -> list[str]:
+    """The names under ``failures:``, at the end of a target's tests."""
+    found: list[str] = []
+    listing = False
+    for line in lines:
+        listing = line == "failures:" or (listing and (not line or line.startswith("    ")))
+        if listing and (match := _LISTED.match(line)):
+            found.append(match[1])
+    return found
 
 
 def _sections(lines: list[str]) -> dict[str, tuple[str, str, str]]:

@@ -87,6 +87,7 @@ _WRAPPER_VALUES = {
     "-k",
     "-u",
     "-e",
+    "-w",
 }
 
 _ALWAYS = {
@@ -145,6 +146,8 @@ _PLAIN_FLAGS = {("--test", "node"), ("-e", "tox"), *(("-c", compiler) for compil
 """Flags without a value where another program's have one."""
 
 _SCRIPT_ENDS = (".py", ".sh", ".js", ".ts", ".rb")
+_SHELLS = {"bash", "sh", "zsh", "dash"}
+_SHELL_COMMAND = re.compile(r"^-\w*c$")
 _SHELL_WORDS = {"test", "true", "false", "time"}
 _EVERYTHING = {
     ".",
@@ -169,6 +172,7 @@ _LIMIT = re.compile(r"^(?:-n?|--lines=)?(\d{1,9})$")
 DEFAULT_LINES = 10
 """Lines that ``head`` and ``tail`` show where nothing else is said."""
 
+_STATUS_SIGN = re.compile(r"\$\?|\$\{PIPESTATUS\[0\]\}|\$\{pipestatus\[1\]\}")
 _OPENING = {"(", "{"}
 _REDIRECTIONS = {"<", ">", ">>", ">&", "&>"}
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
@@ -208,8 +212,15 @@ def steps(command: str) -> tuple[Step, ...]:
 
 
 def _step(words: list[str], follower: str) -> list[Step]:
-    program = _unwrap(words)
-    return [Step(program[0], tuple(program[1:]), follower)] if program else []
+    """The step of these words; of ``bash -c "a && b"`` those that the shell runs."""
+    match _unwrap(words):
+        case [shell, flag, script, *_] if shell in _SHELLS and _SHELL_COMMAND.match(flag):
+            inner = list(steps(script))
+            return _in_group(inner, follower) if follower else inner
+        case [program, *arguments]:
+            return [Step(program, tuple(arguments), follower)]
+        case _:
+            return []
 
 
 def _in_group(inner: list[Step], follower: str) -> list[Step]:
@@ -260,6 +271,8 @@ def _inner(name: str, rest: list[str]) -> list[str] | None:
         return _without_flags(rest[1:]) or None
     if name in {"npm", "pnpm", "yarn"} and rest[:1] == ["exec"]:
         return _without_flags(rest[1:]) or None
+    if name in {"docker", "docker-compose", "podman"} and (place := {"exec", "run"} & set(rest[:3])):
+        return _without_flags(rest[rest.index(place.pop()) + 1 :])[1:] or None
     if re.fullmatch(r"(python|pypy)[\d.]*", name):
         return _python(rest)
     return None
@@ -340,6 +353,23 @@ def masks_exit_status(command: str) -> bool:
         return False
     checks = [step for step in found if _is_check(step)] or [step for step in found if step.follower != ";"]
     return any({step.follower, step.group_follower} - {"", "&&"} for step in checks if step is not found[-1])
+
+
+def echoed_status(command: str) -> re.Pattern[str] | None:
+    """The line by which a command line prints the exit status of its checks, as the first group; ``None`` where none does.
+
+    >>> bool(echoed_status('pytest -q; echo "exit: $?"').match("exit: 1"))
+    True
+    """
+    for before, step in pairwise(steps(command)):
+        text = " ".join(step.arguments)
+        sign = _STATUS_SIGN.search(text)
+        direct = before.follower == ";" or bool(sign and "{" in sign[0])
+        if step.program == "echo" and sign and direct and (_is_check(before) or "{" in sign[0]):
+            return re.compile(
+                f"^{re.escape(text[: sign.start()])}(\\d{{1,3}}){re.escape(text[sign.end() :])}$"
+            )
+    return None
 
 
 def cuts_output(command: str, shown: int | None = None) -> bool:

@@ -12,6 +12,7 @@ from agentx.storage.text import encodable
 from agentx.synthesis.checks.command import (
     Selection,
     cuts_output,
+    echoed_status,
     filters_output,
     masks_exit_status,
     selection,
@@ -21,6 +22,8 @@ HEAD_CHARS = 1_000_000
 TAIL_CHARS = 4_000_000
 MAX_LINE = 8_000
 _LONGEST_MARK = 80
+MAX_AFTER_STATUS = 20
+"""Lines at the end in which an exit status that the command prints is looked for."""
 
 # ECMA-48: CSI sequences, OSC strings (titles, links), character sets (``tput sgr0``) and two-character escapes.
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]{1,2}[0-~]|[@-Z\\^_])")
@@ -100,17 +103,25 @@ def read_output(text: str, command: str, exit_code: int | None) -> Output:
     text = encodable(text)
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\0", "")
     lines = _unfronted([_final_state(line)[:MAX_LINE].rstrip() for line in text.split("\n")])
+    told = _told_status(command, lines)
     return Output(
         lines=lines,
         text="\n".join(lines),
         command=command,
-        exit_code=exit_code,
+        exit_code=exit_code if told is None else told,
         selected=selection(command),
-        masked=masks_exit_status(command),
+        masked=told is None and masks_exit_status(command),
         cut=windowed
         or cuts_output(command, len(lines) - (not lines[-1]))
         or any(_LEFT_OUT.match(line) for line in lines if len(line) < _LONGEST_MARK),
     )
+
+
+def _told_status(command: str, lines: list[str]) -> int | None:
+    """The exit status that the command line itself printed (``; echo $?``)."""
+    pattern = echoed_status(command) if "echo" in command else None
+    found = [match[1] for line in lines[-MAX_AFTER_STATUS:] if pattern and (match := pattern.match(line))]
+    return int(found[-1]) if found else None
 
 
 def _final_state(line: str) -> str:

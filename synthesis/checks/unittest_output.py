@@ -49,7 +49,7 @@ def _finished(output: Output, runner: str, verbose: list[tuple[str, str]], ran_a
     match = _RAN.match(lines[ran_at])
     ran = int(match[1][:9]) if match else 0
     end = next((found for line in lines[ran_at:] if (found := _END.match(line))), None)
-    failing = distinct(_failing(lines[: ran_at + 1]))
+    failing = distinct(_failing(lines[: ran_at + 1], cut=output.cut))
     failed = _failed_count(end[2] or "") if end else len(failing)
     if end and end[1] == "OK":
         failing = ()
@@ -82,7 +82,7 @@ def _unfinished(output: Output, runner: str, verbose: list[tuple[str, str]]) -> 
     return CheckReport(
         runner=runner,
         outcome="failed" if error or not output.cut else "unknown",
-        failing=distinct(_failing(output.lines)),
+        failing=distinct(_failing(output.lines, cut=output.cut)),
         passed=names([(name, _suite(name)) for name, status in verbose if status == "ok"]),
         ran=len(verbose),
         names_all_failing=False,
@@ -107,12 +107,13 @@ def _verbose(lines: list[str]) -> list[tuple[str, str]]:
     return results
 
 
-def _failing(lines: list[str]) -> list[Finding]:
-    """The sections of the failures: a title between two rules, then a traceback."""
+def _failing(lines: list[str], *, cut: bool) -> list[Finding]:
+    """The sections of the failures: a title between two rules, of which a cut may have taken the first, then a traceback."""
     found: list[Finding] = []
     for index, line in enumerate(lines):
         match = _TITLE.match(line)
-        if not match or not (index and lines[index - 1].startswith("=====")):
+        ruled = index > 0 and lines[index - 1].startswith("=====")
+        if not match or not (ruled or (cut and _NAME.match(match[2]))):
             continue
         name = _ADDRESS.sub(" at 0x…", _NO_MESSAGE.sub("", match[2]))  # else no two runs name a subtest alike
         path, number, message = _traceback(lines, index + 1)

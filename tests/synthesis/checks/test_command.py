@@ -4,6 +4,7 @@ import pytest
 
 from agentx.synthesis.checks.command import (
     cuts_output,
+    echoed_status,
     is_check_command,
     masks_exit_status,
     normal_form,
@@ -121,3 +122,54 @@ def test_brackets_that_nothing_hides_mask_nothing():
     assert not masks_exit_status("(cd app && make build && pytest)")
     assert not masks_exit_status("(make build) && (cd app; pytest)")
     assert normal_form("(cd app && pytest -q) 2>&1 | tail -5") == "pytest -q"
+
+
+def test_shells_and_containers_are_looked_into():
+    assert [step.program for step in steps('bash -lc "cd a && pytest -q" | tail -3')] == [
+        "cd",
+        "pytest",
+        "tail",
+    ]
+    assert masks_exit_status("bash -c 'make build && pytest' | tail -3")
+    assert normal_form("docker compose exec -T web pytest -q") == "pytest -q"
+    assert is_check_command("docker run --rm -e A=1 image python -m pytest")
+    assert not is_check_command("docker compose up")
+    assert not is_check_command("bash -c 'git commit -m pytest'")
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ('pytest -q; echo "exit: $?"', "exit: 1"),
+        ("pytest | tail -3; echo ${PIPESTATUS[0]}", "1"),
+        ("make test 2>&1 | tee log; echo EXIT=${PIPESTATUS[0]} done", "EXIT=1 done"),
+    ],
+)
+def test_exit_status_that_the_command_prints_is_found(command, line):
+    match = echoed_status(command).match(line)
+    assert match
+    assert match[1] == "1"
+
+
+@pytest.mark.parametrize(
+    "command", ["pytest | tail; echo $?", "pytest; ls; echo $?", "pytest; echo done", "cd a; echo $?"]
+)
+def test_exit_status_of_another_program_is_not_taken_for_that_of_the_check(command):
+    assert echoed_status(command) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "shown", "cut"),
+    [
+        ("pytest | tail -20", 19, False),
+        ("pytest | tail -20", 20, True),
+        ("pytest | head -n 5", 4, False),
+        ("pytest | head", 9, False),
+        ("pytest | head", 10, True),
+        ("pytest | head -c 100", 3, True),
+        ("pytest | tail -n +5", 3, True),
+        ("pytest | grep failed | tail -20", 1, True),
+    ],
+)
+def test_head_and_tail_cut_nothing_that_is_shorter(command, shown, cut):
+    assert cuts_output(command, shown) == cut
