@@ -10,13 +10,13 @@ from functools import partial
 
 import msgspec
 
-from agentx.synthesis.demands import endings, rulings, tables
+from agentx.synthesis.demands import endings, tables
 from agentx.synthesis.demands import vocabulary as v
 from agentx.synthesis.demands.clause import Clause, has, is_base_verb, lead_length, take_apart
-from agentx.synthesis.demands.material import NAME, own_words, straighten
+from agentx.synthesis.demands.material import own_words, straighten
+from agentx.synthesis.demands.rejections import ruled_out
 from agentx.synthesis.demands.scope import reach_of
 from agentx.synthesis.demands.sentences import Span, clauses, sentences
-from agentx.synthesis.demands.words import content_words
 from agentx.synthesis.items import Scope
 
 _MAX_QUOTE = 400
@@ -47,7 +47,12 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rejection(msgspec.Struct, frozen=True, kw_only=True):
-    """An idea that the user ruled out; ``certainty`` is ``active`` only where it clearly goes beyond one call."""
+    """An idea that the user ruled out.
+
+    Attributes:
+        idea: Its name in the user's words; empty where they only point to it ("this is not right").
+        certainty: ``active`` only where it clearly goes beyond one call.
+    """
 
     text: str
     evidence: Span
@@ -97,7 +102,14 @@ def findings(text: str) -> tuple[Finding, ...]:
     found: list[Finding] = []
     for sentence in sentences(plain):
         found += _of_sentence(plain, original, sentence)
-    return tuple(found)
+    return tuple(_once(found))
+
+
+def _once(found: list[Finding]) -> Iterator[Finding]:
+    """A rejection that only points ("this is wrong") says again what another one of the message names."""
+    rejected = [finding for finding in found if isinstance(finding, Rejection)]
+    kept = [rejection for rejection in rejected if rejection.idea] or rejected[:1]
+    return (finding for finding in found if not isinstance(finding, Rejection) or finding in kept)
 
 
 def _of_sentence(plain: str, original: str, sentence: Span) -> Iterator[Finding]:
@@ -111,7 +123,7 @@ def _of_sentence(plain: str, original: str, sentence: Span) -> Iterator[Finding]
         return
     if v.SAYING.search(words):
         return
-    ruling = _ruling(original, sentence, words, asks=asks)
+    ruling = _ruling(plain, original, sentence)
     if ruling and ruling.certainty == "active":
         yield ruling
         return
@@ -251,30 +263,19 @@ def _sentence(words: str) -> str:
 # --- rejections and ends ----------------------------------------------------------------------------------------------
 
 
-def _ruling(original: str, sentence: Span, words: str, *, asks: bool) -> Rejection | None:
-    if asks or rulings.NO_REJECTION.match(words):
+def _ruling(plain: str, original: str, sentence: Span) -> Rejection | None:
+    words = plain[sentence.start : sentence.end]
+    parts = [plain[part.start : min(part.end, part.start + _MAX_CLAUSE)] for part in clauses(plain, sentence)]
+    found = ruled_out(words, parts)
+    if not found:
         return None
-    bare = words[lead_length(words) :]
-    for ruling in rulings.RULINGS:
-        match = ruling.pattern.search(words) or ruling.pattern.search(bare)
-        if not match:
-            continue
-        idea = next(value for key, value in match.groupdict().items() if key.startswith("idea") and value)
-        lasting = ruling.lasting or (
-            ruling.name in {"ruled out", "not going to", "forget it"}
-            and bool(rulings.BEYOND_ONE_CALL.search(words))
-        )
-        if ruling.lasting and not content_words(idea.replace(NAME, "x")):
-            continue
-        reason = rulings.REASON.search(words)
-        return Rejection(
-            text=_sentence(original[sentence.start : sentence.end][:_MAX_QUOTE]),
-            evidence=_quoted(sentence),
-            idea=_sentence(_unmasked(idea, words, original, sentence)),
-            reason=_sentence(reason["reason"]) if reason else "",
-            certainty="active" if lasting else "proposed",
-        )
-    return None
+    return Rejection(
+        text=_sentence(original[sentence.start : sentence.end][:_MAX_QUOTE]),
+        evidence=_quoted(sentence),
+        idea=_sentence(_unmasked(found.idea, words, original, sentence)) if found.idea else "",
+        reason=_sentence(found.reason),
+        certainty="active" if found.lasts else "proposed",
+    )
 
 
 def _unmasked(piece: str, words: str, original: str, sentence: Span) -> str:

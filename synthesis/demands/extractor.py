@@ -131,8 +131,8 @@ class _Book:
 
     def _reject(self, rejection: Rejection, evidence: Evidence) -> None:
         known = (*self._lapsed("rejection"), *self._standing("rejection"))
-        same = same_demand(rejection.idea, "rejection", known)
-        if same:
+        # Words that name nothing are never the same idea again, however often they are said.
+        if rejection.idea and (same := same_demand(rejection.idea, "rejection", known)):
             self._repeat(same, evidence, rejection.certainty)
             return
         self._add(
@@ -144,7 +144,7 @@ class _Book:
                 evidence=(evidence,),
                 trust="user",
                 status=rejection.certainty,
-                detail=RejectionDetail(idea=rejection.idea, reason=rejection.reason),
+                detail=RejectionDetail(idea=rejection.idea or rejection.text, reason=rejection.reason),
             )
         )
 

@@ -1,23 +1,70 @@
 """How people rule an idea out: rows to read and to extend, and no code.
 
 Each row of :data:`RULINGS` has an example that it must take and one that it must leave alone; the tests walk through them.
+A row is tried on a sentence and on each of its clauses, as they stand and without what opens them ("hmm, I think …").
 """
 
 import re
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from agentx.synthesis.demands.vocabulary import IDEA_HABITS, IDEA_VERBS, compiled
 
+Lasts = Literal["always", "if it says so", "for this once"]
+"""Whether words go beyond the moment: by their nature, only beside words of :data:`BEYOND_ONE_CALL`, or not."""
+
+Mood = Literal["said", "asked", "either"]
+"""Whether the words are a statement, a question, or may be both."""
+
 
 class Ruling(NamedTuple):
-    """One way to rule an idea out: searched in a sentence; ``idea`` names it, ``lasting`` says whether it goes beyond one call."""
+    """One way to rule an idea out; a group ``idea…`` names what is ruled out, where the words do."""
 
     name: str
     pattern: re.Pattern[str]
-    lasting: bool
     takes: str
     leaves: str
+    lasts: Lasts = "for this once"
+    mood: Mood = "said"
 
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+_SUBJECT = (
+    r"(?P<idea>(?![^\w@`]|(?:i|we|you|he|she|let's|please|don't|remove|drop|delete|keep|add|change|fix|use|if|when|whenever|unless|whether|in case|because|since|once|until|make|ensure|check|verify|see|why|what|how|where|who|is|are|was|do|does|did"
+    r"|can|could|should|would|will|has|have|not)\b)(?:(?!\b(?:if|when|unless|whether|because|where|while|why|what|how|something|says?|said|error|errors|failing|i'm|not|n't)\b)[^,;:?!]){1,70}?)(?: (?:just|simply|really|also|still|actually|clearly|all))?"
+)
+"""What is judged: the short beginning of a clause, without a condition or a question in it."""
+
+_THING = r"(?:[^.,;!?]){1,100}?(?=\s+(?:because|cause|since|as it|though|but|when|if|so|for now|it's|any ?more|at all)\b|\s*[,;!?]|\s*\.(?!\w)|\s+[–—-]|\s*$)"
+"""What is named after the verb, up to a reason or the next part of the sentence."""
+
+_VERY = (
+    r"(?: (?:just|really|kinda|kind of|sort of|like|a bit|a little|a lot|way|all|so|that|very|quite|rather|pretty|probably|basically|simply|also|still|clearly|exactly"
+    r"|completely|totally|absolutely|definitely|plain|now|actually|maybe|even|entirely|strictly|particularly|terribly|super|far))*"
+)
+_IS = r"(?:'s|'re| is| are| was| were| seems?(?: to be)?| looks?(?: like)?| feels?(?: like)?| sounds?(?: like)?| would be|'d be| will be|'ll be| gets?| becomes?)"
+
+_POOR = (
+    r"(?:redundant|overkill|unnecessary|unneeded|needless|superfluous|pointless|useless|meaningless|excessive|duplicated?|duplicative|repetitive|convoluted|bloated"
+    r"|over-?(?:engineered|complicated|complex|done)|over the top|yuck\w*|ugly|gross|awful|terrible|horrible|horrendous|bad|wrong|incorrect|backwards?|no (?:good|bueno)"
+    r"|hacky|brittle|clunky|messy|misleading|misguided|limiting|noisy|noise|nonsense|garbage|rubbish|silly|stupid|dumb|ridiculous|absurd|immaterial|irrelevant|confusing"
+    r"|out of scope|too (?!late|soon|early|bad\b)\w+|the (?:wrong|weakest|worst) \w+|(?:a|an) (?:(?:bad|terrible|horrible|poor|stupid|silly|dumb|dangerous) \w+|mess|hack"
+    r"|no-?go|hallucination|waste|distraction|code smell|smell|step back(?:wards)?|overkill|anti-?pattern)|unlikely to (?:work|help))\b"
+)
+"""Adjectives and the like that turn down what they are said of."""
+
+_FINE = (
+    r"(?:correct|right|true|accurate|valid|it(?=\s*[.,;!:]|$)|the case|good|great|ideal|nice|pretty|lovely|elegant|clean|dry|best|better|optimal|helping|helpful|useful"
+    r"|worth|needed|necessary|required|warranted|important|appropriate|acceptable|ok(?:ay)?|sensible|sufficient|enough|robust enough|idiomatic|intuitive"
+    r"|a (?:good|great|goal|nice|valid|real|concern)\b|the (?:best|right|correct|point|goal|way|intent|intention|problem|issue|idea)"
+    r"|what (?:i|we)(?:'d|'m| had| have| am| are)? (?:want|asked|ask|meant|mean|need|said|expect|decided|agreed|looking|after|in mind|had in mind)\w*"
+    r"|how (?:i|we|it|this|that)\b|(?:going to|gonna) (?:work|help|scale|fly|cut it)|something (?:i|we)(?:'d)? (?:want|need|like))\b"
+)
+"""Words of praise; denied, they turn down."""
+
+_POINTER = r"(?:that|this|it|those|these|they|them|all|everything|both|your|my last|the (?:last|previous|whole|entire|latest))\b"
+
+# --- rows -------------------------------------------------------------------------------------------------------------
 
 RULINGS: tuple[Ruling, ...] = (
     Ruling(
@@ -26,34 +73,34 @@ RULINGS: tuple[Ruling, ...] = (
             rf"\b(?:stop|quit)\s+(?:{IDEA_HABITS})\s+(?P<idea>[^.,;!?]{{2,80}})"
             rf"|\b(?:don't|do not|never) (?:want you to )?(?:ever )?(?:{IDEA_VERBS})\s+(?P<idea2>[^.,;!?]{{2,80}}?)\s+(?:again|ever again|any ?more)\b"
         ),
-        lasting=True,
         takes="stop suggesting Redux",
         leaves="stop the server",
+        lasts="always",
     ),
     Ruling(
         "off the table",
         compiled(
             r"^(?P<idea>[^.,;!?]{2,60}?)(?: is| are|'s) (?:off the table|not an option|out of the question|ruled out|a no-go|not up for discussion|out for good)\b"
         ),
-        lasting=True,
         takes="Redux is off the table",
         leaves="the book is on the table",
+        lasts="always",
     ),
     Ruling(
         "forget it",
         compiled(r"\bforget (?:about )?(?P<idea>[^.,;!?]{2,60}), we\b"),
-        lasting=False,
         takes="forget MongoDB, we decided against it",
         leaves="forget what I wrote",
+        lasts="if it says so",
     ),
     Ruling(
         "ruled out",
         compiled(
-            r"\bwe(?:'ve| have)? (?:already )?(?:ruled out|decided against|rejected|abandoned|gave up on|given up on)\s+(?:using |the idea of )?(?P<idea>[^.,;!?]{2,80})"
+            r"\bwe(?:'ve| have)? (?:already )?(?:ruled out|(?:decided|agreed) (?:against|not to)|rejected|abandoned|gave up on|given up on)\s+(?:using |use |the idea of )?(?P<idea>[^.,;!?]{2,80})"
         ),
-        lasting=False,
         takes="we decided against GraphQL",
         leaves="we decided to go",
+        lasts="if it says so",
     ),
     Ruling(
         "not going to",
@@ -61,65 +108,162 @@ RULINGS: tuple[Ruling, ...] = (
             r"\b(?:we|i)(?:'re| are|'m| am)? (?:not going to|never going to|won't|will not|will never|don't want to|do not want to)\s+(?:be )?(?:us(?:e|ing)|adopt(?:ing)?|add(?:ing)?"
             r"|introduc(?:e|ing)|switch(?:ing)? to|mov(?:e|ing) to|support(?:ing)?|go(?:ing)? with|rewrit(?:e|ing)|migrat(?:e|ing))\s+(?P<idea>[^.,;!?]{2,80})"
         ),
-        lasting=False,
         takes="we are not going to use Redux",
         leaves="we are going to use Redux",
+        lasts="if it says so",
+    ),
+    Ruling(
+        "no, rather",
+        compiled(
+            r"^(?:(?:hm+|uh+|um+|oh|wait|well|yeah|and|but)[\s,.…]+)?(?:no|nah|nope|nay)(?:"
+            r"\s?[,;:.!…–—-]+\s*(?:\w+[\s,.'’]+){1,3}\w|\s+(?:man|dude|wait|don't|do not|that|this|leave|keep|undo|revert|just|not|let's)\b\s*[^\s?])"
+            r"|^(?:nah|nope)\s+(?:i|we|you|it|they|the)\b\s*[^\s?]"
+        ),
+        takes="no, we took the export out on purpose",
+        leaves="no errors any more",
     ),
     Ruling(
         "not needed",
         compiled(
-            r"\b(?:i|we) (?:really )?(?:don't|do not) (?:think|believe|feel) (?:we|it|this|that) (?:needs?|should|want)\s+(?P<idea>[^.,;!?]{2,80})"
+            r"^(?:(?:i|we)(?: really| also| still| just| certainly| definitely| actually)* |really |still |also )?(?:don't|do not|didn't)(?: really| quite| even| actually| particularly)*"
+            rf" (?:(?:need|want)(?! to\b)|like|love|agree(?: with| that)?|see (?:why|the (?:point|need|value|benefit)(?: of| in)?|any (?:point|need|value|reason)))\b\s*(?P<idea>{_THING})"
+            rf"|^we (?:really )?(?:don't|do not) (?:want|need) to\b\s*(?P<idea2>{_THING})"
+            rf"|^you (?:really )?(?:don't|do not|didn't) (?:need|have) to\b\s*(?P<idea3>{_THING})"
+            rf"|^(?:there(?:'s| is| was) )?(?:really )?no (?:need|point|reason|sense|value|benefit) (?:to|for|in|of)\b\s*(?P<idea4>{_THING})"
         ),
-        lasting=False,
+        takes="we don't need the caching layer",
+        leaves="I don't want to go",
+    ),
+    Ruling(
+        "doubted",
+        compiled(
+            rf"^(?:i )?(?:really |honestly )?(?:don't|do not) (?:really )?(?:think|believe|feel)(?: like| that)? (?P<idea>(?:(?:that|this|it)'s {_FINE}|(?:we|it|this|that|you|these|those|they|[\w .-]{{2,40}}?)\b"
+            r"(?: really| even| actually)* (?:needs?|should|wants?|makes?|is|are|will|would|adds?|belongs?|has|have|works?|helps?)\b[^.;?!]{0,100}))"
+            r"|^i don't (?:know|think) (?:that |if |whether )?i agree\b(?: with| on)?(?P<idea0>[^.;?!]{0,100})"
+            r"|^i(?:'m| am) (?:really |still |also )?not (?:\w+ )?(?:sold|convinced|a (?:big |huge )?fan|keen|comfortable|in favou?r)\b(?: on| of| by| with| about| that)*(?P<idea2>[^.;?!]{0,100})"
+            r"|^(?:i(?:'m| am) )?not sure (?:that |if |whether )?(?P<idea3>(?:this|that|it|the|these|those|we)\b[^.;?!]{1,60}?) (?:is|are|makes|adds) (?:the |a |any |much |really )*(?:best|right|good|worth|sense|needed|value)\b"
+            r"|^i doubt (?:that )?(?P<idea4>[^.;?!]{3,100})"
+        ),
         takes="I don't think we need suffixes",
-        leaves="do we need suffixes",
+        leaves="I don't think so far ahead",
     ),
     Ruling(
-        "no, instead",
+        "would rather",
         compiled(
-            r"^(?:\d[.)] )?(?:no|nah|nope)(?:,| -)? (?P<idea>(?:don't|do not|let's|we|it should|it must|you can|revert|undo|remove|ignore|write|leave|keep|that|not)\b[^?]{3,160})$"
+            rf"\bi(?:'d| would)? (?:much |really )?rather (?:would )?(?:not (?P<idea>{_THING})|(?:have|keep|see|use|do|leave|go|we|you|it|like|just)\b)"
+            rf"|\b(?:i|we)(?:'d| would) prefer (?:not(?: to)?|to not|(?:if )?(?:you|we) (?:didn't|don't)) (?P<idea2>{_THING})"
         ),
-        lasting=False,
-        takes="no, we removed the session commands on purpose",
-        leaves="no, this is fine",
+        takes="I'd rather keep one parser for both",
+        leaves="it rather depends",
     ),
     Ruling(
-        "not correct",
+        "not so",
         compiled(
-            r"\b(?P<idea>(?:that|this|it|you|the [\w ]{2,30}?)(?:'s|'re| is| are) (?:not (?:correct|right|what i (?:want|meant|asked))|wrong|incorrect)\b[^?]{0,160})$"
+            rf"^{_SUBJECT}(?: (?:is|are|was|were|would be|will be)(?:n't| not)|'(?:s|re|d be) not| (?:isn|aren|wasn|wouldn)'t(?: be)?){_VERY} {_FINE}"
+            rf"|^(?P<idea2>(?:that|this|it|which|the [\w ./-]{{2,40}}?|your [\w ]{{2,40}}?)) (?:doesn't|don't|does not|do not)(?: really| even| actually)* (?:(?:seem|look|feel|sound)(?: like| to be)?{_VERY} (?:{_FINE}|\w+ enough)"
+            r"|make(?: any| much| a lot of)? sense|mean\b|belong|help\b|add (?:any|much)|need (?:to|its|a|an|any)\b|solve)"
+            r"|^(?P<idea3>(?:that|this|it|which|[\w ]{3,40}?)) makes (?:no|little|zero) sense\b"
+            r"|^(?P<idea4>(?:that|this|it)) (?:won't|wouldn't|will not|would not) (?:work|help|scale|be enough|solve|fly|do)\b"
+            r"|^(?:simply |just |that's )?not (?:true|correct|right|needed|necessary|useful|helpful|what i (?:asked|meant|wanted|want|said))\b"
         ),
-        lasting=False,
-        takes="the first part is not correct",
-        leaves="that's correct",
+        takes="the first half is not correct",
+        leaves="that is correct",
+    ),
+    Ruling(
+        "poor",
+        compiled(
+            rf"^{_SUBJECT}{_IS}{_VERY} {_POOR}"
+            r"|^(?P<idea2>(?:that|this|it|which|[\w ]{3,40}?)) (?:\w+ )?adds (?:(?:too much|needless|unnecessary|extra|a lot of|so much|more) )?(?:complexity|noise|clutter|overhead|bloat|confusion)\b"
+            r"|^(?:way |far )?too (?:much|many|complex|complicated|verbose|long|wide|broad|clever)\b(?P<idea3>[^.;?!]{0,80})"
+            r"|^what (?:is|are) (?:this|that|these|those)\b.{0,30}\b(?:garbage|mess|nonsense|crap)\b"
+        ),
+        takes="I feel the prefix is redundant",
+        leaves="I was wrong",
+    ),
+    Ruling(
+        "you are mistaken",
+        compiled(
+            rf"^you(?:'re| are| were){_VERY} (?:wrong|mistaken|incorrect|not (?:correct|right|listening|understanding|getting)|missing the (?:point|mark)|over-?\w+ing|misunderstanding|confusing|making (?:this|it|that) (?:too|more|over))\b"
+            r"|^you(?:'ve| have)?(?: just| again| completely| simply| totally)* (?:missed the (?:point|mark)|misunderstood|misread|duplicated|over-?(?:engineered|complicated)|hallucinated)\b"
+            r"|^you(?:'ve)? (?:got|have|had) (?P<idea0>[^.,;?!]{2,60}?) (?:all |completely |totally )?(?:wrong|backwards)\b"
+            r"|^(?:i|we|nobody|no one)(?: really| just)? (?:didn't|did not|never)(?: even| ever)? (?:ask|asked|said|meant|requested|agreed|suggested|say (?:that|to|you|we)|agree)\b(?P<idea>[^.;?!]{0,100})"
+        ),
+        takes="you are missing the point",
+        leaves="you are missing a comma",
+    ),
+    Ruling(
+        "should not be",
+        compiled(
+            r"^(?P<idea>(?:this|that|it|these|those|they|there))(?: really| also| just)? (?:should(?:n't| not)|must(?:n't| not))(?: just| even)? (?!be (?:too|that|very|so|much|hard|difficult|long|a problem)\b)(?:be|exist|have|need|happen|do|go|live)\b"
+            rf"|^{_SUBJECT.replace('<idea>', '<idea2>')} should(?:n't| not)(?: just| even)? (?:be (?:in|here|there|needed|necessary|a thing|exported|public|part of|its own)|exist|live|belong)\b"
+        ),
+        takes="this should not be the default branch",
+        leaves="that should not be too hard",
+    ),
+    Ruling(
+        "on purpose",
+        compiled(
+            r"^(?:we|i)\b[^?]{2,80}\b(?:on purpose|intentionally|deliberately|for a reason)\b|^(?:that|this|it|those|they)(?:'s| is| was| are| were|'re) (?:on purpose|intentional|by design|deliberate)\s*(?:[.!,;]|$)"
+        ),
+        takes="we left the flag out on purpose",
+        leaves="it was intentional in the old code",
+    ),
+    Ruling(
+        "take it back",
+        compiled(
+            rf"^(?:(?:let's|just|please|kindly|(?:can|could|would) (?:you|we)|we should|you should|i'm) )*"
+            rf"(?:revert|undo|undoing|reverting|roll(?:ing)? ?back|back out|discard|throw away|get rid of|yank|scrap|ditch|toss)(?: back)? (?P<idea>{_POINTER}[^.;?!]{{0,80}})"
+            r"|^(?:nah,? |ok(?:ay)?,? )?let's (?:please |just )?(?:revert|undo|roll ?back|roll (?:\w+ ){1,3}back|go back to (?:the|how|what) (?:old|previous|original|earlier|way|it|we|first)|not (?!forget|worry|mess|rush|overthink)|skip|scrap|ditch)\b(?P<idea2>[^.;?!]{0,100})"
+        ),
+        takes="let's roll that back",
+        leaves="let's go back to the second finding",
+        mood="either",
     ),
     Ruling(
         "take it out",
         compiled(
-            r"\b(?P<idea>(?:let's (?:just )?|please )?(?:remove|drop|scrap|ditch|get rid of|kill)\b[^.?!]{2,100}\b(?:entirely|completely|altogether)\b[^?]{0,80})$"
-            r"|^(?P<idea2>(?:i concede defeat\.? )?(?:nah,? )?let's (?:roll ?back|go back|revert|skip (?:it|this|that))\b[^?]{0,80})$"
+            r"\b(?:remove|drop|scrap|ditch|get rid of|kill) (?P<idea>[^.?!]{2,100}?)\s*\b(?:entirely|completely|altogether|it's not|we don't (?:need|want))\b[^?]{0,80}$"
         ),
-        lasting=False,
-        takes="let's just remove that entirely",
+        takes="let's just drop the whole export completely",
         leaves="remove the first two",
     ),
     Ruling(
-        "not liked",
+        "let it be",
         compiled(
-            r"\bi (?:don't|do not|really don't) (?:quite |really )?(?:like|want|agree with)\s+(?P<idea>(?!to\b)[^.?!]{2,100})"
-            r"|(?P<idea2>\b(?:that|it|this) (?:just )?(?:adds (?:too much |needless )?complexity|is (?:overkill|yuck|too complex|too complicated|over-?engineered)))"
-            r"|(?P<idea3>^.{2,80}\b(?:is|are) (?:yuck|overkill|not great either|a bad idea|no good)\b)"
-            r"|(?P<idea4>\b(?:this|that) should(?: not|n't) be (?:changed?|chnged|a thing|done|touched)\b)"
+            r"^(?:(?:let's|please|just|ok) )*(?:ignore|disregard) (?P<idea>(?:the|this|that|those|these|it|them|your|all)\b[^.;?!]{0,80})"
+            r"|^(?:(?:let's|please|just|ok) )*(?:leave|keep) (?P<idea2>(?:it|this|that|those|these|them|the [\w .-]{2,40}?)) (?:alone|as (?:is|it (?:is|was)|they (?:are|were)|before)|untouched|out of (?:this|it)|the way (?:it|they) (?:is|was|are|were))\b"
         ),
-        lasting=False,
-        takes="I don't quite like e259b8e though",
-        leaves="I don't want to go",
+        takes="ignore the warnings of the old parser",
+        leaves="it should ignore the case",
+    ),
+    Ruling(
+        "what for",
+        compiled(
+            r"\bwhat(?:'s| is| was) the (?:point|use|benefit) (?:of|in)\b(?P<idea>[^?]{2,100})"
+            r"|\bwhy (?:do|did|would|should|are|have|is|does|on earth|the hell)\b(?P<idea2>[^?]{2,80})\b(?:in the first place|so many|so much|for no reason)\b"
+            r"|^why (?:do|did|would) (?:we|you) (?:even|still|suddenly|now)\b(?P<idea3>[^?]{2,100})"
+            rf"|\b(?:isn't|aren't|wouldn't) (?P<idea4>(?:that|this|it|the [\w ]{{2,30}}?))(?: be)?{_VERY} {_POOR}"
+        ),
+        takes="what is the point of this wrapper?",
+        leaves="do we need another test for the parser?",
+        mood="asked",
     ),
 )
 
-NO_REJECTION = compiled(
-    r"^(?:\d[.)] )?(?:no|nah|nope)[, ]+(?:this|that|it)(?:'s| is| looks| works)? (?:is )?(?:fine|good|ok|okay|great|perfect|all|right|correct|it|works?)\b"
-    r"|^no[, ]+(?:thanks|problem|worries|need)\b"
+OPENINGS = compiled(
+    r"^(?:(?:hm+|uh+|um+|eh+|mh+|mm+k?|ah+|oh|ugh+|ar+g+h+|whoa|wow|dude|man|wait|k|nah|tbh|imo|imho|so+|again|sorry|though|honestly|personally|i mean|i (?:already |just )?said|also|but|and|yeah|ok(?:ay)?"
+    r"|for (?:now|me)|to me|right now|at the moment|as it (?:is|stands)|in my (?:opinion|view)"
+    r"|(?:i|we) (?:really |just |still |also |kinda )?(?:think|feel|guess|believe|find|suppose|reckon)(?: like)?(?: that(?= (?:the|this|these|those|we|it|an?|our|your|my)\b))?"
+    r"|(?:it )?(?:seems|feels|looks|sounds) (?:like|to me)(?: that)?)(?:[\s,.…:;!-]+|$))+"
 )
+"""What may stand before a judgement and is no part of it."""
+
+NO_REJECTION = compiled(
+    r"^(?:\d[.)] )?(?:no|nah|nope)[, .]+(?:(?:this|that|it|all|everything|we|you|i)(?:'s|'re|'m| is| are| am)?(?: all| totally| perfectly| really| just)? )?(?:looks |works |sounds |seems )?"
+    r"(?:fine|good|ok|okay|great|perfect|all (?:good|right|fine|set)|right|correct|works?|go ahead|proceed|continue|do it|yes|keep going|carry on|thanks|thank you|problem|prob|worries|idea|clue|doubt|rush|hurry"
+    r"|sorry|still|did|does|didn't|doesn't|same|fail(?:s|ed)?|agree|like (?:it|this|that)|love (?:it|this|that)|need to (?:worry|apologi[sz]e|rush|hurry|thank))\b"
+)
+"""A "no" that approves, thanks or says nothing about an idea."""
 
 BEYOND_ONE_CALL = compiled(
     rf"\b(?:stop|quit|don't|do not|never) (?:ever )?(?:{IDEA_HABITS}|{IDEA_VERBS}|bring (?:it|that|this) up)\b"
@@ -128,5 +272,5 @@ BEYOND_ONE_CALL = compiled(
 """What makes a rejection stand beyond the call that it answers."""
 
 REASON = compiled(
-    r"(?:,?\s+(?:because|since|as it|due to)\s+|[,;:–—-]\s*(?:it's|it is|they're|they are|that's|too)\s)(?P<reason>[^.!?]{3,160})"
+    r"(?:,?\s+(?:because|cause|since|as it|due to)\s+|[,;:–—-]\s*(?:it's|it is|they're|they are|that's|too)\s)(?P<reason>[^.!?]{3,160})"
 )

@@ -3,7 +3,6 @@
 import pytest
 
 from agentx.synthesis.demands.classify import Demand, Rejection, Retraction, findings
-from agentx.synthesis.demands.rulings import RULINGS
 from agentx.synthesis.demands.tables import SHAPES
 
 CERTAIN = """
@@ -157,12 +156,6 @@ def test_words_of_others_give_no_rule_and_no_proposal(text):
 def test_every_shape_takes_its_example_and_leaves_its_counterexample(shape):
     assert any(isinstance(f, Demand) for f in findings(shape.takes)), shape.takes
     assert not findings(shape.leaves), shape.leaves
-
-
-@pytest.mark.parametrize("ruling", RULINGS, ids=lambda ruling: ruling.name)
-def test_every_ruling_takes_its_example_and_leaves_its_counterexample(ruling):
-    assert any(isinstance(f, Rejection) for f in findings(ruling.takes)), ruling.takes
-    assert not [f for f in findings(ruling.leaves) if isinstance(f, Rejection)], ruling.leaves
 
 
 def test_a_demand_amid_a_long_message_keeps_only_its_own_words():

@@ -1,0 +1,132 @@
+"""How people turn an idea down: what is taken for good, what is proposed, what is left alone."""
+
+import pytest
+
+from agentx.synthesis.demands.classify import Rejection, findings
+from agentx.synthesis.demands.rulings import RULINGS
+
+PROPOSED = """
+the second constructor is redundant
+I feel the extra layer is overkill here
+hmm, that wrapper just adds complexity
+this validation looks duplicated to me
+the column names are way too long
+that's not what I asked for, the export should stay
+I don't think we need a queue for this
+not sure this cache is worth it
+we don't want another config file
+don't need a factory here, it's only called once
+I don't love that module name
+you don't need to rebuild the index for this
+there's no point in mocking the clock
+I'd rather keep one parser for both
+let's roll that migration back
+let's not rename the table
+please revert those renames
+no, we took the retry out on purpose
+nah you can always read that from the log
+No man, the fix belongs in the loader
+this flag should not be public
+GetName should not be in the session module
+you're overcomplicating the lookup
+you got the folder structure wrong
+ok, let's merge this, ignore the old branch
+I'm not sold on the plugin system
+globals in tests are not great either, any other idea?
+What's the point of the second index?
+Can you revert those two commits?
+Sounds good but the banner is unnecessary
+that won't work with two workers
+""".strip().splitlines()
+
+ACTIVE = """
+stop suggesting Redux
+GraphQL is off the table
+forget about MongoDB, we decided against it for good
+We are not going to use Redux, stop suggesting it.
+""".strip().splitlines()
+
+LEFT = """
+no, this is fine
+no, it still crashes on start
+no worries
+nope, looks good
+No changes needed in the parser
+the tests are not running on CI
+the line numbers in the report are off
+if the file is too large, split it
+is the second index redundant?
+do we need another test for the parser?
+make sure the path is not wrong
+I was wrong about the parser
+why is the lock needed here?
+let's not forget the changelog
+that should not be too hard to add
+not bad, the table is clear now
+check whether the name is too long
+remove the first two
+this is wrong
+it rather depends on the size
+""".strip().splitlines()
+
+
+def rejections(text: str) -> list[Rejection]:
+    return [finding for finding in findings(text) if isinstance(finding, Rejection)]
+
+
+@pytest.mark.parametrize("ruling", RULINGS, ids=lambda ruling: ruling.name)
+def test_every_ruling_takes_its_example_and_leaves_its_counterexample(ruling):
+    assert rejections(ruling.takes), ruling.takes
+    assert not rejections(ruling.leaves), ruling.leaves
+
+
+@pytest.mark.parametrize("text", PROPOSED)
+def test_what_turns_an_idea_down_is_proposed(text):
+    assert [rejection.certainty for rejection in rejections(text)] == ["proposed"]
+
+
+@pytest.mark.parametrize("text", ACTIVE)
+def test_what_goes_beyond_the_moment_is_active(text):
+    assert [rejection.certainty for rejection in rejections(text)] == ["active"]
+
+
+@pytest.mark.parametrize("text", LEFT)
+def test_approvals_reports_questions_and_conditions_are_left_alone(text):
+    assert not rejections(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "idea", "reason"),
+    [
+        ("hmm, I feel the `v2` prefix is redundant", "The `v2` prefix", ""),
+        ("We don't need the cache because the table is small.", "The cache", "The table is small"),
+        ("I'd rather not add a second queue", "Add a second queue", ""),
+        ("that is overkill for three users", "", ""),
+    ],
+)
+def test_the_idea_and_its_reason_are_read_in_the_users_words(text, idea, reason):
+    (rejection,) = rejections(text)
+    assert (rejection.idea, rejection.reason) == (idea, reason)
+
+
+def test_what_only_points_is_no_second_rejection_beside_what_is_named():
+    text = "This adds too much noise to the log. We don't need the progress bar."
+    assert [rejection.idea for rejection in rejections(text)] == ["The progress bar"]
+
+
+def test_two_ideas_of_one_message_are_both_kept():
+    text = "The banner is redundant. I don't like the second menu."
+    assert [rejection.idea for rejection in rejections(text)] == ["The banner", "The second menu"]
+
+
+def test_a_named_idea_that_is_turned_down_again_becomes_a_rule(talk):
+    talk.say("we don't need the plugin loader")
+    talk.say("I said we don't need the plugin loader.")
+    assert talk.texts(kind="rejection") == ["We don't need the plugin loader"]
+
+
+def test_pointing_at_something_twice_never_makes_a_rule(talk):
+    talk.say("that is not correct for Windows")
+    talk.say("that is not correct for Windows")
+    assert not talk.items(kind="rejection")
+    assert len(talk.items("proposed", kind="rejection")) == 2
