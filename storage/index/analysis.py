@@ -9,6 +9,7 @@ themselves: they are given the terms, joined by spaces, and so they all see the 
 import re
 import threading
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import blake2b
@@ -115,13 +116,13 @@ def tokens_of(chunk: Chunk) -> list[str]:
     return analyse(f"{chunk.context}\n{chunk.text}" if chunk.context else chunk.text)
 
 
-def query_terms(query: str) -> list[str]:
-    """The distinct terms of a query, in the order in which they first occur; never parsed as a query language.
+def query_terms(query: str) -> dict[str, int]:
+    """How often each term occurs in a query, in the order in which they first do; never parsed as a query language.
 
     >>> query_terms('title:"users" AND users')
-    ['titl', 'user']
+    {'titl': 1, 'user': 2}
     """
-    return list(dict.fromkeys(analyse(query[:MAX_QUERY_CHARS])))
+    return dict(Counter(analyse(query[:MAX_QUERY_CHARS])))
 
 
 def _terms(compound: str) -> Iterator[str]:

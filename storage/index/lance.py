@@ -184,7 +184,7 @@ class LanceIndex:
         return self._reading(lambda: self._search_text(terms, k, keep, where)) if k > 0 and terms else []
 
     def _search_text(
-        self, terms: list[str], k: int, keep: Callable[[Chunk], bool], where: Filter
+        self, terms: dict[str, int], k: int, keep: Callable[[Chunk], bool], where: Filter
     ) -> list[Ranked]:
         with self._lock:
             table = self._catch_up()
@@ -192,7 +192,7 @@ class LanceIndex:
             scored = list(self._overlay.rows.score_text(weights, keep))
             hidden = frozenset(self._overlay.rows.by_id)
         if table is not None:
-            words = " ".join(weights.idf)
+            words = " ".join(weights.terms)
             for row in self._below(table, k, where, hidden, lambda *asked: table.match(words, *asked)):
                 counts = Counter(row.tokens.split(" "))
                 scored.append((bm25.score(weights, counts, counts.total()), row.chunk))

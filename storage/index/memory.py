@@ -131,7 +131,7 @@ class Rows:
 
     def score_text(self, weights: bm25.Weights, keep: Keep) -> Iterator[tuple[float, Chunk]]:
         """Score the rows that hold a term of the query and pass the filter."""
-        found: set[str] = set().union(*(self._postings.get(term, ()) for term in weights.idf))
+        found: set[str] = set().union(*(self._postings.get(term, ()) for term in weights.terms))
         for chunk_id in found:
             chunk, counts = self.by_id[chunk_id].chunk, self._counts[chunk_id]
             if keep(chunk):

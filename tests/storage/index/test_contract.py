@@ -67,6 +67,13 @@ def test_more_and_rarer_words_rank_higher(index, settle, message):
     assert ids(index.search_text("parser memory", 5, ALL)) == ["both", "one"]
 
 
+def test_a_word_that_the_query_says_again_weighs_more(index, settle, message):
+    index.put([message("a", "the gate opened"), message("b", "the lock opened"), message("c", "nothing")])
+    settle()
+    assert ids(index.search_text("gate lock", 5, ALL)) == ["a", "b"]
+    assert ids(index.search_text("lock: a gate that the lock holds", 5, ALL)) == ["b", "a"]
+
+
 def test_equal_scores_go_by_id(index, settle, message):
     index.put([message(i, "same words here") for i in ("c", "a", "b")])
     settle()
