@@ -10,11 +10,21 @@ from functools import partial
 
 import msgspec
 
-from agentx.synthesis.demands import endings, tables
+from agentx.synthesis.demands import tables
 from agentx.synthesis.demands import vocabulary as v
 from agentx.synthesis.demands.clause import Clause, has, is_base_verb, lead_length, take_apart
 from agentx.synthesis.demands.material import own_words, straighten
 from agentx.synthesis.demands.rejections import ruled_out
+from agentx.synthesis.demands.reversals import (
+    Fulfilment,
+    Permission,
+    Retraction,
+    Reversal,
+    closes,
+    quoted,
+    reversals,
+    unmasked,
+)
 from agentx.synthesis.demands.scope import reach_of
 from agentx.synthesis.demands.sentences import Span, clauses, sentences
 from agentx.synthesis.items import Scope
@@ -61,33 +71,28 @@ class Rejection(msgspec.Struct, frozen=True, kw_only=True):
     certainty: v.Certainty
 
 
-class Retraction(msgspec.Struct, frozen=True, kw_only=True):
-    """Words that end a rule: ``what`` says which; ``sure`` whether they can mean nothing else."""
+class Reading(msgspec.Struct, frozen=True):
+    """What one sentence may be: what it does to rules that stand, and, where it does nothing to them, the rules that it makes.
 
-    what: str
-    evidence: Span
-    sure: bool
+    Attributes:
+        reversals: The surest first.
+        rules: In the order of the sentence.
+    """
 
+    reversals: tuple[Reversal, ...]
+    rules: tuple[Demand | Rejection, ...]
 
-class Fulfilment(msgspec.Struct, frozen=True, kw_only=True):
-    """A statement that something has come to pass, which may be what a rule was to last until."""
-
-    what: str
-    evidence: Span
-
-
-class Permission(msgspec.Struct, frozen=True, kw_only=True):
-    """Words that allow by its name what may have been ruled out: ``what`` is that name."""
-
-    what: str
-    evidence: Span
+    @property
+    def closed(self) -> bool:
+        """Whether it is about rules that stand and nothing else, whether or not one does."""
+        return any(closes(one) for one in self.reversals)
 
 
 Finding = Demand | Rejection | Retraction | Permission | Fulfilment
 
 
 def findings(text: str) -> tuple[Finding, ...]:
-    """Everything in a user's message that concerns rules, in the order of the message.
+    """Everything in a user's message that concerns rules, in the order of the message, whatever rules stand.
 
     Args:
         text: The whole message, quotes and pasted material included.
@@ -97,31 +102,46 @@ def findings(text: str) -> tuple[Finding, ...]:
     >>> findings("can you run the tests?")
     ()
     """
+    found: list[Finding] = []
+    for reading in readings(text):
+        endings = [one for one in reading.reversals if isinstance(one, Retraction | Permission | Fulfilment)]
+        if reading.closed:
+            found.append(next(one for one in endings if closes(one)))
+        elif reading.rules:
+            found += reading.rules
+        else:
+            found += [one for one in endings if isinstance(one, Fulfilment)]
+    return tuple(found)
+
+
+def readings(text: str) -> Iterator[Reading]:
+    """What each sentence of a user's message may be, in the order of the message; sentences that are nothing are left out.
+
+    Args:
+        text: The whole message, quotes and pasted material included.
+    """
     plain = own_words(text)
     original = straighten(text)
-    found: list[Finding] = []
-    for sentence in sentences(plain):
-        found += _of_sentence(plain, original, sentence)
-    return tuple(_once(found))
+    found = [
+        Reading(tuple(reversals(plain, original, sentence)), tuple(_rules(plain, original, sentence)))
+        for sentence in sentences(plain)
+    ]
+    for reading in _once(found):
+        if reading.reversals or reading.rules:
+            yield reading
 
 
-def _once(found: list[Finding]) -> Iterator[Finding]:
-    """A rejection that only points ("this is wrong") says again what another one of the message names."""
-    rejected = [finding for finding in found if isinstance(finding, Rejection)]
+def _once(found: list[Reading]) -> Iterator[Reading]:
+    """A rejection that only points ("this is no good either") says again what another one of the message names."""
+    rejected = [rule for reading in found for rule in reading.rules if isinstance(rule, Rejection)]
     kept = [rejection for rejection in rejected if rejection.idea] or rejected[:1]
-    return (finding for finding in found if not isinstance(finding, Rejection) or finding in kept)
+    for reading in found:
+        rules = tuple(rule for rule in reading.rules if not isinstance(rule, Rejection) or rule in kept)
+        yield Reading(reading.reversals, rules)
 
 
-def _of_sentence(plain: str, original: str, sentence: Span) -> Iterator[Finding]:
-    words = plain[sentence.start : sentence.end]
-    asks = bool(v.FEATURES["question"].search(words))
-    if not asks and (ended := _retraction(original, sentence, words)):
-        yield ended
-        return
-    if not asks and (allowed := _permission(original, sentence, words)):
-        yield allowed
-        return
-    if v.SAYING.search(words):
+def _rules(plain: str, original: str, sentence: Span) -> Iterator[Demand | Rejection]:
+    if v.SAYING.search(plain, sentence.start, sentence.end):
         return
     ruling = _ruling(plain, original, sentence)
     if ruling and ruling.certainty == "active":
@@ -131,14 +151,6 @@ def _of_sentence(plain: str, original: str, sentence: Span) -> Iterator[Finding]
     yield from demands
     if ruling and not demands:
         yield ruling
-    if (
-        not asks
-        and not demands
-        and not ruling
-        and (match := endings.FULFILLED.search(_bare(words)))
-        and not v.FEATURES["negated"].search(words)
-    ):
-        yield Fulfilment(what=match["what"], evidence=_quoted(sentence))
 
 
 def _bare(words: str) -> str:
@@ -223,7 +235,7 @@ def _build(
     begins: int | None,
 ) -> Demand:
     start = part.start + (begins if begins is not None else lead_length(clause.whole))
-    text = _sentence(original[start : part.end])
+    text = as_sentence(original[start : part.end])
     reach = reach_of(" ".join(original[start : part.end].split()))
     temporary = bool(reach.until) or bool(v.FEATURES["for_now"].search(clause.whole))
     evidence = (
@@ -253,14 +265,14 @@ def _modality(shape: tables.Shape, clause: Clause) -> v.Modality:
     return shape.modality
 
 
-def _sentence(words: str) -> str:
+def as_sentence(words: str) -> str:
     """The user's words as a sentence: white space collapsed, "please" dropped after a comma, a capital to begin with."""
     text = _COURTESY.sub("", " ".join(words.split()))
     text = _PLEASE.sub(r"\1", text).strip(_EDGES).rstrip("?")
     return text[:1].upper() + text[1:]
 
 
-# --- rejections and ends ----------------------------------------------------------------------------------------------
+# --- rejections ---------------------------------------------------------------------------------------------------
 
 
 def _ruling(plain: str, original: str, sentence: Span) -> Rejection | None:
@@ -270,40 +282,9 @@ def _ruling(plain: str, original: str, sentence: Span) -> Rejection | None:
     if not found:
         return None
     return Rejection(
-        text=_sentence(original[sentence.start : sentence.end][:_MAX_QUOTE]),
-        evidence=_quoted(sentence),
-        idea=_sentence(_unmasked(found.idea, words, original, sentence)) if found.idea else "",
-        reason=_sentence(found.reason),
+        text=as_sentence(original[sentence.start : sentence.end][:_MAX_QUOTE]),
+        evidence=quoted(sentence),
+        idea=as_sentence(unmasked(found.idea, words, original, sentence)),
+        reason=as_sentence(found.reason),
         certainty="active" if found.lasts else "proposed",
     )
-
-
-def _unmasked(piece: str, words: str, original: str, sentence: Span) -> str:
-    at = words.find(piece)
-    return original[sentence.start + at : sentence.start + at + len(piece)] if at >= 0 else piece
-
-
-def _retraction(original: str, sentence: Span, words: str) -> Retraction | None:
-    bare = words[lead_length(words) :]
-    for pattern, sure in endings.RETRACTIONS:
-        if match := pattern.search(bare):
-            return Retraction(
-                what=_unmasked(match["what"], words, original, sentence),
-                evidence=_quoted(sentence),
-                sure=sure,
-            )
-    return None
-
-
-def _permission(original: str, sentence: Span, words: str) -> Permission | None:
-    bare = words[lead_length(words) :]
-    for pattern in endings.PERMISSIONS:
-        if match := pattern.match(bare):
-            return Permission(
-                what=_unmasked(match["what"], words, original, sentence), evidence=_quoted(sentence)
-            )
-    return None
-
-
-def _quoted(sentence: Span) -> Span:
-    return Span(sentence.start, min(sentence.end, sentence.start + _MAX_QUOTE))

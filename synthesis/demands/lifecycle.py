@@ -5,20 +5,17 @@ from collections.abc import Iterable
 
 import msgspec
 
-from agentx.synthesis.demands.endings import BANNED, RULE_WORDS
-from agentx.synthesis.demands.words import content_words, stem, words_of
-from agentx.synthesis.items import ConstraintDetail, MemoryItem, RejectionDetail
+from agentx.synthesis.demands.choices import Wish, excludes
+from agentx.synthesis.demands.words import content_words, stem, subject_words, words_of
+from agentx.synthesis.items import ConstraintDetail, MemoryItem
 
 SAME = 0.74
-"""Share of common content words (Jaccard) from which two demands are the same one."""
+"""Share of common subject words (Jaccard) from which two demands are the same one."""
 
 CONTRARY = 0.6
 """The same for a demand and its opposite, whose wording differs more."""
 
 _WISHES = frozenset(stem(verb) for verb in ("prefer", "prioritize", "want", "favour", "favor"))
-
-MEANT = 0.6
-"""Share of a retraction's content words that the rule which it ends must have."""
 
 _CHOICE = re.compile(
     r"\b(?P<verb>use|answer|reply|respond|write|speak|talk|format|indent|name|call|prefer|spell|address|keep|document|put|place|store|deploy|run|express|give|state)\b",
@@ -28,6 +25,10 @@ _CHOICE = re.compile(
 
 _INSTEAD = re.compile(
     r"\s+(?:instead of|rather than|over|and not|not|,\s*not|in place of)\s+(?P<unwanted>[^,;.]{2,80})",
+    re.IGNORECASE,
+)
+_RULED_OUT = re.compile(
+    r"(?:,\s*)?\b(?:instead of|rather than|over|no more|never|not|in place of|away from|without)\s+[^,;.]{2,80}?(?=\s+(?:from now on|any ?more|everywhere|for|in)\b|[,;.]|$)",
     re.IGNORECASE,
 )
 _INSTEAD_TAIL = re.compile(
@@ -46,9 +47,6 @@ _LANGUAGE = re.compile(
 
 
 _NAME_LIKE = re.compile(r"\d|_|/|\w\.\w")
-_NAMED = re.compile(r"(?:[A-Z][\w+#-]*|\.?[\w-]+(?:\.[\w-]+)+|[\w-]*[\d_][\w-]*)")
-"""A name in one word: ``Redis``, ``requirements.txt``, ``max_age``."""
-_ARTICLES = re.compile(r"^(?:(?:a|an|the|any|new|using|creating|adding)\s+)+|\s+files?$", re.IGNORECASE)
 _AROUND = ".,;:!?()[]{}\"'`“”‘’*"
 
 
@@ -64,7 +62,7 @@ class _Will(msgspec.Struct, frozen=True):
 
 def same_demand(text: str, modality: str, items: Iterable[MemoryItem]) -> MemoryItem | None:
     """The rule that says the same as a new demand, whatever its wording; the latest where there are several."""
-    words = content_words(text)
+    words = subject_words(text) or content_words(text)
     best: MemoryItem | None = None
     for item in items:
         detail = item.detail
@@ -72,7 +70,8 @@ def same_demand(text: str, modality: str, items: Iterable[MemoryItem]) -> Memory
             modality == "must_not"
         ):
             continue
-        if _overlap(words, content_words(item.text)) >= SAME and not _values_differ(text, item.text):
+        others = subject_words(item.text) or content_words(item.text)
+        if _overlap(words, others) >= SAME and not _values_differ(text, item.text):
             best = item
     return best
 
@@ -80,65 +79,27 @@ def same_demand(text: str, modality: str, items: Iterable[MemoryItem]) -> Memory
 def contrary_demands(text: str, modality: str, items: Iterable[MemoryItem]) -> tuple[MemoryItem, ...]:
     """The rules that a new demand contradicts: same subject and scope, opposite will or another choice."""
     new = _will(text, modality)
+    wish = Wish(wanted_part(text, modality), modality)
     found = []
     for item in items:
         if not isinstance(item.detail, ConstraintDetail):
             continue
-        if _contradicts(new, _will(item.text, item.detail.modality)):
+        former = item.detail.modality
+        if excludes(wish, Wish(wanted_part(item.text, former), former)) or _contradicts(
+            new, _will(item.text, former)
+        ):
             found.append(item)
     return tuple(found)
 
 
-def ended_by(what: str, items: Iterable[MemoryItem], *, sure: bool) -> MemoryItem | None:
-    """The one rule that a retraction means, or ``None`` where it may mean none or several.
+def wanted_part(text: str, modality: str) -> str:
+    """A demand without what it names only to rule it out ("use spaces instead of tabs"); a ban stays as it is.
 
-    Args:
-        what: The words that say which ("the decorator").
-        items: The rules that stand.
-        sure: Whether the words can only end a rule; otherwise only a temporary one may be meant.
+    >>> wanted_part("use spaces instead of tabs, always", "must")
+    'use spaces , always'
     """
-    meant = content_words(what) - RULE_WORDS
-    if not meant:
-        return None
-    scored = [
-        (len(meant & (content_words(item.text) | content_words(item.scope.topic))) / len(meant), item)
-        for item in items
-        if sure or (isinstance(item.detail, ConstraintDetail) and item.detail.duration == "for_now")
-    ]
-    best = max((score for score, _ in scored), default=0.0)
-    candidates = [item for score, item in scored if score == best]
-    return candidates[0] if best >= MEANT and len(candidates) == 1 else None
-
-
-def allowed_by(what: str, items: Iterable[MemoryItem]) -> tuple[MemoryItem, ...]:
-    """The bans that end as what they rule out is allowed by its name: the same name, and nothing else in the ban.
-
-    Args:
-        what: What is allowed: a name ("Redis", "a requirements.txt"); of anything else nothing ends.
-        items: The rules that stand.
-    """
-    named = _ARTICLES.sub("", what).strip(_AROUND.replace(".", "") + " ")
-    if not _NAMED.fullmatch(named):
-        return ()
-    return tuple(item for item in items if _banned(item) == named.casefold())
-
-
-def _banned(item: MemoryItem) -> str:
-    detail = item.detail
-    if isinstance(detail, RejectionDetail):
-        return detail.idea.strip(_AROUND + " ").casefold()
-    if not isinstance(detail, ConstraintDetail) or detail.modality != "must_not":
-        return ""
-    match = BANNED.search(" ".join(item.text.split()))
-    return match["name"].casefold() if match else ""
-
-
-def fulfilled_by(what: str, statement: str, items: Iterable[MemoryItem]) -> tuple[MemoryItem, ...]:
-    """The rules that were to last until what a statement now says: all content words of their end are in it."""
-    said = content_words(what) | content_words(statement)
-    return tuple(
-        item for item in items if (end := content_words(item.until)) and len(end) > 1 and end <= said
-    )
+    body = " ".join(text.split())
+    return body if modality == "must_not" else _RULED_OUT.sub(" ", body)
 
 
 def _overlap(one: frozenset[str], other: frozenset[str]) -> float:

@@ -1,4 +1,7 @@
-"""Content words: what a sentence is about, as a set of English stems, so that two wordings of a subject can be compared."""
+"""Content words: what a sentence is about, as a set of English stems, so that two wordings of a subject can be compared.
+
+Nothing here learns or guesses: two words mean the same where a row of :data:`SYNONYMS` says so.
+"""
 
 import re
 import unicodedata
@@ -74,3 +77,79 @@ def content_words(text: str) -> frozenset[str]:
     return frozenset(
         stem(word) for word in words_of(text) if word.casefold().replace("’", "'") not in STOP_WORDS
     )
+
+
+SYNONYMS = """
+answer reply respond response replies
+short brief concise terse succinct crisp compact
+long lengthy verbose elaborate
+docs document documents documentation
+function method func
+dependency package library lib
+delete remove erase
+emoji emoticon smiley
+repo repository
+config configuration settings
+folder directory dir
+variable var
+parameter param argument arg
+image picture photo
+explanation explain
+summary summarise summarize recap
+lint linter
+database db
+javascript js
+typescript ts
+python py
+environment env
+colour color
+abbreviation abbreviate
+start begin
+finish end
+bullet bullets
+example sample
+picture diagram
+info information
+jargon buzzword
+typehint annotation
+merge merging
+freeze frozen
+reference cite citation
+"""
+"""One row of words that mean the same to a rule; the first stands for all."""
+
+_PHRASES = (
+    (re.compile(r"\bpull[ -]requests?\b", re.IGNORECASE), "pr"),
+    (re.compile(r"\btype[ -](?:hints?|hinting|annotations?)\b", re.IGNORECASE), "typehint"),
+    (re.compile(r"\bdoc[ -]strings?\b", re.IGNORECASE), "docstring"),
+    (re.compile(r"\b(?:bullet[ -]points?|bulleted lists?|bullet lists?)\b", re.IGNORECASE), "bullet"),
+    (re.compile(r"\bunit[ -]tests?\b", re.IGNORECASE), "test"),
+)
+"""Words that only together name one thing."""
+
+_WEAK = vocabulary(
+    "add write create make put includ have want insert introduc keep leav see give show provid prefer includ produc generat"
+    " get bother go code new realli stop avoid skip favor favour like love hate annoy forget forgot insist still rememb"
+    " everywher anywher alway wherev repeat said told ask mention pleas strict absolut total complet entir use thing okay"
+    " ani some one time again chang day"
+) - {"mention"}
+"""Stems of the words in which a demand is put, whatever it is about."""
+
+
+@lru_cache(maxsize=1)
+def _representatives() -> dict[str, str]:
+    rows = (row.split() for row in SYNONYMS.split("\n") if row)
+    return {stem(word): stem(row[0]) for row in rows for word in reversed(row)}
+
+
+@lru_cache(maxsize=4_096)
+def subject_words(text: str) -> frozenset[str]:
+    """What a demand is about, whichever words it is put in: synonyms are one, and verbs such as "add" or "keep" say nothing.
+
+    >>> subject_words("Keep your answers short") == subject_words("please give brief replies")
+    True
+    """
+    for pattern, word in _PHRASES:
+        text = pattern.sub(word, text)
+    same = _representatives()
+    return frozenset(same.get(word, word) for word in content_words(text)) - _WEAK

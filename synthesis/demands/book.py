@@ -1,0 +1,296 @@
+"""The rules as they stand while one message is read: each sentence changes one of them, or makes its own."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from agentx.synthesis.conclusions import Add, Change, Patch
+from agentx.synthesis.demands.classify import Demand, Reading, Rejection, as_sentence
+from agentx.synthesis.demands.compile import compile_check
+from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
+from agentx.synthesis.demands.reversals import (
+    Amendment,
+    Fulfilment,
+    Permission,
+    Retraction,
+    Reversal,
+    Revision,
+    Withdrawal,
+)
+from agentx.synthesis.demands.scope import reach_of
+from agentx.synthesis.demands.sentences import Span
+from agentx.synthesis.demands.targets import (
+    allowed_by,
+    amended_by,
+    fulfilled_by,
+    retracted_by,
+    revised_by,
+)
+from agentx.synthesis.items import (
+    ConstraintDetail,
+    Evidence,
+    Kind,
+    Link,
+    MemoryItem,
+    RejectionDetail,
+    Scope,
+    Status,
+    item_id,
+    shorten,
+)
+from agentx.synthesis.state import Message, State
+
+_STANDING: tuple[Status, ...] = ("active", "proposed")
+_MOSTLY = 0.6
+"""Share of a message that a rule must fill for "scratch that" in the next one to mean it."""
+_MAX_TEXT = 1_200
+
+
+class Book:
+    """The rules while one message is read, and the changes so far.
+
+    Args:
+        seq: The message's event.
+        text: The message.
+        state: What stood before it.
+    """
+
+    def __init__(self, seq: int, text: str, state: State) -> None:
+        self.changes: list[Change] = []
+        self._seq = seq
+        self._text = text
+        self._items = dict(state.items)
+        self._messages = state.messages
+        self._known = frozenset(
+            (e.seq, e.start, e.end) for item in state.items.values() for e in item.evidence
+        )
+
+    def enter(self, reading: Reading) -> None:
+        """Let a sentence change a rule that stands, or make its own rules where it changes none."""
+        certain = any(isinstance(rule, Demand) and rule.certainty == "active" for rule in reading.rules)
+        for turn in reading.reversals:
+            if self._is_known(turn.evidence):
+                return
+            if certain and isinstance(turn, Revision | Amendment):
+                continue
+            if self._turn(turn) and not isinstance(turn, Withdrawal):
+                return
+        for rule in () if reading.closed else reading.rules:
+            if self._is_known(rule.evidence):
+                continue
+            if isinstance(rule, Demand):
+                self._demand(rule, self._evidence(rule.evidence))
+            else:
+                self._reject(rule, self._evidence(rule.evidence))
+
+    # --- what a sentence does to rules that stand ---------------------------------------------------------------------
+
+    def _turn(self, turn: Reversal) -> bool:
+        """Whether a reversal met a rule, which is then changed."""
+        rules = tuple(self._standing("constraint", "rejection"))
+        match turn:
+            case Retraction():
+                return self._end(retracted_by(turn, rules), turn.evidence)
+            case Permission():
+                return self._end(allowed_by(turn, rules), turn.evidence)
+            case Fulfilment():
+                statement = self._text[turn.evidence.start : turn.evidence.end]
+                return self._end(fulfilled_by(turn.what, statement, rules), turn.evidence)
+            case Withdrawal():
+                return self._end(self._said_before(turn.evidence, named=turn.named), turn.evidence)
+            case Revision():
+                return self._revise(turn, rules)
+            case Amendment():
+                return self._amend(turn, rules)
+
+    def _end(self, items: Sequence[MemoryItem], span: Span) -> bool:
+        for item in items:
+            evidence = (*item.evidence, self._evidence(span))
+            self._patch(Patch(id=item.id, status="retired", evidence=evidence))
+        return bool(items)
+
+    def _revise(self, turn: Revision, rules: Sequence[MemoryItem]) -> bool:
+        """Replace a rule by another choice, which inherits what the words leave open: its place, its end, its certainty."""
+        text = as_sentence(self._text[turn.text.start : turn.text.end])
+        old = revised_by(text, turn.unwanted, rules)
+        reach = reach_of(text)
+        if (
+            old is None
+            or not isinstance(old.detail, ConstraintDetail)
+            or reach.scope not in (old.scope, Scope())
+        ):
+            return False
+        self._make(
+            Demand(
+                text=text,
+                evidence=turn.evidence,
+                modality="prefer" if old.detail.modality == "prefer" else "must",
+                certainty="active" if old.status == "active" else "proposed",
+                scope=old.scope,
+                until=reach.until or old.until,
+                for_now=bool(reach.until) or old.detail.duration == "for_now",
+                shape="revision",
+            ),
+            (old,),
+        )
+        return True
+
+    def _amend(self, turn: Amendment, rules: Sequence[MemoryItem]) -> bool:
+        """Add an exception to a rule, in the user's words; what has one is shown, and no longer checked by code."""
+        found = [amended_by(turn, rules)] if turn.what else self._said_before(turn.evidence, named=True)
+        item = found[0] if found else None
+        if item is None or not isinstance(item.detail, ConstraintDetail):
+            return False
+        words = " ".join(self._text[turn.words.start : turn.words.end].split()).strip(" .!")
+        text = f"{item.text.rstrip(' .!')}; {words}."
+        if len(text) > _MAX_TEXT:
+            return False
+        paths = reach_of(words).scope.paths if turn.only else ()
+        scope = msgspec.structs.replace(item.scope, paths=paths) if paths else item.scope
+        check = compile_check(item.text, item.detail.modality, scope) if paths else None
+        self._patch(
+            Patch(
+                id=item.id,
+                text=text,
+                short=shorten(text),
+                scope=scope,
+                evidence=(*item.evidence, self._evidence(turn.evidence)),
+                detail=msgspec.structs.replace(item.detail, check=check),
+            )
+        )
+        return True
+
+    def _said_before(self, span: Span, *, named: bool) -> list[MemoryItem]:
+        """The one rule made just before a place: right before it in the message, or in the message before where it opens this one.
+
+        Args:
+            span: The place.
+            named: Whether the words say that they mean a rule; otherwise the message before must have said little else.
+        """
+        if self._text[: span.start].strip(" \t\r\n.!"):
+            made = [item for item in self._made_by(self._seq) if item.evidence[0].end <= span.start]
+            return [
+                item
+                for item in made
+                if not self._text[item.evidence[0].end : span.start].strip(" \t\r\n.!,;:-–—")
+            ]
+        before = self._message_before()
+        made = self._made_by(before.seq) if before else []
+        if before is None or len(made) != 1:
+            return []
+        evidence = made[0].evidence[0]
+        fills = evidence.end - evidence.start >= _MOSTLY * len(before.text.strip())
+        return made if named or fills else []
+
+    def _message_before(self) -> Message | None:
+        said = (one for one in reversed(self._messages) if one.seq < self._seq and from_user(one.actor))
+        return next(said, None)
+
+    def _made_by(self, seq: int) -> list[MemoryItem]:
+        standing = self._standing("constraint", "rejection")
+        return [item for item in standing if item.evidence and item.evidence[0].seq == seq]
+
+    # --- the rules that a sentence makes ------------------------------------------------------------------------------
+
+    def _demand(self, demand: Demand, evidence: Evidence) -> None:
+        standing = tuple(self._standing("constraint"))
+        contrary = (
+            contrary_demands(demand.text, demand.modality, standing) if demand.certainty == "active" else ()
+        )
+        contrary = tuple(item for item in contrary if _same_reach(item, demand))
+        known = (*self._lapsed("constraint"), *standing)
+        if not contrary and (same := same_demand(demand.text, demand.modality, known)):
+            self._repeat(same, evidence, demand.certainty)
+            return
+        self._make(demand, contrary)
+
+    def _make(self, demand: Demand, replaced: Sequence[MemoryItem]) -> None:
+        identity = self._identity("constraint")
+        for item in replaced:
+            links = (*item.links, Link("superseded_by", identity))
+            self._patch(Patch(id=item.id, status="superseded", links=links))
+        self._add(
+            MemoryItem(
+                id=identity,
+                kind="constraint",
+                text=demand.text,
+                short=shorten(demand.text),
+                scope=demand.scope,
+                until=demand.until,
+                evidence=(self._evidence(demand.evidence),),
+                trust="user",
+                status=demand.certainty,
+                links=tuple(Link("supersedes", item.id) for item in replaced),
+                detail=ConstraintDetail(
+                    modality=demand.modality,
+                    duration="for_now" if demand.for_now else "for_good",
+                    check=compile_check(demand.text, demand.modality, demand.scope),
+                ),
+            )
+        )
+
+    def _reject(self, rejection: Rejection, evidence: Evidence) -> None:
+        known = (*self._lapsed("rejection"), *self._standing("rejection"))
+        # Words that name nothing are never the same idea again, however often they are said.
+        if rejection.idea and (same := same_demand(rejection.idea, "rejection", known)):
+            self._repeat(same, evidence, rejection.certainty)
+            return
+        self._add(
+            MemoryItem(
+                id=self._identity("rejection"),
+                kind="rejection",
+                text=rejection.text,
+                short=shorten(rejection.text),
+                evidence=(evidence,),
+                trust="user",
+                status=rejection.certainty,
+                detail=RejectionDetail(idea=rejection.idea or rejection.text, reason=rejection.reason),
+            )
+        )
+
+    def _repeat(self, item: MemoryItem, evidence: Evidence, certainty: Status) -> None:
+        """The same again: more evidence; a proposal becomes a rule when it is certain now, or said in another message.
+
+        One that has lapsed is a proposal again.
+        """
+        again = item.status == "proposed" and item.evidence and item.evidence[-1].seq != self._seq
+        settled = item.status == "active" or certainty == "active" or again
+        status: Status = "active" if settled else "proposed"
+        reason = msgspec.UNSET if item.status in _STANDING else ""
+        self._patch(Patch(id=item.id, evidence=(*item.evidence, evidence), status=status, reason=reason))
+
+    def _standing(self, *kinds: Kind) -> Iterator[MemoryItem]:
+        return (item for item in self._items.values() if item.kind in kinds and item.status in _STANDING)
+
+    def _lapsed(self, kind: Kind) -> Iterator[MemoryItem]:
+        return (item for item in self._items.values() if item.kind == kind and item.status == "archived")
+
+    def _evidence(self, span: Span) -> Evidence:
+        return Evidence(self._seq, span.start, span.end, self._text[span.start : span.end])
+
+    def _identity(self, kind: Kind) -> str:
+        ordinal = 0
+        while (identity := item_id(kind, self._seq, ordinal)) in self._items:
+            ordinal += 1
+        return identity
+
+    def _add(self, item: MemoryItem) -> None:
+        self._items[item.id] = item
+        self.changes.append(Add(item))
+
+    def _patch(self, patch: Patch) -> None:
+        self._items[patch.id] = msgspec.structs.replace(self._items[patch.id], **patch.fields())
+        self.changes.append(patch)
+
+    def _is_known(self, span: Span) -> bool:
+        return (self._seq, span.start, span.end) in self._known
+
+
+def from_user(actor: str) -> bool:
+    """Whether an actor is the user, named or not."""
+    return actor == "user" or actor.startswith("user:")
+
+
+def _same_reach(item: MemoryItem, demand: Demand) -> bool:
+    """Whether a rule and a demand apply to the same; a demand without a scope reaches over every scoped one."""
+    return demand.scope in (item.scope, type(demand.scope)())

@@ -1,0 +1,203 @@
+"""What a sentence does to rules that stand: takes one back, allows what it forbids, changes it, narrows it, says its end came.
+
+Most of it means nothing by itself ("actually, use spaces"): it counts only where it meets exactly one rule that stands
+(:mod:`agentx.synthesis.demands.targets`). The words that decide stand in :mod:`agentx.synthesis.demands.endings`.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from agentx.synthesis.demands import endings
+from agentx.synthesis.demands.clause import lead_length
+from agentx.synthesis.demands.sentences import Span, clauses
+from agentx.synthesis.demands.vocabulary import FEATURES
+
+MAX_QUOTE = 400
+"""Characters of a sentence that are kept as evidence."""
+
+
+class Retraction(msgspec.Struct, frozen=True, kw_only=True):
+    """Words that end a rule.
+
+    Attributes:
+        what: Which rule, in the user's words.
+        evidence: Where it stands in the message.
+        sure: Whether the words can mean nothing else; otherwise only a temporary rule ends.
+        of: The sort of rule that such words end: ``must``, ``must_not`` or, empty, either.
+        several: Whether all rules that fit are meant.
+        alone: Whether the sentence is nothing else where no such rule stands.
+    """
+
+    what: str
+    evidence: Span
+    sure: bool
+    of: str = ""
+    several: bool = False
+    alone: bool = True
+
+
+class Withdrawal(msgspec.Struct, frozen=True, kw_only=True):
+    """Takes back what was said just before ("scratch that"); ``named`` where it says that it was a rule."""
+
+    evidence: Span
+    named: bool
+
+
+class Permission(msgspec.Struct, frozen=True, kw_only=True):
+    """Words that allow what may have been ruled out: ``what`` is it; ``act`` where it is something to do, allowed perhaps once."""
+
+    what: str
+    evidence: Span
+    act: bool = False
+
+
+class Fulfilment(msgspec.Struct, frozen=True, kw_only=True):
+    """A statement that something has come to pass, which may be what a rule was to last until."""
+
+    what: str
+    evidence: Span
+
+
+class Revision(msgspec.Struct, frozen=True, kw_only=True):
+    """Another choice, in words that change something ("make that 4 spaces"); a rule only where one stands that it changes."""
+
+    text: Span
+    evidence: Span
+    unwanted: str
+
+
+class Amendment(msgspec.Struct, frozen=True, kw_only=True):
+    """An exception to a rule or its narrowing.
+
+    Attributes:
+        what: Which rule, in the user's words; empty for the one said just before.
+        words: The exception, as it stands in the message.
+        evidence: The sentence.
+        only: Whether the rule holds from now on only where the words say.
+        of: The sort of rule that it can be about: ``must``, ``must_not`` or, empty, either.
+    """
+
+    what: str
+    words: Span
+    evidence: Span
+    only: bool
+    of: str = ""
+
+
+Reversal = Retraction | Withdrawal | Permission | Fulfilment | Revision | Amendment
+
+
+def closes(one: Reversal) -> bool:
+    """Whether a sentence that reads so is about rules that stand and makes none, whether or not one does stand."""
+    return (isinstance(one, Retraction) and one.alone) or (isinstance(one, Permission) and not one.act)
+
+
+def quoted(sentence: Span) -> Span:
+    """A sentence as evidence: at most 400 characters of it."""
+    return Span(sentence.start, min(sentence.end, sentence.start + MAX_QUOTE))
+
+
+def unmasked(piece: str, words: str, original: str, sentence: Span) -> str:
+    """A piece of a sentence's own words, with the names in it that were masked."""
+    at = words.find(piece)
+    return original[sentence.start + at : sentence.start + at + len(piece)] if at >= 0 else piece
+
+
+def reversals(plain: str, original: str, sentence: Span) -> Iterator[Reversal]:
+    """What a sentence may do to rules that stand, the surest reading first; at most one of them comes true.
+
+    Args:
+        plain: The user's own words (:func:`agentx.synthesis.demands.material.own_words`).
+        original: The message with typographic quotes straightened.
+        sentence: Where the sentence stands.
+    """
+    words = plain[sentence.start : sentence.end]
+    if not FEATURES["question"].search(words):
+        begins = lead_length(words)
+        bare = words[begins:]
+        for reading in (_withdrawn, _retracted, _amended, _allowed, _fulfilled):
+            yield from reading(_Sentence(plain, original, sentence, words, bare, begins))
+        yield from _revised(plain, original, sentence)
+    elif endings.ASKED_CHANGE.match(words[lead_length(words) :]):
+        yield from _revised(plain, original, sentence)
+
+
+class _Sentence(msgspec.Struct, frozen=True):
+    plain: str
+    original: str
+    span: Span
+    words: str
+    bare: str
+    begins: int
+
+    def named(self, piece: str) -> str:
+        return unmasked(piece, self.words, self.original, self.span)
+
+
+def _withdrawn(said: _Sentence) -> Iterator[Reversal]:
+    for text in (said.words, said.bare):
+        if match := endings.WITHDRAWN.match(text):
+            yield Withdrawal(evidence=quoted(said.span), named=bool(match["rule"]))
+            return
+
+
+def _retracted(said: _Sentence) -> Iterator[Reversal]:
+    for row in endings.RETRACTIONS:
+        if match := row.pattern.search(said.bare):
+            yield Retraction(
+                what=said.named(match["what"]),
+                evidence=quoted(said.span),
+                sure=row.sure,
+                of=row.of,
+                several=bool(endings.SEVERAL.search(said.bare)),
+                alone=row.alone,
+            )
+
+
+def _amended(said: _Sentence) -> Iterator[Reversal]:
+    for row in endings.AMENDMENTS:
+        match = row.pattern.match(said.bare)
+        if match and not endings.ONCE.search(match["place"]):
+            start = said.span.start + said.begins
+            yield Amendment(
+                what=said.named(match.groupdict().get("what") or ""),
+                words=Span(start, said.span.end),
+                evidence=quoted(said.span),
+                only=row.only,
+                of=row.of,
+            )
+            return
+
+
+def _allowed(said: _Sentence) -> Iterator[Reversal]:
+    for pattern, act in endings.PERMISSIONS:
+        if match := pattern.match(said.bare):
+            yield Permission(what=said.named(match["what"]), evidence=quoted(said.span), act=act)
+
+
+def _fulfilled(said: _Sentence) -> Iterator[Reversal]:
+    if FEATURES["negated"].search(said.words) or endings.CONDITIONAL.match(said.bare):
+        return
+    for pattern in endings.FULFILLED:
+        if match := pattern.search(said.bare):
+            yield Fulfilment(what=said.named(match["what"]), evidence=quoted(said.span))
+            return
+
+
+def _revised(plain: str, original: str, sentence: Span) -> Iterator[Reversal]:
+    whole = plain[sentence.start : sentence.end]
+    changes = endings.CHANGES.search(whole)
+    for part in clauses(plain, sentence):
+        words = plain[part.start : part.end]
+        begins = lead_length(words)
+        bare = words[begins:]
+        if len(bare) > MAX_QUOTE or endings.ONCE.search(words) or endings.DOUBTED.search(words):
+            continue
+        if changes or endings.LIMIT_IS_FINE.search(words):
+            gone = endings.UNWANTED.search(words)
+            yield Revision(
+                text=Span(part.start + begins, part.end),
+                evidence=quoted(sentence),
+                unwanted=unmasked(gone["gone"], words, original, part) if gone else "",
+            )
