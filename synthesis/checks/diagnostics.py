@@ -156,7 +156,8 @@ LINTERS: tuple[Linter, ...] = (
         re.compile(rf"^{_PLACE}(?::\d+)?: (?:fatal )?error: (?P<message>.*)$"),
         ("gcc", "g++", "cc", "c++", "clang", "clang++", "make", "gmake", "ninja", "cmake"),
         re.compile(
-            r"^(?:\d+ errors? generated\.|compilation terminated\.|\S*(?:ld|collect2)\S*: .*error.*)$"
+            r"^(?:\d+ errors? generated\.|compilation terminated\.|\S*(?:ld|collect2)\S*: .*error.*"
+            r"|\S*(?:clang|gcc|g\+\+)\S*: (?:fatal )?error: .*)$"
         ),
         None,
         "high",

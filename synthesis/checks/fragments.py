@@ -64,7 +64,10 @@ FRAGMENTS: tuple[Fragment, ...] = (
     Fragment("rspec", re.compile(r"^rspec (?P<suite>\./\S+?):\d+ # (?P<check>\S.*)$")),
     Fragment("rspec", re.compile(r"^(?:Failed examples:|[.*]*F[.F*]*)$"), ("rspec",)),
     Fragment(
-        "tap", re.compile(r"^ *not ok \d+(?: -)? (?P<check>(?!.*# (?:TODO|SKIP)\b)\S.*)$", re.IGNORECASE)
+        "tap",
+        re.compile(
+            r"^ *not ok \d+(?: -)? (?P<check>(?!.*# (?:TODO|SKIP)\b)\S.*?)(?: # time=\S+)?$", re.IGNORECASE
+        ),
     ),
     Fragment("node", re.compile(r"^✖ (?P<check>\S.*?) \([\d.]+ms\)$")),
     Fragment("node", re.compile(r"^(?:✖ failing tests:|ℹ (?:fail|cancelled) [1-9]\d*)$")),

@@ -139,7 +139,7 @@ def _outcome(output: Output, counts: dict[str, int], *, bad: bool, ended: bool) 
         return "passed"
     if output.status:
         return "failed"
-    return "passed" if counts.get("skipped") else "unknown"
+    return "passed" if counts.get("skipped") and output.status == 0 else "unknown"
 
 
 def _silenced(command: str) -> bool:

@@ -81,9 +81,10 @@ _FAILURE = re.compile(
     r"|(?:\w*sh|\(eval\))(?::| ).{0,200}(?:command not found|[Nn]o such file or directory|[Pp]ermission denied)"
     r"|.{0,100}: command not found$|fatal: |Segmentation fault|Killed$|error(?:\[\w+\])?: |Error: |ERROR:? |panic: "
     r"|[Ee]xit (?:code|status) [1-9]\d*$|(?:\w+\.)*\w*(?:Error|Exception): |\[ERROR\] |[\w.+-]{1,40}: (?:fatal )?error: "
-    r"|\s?Exception during run: |go: (?!downloading |finding |extracting |found |added |upgraded |warning)|pattern \S+: directory "
+    r"|\s?Exception during run: |Oops! Something went wrong!|error TS\d+: |go: (?!downloading |finding |extracting |found |added |upgraded |warning)|pattern \S+: directory "
     r"|.{0,100}(?:build failed|BUILD FAILED|BUILD FAILURE|FAILURE: Build failed|Build FAILED))"
 )
+_SOUNDS_BAD = re.compile(r"[Ff]ail|FAIL|[Ee]rror|ERROR|would be")
 _NOT_RUNNABLE = re.compile(
     r"(?:command not found|No module named|[Cc]annot find module|[Nn]o such file or directory)"
 )
@@ -119,7 +120,7 @@ def parse_reports(text: str, *, command: str = "", exit_code: int | None = None)
         reports = _optional(parse_generic(output))
     if not any(report.outcome == "failed" for report in reports):
         reports += _optional(_by_status(output, reports))
-    return tuple(reports)
+    return tuple(_explained(report, output) for report in reports)
 
 
 def parse_output(text: str, *, command: str = "", exit_code: int | None = None) -> CheckReport:
@@ -184,6 +185,14 @@ def _belongs_to_tests(report: CheckReport, output: Output) -> bool:
         and words.get(report.runner, report.runner) not in names
         and "lint" not in names
     )
+
+
+def _explained(report: CheckReport, output: Output) -> CheckReport:
+    """A report that says what went wrong, if only by the line of the output that sounds most like it."""
+    if report.outcome != "failed" or report.error:
+        return report
+    line = next((line for line in output.lines if _SOUNDS_BAD.search(line)), "") or _last_line(output)
+    return msgspec.structs.replace(report, error=printable(line or f"{report.runner} failed", 400))
 
 
 def _by_status(output: Output, reports: list[CheckReport]) -> CheckReport | None:
