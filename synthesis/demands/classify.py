@@ -20,6 +20,8 @@ from agentx.synthesis.demands.reversals import (
     Permission,
     Retraction,
     Reversal,
+    Withdrawal,
+    after_withdrawal,
     closes,
     quoted,
     reversals,
@@ -31,6 +33,7 @@ from agentx.synthesis.items import Scope
 
 _MAX_QUOTE = 400
 _MAX_CLAUSE = 1_200
+_MAX_BEFORE = 40
 _COURTESY = re.compile(r"^(?:can|could|would|will) (?:you|we) (?:please |kindly )?", re.IGNORECASE)
 _PLEASE = re.compile(r"(^|[,;] )please ", re.IGNORECASE)
 _EDGES = " \t\r\n,;:-–—"
@@ -122,13 +125,17 @@ def readings(text: str) -> Iterator[Reading]:
     """
     plain = own_words(text)
     original = straighten(text)
-    found = [
-        Reading(tuple(reversals(plain, original, sentence)), tuple(_rules(plain, original, sentence)))
-        for sentence in sentences(plain)
-    ]
+    found = [_reading(plain, original, sentence) for sentence in sentences(plain)]
     for reading in _once(found):
         if reading.reversals or reading.rules:
             yield reading
+
+
+def _reading(plain: str, original: str, sentence: Span) -> Reading:
+    turns = tuple(reversals(plain, original, sentence))
+    withdrawn = any(isinstance(turn, Withdrawal) for turn in turns)
+    own = after_withdrawal(plain, sentence) if withdrawn else sentence
+    return Reading(turns, tuple(_rules(plain, original, own)))
 
 
 def _once(found: list[Reading]) -> Iterator[Reading]:
@@ -278,7 +285,7 @@ def as_sentence(words: str) -> str:
 def _ruling(plain: str, original: str, sentence: Span) -> Rejection | None:
     words = plain[sentence.start : sentence.end]
     parts = [plain[part.start : min(part.end, part.start + _MAX_CLAUSE)] for part in clauses(plain, sentence)]
-    found = ruled_out(words, parts)
+    found = ruled_out(words, parts, before=plain[max(0, sentence.start - _MAX_BEFORE) : sentence.start])
     if not found:
         return None
     return Rejection(

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from agentx.synthesis.demands.clause import lead_length
 from agentx.synthesis.demands.material import NAME
 from agentx.synthesis.demands.rulings import (
+    BARE_REFUSAL,
     BEYOND_ONE_CALL,
     NO_REJECTION,
     OPENINGS,
@@ -39,17 +40,20 @@ class RuledOut(NamedTuple):
     lasts: bool
 
 
-def ruled_out(sentence: str, clauses: Sequence[str]) -> RuledOut | None:
+def ruled_out(sentence: str, clauses: Sequence[str], *, before: str = "") -> RuledOut | None:
     """The idea that a sentence rules out, or ``None``.
 
     Args:
         sentence: A sentence of the user's own words, inline quotes blanked out.
         clauses: Its clauses.
+        before: What stands right before it: a bare "No!" there belongs to it.
 
     >>> ruled_out("hmm, I feel the prefix is redundant", [])
     RuledOut(idea='the prefix', reason='', lasts=False)
     >>> ruled_out("no, this is fine", [])
     """
+    if BARE_REFUSAL.search(before):
+        sentence = f"no, {sentence}"
     if NO_REJECTION.match(sentence):
         return None
     forms = list(_forms([turn for part in (sentence, *clauses) for turn in (part, *_TURN.split(part)[1:])]))

@@ -143,6 +143,7 @@ RULINGS: tuple[Ruling, ...] = (
             r"|^i(?:'m| am) (?:really |still |also )?not (?:\w+ )?(?:sold|convinced|a (?:big |huge )?fan|keen|comfortable|in favou?r)\b(?: on| of| by| with| about| that)*(?P<idea2>[^.;?!]{0,100})"
             r"|^(?:i(?:'m| am) )?not sure (?:that |if |whether )?(?P<idea3>(?:this|that|it|the|these|those|we)\b[^.;?!]{1,60}?) (?:is|are|makes|adds) (?:the |a |any |much |really )*(?:best|right|good|worth|sense|needed|value)\b"
             r"|^i doubt (?:that )?(?P<idea4>[^.;?!]{3,100})"
+            rf"|^(?:i )?(?:dunno|don't know|not sure)(?: that| why| if| whether)? we (?:really |even |actually )?(?:need|want) (?P<idea5>{_THING})"
         ),
         takes="I don't think we need suffixes",
         leaves="I don't think so far ahead",
@@ -152,6 +153,7 @@ RULINGS: tuple[Ruling, ...] = (
         compiled(
             rf"\bi(?:'d| would)? (?:much |really )?rather (?:would )?(?:not (?P<idea>{_THING})|(?:have|keep|see|use|do|leave|go|we|you|it|like|just)\b)"
             rf"|\b(?:i|we)(?:'d| would) prefer (?:not(?: to)?|to not|(?:if )?(?:you|we) (?:didn't|don't)) (?P<idea2>{_THING})"
+            rf"|^(?:(?:it(?:'s| is| would be)|would be) )?better (?:if |that )?(?:we|you|to) (?:not|don't|didn't)\b (?P<idea3>{_THING})"
         ),
         takes="I'd rather keep one parser for both",
         leaves="it rather depends",
@@ -160,11 +162,11 @@ RULINGS: tuple[Ruling, ...] = (
         "not so",
         compiled(
             rf"^{_SUBJECT}(?: (?:is|are|was|were|would be|will be)(?:n't| not)|'(?:s|re|d be) not| (?:isn|aren|wasn|wouldn)'t(?: be)?){_VERY} {_FINE}"
-            rf"|^(?P<idea2>(?:that|this|it|which|the [\w ./-]{{2,40}}?|your [\w ]{{2,40}}?)) (?:doesn't|don't|does not|do not)(?: really| even| actually)* (?:(?:seem|look|feel|sound)(?: like| to be)?{_VERY} (?:{_FINE}|\w+ enough)"
+            rf"|^(?P<idea2>(?:that|this|it|which|the [\w ./-]{{2,40}}?|your [\w ]{{2,40}}?) )?(?:doesn't|don't|does not|do not)(?: really| even| actually)* (?:(?:seem|look|feel|sound)(?: like| to be)?{_VERY} (?:{_FINE}|\w+ enough)"
             r"|make(?: any| much| a lot of)? sense|mean\b|belong|help\b|add (?:any|much)|need (?:to|its|a|an|any)\b|solve)"
             r"|^(?P<idea3>(?:that|this|it|which|[\w ]{3,40}?)) makes (?:no|little|zero) sense\b"
             r"|^(?P<idea4>(?:that|this|it)) (?:won't|wouldn't|will not|would not) (?:work|help|scale|be enough|solve|fly|do)\b"
-            r"|^(?:simply |just |that's )?not (?:true|correct|right|needed|necessary|useful|helpful|what i (?:asked|meant|wanted|want|said))\b"
+            r"|^(?:simply |just |that's )?not (?:true|correct|right|needed|necessary|useful|helpful|worth|what i (?:asked|meant|wanted|want|said))\b"
         ),
         takes="the first half is not correct",
         leaves="that is correct",
@@ -175,6 +177,7 @@ RULINGS: tuple[Ruling, ...] = (
             rf"^{_SUBJECT}{_IS}{_VERY} {_POOR}"
             r"|^(?P<idea2>(?:that|this|it|which|[\w ]{3,40}?)) (?:\w+ )?adds (?:(?:too much|needless|unnecessary|extra|a lot of|so much|more) )?(?:complexity|noise|clutter|overhead|bloat|confusion)\b"
             r"|^(?:way |far )?too (?:much|many|complex|complicated|verbose|long|wide|broad|clever)\b(?P<idea3>[^.;?!]{0,80})"
+            rf"|^(?:seems?|looks?|feels?|sounds?){_VERY} {_POOR}"
             r"|^what (?:is|are) (?:this|that|these|those)\b.{0,30}\b(?:garbage|mess|nonsense|crap)\b"
         ),
         takes="I feel the prefix is redundant",
@@ -212,7 +215,7 @@ RULINGS: tuple[Ruling, ...] = (
         "take it back",
         compiled(
             rf"^(?:(?:let's|just|please|kindly|(?:can|could|would) (?:you|we)|we should|you should|i'm) )*"
-            rf"(?:revert|undo|undoing|reverting|roll(?:ing)? ?back|back out|discard|throw away|get rid of|yank|scrap|ditch|toss)(?: back)? (?P<idea>{_POINTER}[^.;?!]{{0,80}})"
+            rf"(?:(?:revert|roll ?back|back out|yank) (?P<idea0>the {_THING})|(?:revert|undo|undoing|reverting|roll(?:ing)? ?back|back out|discard|throw away|get rid of|yank|scrap|ditch|toss)(?: back)? (?P<idea>{_POINTER}[^.;?!]{{0,80}}))"
             r"|^(?:nah,? |ok(?:ay)?,? )?let's (?:please |just )?(?:revert|undo|roll ?back|roll (?:\w+ ){1,3}back|go back to (?:the|how|what) (?:old|previous|original|earlier|way|it|we|first)|not (?!forget|worry|mess|rush|overthink)|skip|scrap|ditch)\b(?P<idea2>[^.;?!]{0,100})"
         ),
         takes="let's roll that back",
@@ -250,8 +253,13 @@ RULINGS: tuple[Ruling, ...] = (
     ),
 )
 
+BARE_REFUSAL = compiled(
+    r"(?:^|[\n.!?…])[ \t]*(?:(?:hm+|uh+|um+|oh|well|wait)[\s,.…]+)?(?:no|nope|nah|nay)(?: man| dude| wait)?[ \t]*[.!…]+[ \t]*$"
+)
+"""A "no" that is a sentence of its own, searched in what stands before the next one, to which it belongs."""
+
 OPENINGS = compiled(
-    r"^(?:(?:hm+|uh+|um+|eh+|mh+|mm+k?|ah+|oh|ugh+|ar+g+h+|whoa|wow|dude|man|wait|k|nah|tbh|imo|imho|so+|again|sorry|though|honestly|personally|i mean|i (?:already |just )?said|also|but|and|yeah|ok(?:ay)?"
+    r"^(?:(?:hm+|uh+|um+|eh+|mh+|mm+k?|ah+|oh|ugh+|ar+g+h+|whoa|wow|dude|man|wait|k|nah|tbh|imo|imho|so+|again|sorry|plus|though|honestly|personally|i mean|i (?:already |just )?said|also|but|and|yeah|ok(?:ay)?"
     r"|for (?:now|me)|to me|right now|at the moment|as it (?:is|stands)|in my (?:opinion|view)"
     r"|(?:i|we) (?:really |just |still |also |kinda )?(?:think|feel|guess|believe|find|suppose|reckon)(?: like)?(?: that(?= (?:the|this|these|those|we|it|an?|our|your|my)\b))?"
     r"|(?:it )?(?:seems|feels|looks|sounds) (?:like|to me)(?: that)?)(?:[\s,.…:;!-]+|$))+"

@@ -37,6 +37,11 @@ What's the point of the second index?
 Can you revert those two commits?
 Sounds good but the banner is unnecessary
 that won't work with two workers
+NO! That column belongs to the report
+nope... we keep the loader where it is
+dunno that we need a second worker
+better that we not collect those numbers
+seems pointless to sort them twice
 """.strip().splitlines()
 
 ACTIVE = """
