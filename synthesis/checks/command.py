@@ -379,13 +379,20 @@ def cuts_output(command: str, shown: int | None = None) -> bool:
         command: The command line.
         shown: Lines that were shown: ``head`` and ``tail`` cut nothing where they let more through.
     """
-    return any(
-        a.follower.startswith("|")
-        and a.follower != "||"
-        and b.program in _CUTTERS
-        and not _all_through(b, shown)
+    return bool(_cutters(command, shown))
+
+
+def cuts_end(command: str, shown: int) -> bool:
+    """Whether a command line cuts off the end of what its checks print: by ``head``, that is."""
+    return "head" in _cutters(command, shown)
+
+
+def _cutters(command: str, shown: int | None) -> set[str]:
+    return {
+        b.program
         for a, b in pairwise(steps(command))
-    )
+        if a.follower in {"|", "|&"} and b.program in _CUTTERS and not _all_through(b, shown)
+    }
 
 
 def _all_through(step: Step, shown: int | None) -> bool:

@@ -48,7 +48,9 @@ def parse_tap(output: Output) -> CheckReport | None:
     unique = distinct(failing)
     told = any(_TAP_FAILED.match(line) for line in output.lines if line[:1] == "#")
     bad = unique or told or bail is not None or (short and not output.cut)
-    outcome: Outcome = "failed" if bad else ("passed" if passed and not short else "unknown")
+    outcome: Outcome = (
+        "failed" if bad else ("passed" if passed and plan is not None and not short else "unknown")
+    )
     return CheckReport(
         runner="tap",
         outcome=outcome,

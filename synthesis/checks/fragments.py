@@ -41,7 +41,7 @@ FRAGMENTS: tuple[Fragment, ...] = (
         "pytest", re.compile(r"^\[gw\d+\] \[ *\d+%\] (?:FAILED|ERROR) (?P<check>(?P<suite>\S+\.py)::\S.*)$")
     ),
     Fragment("pytest", re.compile(r"^=+ (?:FAILURES|ERRORS) =+$")),
-    Fragment("pytest", re.compile(r"^\S+\.py [.sxX]*[FE][.FEsxX]* *(?:\[ *\d+%\])?$")),
+    Fragment("pytest", re.compile(r"^\S+\.py [.sxX,-]*[FEu][.FEsxXu,-]* *(?:\[ *\d+%\])?$")),
     Fragment("pytest", re.compile(r"^[.sxX]*[FE][.FEsxX]* *(?:\[ *\d+%\])?$"), ("pytest", "py.test")),
     Fragment("unittest", re.compile(r"^(?:FAIL|ERROR): (?P<check>[A-Za-z_]\w* \((?P<suite>[\w.]+)\).*)$")),
     Fragment(

@@ -27,6 +27,11 @@ _PANIC = re.compile(r"^(panic: .*|fatal error: .*|\s*testing: .*race detected.*)
 _TIME = re.compile(r"^(?:[\d.]+s|\(cached\)|\[no test)")
 
 
+_VERDICTS = {"pass": "PASS", "fail": "FAIL", "skip": "SKIP"}
+MAX_APART = 4
+"""Lines of output between a test's verdict as text and as data."""
+
+
 class _Record(msgspec.Struct):
     """What has been read so far."""
 
@@ -38,6 +43,7 @@ class _Record(msgspec.Struct):
     bare_fail: bool = False
     """Whether ``FAIL`` stands after the last package's line: a test may print it, too."""
 
+    bare_pass: bool = False
     broke_off: bool = False
     seen: bool = False
 
@@ -64,7 +70,7 @@ def parse_go(output: Output) -> CheckReport | None:
     unfinished = record.broke_off or output.cut
     return CheckReport(
         runner="go test",
-        outcome="failed" if failed else ("passed" if record.passed or record.suites else "unknown"),
+        outcome="failed" if failed else ("passed" if record.suites or record.bare_pass else "unknown"),
         failing=failing,
         passed=names(record.passed),
         skipped=names(record.skipped),
@@ -92,6 +98,7 @@ def _plain(lines: list[str]) -> Iterator[str]:
     """The lines of the text form; packages that run at once interleave in the JSON form and are put apart."""
     decoder = msgspec.json.Decoder(_JsonLine)
     outputs: dict[str, list[str]] = {}
+    ended: dict[str, str] = {}
     for line in lines:
         if not line.startswith('{"'):
             yield line
@@ -100,12 +107,17 @@ def _plain(lines: list[str]) -> Iterator[str]:
             item = decoder.decode(line)
         except msgspec.MsgspecError:
             continue
-        outputs.setdefault(item.Package or item.ImportPath, []).append(item.Output)
+        pieces = outputs.setdefault(item.Package or item.ImportPath, [])
+        pieces.append(item.Output)
+        if item.Action in _VERDICTS and item.Test and f"{item.Test} (" not in "".join(pieces[-MAX_APART:]):
+            pieces.append(f"\n--- {_VERDICTS[item.Action]}: {item.Test} (0.00s)\n")
+        elif item.Action in _VERDICTS and not item.Test:
+            ended[item.Package] = "FAIL" if item.Action == "fail" else "ok"
     for package, pieces in outputs.items():
         text = "".join(pieces)
         yield from text.split("\n")
-        if package and "--- " in text and not _ends(text):
-            yield f"ok\t{package}\t0s"
+        if package in ended and not _ends(text):
+            yield f"{ended[package]}\t{package}\t0s"
 
 
 def _ends(text: str) -> bool:
@@ -140,6 +152,7 @@ def _read(lines: list[str], record: _Record) -> None:
             panic = panic or line
         elif stripped in {"FAIL", "PASS"}:
             record.bare_fail |= stripped == "FAIL"
+            record.bare_pass |= stripped == "PASS"
         elif (match := _PACKAGE.match(line)) and _names_package(match):
             record.seen = True
             _close(record, match, tests, logs, compile_errors, panic)

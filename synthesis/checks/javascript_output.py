@@ -20,7 +20,7 @@ _TICK = re.compile(r"^( +)([✓✔√✕✗×○✎]) (?:skipped |todo )?(\S.*?)
 _FRAME = re.compile(r"^ +at .{0,300}?\(?([^\s()]+\.[cm]?[jt]sx?):(\d+):\d+\)?$")
 _VITEST_TOTAL = re.compile(r"^ +Tests +(.*\(\d+\))$")
 _VITEST_FILES = re.compile(r"^ +Test Files +(.*\(\d+\))$")
-_VITEST_ERRORS = re.compile(r"^ +Errors +\d+ errors?$")
+_VITEST_ERRORS = re.compile(r"^(?: +Errors +\d+ errors?|⎯+ Unhandled Errors? ⎯+)$")
 _VITEST_FAIL = re.compile(r"^ *FAIL +(?:\|.{1,40}?\| )?(\S+\.\w+)(?: \[ .*\])?(?: > (.+))?$")
 _VITEST_FILE = re.compile(r"^ [✓❯×✗] (?:\|.{1,40}?\| )?(\S+\.\w+) \((\d+) tests?(?: \| .{1,80})?\)")
 _VITEST_PLACE = re.compile(r"^ +❯ (\S+?):(\d+):\d+$")
@@ -38,7 +38,8 @@ def parse_jest(output: Output) -> CheckReport | None:
     """Read jest's output; ``None`` where there is none."""
     total = next((match[1] for line in reversed(output.lines) if (match := _JEST_TOTAL.match(line))), "")
     files = [(match[1], match[2]) for line in output.lines if (match := _JEST_FILE.match(line))]
-    if not total and not any(line.startswith("Test Suites: ") for line in output.lines):
+    suites = any(line.startswith("Test Suites: ") for line in output.lines)
+    if not total and not suites:
         return None
     counts = {word: int(number) for number, word in _COUNT.findall(total)}
     failing = _jest_failing(output.lines, counts)
@@ -54,7 +55,9 @@ def parse_jest(output: Output) -> CheckReport | None:
     )
     return CheckReport(
         runner="jest",
-        outcome="failed" if bad or (output.status and not ran) else ("passed" if ran else "unknown"),
+        outcome="failed"
+        if bad or (output.status and not ran)
+        else ("passed" if ran and (suites or output.status == 0) else "unknown"),
         failing=unique,
         passed=names(passed),
         skipped=names(skipped),
@@ -159,7 +162,7 @@ def parse_vitest(output: Output) -> CheckReport | None:
     shown = [match[1] for line in lines if (match := _VITEST_FILE.match(line)) and match[1] not in unloaded]
     return CheckReport(
         runner="vitest",
-        outcome="failed" if bad else ("passed" if ran else "unknown"),
+        outcome="failed" if bad else ("passed" if ran and (files or output.status == 0) else "unknown"),
         failing=unique,
         passed=names(_vitest_passed(lines)),
         suites=suite_names(shown),

@@ -11,6 +11,7 @@ import msgspec
 from agentx.storage.text import encodable
 from agentx.synthesis.checks.command import (
     Selection,
+    cuts_end,
     cuts_output,
     echoed_status,
     filters_output,
@@ -37,7 +38,8 @@ _STAMP = re.compile(
     r"^\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?(?: |$)"
 )
 _LABELS = (
-    re.compile(r"^([\w.-]{1,60}) +\|(?: |$)"),  # docker compose, foreman
+    re.compile(r"^([\w.-]{1,60}-\d+) +\|(?: |$)"),  # docker compose
+    re.compile(r"^([\w.-]{1,60}) +\|(?: |$)"),  # foreman
     re.compile(r"^([^\t]{1,80}\t[^\t]{1,80})\t"),  # gh run view --log
     re.compile(r"^([\w./-]{1,60}:[A-Za-z][\w.-]{0,40}): "),  # turbo
     re.compile(r"^\[([\w@:./-]{1,60})\](?: |$)"),  # concurrently, mise
@@ -69,6 +71,8 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
         masked: Whether the exit status is that of another program (``pytest | tail``).
         cut: Whether part of the output is missing: the window, a pipe into ``head``, ``tail`` or ``grep``, or
             our own tools.
+        gap: Whether something is missing that was neither before nor behind what is shown.
+        end_cut: Whether the end is missing.
     """
 
     lines: list[str]
@@ -78,6 +82,8 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     selected: Selection
     masked: bool
     cut: bool
+    gap: bool = False
+    end_cut: bool = False
 
     @property
     def status(self) -> int | None:
@@ -92,7 +98,8 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.status is not None:
             return self.status == 0
-        return not self.text.strip() and not self.exit_code and not filters_output(self.command)
+        silent = not self.text.strip() and not self.exit_code
+        return silent and not self.cut and not filters_output(self.command)
 
 
 def read_output(text: str, command: str, exit_code: int | None) -> Output:
@@ -104,6 +111,9 @@ def read_output(text: str, command: str, exit_code: int | None) -> Output:
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\0", "")
     lines = _unfronted([_final_state(line)[:MAX_LINE].rstrip() for line in text.split("\n")])
     told = _told_status(command, lines)
+    shown = len(lines) - (not lines[-1])
+    marks = [index for index, line in enumerate(lines) if len(line) < _LONGEST_MARK and _LEFT_OUT.match(line)]
+    gap = windowed or bool(marks)
     return Output(
         lines=lines,
         text="\n".join(lines),
@@ -111,9 +121,9 @@ def read_output(text: str, command: str, exit_code: int | None) -> Output:
         exit_code=exit_code if told is None else told,
         selected=selection(command),
         masked=told is None and masks_exit_status(command),
-        cut=windowed
-        or cuts_output(command, len(lines) - (not lines[-1]))
-        or any(_LEFT_OUT.match(line) for line in lines if len(line) < _LONGEST_MARK),
+        cut=gap or cuts_output(command, shown),
+        gap=gap,
+        end_cut=cuts_end(command, shown) or (bool(marks) and not any(lines[marks[-1] + 1 :])),
     )
 
 
@@ -149,7 +159,8 @@ def _unfronted(lines: list[str]) -> list[str]:
 def _fronts(label: re.Pattern[str], lines: list[str]) -> bool:
     names = [match[1] for line in lines if (match := label.match(line))]
     few = len(set(names)) == 1 or len(set(names)) * _FEW <= len(names)
-    return few and len(names) >= _LEAST and len(names) > _FRONTED * len(lines)
+    enough = len(names) >= (1 if label is _LABELS[0] else _LEAST)
+    return few and enough and len(names) > _FRONTED * len(lines)
 
 
 def _by_label(label: re.Pattern[str], lines: list[str]) -> list[str]:

@@ -29,9 +29,9 @@ _VERBOSE = re.compile(
     r"^(?:\[gw\d+\] \[ *\d+%\] (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) )?(\S+\.\w+::\S.*?)"
     r"(?: (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: \(.{0,200}\))?)? *(?:\[ *\d+%\])?$"
 )
-_PROGRESS = re.compile(r"^(\S+\.\w+) ([.FEsxXRrp]+) *(?:\[ *\d+%\])?$")
-_DOTS = re.compile(r"^[.FEsxX]+ *\[ *\d+%\]$")
-_BAD_DOTS = re.compile(r" [.sxX]*[FE][.FEsxXRrp]* *\[|^[.sxX]*[FE][.FEsxX]* *\[")
+_PROGRESS = re.compile(r"^(\S+\.\w+) ([.FEsxXRrpu,-]+) *(?:\[ *\d+%\])?$")
+_DOTS = re.compile(r"^[.FEsxXu,-]+ *\[ *\d+%\]$")
+_BAD_DOTS = re.compile(r"(?:^| )[.sxXRrp,-]*[FEu][.FEsxXRrpu,-]* *\[")
 _QUIET = re.compile(r"^-q+$")
 _BARE_DOTS = re.compile(r"^[.FEsxX]+$")
 _SECTION = re.compile(
@@ -48,6 +48,7 @@ _BROKEN = (
     "!!! Interrupted:",
     "INTERNALERROR>",
     "!!! KeyboardInterrupt",
+    "(to show a full traceback on KeyboardInterrupt",
     "!!! _pytest.outcomes.Exit",
     "!!! stopping after",
 )
@@ -107,7 +108,7 @@ def _session(output: Output, end: int | None) -> CheckReport:
     all_named = bool(passed) and len(set(passed)) >= counts.get("passed", 0)
     failed_names = {item.check for item in unique}  # a test whose subtest failed is told as passed, too
     passed = [pair for pair in passed if pair[0] not in failed_names]
-    stopped = any(mark in line for line in lines[-MAX_AFTER_BREAK:] for mark in _BROKEN if line[:1] in "!I")
+    stopped = any(mark in line for line in lines[-MAX_AFTER_BREAK:] for mark in _BROKEN if line[:1] in "!I(")
     outcome = _outcome(output, counts, bad=bool(failed or unique or stopped), ended=end is not None)
     return CheckReport(
         runner="pytest",
@@ -151,7 +152,9 @@ def _silenced(command: str) -> bool:
 def _all_dots(lines: list[str]) -> bool:
     """Whether the progress lines came to 100% and show no failure."""
     shown = [line for line in lines if _DOTS.match(line) or _PROGRESS.match(line)]
-    return bool(shown) and shown[-1].endswith("[100%]") and not any(_BAD_DOTS.search(line) for line in shown)
+    collected = all(" error" not in line for line in lines if line.startswith("collect"))
+    whole = bool(shown) and shown[-1].endswith("[100%]")
+    return whole and collected and not any(_BAD_DOTS.search(line) for line in shown)
 
 
 def _counts(text: str) -> dict[str, int]:

@@ -58,6 +58,12 @@ PARSERS: tuple[Parser, ...] = (
 )
 """Test runners. Linters and compilers are rows of :data:`agentx.synthesis.checks.diagnostics.LINTERS`."""
 
+_SUMS_UP_LAST = frozenset({"pytest", "unittest", "django", "sympy"})
+"""Runners whose last line says how the whole run went."""
+
+_SUMS_UP = _SUMS_UP_LAST | {"jest", "vitest", "rspec", "go test"}
+"""Runners whose last lines do."""
+
 _ECHOES: dict[str, frozenset[str]] = {
     "tap": frozenset({"node"}),
     "unittest": frozenset({"pytest", "go test", "cargo"}),
@@ -114,6 +120,7 @@ def parse_reports(text: str, *, command: str = "", exit_code: int | None = None)
         if not (tested and _belongs_to_tests(report, output))
         and report.runner not in {known.runner for known in reports}
     ]
+    reports = [_doubted(report, output) for report in reports]
     if not any(report.outcome != "unknown" for report in reports):
         reports = _optional(parse_fragments(output)) or reports
     if not reports:
@@ -185,6 +192,15 @@ def _belongs_to_tests(report: CheckReport, output: Output) -> bool:
         and words.get(report.runner, report.runner) not in names
         and "lint" not in names
     )
+
+
+def _doubted(report: CheckReport, output: Output) -> CheckReport:
+    """A pass is no more than likely where what would tell of a failure may be what is missing."""
+    certain = _SUMS_UP_LAST if output.end_cut else _SUMS_UP
+    missing = output.status is None and (output.gap or output.end_cut) and report.runner not in certain
+    if report.outcome != "passed" or not missing:
+        return report
+    return msgspec.structs.replace(report, outcome="unknown", complete=False)
 
 
 def _explained(report: CheckReport, output: Output) -> CheckReport:
