@@ -10,6 +10,7 @@ from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reversals import (
     Amendment,
+    Echo,
     Fulfilment,
     Permission,
     Retraction,
@@ -71,7 +72,7 @@ class Book:
         for turn in reading.reversals:
             if self._is_known(turn.evidence):
                 return
-            if certain and isinstance(turn, Revision | Amendment):
+            if certain and isinstance(turn, Revision | Amendment | Echo):
                 continue
             if self._turn(turn) and not isinstance(turn, Withdrawal):
                 return
@@ -102,6 +103,8 @@ class Book:
                 return self._revise(turn, rules)
             case Amendment():
                 return self._amend(turn, rules)
+            case Echo():
+                return self._echo(turn)
 
     def _end(self, items: Sequence[MemoryItem], span: Span) -> bool:
         for item in items:
@@ -159,6 +162,14 @@ class Book:
             )
         )
         return True
+
+    def _echo(self, turn: Echo) -> bool:
+        """Count an order as a repetition where it says the same as a rule from another message."""
+        earlier = (item for item in self._standing("constraint") if item.evidence[-1].seq != self._seq)
+        same = same_demand(turn.text, turn.modality, earlier)
+        if same:
+            self._repeat(same, self._evidence(turn.evidence), "proposed")
+        return same is not None
 
     def _said_before(self, span: Span, *, named: bool) -> list[MemoryItem]:
         """The one rule made just before a place: right before it in the message, or in the message before where it opens this one.

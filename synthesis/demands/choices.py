@@ -147,6 +147,7 @@ _UNITS = {"char": "charact", "column": "charact", "col": "charact", "%": "percen
 _WORDS_OF_LIMITS = vocabulary(
     "max maximum limit longer shorter most least exceed wide per than up fine enough allow length long short"
 )
+_FILES = re.compile(r"\bfiles?\b", re.IGNORECASE)
 _PURPOSE = re.compile(
     r"\b(?:for|in|when|whenever|while|on|about|inside|within|under|throughout)\s+(?P<what>[^,;.!?]{1,120}?)"
     r"(?=\s+(?:for|in|when|whenever|while|on|about|inside|within|under|throughout|because|since|instead|over|from)\b|[,;.!?]|$)",
@@ -252,8 +253,13 @@ def _limits_differ(new: str, old: str) -> bool:
     differ = [unit for unit in numbers if unit in others and numbers[unit] != others[unit]]
     if not differ:
         return False
-    about = subject_words(_LIMIT.sub(" ", new)) - _WORDS_OF_LIMITS
-    return not about or bool(about & subject_words(_LIMIT.sub(" ", old)))
+    about = _limited(new)
+    return not about or bool(about & _limited(old))
+
+
+def _limited(text: str) -> frozenset[str]:
+    # "File" says nothing about most subjects, but all about what is limited.
+    return subject_words(_FILES.sub("document", _LIMIT.sub(" ", text))) - _WORDS_OF_LIMITS
 
 
 def limits(text: str) -> bool:

@@ -20,6 +20,8 @@ from agentx.synthesis.demands.reversals import (
     Permission,
     Retraction,
     Reversal,
+    Withdrawal,
+    after_withdrawal,
     closes,
     quoted,
     reversals,
@@ -123,13 +125,17 @@ def readings(text: str) -> Iterator[Reading]:
     """
     plain = own_words(text)
     original = straighten(text)
-    found = [
-        Reading(tuple(reversals(plain, original, sentence)), tuple(_rules(plain, original, sentence)))
-        for sentence in sentences(plain)
-    ]
+    found = [_reading(plain, original, sentence) for sentence in sentences(plain)]
     for reading in _once(found):
         if reading.reversals or reading.rules:
             yield reading
+
+
+def _reading(plain: str, original: str, sentence: Span) -> Reading:
+    turns = tuple(reversals(plain, original, sentence))
+    withdrawn = any(isinstance(turn, Withdrawal) for turn in turns)
+    own = after_withdrawal(plain, sentence) if withdrawn else sentence
+    return Reading(turns, tuple(_rules(plain, original, own)))
 
 
 def _once(found: list[Reading]) -> Iterator[Reading]:

@@ -3,7 +3,7 @@
 import re
 from typing import Literal, NamedTuple
 
-from agentx.synthesis.demands.vocabulary import compiled
+from agentx.synthesis.demands.vocabulary import POLICY_VERBS, compiled
 from agentx.synthesis.demands.words import vocabulary
 
 
@@ -43,14 +43,16 @@ RETRACTIONS: tuple[Ending, ...] = (
     ),
     Ending(
         compiled(
-            r"\b(?:you|we) (?:no longer|don't|do not|needn't)(?: (?:need|have))?(?: to)?\s+(?P<what>[^.;!?]{2,120}?)\s*"
+            r"\b(?:(?:you|we) (?:no longer|don't|do not|needn't)(?: (?:need|have))?|i (?:no longer|don't|do not) need(?: you)?)(?: to)?\s+(?P<what>[^.;!?]{2,120}?)\s*"
             + _AGAIN
         ),
         True,
         "must",
     ),
     Ending(
-        compiled(r"\b(?:you|we) no longer (?:need|have)(?: to)?\s+(?P<what>[^.;!?]{2,120})"), True, "must"
+        compiled(r"\b(?:you|we|i) no longer (?:need|have|want)(?: you)?(?: to)?\s+(?P<what>[^.;!?]{2,120})"),
+        True,
+        "must",
     ),
     Ending(
         compiled(r"\bno (?:more |longer any )?need (?:to|for)\s+(?P<what>[^.;!?]{2,120}?)\s*" + _AGAIN),
@@ -118,6 +120,11 @@ RETRACTIONS: tuple[Ending, ...] = (
     ),
 )
 """How a user ends a rule."""
+
+ORDERS = compiled(
+    rf"^(?:(?P<ban>(?:don't|do not|dont|never|no|avoid|stop|without|leave out|skip|drop|lose)\b)|(?:{POLICY_VERBS}|only)\b)"
+)
+"""How an order begins, and a ban."""
 
 SEVERAL = compiled(
     rf"\b(?:all|both|any|every one)(?: of)? (?:the|my|our|those|these) (?:[\w-]+ ){{0,2}}(?:{_RULE})s\b|\beverything i\b"
@@ -279,6 +286,9 @@ FULFILLED: tuple[re.Pattern[str], ...] = (
         rf"^(?:we|i)(?:'ve| have|'re| are|'m| am)? (?:just |now |finally |already |all )*(?P<what>(?:{_PAST})\b[^.;!?]{{0,100}})"
     ),
     compiled(
+        r"^(?!.*\b(?:should|must|could|would|will|can|to|might|that)\b)(?P<what>[\w ]{3,60}?) (?:(?:now |finally |all )?(?:pass|passes|works?)|(?:is|are)(?: now| finally| all)? (?:green|ready|working|passing))(?: now| again| all)?[\s.!]*$"
+    ),
+    compiled(
         r"^(?P<what>(?:the |our |my )?[\w ]{3,60}?) (?:ended|finished|passed|landed|shipped|launched|arrived|expired|went (?:live|out|through))\b"
     ),
 )
@@ -288,9 +298,15 @@ CONDITIONAL = compiled(r"^(?:if|when|once|as soon as|after|before|until|unless|f
 """What has not come to pass yet."""
 
 _MOVE = r"(?:switch(?:ed|ing)?|mov(?:e|ed|ing)|go(?:ing)?|went|chang(?:e|ed|ing)|revert(?:ed|ing)?|migrat(?:e|ed|ing)|stick(?:ing)?)"
+CUES = compiled(
+    r"\b(?:actually|on second thoughts?|scratch that|strike that|change of plans?|plans? changed|i(?:'ve| have)? changed my mind|i take that back|these days|after all|wait,? no|no,? wait|hmm,? no|sorry,? no|i mean(?:t)?|correction)\b"
+    rf"|\b{_MOVE}(?: it| that| them| everything)?(?: back| over)?(?= (?:to|with)\b)|\b(?:make|let's make) (?:that|it|them)\b"
+)
+"""Words that announce a change and say nothing of it."""
+
 CHANGES = compiled(
     r"\b(?:actually|on second thoughts?|scratch that|strike that|change of plans?|plans? changed|changed my mind|i take that back|instead|no more|from now on|these days|after all"
-    r"|going forward|everywhere|(?:i'd|i would) rather|i prefer|no wait|correction)\b"
+    r"|going forward|everywhere|(?:i'd|i would) rather|i prefer|wait,? no|no,? wait|hmm,? no|sorry,? no|i mean(?:t)?|correction)\b"
     r"|\b(?:make|let's make) (?:that|it|them)\b"
     rf"|^(?:(?:ok|okay|please|let's|can you|could you|you can|we can|now|and|so|then|well)[\s,]+)*{_MOVE}(?: it| that| them| everything)?(?: back| over)? ?(?:to|with)\b|\bback to\b"
     rf"|\b(?:we|i)(?:'ve| have|'re| are)? (?:just |now |finally |all |recently )*{_MOVE}(?: it| that| everything)?(?: back| over)? to\b"
@@ -304,7 +320,7 @@ ASKED_CHANGE = compiled(
 """A change put politely as a question."""
 
 DOUBTED = compiled(
-    r"\b(?:if|whether|did|does|maybe|perhaps|should (?:we|i)|might|try|trying|used to|was|were|wondering|not sure|he|she|they|could (?:we|also))\b|\?\s*$(?<!to \w{3}\?)"
+    r"\b(?:if|whether|did|does|maybe|perhaps|should (?:we|i)|might|try|trying|used to|was|were|wondering|not sure|he|she|they|could (?:we|also))\b"
 )
 """A thought, a question or news, and no change."""
 

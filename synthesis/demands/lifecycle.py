@@ -47,6 +47,18 @@ _LANGUAGE = re.compile(
 
 
 _NAME_LIKE = re.compile(r"\d|_|/|\w\.\w")
+_PLACES = re.compile(
+    r"\b(?:in|inside|within|on|at|to|for|after|before|when|whenever|while|during)\s+[^,;.!?]{2,120}",
+    re.IGNORECASE,
+)
+_BUT = re.compile(
+    r"\s*(?:;|,\s*(?:use|it|because|since|as|we)\b|\buntil\b|\binstead\b).*$", re.IGNORECASE | re.DOTALL
+)
+_CALLED = re.compile(r"\b(?:address|call) me(?: as| by| with)? (?P<name>[^,;.!?]{2,60})", re.IGNORECASE)
+_LEAVES_OUT = re.compile(
+    r"^(?:for now|from now on|please|always|going forward|,|\s)*(?:skip|omit|leave out|drop|ignore|disable|turn off)\b",
+    re.IGNORECASE,
+)
 _AROUND = ".,;:!?()[]{}\"'`“”‘’*"
 
 
@@ -85,8 +97,11 @@ def contrary_demands(text: str, modality: str, items: Iterable[MemoryItem]) -> t
         if not isinstance(item.detail, ConstraintDetail):
             continue
         former = item.detail.modality
-        if excludes(wish, Wish(wanted_part(item.text, former), former)) or _contradicts(
-            new, _will(item.text, former)
+        if (
+            excludes(wish, Wish(wanted_part(item.text, former), former))
+            or _called_otherwise(text, item.text)
+            or _takes_back(text, modality, item.text, former)
+            or _contradicts(new, _will(item.text, former))
         ):
             found.append(item)
     return tuple(found)
@@ -100,6 +115,38 @@ def wanted_part(text: str, modality: str) -> str:
     """
     body = " ".join(text.split())
     return body if modality == "must_not" else _RULED_OUT.sub(" ", body)
+
+
+def core(text: str) -> frozenset[str]:
+    """What a demand is about, without the places and times in which it holds and without reasons.
+
+    >>> sorted(core("Never use emojis in commit messages, it looks childish"))
+    ['emoji']
+    """
+    return subject_words(_PLACES.sub(" ", _BUT.sub("", text)))
+
+
+def _takes_back(new: str, modality: str, old: str, former: str) -> bool:
+    """Whether one forbids what the other orders, in the same places or in all."""
+    if _forbids(new, modality) == _forbids(old, former) or not core(new) or core(new) != core(old):
+        return False
+    places = _places(new)
+    return not places or places == _places(old)
+
+
+def _called_otherwise(new: str, old: str) -> bool:
+    one, other = _CALLED.search(new), _CALLED.search(old)
+    return bool(one and other and subject_words(one["name"]) != subject_words(other["name"]))
+
+
+def _forbids(text: str, modality: str) -> bool:
+    return modality == "must_not" or bool(_LEAVES_OUT.match(text))
+
+
+def _places(text: str) -> frozenset[str]:
+    return frozenset[str]().union(
+        *(subject_words(match.group()) for match in _PLACES.finditer(_BUT.sub("", text)))
+    )
 
 
 def _overlap(one: frozenset[str], other: frozenset[str]) -> float:

@@ -75,6 +75,7 @@ _REPORTED = re.compile(
     r"|\b(?:he|she|it|they|someone|somebody|everyone|people|you|boss|colleague|teacher|mentor|partner|wife|husband|friend)"
     r" (?:also |just |even |once |always |only )?"
     r"(?:says|said|tells? (?:you|me|us)|told (?:you|me|us)|wrote|writes|claims|claimed|suggests|recommends|recommended|insists)\b"
+    r"|\b(?-i:(?!(?:I|We|As|Just|Already|Again|Like|And|But|That|This|What)\b)[A-Z][a-z]{1,20}) (?:wrote|writes|says|said|told (?:me|us|you))\b"
     r"|\baccording to\b|\bquot(?:e|ing)\b:?",
     re.IGNORECASE,
 )

@@ -4,6 +4,7 @@ Most of it means nothing by itself ("actually, use spaces"): it counts only wher
 (:mod:`agentx.synthesis.demands.targets`). The words that decide stand in :mod:`agentx.synthesis.demands.endings`.
 """
 
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -11,10 +12,14 @@ import msgspec
 from agentx.synthesis.demands import endings
 from agentx.synthesis.demands.clause import lead_length
 from agentx.synthesis.demands.sentences import Span, clauses
-from agentx.synthesis.demands.vocabulary import FEATURES
+from agentx.synthesis.demands.vocabulary import FEATURES, Modality
 
 MAX_QUOTE = 400
 """Characters of a sentence that are kept as evidence."""
+
+
+_PART = re.compile(r"[^,;:\s](?:[^,;:.]|\.(?=\w)){2,200}")
+"""A piece of a sentence between commas and stops."""
 
 
 class Retraction(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +90,15 @@ class Amendment(msgspec.Struct, frozen=True, kw_only=True):
     of: str = ""
 
 
-Reversal = Retraction | Withdrawal | Permission | Fulfilment | Revision | Amendment
+class Echo(msgspec.Struct, frozen=True, kw_only=True):
+    """An order that may be for this once, and is the repetition of a rule where one says the same."""
+
+    text: str
+    modality: Modality
+    evidence: Span
+
+
+Reversal = Retraction | Withdrawal | Permission | Fulfilment | Revision | Amendment | Echo
 
 
 def closes(one: Reversal) -> bool:
@@ -119,6 +132,7 @@ def reversals(plain: str, original: str, sentence: Span) -> Iterator[Reversal]:
         for reading in (_withdrawn, _retracted, _amended, _allowed, _fulfilled):
             yield from reading(_Sentence(plain, original, sentence, words, bare, begins))
         yield from _revised(plain, original, sentence)
+        yield from _echoed(plain, original, sentence)
     elif endings.ASKED_CHANGE.match(words[lead_length(words) :]):
         yield from _revised(plain, original, sentence)
 
@@ -201,3 +215,24 @@ def _revised(plain: str, original: str, sentence: Span) -> Iterator[Reversal]:
                 evidence=quoted(sentence),
                 unwanted=unmasked(gone["gone"], words, original, part) if gone else "",
             )
+
+
+def _echoed(plain: str, original: str, sentence: Span) -> Iterator[Reversal]:
+    for part in _PART.finditer(plain, sentence.start, sentence.end):
+        words = part.group()
+        bare = words[lead_length(words) :]
+        order = endings.ORDERS.match(bare)
+        if order and not FEATURES["deictic"].search(bare):
+            text = original[part.end() - len(bare) : part.end()]
+            yield Echo(text=text, modality="must_not" if order["ban"] else "must", evidence=quoted(sentence))
+
+
+def after_withdrawal(plain: str, sentence: Span) -> Span:
+    """A sentence without the "scratch that" at its head."""
+    for begins in (0, lead_length(plain[sentence.start : sentence.end])):
+        if match := endings.WITHDRAWN.match(plain[sentence.start + begins : sentence.end]):
+            rest = sentence.start + begins + match.end()
+            while rest < sentence.end and not plain[rest].isalnum():
+                rest += 1
+            return Span(rest, sentence.end)
+    return sentence

@@ -64,7 +64,12 @@ _TOPIC = re.compile(
 )
 
 _UNTIL = re.compile(
-    r"\b(?P<until>(?:until|till|'til|as long as|while (?:we're|we are))\s+[^,;.!?\n]{2,120}|until [^,;!?\n]{2,60})",
+    r"\b(?P<until>(?:until|till|'til|as long as|while (?:we're|we are))\s+(?:[^,;.!?\n]|\.(?=\w)){2,120})",
+    re.IGNORECASE,
+)
+_FOR_A_WHILE = re.compile(
+    r"\b(?:(?:just |only )?for (?:the rest of )?|during )(?P<while>today|tonight|(?:this|the) (?:session|week|sprint|month|conversation|chat|afternoon|morning|evening))\b"
+    r"|\b(?P<only>today|tonight|this (?:session|week|sprint|month|conversation|chat|afternoon|morning|evening)) only\b",
     re.IGNORECASE,
 )
 _UNTIL_TAIL = re.compile(r"\s+(?:please|always|never|add|use|don't|do not)\b.*$", re.IGNORECASE | re.DOTALL)
@@ -105,8 +110,10 @@ def without_topic(clause: str) -> str:
 
 
 def _until(clause: str) -> str:
-    match = _UNTIL.search(clause)
-    return _tidy(_UNTIL_TAIL.sub("", match["until"])) if match else ""
+    if match := _UNTIL.search(clause):
+        return _tidy(_UNTIL_TAIL.sub("", match["until"]))
+    passing = _FOR_A_WHILE.search(clause)
+    return _tidy(passing["while"] or passing["only"]) if passing else ""
 
 
 def _paths(clause: str) -> tuple[str, ...]:

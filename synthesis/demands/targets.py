@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from agentx.synthesis.demands.choices import Wish, excludes
-from agentx.synthesis.demands.endings import BANNED, RULE_WORDS, STATUS_WORDS
-from agentx.synthesis.demands.lifecycle import wanted_part
+from agentx.synthesis.demands.endings import BANNED, CUES, RULE_WORDS, STATUS_WORDS
+from agentx.synthesis.demands.lifecycle import core, wanted_part
 from agentx.synthesis.demands.reversals import Amendment, Permission, Retraction
 from agentx.synthesis.demands.words import content_words, subject_words, vocabulary
 from agentx.synthesis.items import ConstraintDetail, MemoryItem, RejectionDetail
@@ -17,13 +17,6 @@ _NAMED = re.compile(r"(?:[A-Z][\w+#-]*|\.?[\w-]+(?:\.[\w-]+)+|[\w-]*[\d_][\w-]*)
 """A name in one word: ``Redis``, ``requirements.txt``, ``max_age``."""
 _ARTICLES = re.compile(r"^(?:(?:a|an|the|any|new|using|creating|adding)\s+)+|\s+files?$", re.IGNORECASE)
 _AROUND = ".,;:!?()[]{}\"'`“”‘’*"
-_PLACES = re.compile(
-    r"\b(?:in|inside|within|on|at|to|for|after|before|when|whenever|while|during)\s+[^,;.!?]{2,120}",
-    re.IGNORECASE,
-)
-_BUT = re.compile(
-    r"\s*(?:;|,\s*(?:use|it|because|since|as|we)\b|\buntil\b|\binstead\b).*$", re.IGNORECASE | re.DOTALL
-)
 _COMPLETED = vocabulary("done finish complet over out through now final")
 _CHOSEN = r"\b(?:use|using|prefer|with|in|as|via|by|to|only|be)\s+(?:[\w-]+\s+){0,2}?"
 
@@ -85,7 +78,7 @@ def revised_by(text: str, unwanted: str, items: Iterable[MemoryItem]) -> MemoryI
         unwanted: What it names as wanted no longer; may be empty.
         items: The rules that stand.
     """
-    wanted = wanted_part(text, "must")
+    wanted = wanted_part(CUES.sub(" ", text), "must")
     found = [
         item
         for item in items
@@ -130,9 +123,7 @@ def _subject(item: MemoryItem) -> frozenset[str]:
 
 
 def _core(item: MemoryItem) -> frozenset[str]:
-    """What a rule is about, without the places and times in which it holds and without reasons."""
-    text = item.detail.idea if isinstance(item.detail, RejectionDetail) else item.text
-    return subject_words(_PLACES.sub(" ", _BUT.sub("", text)))
+    return core(item.detail.idea if isinstance(item.detail, RejectionDetail) else item.text)
 
 
 def _banned(item: MemoryItem) -> str:
