@@ -29,12 +29,13 @@ from agentx.synthesis.demands.reversals import (
 )
 from agentx.synthesis.demands.scope import reach_of
 from agentx.synthesis.demands.sentences import Span, clauses, sentences
+from agentx.synthesis.demands.shape import Shape
 from agentx.synthesis.items import Scope
 
 _MAX_QUOTE = 400
 _MAX_CLAUSE = 1_200
 _MAX_BEFORE = 40
-_COURTESY = re.compile(r"^(?:can|could|would|will) (?:you|we) (?:please |kindly )?", re.IGNORECASE)
+_COURTESY = re.compile(r"^(?:can|could|would|will) (?:you|we) (?!not\b)(?:please |kindly )?", re.IGNORECASE)
 _PLEASE = re.compile(r"(^|[,;] )please ", re.IGNORECASE)
 _EDGES = " \t\r\n,;:-–—"
 
@@ -186,50 +187,46 @@ def _demand(plain: str, original: str, sentence: Span, part: Span) -> Demand | N
                         part,
                         clause,
                         shape,
+                        match,
                         certainty,
-                        match.start() if shape.anywhere else None,
                     )
     return None
+
+
+def _beginning(match: re.Match[str]) -> int:
+    return match.start("text") if match.groupdict().get("text") else match.start()
 
 
 def _lasts(words: str) -> bool:
     return any(v.FEATURES[name].search(words) for name in ("standing", "ever", "for_now", "until"))
 
 
-def _may_be(shape: tables.Shape, match: re.Match[str], clause: Clause) -> bool:
+def _may_be(shape: Shape, match: re.Match[str], clause: Clause) -> bool:
     if clause.asks and not shape.anywhere and not v.FEATURES["polite_question"].search(clause.whole):
         return False
     verb = match.groupdict().get("verb")
-    return (
-        verb is None
-        or shape.name
-        in {
-            "our practice",
-            "what we use here",
-            "as instructed",
-            "passive prohibition",
-            "must always",
-            "all of them must",
-        }
-        or is_base_verb(verb)
-    )
+    return verb is None or is_base_verb(verb)
 
 
-def _grade(shape: tables.Shape, match: re.Match[str], clause: Clause, candidate: str) -> v.Certainty | None:
+def _grade(shape: Shape, match: re.Match[str], clause: Clause, candidate: str) -> v.Certainty | None:
     has_feature = partial(has, clause=clause, candidate=candidate, match=match)
     for needs, certainty in shape.grades:
         if all(has_feature(name.lstrip("!")) != name.startswith("!") for name in needs.split()):
-            if clause.asks and shape.name == "order" and not has_feature("standing"):
-                return None
             if (
                 clause.asks
-                and certainty == "active"
-                and "please" not in clause.whole.lower()
-                and not has_feature("standing")
+                and shape.name == "order"
+                and not (has_feature("standing") or has_feature("process"))
             ):
+                return None
+            if clause.asks and shape.modality != "prefer" and not _insists(clause):
                 return "proposed"
             return certainty
     return None
+
+
+def _insists(clause: Clause) -> bool:
+    """Whether a question is an order all the same."""
+    return "please" in clause.whole.lower() or bool(v.FEATURES["standing"].search(clause.whole))
 
 
 def _build(
@@ -237,11 +234,11 @@ def _build(
     sentence: Span,
     part: Span,
     clause: Clause,
-    shape: tables.Shape,
+    shape: Shape,
+    match: re.Match[str],
     certainty: v.Certainty,
-    begins: int | None,
 ) -> Demand:
-    start = part.start + (begins if begins is not None else lead_length(clause.whole))
+    start = part.start + (_beginning(match) if shape.anywhere else lead_length(clause.whole))
     text = as_sentence(original[start : part.end])
     reach = reach_of(" ".join(original[start : part.end].split()))
     temporary = bool(reach.until) or bool(v.FEATURES["for_now"].search(clause.whole))
@@ -253,7 +250,7 @@ def _build(
     return Demand(
         text=text,
         evidence=evidence,
-        modality=_modality(shape, clause),
+        modality=_modality(shape, match, clause),
         certainty=certainty,
         scope=reach.scope,
         until=reach.until,
@@ -262,7 +259,9 @@ def _build(
     )
 
 
-def _modality(shape: tables.Shape, clause: Clause) -> v.Modality:
+def _modality(shape: Shape, match: re.Match[str], clause: Clause) -> v.Modality:
+    if shape.modality == "must" and match.groupdict().get("not"):
+        return "must_not"
     if shape.name in {"our practice", "what we use here", "the rule is", "our convention"} and v.FEATURES[
         "negated"
     ].search(clause.whole):

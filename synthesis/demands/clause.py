@@ -113,8 +113,9 @@ def has(feature: str, clause: Clause, candidate: str, match: re.Match[str]) -> b
 
 def _object_start(match: re.Match[str]) -> int:
     groups = match.groupdict()
-    if groups.get("verb"):
-        return match.end("verb")
+    for name in ("verb", "does"):
+        if groups.get(name):
+            return match.end(name)
     return match.start("object") if groups.get("object") else match.start()
 
 

@@ -15,6 +15,9 @@ SAME = 0.74
 CONTRARY = 0.6
 """The same for a demand and its opposite, whose wording differs more."""
 
+_WISH_WORDS = 3
+"""Subject words from which a wish is known again in a longer one."""
+
 _WISHES = frozenset(stem(verb) for verb in ("prefer", "prioritize", "want", "favour", "favor"))
 
 _CHOICE = re.compile(
@@ -78,14 +81,23 @@ def same_demand(text: str, modality: str, items: Iterable[MemoryItem]) -> Memory
     best: MemoryItem | None = None
     for item in items:
         detail = item.detail
-        if isinstance(detail, ConstraintDetail) and (detail.modality == "must_not") != (
-            modality == "must_not"
-        ):
+        former = detail.modality if isinstance(detail, ConstraintDetail) else modality
+        # A demand after a wish is more than the wish again.
+        if (former == "must_not") != (modality == "must_not") or (former == "prefer" and modality == "must"):
             continue
         others = subject_words(item.text) or content_words(item.text)
-        if _overlap(words, others) >= SAME and not _values_differ(text, item.text):
+        wishes = former == modality == "prefer"
+        if (_overlap(words, others) >= SAME or (wishes and _says_less(words, others))) and not _values_differ(
+            text, item.text
+        ):
             best = item
     return best
+
+
+def _says_less(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether one of two wishes is the other without its reason or its example."""
+    less, more = sorted((one, other), key=len)
+    return len(less) >= _WISH_WORDS and less <= more
 
 
 def contrary_demands(text: str, modality: str, items: Iterable[MemoryItem]) -> tuple[MemoryItem, ...]:

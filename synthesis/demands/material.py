@@ -71,7 +71,7 @@ _SAYING = (
 )
 _REPORTED = re.compile(
     rf"\b(?:{_SOURCES}|\w+\.(?:md|txt|rst|html|py|js|ts|json|toml|ya?ml|log))['\"`{NAME}]*"
-    rf"(?:\s+(?!(?:i|you|we|when|if|to|that|about|not|and|or)\b)[\w'/.,`{NAME}-]{{1,40}}){{0,4}}?\s+(?:{_SAYING})\b"
+    rf"(?:\s+(?!(?:i|you|we|when|if|to|that|about|not|and|or)\b)[\w'/.,`{NAME}-]{{1,40}}){{0,4}}?\s+(?:{_SAYING})\b(?!(?<=\bstate)\s*(?:[.!?\n]|\Z))"
     r"|\b(?:he|she|it|they|someone|somebody|everyone|people|you|boss|colleague|teacher|mentor|partner|wife|husband|friend)"
     r" (?:also |just |even |once |always |only )?"
     r"(?:says|said|tells? (?:you|me|us)|told (?:you|me|us)|wrote|writes|claims|claimed|suggests|recommends|recommended|insists)\b"

@@ -20,7 +20,7 @@ _CLAUSE = re.compile(
     r"|and (?:then|also|maybe|make|when|in|on|for|how|what|can|could|please|do|does)"
     r"|(?:can|could|would|will|should|do|does|did|is|are|was|any|how|what|why|when will|may)\s(?:you|i|we|it|they|this|that|there|do|does"
     r"|about|can|should|would|kind|are|is|other|tips|will|if)"
-    r"|please|(?:always|never)\s+\w+\s+\w+|don't|do not|from now on|for now|no need|stop)\b)"
+    r"|please|let's|(?:always|never)\s+\w+\s+\w+|don't|do not|from now on|for now|no need|stop)\b)"
     r"|\s+(?:and|but)\s+(?=(?:please\s+)?(?:always|never|don't|do not|from now on|stop \w+ing)\b)"
     r"|\s+(?:so|and|but)\s+(?=(?:can|could) you\b|i prefer\b|i prioriti[sz]e\b)",
     re.IGNORECASE,
@@ -95,9 +95,14 @@ def clauses(plain: str, sentence: Span) -> Iterator[Span]:
     ['It is odd', 'so please use tabs', 'can you do that?']
     """
     start = sentence.start
+    led = -1
     for cut in _CLAUSE.finditer(plain, sentence.start, sentence.end):
-        if cut.start() > start and not _LEAD.fullmatch(plain, start, cut.start()):
-            yield Span(start, cut.start())
-            start = cut.end()
+        if cut.start() <= start:
+            continue
+        if start != led and _LEAD.fullmatch(plain, start, cut.start()):
+            led = start
+            continue
+        yield Span(start, cut.start())
+        start = cut.end()
     if start < sentence.end:
         yield Span(start, sentence.end)

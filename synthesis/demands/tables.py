@@ -1,51 +1,14 @@
-"""The shapes in which people demand: rows to read and to extend, and no code.
+"""The shapes in which people give orders and state their practice: rows to read and to extend, and no code.
 
-Each row of :data:`SHAPES` has the certainty that each set of features gives it, an example that it must take and one that
-it must leave alone; the tests walk through the rows. The features stand in :mod:`agentx.synthesis.demands.vocabulary`.
+Each row has the certainty that each set of features gives it, an example that it must take and one that it must leave
+alone; the tests walk through the rows. The features stand in :mod:`agentx.synthesis.demands.vocabulary`.
 """
 
-import re
-from typing import NamedTuple
+from agentx.synthesis.demands.preferences import PREFERENCES
+from agentx.synthesis.demands.shape import Shape
+from agentx.synthesis.demands.vocabulary import ARTEFACTS, HABITS, KINDS, POLICY_VERBS, QUALITIES, compiled
 
-from agentx.synthesis.demands.vocabulary import (
-    ARTEFACTS,
-    HABITS,
-    POLICY_VERBS,
-    Certainty,
-    Modality,
-    compiled,
-)
-
-
-class Shape(NamedTuple):
-    """One shape of a demand.
-
-    Attributes:
-        name: For tests and explanations.
-        pattern: Matched at the beginning of a clause without its lead-ins; for ``anywhere`` searched in it.
-        modality: What it demands.
-        grades: Tried in order: the features that must all be there (``!name``: must not), and the certainty they give.
-        takes: A clause that it takes.
-        leaves: A clause that it must leave alone.
-        anywhere: Whether the demand may begin inside the clause; its text then begins there.
-    """
-
-    name: str
-    pattern: re.Pattern[str]
-    modality: Modality
-    grades: tuple[tuple[str, Certainty], ...]
-    takes: str
-    leaves: str
-    anywhere: bool = False
-
-
-_LASTS: tuple[tuple[str, Certainty], ...] = (
-    ("standing", "active"),
-    ("for_now any_new", "active"),
-    ("for_now you_make", "active"),
-)
-
-SHAPES: tuple[Shape, ...] = (
+_ORDERS: tuple[Shape, ...] = (
     Shape(
         "always",
         compiled(r"^always\s+(?:please\s+|also\s+)?(?P<verb>[\w'-]+)"),
@@ -74,7 +37,7 @@ SHAPES: tuple[Shape, ...] = (
         "do not",
         compiled(
             r"^(?:(?:do not|don't|dont|do n't|must not|mustn't|may not|shall not|are not allowed to|aren't allowed to|are not supposed to"
-            r"|you (?:must not|mustn't|may not|shall not|can't|cannot|are not allowed to|aren't allowed to|are not supposed to)"
+            r"|let's (?:please )?not|you (?:must not|mustn't|may not|shall not|can't|cannot|are not allowed to|aren't allowed to|are not supposed to)"
             r"|(?:please )?refrain from|not to),?\s+(?:(?:ever|again|under any circumstances),?\s+)?(?P<verb>[\w'-]+))"
         ),
         "must_not",
@@ -190,6 +153,11 @@ SHAPES: tuple[Shape, ...] = (
             ("any_new !deictic !lets", "active"),
             ("you_make !deictic", "proposed"),
             ("style", "proposed"),
+            ("process !deictic !another", "proposed"),
+            ("form !at_hand", "proposed"),
+            ("instead !deictic !one_file", "proposed"),
+            ("everywhere !at_hand", "proposed"),
+            ("takes_care", "proposed"),
         ),
         "from now on, use tabs",
         "add a function that returns the total",
@@ -198,7 +166,7 @@ SHAPES: tuple[Shape, ...] = (
         "passive prohibition",
         compiled(
             r"^(?P<subject>(?!i\b|it\b|that\b|this\b|they\b|he\b|she\b)[\w'ˣ @./-]{2,80}?) (?:(?:must|may|should|shall|can) never|must not|mustn't|may not"
-            r"|(?:is|are) never to|are not allowed(?: to)?|is not allowed(?: to)?)\s+(?P<verb>(?!have\b)[\w'-]+)"
+            r"|(?:is|are) never to|are not allowed(?: to)?|is not allowed(?: to)?)\s+(?P<does>(?!have\b)[\w'-]+)"
         ),
         "must_not",
         (
@@ -213,7 +181,7 @@ SHAPES: tuple[Shape, ...] = (
         "all of them must",
         compiled(
             rf"^(?P<subject>(?:all|every|each|any)\b(?: of)?(?: the| our| your)? [\w'ˣ @./-]{{0,60}}?\b(?:{ARTEFACTS})\b.{{0,80}}?)"
-            r"\s(?:must|has to|have to|needs? to|should|shall|(?:is|are) to)\s+(?P<verb>(?!have been\b|already\b)[\w'-]+)"
+            r"\s(?:must|has to|have to|needs? to|should|shall|(?:is|are) to)\s+(?P<does>(?!have been\b|already\b)[\w'-]+)"
         ),
         "must",
         (
@@ -254,7 +222,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape(
         "must always",
         compiled(
-            r"^(?P<subject>(?!i\b|it\b|that\b|this\b|they\b)[\w'ˣ @./-]{2,80}?) (?:must|should|shall|has to|have to|needs? to) always\s+(?P<verb>(?!have been\b)[\w'-]+)"
+            r"^(?P<subject>(?!i\b|it\b|that\b|this\b|they\b)[\w'ˣ @./-]{2,80}?) (?:must|should|shall|has to|have to|needs? to) always\s+(?P<does>(?!have been\b)[\w'-]+)"
         ),
         "must",
         (("your !deictic", "active"), ("artefact !soft !deictic", "active"), ("!deictic", "proposed")),
@@ -304,7 +272,7 @@ SHAPES: tuple[Shape, ...] = (
         "our practice",
         compiled(
             r"\bin (?:this|our) (?:repo(?:sitory)?|project|code ?base|team|company|house|document|report|book|paper)s?,? (?:we|you|one|i)"
-            r" (?:only |always |never |do not |don't |all )?(?P<verb>(?!have\b|had\b|are\b|were\b|will\b|could\b|can\b|found\b|see\b)[\w']+)"
+            r" (?:only |always |never |do not |don't |all )?(?P<does>(?!have\b|had\b|are\b|were\b|will\b|could\b|can\b|found\b|see\b)[\w']+)"
         ),
         "must",
         (("question", "proposed"), ("always_word", "active"), ("", "proposed")),
@@ -353,59 +321,148 @@ SHAPES: tuple[Shape, ...] = (
         "each of us wrote one",
     ),
     Shape(
-        "i prefer",
-        compiled(
-            r"\bi (?:also |really |strongly |generally |usually |always |typically |personally |much |do |still |just |tend to |definitely )?prefer\s+(?P<object>[^?]{4,})"
-        ),
-        "prefer",
-        (("choice", "proposed"), ("!narrow !asks", "active")),
-        "I prefer bullet points over paragraphs",
-        "I prefer that",
-        anywhere=True,
-    ),
-    Shape(
-        "i would prefer",
-        compiled(
-            r"^i(?:'d| would) (?:really |much |generally )?(?:prefer|rather)(?: to| if you| you)?\s+(?P<object>[^?]{4,})"
-        ),
-        "prefer",
-        (("standing !narrow", "active"), ("you_frame universal !narrow !deictic", "proposed")),
-        "I'd prefer British spelling from now on",
-        "I'd prefer that",
-    ),
-    Shape(
-        "i prioritize",
-        compiled(
-            r"(?:\bi (?:also |really |generally |usually |always |tend to )?|\bi(?:'ve| have) (?:always |long )?been (?:\w+ )?|\bdecided to |\bsomeone who )"
-            r"(?:prioriti[sz](?:e|es|ing)|favou?r)\s+(?P<object>[^?]{6,})"
-        ),
-        "prefer",
-        (("!asks !narrow !past !deictic", "active"), ("!asks !narrow", "proposed")),
-        "I prioritize mental health over extra income",
-        "should I prioritize it",
-        anywhere=True,
-    ),
-    Shape(
-        "my preference",
-        compiled(
-            r"\b(?:tak(?:e|ing) into account|consider(?:ing)?|given|remember|keep(?:ing)? in mind|respect(?:ing|s)?|fits?|based on|reflects?|follow(?:ing)?|mind) "
-            r"my preference (?:for|of|to)\s+(?P<object>[^?]{6,})"
-        ),
-        "prefer",
-        (("!narrow", "proposed"),),
-        "taking into account my preference for visual learning",
-        "does it change my preference for clear deadlines",
-        anywhere=True,
-    ),
-    Shape(
         "as instructed",
         compiled(
-            r"^(?:i'?ll )?always (?P<verb>\w+ing) .{4,200}\b(?:when|whenever) (?:i |you )?(?:ask|asked|asking)\b"
+            r"\b(?P<promise>i'?ll )?(?P<text>always \w+ing) .{4,200}\b(?:when|whenever) (?:i |you )?(?:ask|asked|asking|discuss|discussing|talk about|talking about)\b"
         ),
         "must",
-        (("", "proposed"),),
-        "always reporting exact numbers when asked about site speed",
+        (("promised", "proposed"), ("question", "proposed"), ("", "active")),
+        "as you instructed, always reporting exact numbers when asked about site speed",
         "always falling down",
         anywhere=True,
     ),
+    Shape(
+        "what i have to do",
+        compiled(
+            rf"\b(?:given|since|because|as|that) i(?:'m| am)? (?:have to|need to|must|supposed to|asked to|told to|required to) (?P<text>(?:{POLICY_VERBS})\b.{{4,160}}"
+            r"\b(?:when|whenever) (?:i |you |i'm |you're )?(?:ask|asked|asking|discuss|discussing|talk|talking|write|writing|report|reporting)\b)"
+        ),
+        "must",
+        (("", "proposed"),),
+        "given that I have to give sources when discussing history",
+        "given that I have to go when asked",
+        anywhere=True,
+    ),
+    Shape(
+        "what we want",
+        compiled(
+            r"^we (?:really |only |always |generally )?(?:(?P<not>don't |do not |never )want to (?P<object>(?!use\b|adopt\b|add\b|introduce\b|switch\b|move\b|support\b|go with\b"
+            r"|rewrite\b|migrate\b|know\b|see\b|go\b).{6,})|want (?:to )?(?P<wanted>(?!to\b|know\b|see\b|talk\b|discuss\b|look\b|check\b|try\b).{6,}))"
+        ),
+        "must",
+        (("standing", "active"), ("!deictic !hollow", "proposed")),
+        "we don't want to depend on the network in tests",
+        "we want this",
+    ),
+    Shape(
+        "can we not",
+        compiled(
+            r"^(?:can|could) (?:we|you) (?:please )?(?:not|avoid|refrain from|stop) (?P<verb>(?:ever )?(?:commit|push|use|add|create|change|touch|edit|rename|remove|delete|mock|log|merge|hardcode"
+            r"|import|introduce|skip|squash|rebase|duplicate|repeat|rely|depend|mix|break)(?:t?ing|e?s)?)\s+(?P<object>.+)"
+        ),
+        "must_not",
+        (("ever", "active"), ("!deictic", "proposed")),
+        "can we not commit the generated docs?",
+        "can we not get the id from there?",
+    ),
+    Shape(
+        "kept in git",
+        compiled(
+            r"^(?P<subject>(?!i\b|it\b|that\b|this\b|they\b|we\b|these\b|those\b)[\w'ˣ @./-]{2,80}?) (?:should|must|has to|have to|needs? to|ought to)(?P<not>n't| not| never)?"
+            r" (?:always )?be (?P<does>commit+ed|checked in|tracked|versioned|git-?ignored|published|documented)\b"
+        ),
+        "must",
+        (("!deictic", "proposed"),),
+        "the lock file should be committed",
+        "this should be committed",
+    ),
+    Shape(
+        "kinds should",
+        compiled(
+            rf"^(?:our |your |all )?(?P<subject>(?:[\w-]+ ){{0,2}}(?:{KINDS})(?: (?:in|of|for|under) [\w'ˣ./-]{{2,40}})?) (?:(?:should|must|can)(?P<not>n't|not| not| never)|should|must|need to|have to|ought to)"
+            r" (?:(?:always|only|all|each) ){0,2}(?P<does>(?!have been\b|already\b)[\w'-]+)"
+        ),
+        "must",
+        (("standing", "active"), ("!deictic", "proposed")),
+        "integration tests should use the real binary",
+        "these tests should pass now",
+    ),
+    Shape(
+        "quality wanted",
+        compiled(
+            r"^(?:(?:please )?(?:make sure|ensure)(?: that)? (?P<object>(?!it\b|this\b|that\b|these\b|they\b)[\w'ˣ @./()-]{3,80}?) (?:is|are|stays?|remains?)"
+            r"|(?P<subject>(?!i\b|it\b|this\b|that\b|these\b|they\b|you\b)[\w'ˣ @./()-]{3,80}?) (?:should|must|needs? to|has to|have to|ought to) (?:be|stay|remain))"
+            r" (?P<not>not |never )?(?:(?:always|still|fully|as) ){0,2}"
+            rf"(?:{QUALITIES})\b"
+        ),
+        "must",
+        (("standing", "active"), ("!deictic", "proposed")),
+        "the output format needs to be configurable",
+        "it needs to be fast",
+    ),
+    Shape(
+        "the aim",
+        compiled(
+            r"^(?:the|our) (?:main |whole |overall |general |overriding |top )?(?:goal|aim|intention|intent|point|idea|priority|requirement|philosophy|rule of thumb)(?: here)?"
+            r" is (?P<not>not |never )?(?:to|that)\b(?P<object>.{8,})"
+        ),
+        "must",
+        (("!deictic", "proposed"),),
+        "the main goal is to never lose a user's data",
+        "the idea is that this works",
+    ),
+    Shape(
+        "it matters that",
+        compiled(
+            r"^it(?:'s| is) (?:really |very |super )?(?:important|critical|essential|crucial|vital)(?: to (?:me|us))? that (?P<object>(?!it\b|this\b|that\b).{8,})"
+        ),
+        "must",
+        (("standing", "active"), ("!deictic", "proposed")),
+        "it's important that commands stay fast",
+        "it's important that this works",
+    ),
+    Shape(
+        "i like",
+        compiled(
+            r"^i (?:really |generally |usually |always |much )?(?:like (?:to (?:have|keep|see|use)|it when|when|having|keeping|using)|favou?r|love it when) (?P<object>(?!it\b|this\b|that\b|the\b).{6,})"
+        ),
+        "prefer",
+        (("!deictic", "proposed"),),
+        "I like to keep functions short",
+        "I like to keep this",
+    ),
+    Shape(
+        "our habit",
+        compiled(
+            r"^we (?:usually|generally|normally|typically|tend to|try to|only ever) (?P<does>(?!have\b|see\b|get\b|know\b)[\w']+)\b(?P<object>.{4,})"
+        ),
+        "must",
+        (("!deictic", "proposed"),),
+        "we usually squash commits before merging",
+        "we usually see this",
+    ),
+    Shape(
+        "no concern",
+        compiled(
+            r"^(?:we|i|you) (?:don't|do not) (?:need to |have to )?(?:care|worry|bother) (?:about|with) (?P<object>(?!it\b|this\b|that\b|them\b).{4,})"
+        ),
+        "must_not",
+        (("!deictic", "proposed"),),
+        "we don't care about backwards compatibility",
+        "we don't care about that",
+    ),
+    Shape(
+        "we must be sure",
+        compiled(
+            r"\b(?P<text>we (?:need|have|want) to (?:be|make) (?:absolutely )?sure (?:that )?(?:our|all|every|each|any|no|nothing|we (?:always|never|don't))\b.{8,})"
+        ),
+        "must",
+        (("!question", "proposed"),),
+        "we need to be sure our tests would notice a breaking change",
+        "we need to be sure it works",
+        anywhere=True,
+    ),
 )
+
+SHAPES: tuple[Shape, ...] = (*_ORDERS, *PREFERENCES)
+"""In the order in which they are tried; the first that takes a clause has it."""

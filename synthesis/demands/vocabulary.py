@@ -81,6 +81,21 @@ ARTEFACTS = (
 )
 """Things that an agent makes, so that a rule about all of them is a rule for it."""
 
+KINDS = (
+    "tests|functions|methods|classes|modules|files|commits|commit messages|endpoints|routes|handlers|variables|names|imports|comments"
+    "|docstrings|strings|queries|migrations|components|constants|types|errors|exceptions|logs|branches|pull requests|prs|answers"
+    "|responses|replies|messages|documents|reports|sections|paragraphs|headings|dates|numbers|dependencies|packages|scripts|secrets"
+    "|passwords|services|models|schemas|templates|emails|summaries|explanations|examples|docs|flags|commands|agents|hooks|fixtures|helpers"
+)
+"""The same in the plural, where no article makes them the ones at hand ("tests should …")."""
+
+QUALITIES = (
+    "configurable|strict|optional|idempotent|consistent|deterministic|(?:backwards?[- ])?compatible|robust|resilient|atomic|fast|readable|simple"
+    "|minimal|secure|private|accessible|responsive|reproducible|testable|type[- ]?safe|thread[- ]?safe|self-contained|case[- ](?:in)?sensitive"
+    "|short|concise|brief|flexible|opt-in|opt-out|non-?blocking|read-?only|immutable|portable|cross-platform|locali[sz]ed|translated|lightweight"
+)
+"""What a thing is to be for good, and not what is to be done to it."""
+
 LANGUAGES = (
     "(?:british |american |us |uk |simple |plain |brazilian |formal |informal )?(?:english|german|french|spanish|italian"
     "|portuguese|dutch|polish|russian|ukrainian|turkish|arabic|hindi|chinese|mandarin|japanese|korean|swedish|norwegian"
@@ -122,14 +137,14 @@ FEATURES: dict[str, re.Pattern[str]] = {
     ),
     # It points to the thing at hand, so it is one piece of work and not a rule.
     "deictic": compiled(
-        r"\b(?:this|that|these|those|it|them|here|above|below|now(?!adays)|yet|today|tonight|tomorrow|already|first|next|then|last"
+        r"\b(?:this|that|these|those|it|them|here|above|below|now(?!adays)|yet|today|tonight|tomorrow|already|first|next|then|last(?!-)"
         r"|current|currently|the (?:one|ones|first|second|third|latter|former|following|same|other|existing|change|changes|rest)"
         r"|(?:option|step|item|point|number|part|phase|plan) [\da-e]\b|#\d+|your last|again in)\b"
         r"|\bthe (?:\w+ )?(?:test|tests|function|method|class|file|branch|pr|commit|error|bug|server|script|app|button|page|build|issue)\b"
     ),
     "question": compiled(r"\?\s*[\"')\]]*$"),
     "polite_question": compiled(
-        r"^(?:so |and |but |also |then |please |, )*(?:can|could|would|will|may) (?:you|we|i ask you to)(?: please| kindly)?\s"
+        r"^(?:so |and |but |also |then |please |though |, )*(?:can|could|would|will|may) (?:you|we|i ask you to)(?: please| kindly)?\s"
     ),
 }
 
@@ -160,7 +175,7 @@ PROCESS_VERB = compiled(
 # --- what comes before a demand and is no part of it --------------------------------------------------------------------
 
 LEAD_INS = compiled(
-    r"^(?:(?:so|and|but|also|ok|okay|yes|yeah|yep|no(?=\s*[,;:!-])|well|then|please|pls|plz|just|btw|by the way|fyi|hey|hi|oh|hmm|right|thanks|thank you|great|good"
+    r"^(?:(?:so|and|but|though|also|ok|okay|yes|yeah|yep|no(?=\s*[,;:!-])|well|then|please|pls|plz|just|btw|by the way|fyi|hey|hi|oh|hmm|right|thanks|thank you|great|good"
     r"|cool|perfect|nice|sure|actually|again|in addition|additionally|furthermore|moreover|finally|lastly|firstly|secondly|remember(?! to\b| that\b| you\b)|reminder"
     r"|important|note|attention|nb|ps|p\.s|new rule|rule(?: \d+)?|one (?:more|other|last) (?:thing|rule)|one thing|another thing|two things"
     r"|first of all|for the record|to be clear|like i said|as i said|i repeat|once more|in that case|because of that|therefore|hence"
@@ -171,7 +186,7 @@ ORDER_FRAME = compiled(
     r"^(?:(?:can|could|would|will) (?:you|we)(?: please| kindly)?\s+|(?:make|be) (?:absolutely )?sure(?: that)?(?: you| to| we| it)?(?: to)?\s+"
     r"|ensure(?: that)?(?: you| we)?\s+|remember(?: that)?(?: you| to| we)?(?: to)?\s+|keep in mind(?: that)?(?: you| to)?(?: to)?\s+"
     r"|(?:you|we|agents?|everyone) (?:should|must|need to|needs to|have to|has to|are to|ought to|shall)\s+"
-    r"|i(?:'d| would) (?:really )?(?:like|love|prefer|appreciate)(?: it)?(?: for)?(?: if)? you (?:to |would |could )?"
+    r"|i(?:'d| would) (?:really )?(?:like|love|prefer|appreciate)(?: it)?(?: for)?(?: if)? you (?:to |would |could )?|i(?:'d| would) (?:like|love) (?:us )?to\s+"
     r"|i (?:really )?(?:want|need|expect|ask|require|urge|tell) (?:that )?you (?:to )?|i(?:'m| am) asking you to\s+|please\s+|just\s+"
     r"|it(?:'s| is) (?:very |really )?(?:important|essential|vital|crucial) (?:to|that you|you)\s+|let's\s+)"
 )
@@ -205,7 +220,7 @@ FEATURES |= {
     "strict": compiled(r"\b(?:must not|mustn't|may not|not allowed|not supposed|strictly|under any)\b"),
     "future": compiled(r"\b(?:new|future|you (?:write|add|create|make))\b"),
     "asks": compiled(
-        r"\b(?:should|do|did|would|can|could|might|must|if|which|whether|ones?|like|what|that|as|than|tasks?|to) i (?:\w+ )?(?:prefer|prioriti|favou?r)|\b(?:why|wondering|unsure|not sure)\b.{0,40}\bi (?:prefer|prioriti)"
+        r"\b(?:should|do|did|would|can|could|might|must|if|which|whether|ones?|like|what|(?<!given )(?<!considering )that|as|than|tasks?|to) i (?:\w+ )?(?:prefer|prioriti|favou?r)|\b(?:why|wondering|unsure|not sure)\b.{0,40}\bi (?:prefer|prioriti)"
     ),
     "past": compiled(r"\b(?:i|i've|have) (?:been )?(?:prioriti[sz]ed|favou?red)\b|\bdecided to\b"),
     "each_time": compiled(
@@ -217,6 +232,15 @@ FEATURES |= {
     "we_frame": compiled(r"\b(?:we|everyone) (?:should|must|need|have|ought|shall|are)\b"),
     "you_frame": compiled(r"\byou\b"),
     "each_one": compiled(r"^(?:each|every)\b"),
+    "promised": compiled(r"\bi(?:'ll| will) always\b"),
+    # An order that is to be looked after each time: "make sure you … before …".
+    "takes_care": compiled(
+        r"\b(?:make|be) sure (?:that )?(?:you|to)\b.{3,160}\bbefore (?:you|we|\w+ing)\b"
+        r"|\b(?:ask|consult|tell|check with) me\b.{0,40}\bbefore (?:you|\w+ing)\b"
+    ),
+    "another": compiled(
+        r"\b(?:a different|another|a new|a simpler|a better|an alternative|recommended|proposed|suggested|your)\b"
+    ),
     "negated": compiled(r"\b(?:never|not|don't|no|avoid|without|stop|nothing|none)\b"),
 }
 
@@ -226,23 +250,63 @@ BODY_FEATURES: dict[str, re.Pattern[str]] = {
         rf"^(?:answer|reply|respond|write|speak|talk)\b.{{0,40}}\bin {LANGUAGES}\s*[.!]?$"
         r"|^(?:keep|make) (?:your|all|the) (?:answers|responses|replies|explanations|messages|commits|commit messages|functions|tests|summaries)\b"
     ),
+    # A way of working, or a form to keep to.
+    "process": compiled(
+        r"^(?:stick (?:to|with)|follow|keep (?:to|using|with)|adhere to|do (?:a|an|proper)|take|use|apply|work in)\b.{0,40}?"
+        r"\b(?:workflow|approach|process|conventions?|practices?|methodology|principles?|style ?guide|tdd|discipline)\b(?! [\da-e]\b)"
+    ),
+    "instead": compiled(
+        r"^(?:use|write|say|spell|name|call|import|prefer|return|raise|put)\b.{2,60}?\b(?:instead of|rather than|in place of|over)\b|^(?:use|write|say|spell)\b.{2,40}?,? not [\w`ˣ]+[.!]?$"
+    ),
+    "everywhere": compiled(
+        r"\b(?:everywhere|throughout|across the board|consistently|in all places)\s*[.!]*$"
+    ),
+    "at_hand": compiled(r"\b(?:this|that|these|those|it|them|here|above|below)\b"),
+    "one_file": compiled(r"\b(?:in|of|at) [`\"'ˣ]?(?:[\w.-]+/)*[\w-]+\.[a-z]{1,5}\b"),
+    "form": compiled(
+        r"^(?:use|write|follow|format|name|call|put|keep)\b.{0,40}?\b(?:prefix|suffix|naming|conventions?|notation|casing|camel ?case|snake[_ -]?case"
+        r"|kebab[_ -]?case|spelling|indentation|quotes|tabs|date format|units)\b"
+    ),
 }
 """Features searched in the order alone, without what leads it."""
 
 OBJECT_FEATURES: dict[str, re.Pattern[str]] = {
     # A choice among what was offered ("option 2"), or the thing at hand ("that", "the first"): no standing preference.
     "choice": compiled(
-        r"\b(?:option|approach|version|solution|variant|alternative|way|one|idea|name|wording) ?(?:[a-e\d]\b|#\d)|^(?:[a-e]|\d)\b"
+        r"\b(?:option|approach|version|solution|variant|alternative|way|one|idea|name|wording) ?(?:[b-e\d]|a(?= *(?:[.,;!]|$)))\b(?!-)"
+        r"|#\d|^(?:[b-e\d]|a(?= *(?:[.,;!]|$)))\b(?!-)"
     ),
     "narrow": compiled(
-        r"^(?:that|this|it|them|those|these|the (?:first|second|third|latter|former|last|other|one)|option|#?\d|not\b|to (?:start|do|begin|go|see|use (?:it|this|that))\b|if\b|its\b|or\b)"
+        r"^(?:(?:that|this|it|them|those|these)\b(?! (?:over|to|instead of|rather than) (?!this\b|that\b|it\b|the\b|my\b|your\b|our\b|a\b))"
+        r"|(?:the (?:first|second|third|latter|former|last|other|one)|option|#?\d|not\b|to (?:start|do|begin|go|see|use (?:it|this|that))\b|if\b|its\b|or\b))"
+    ),
+    # What makes a choice a manner of working: a reason, something that it is weighed against, a means.
+    "reason": compiled(
+        r"\b(?:due to|because|thanks to|in order to|for (?:its|their|better|more|the sake of|\w+ and \w+|\w+(?:ity|ness|cy|ce))\b"
+        r"|to (?:better |further |fully )?(?:avoid|preserve|maintain|keep|ensure|improve|reduce|minimi[sz]e|maximi[sz]e|enhance|protect|save|honou?r|support|boost|balance|prevent|simplify|stay)\b)"
+    ),
+    "aims": compiled(
+        r"\bto (?:avoid|preserve|maintain|keep|ensure|improve|reduce|minimi[sz]e|maximi[sz]e|enhance|protect|save|support|boost|prevent|simplify|stay)\b.{4,}\band\b"
+    ),
+    "compared": compiled(r"\b(?:over|rather than|instead of|as opposed to|despite|in place of)\b"),
+    "means": compiled(
+        r"^(?:use|keep|work|write|rely|stick|stay|go|build|avoid|limit|focus|prioriti[sz]e|\w+ing)\b|\b(?:using|by \w+ing)\b"
+    ),
+    # What makes it an event: a date, a sum, a number, a person.
+    "dated": compiled(
+        r"\$|\b(?:january|february|march|april|may \d+|june|july|august|september|october|november|december|monday|tuesday|wednesday|thursday|friday|saturday"
+        r"|sunday|today|yesterday|tomorrow|tonight|\d+ ?(?:am|pm))\b"
+    ),
+    "event": compiled(
+        r"\d|\b(?:january|february|march|april|june|july|august|september|october|november|december|monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+        r"|today|yesterday|tomorrow|tonight|he|she|his|her|him|offer|invitation|meeting|event|party|trip|job|appointment)\b|'s\s"
     ),
 }
 """Features searched in the object of a shape."""
 
 DETERMINED = vocabulary(
     "the this that these those it them him her us me my your our his their its a an so too yet now here there just to at on in into from with"
-    " for up down out off back either both one much"
+    " for up down out off back either both one much anything everything something"
 )
 """Words that show that one thing is meant and not a kind of things."""
 
@@ -252,7 +316,7 @@ PROJECT_LEAD = compiled(
 
 COMMA_LEAD = compiled(
     r"^(?P<lead>(?:(?:when(?:ever)?|while|if|every time|each time|any ?time|in|for|on|under|inside|within|until|once|after|before|by|with|as|from|going|moving"
-    r"|henceforth|hereafter|temporarily|generally)\b[^,]{0,160}?))(?:,\s*|\s+(?=please\b|always\b|never\b|don't\b|do not\b|you (?:should|must)\b))"
+    r"|henceforth|hereafter|temporarily|generally)\b[^,]{0,160}?))(?:,\s*|(?<!\bthat)(?<!\bwhich)(?<!\bwho)\s+(?=please\b|always\b|you (?:should|must)\b|(?<!\bwe )(?<!\bi )(?<!\bthey )(?<!\bif you )(?:never|don't|do not)\b))"
 )
 """A condition, place or time before an order, to its comma or to the word that begins the order."""
 

@@ -94,6 +94,19 @@ def test_a_proposal_becomes_a_rule_by_repetition(talk):
     assert not talk.items("proposed")
 
 
+def test_a_demand_after_the_same_wish_is_a_rule_of_its_own(talk):
+    talk.say("I prefer short answers with examples.")
+    talk.say("Always give short answers with examples.")
+    assert [item.detail.modality for item in talk.items()] == ["prefer", "must"]
+
+
+def test_a_wish_that_is_said_again_with_its_reason_is_one_wish(talk):
+    talk.say("I prefer plain, small dependencies")
+    talk.say("Which one is best, given that I prefer plain, small dependencies to keep the image light")
+    assert talk.texts() == ["I prefer plain, small dependencies"]
+    assert len(talk.items()[0].evidence) == 2
+
+
 @pytest.mark.parametrize(
     ("earlier", "later"),
     [

@@ -45,6 +45,14 @@ no emojis in commit messages, ever
 Always include the cost when I ask about travel.
 And please, never ever delete my data.
 For the time being, put a TODO marker on every new endpoint you add.
+I prefer e-books for the train.
+I prefer a plain style
+I prefer Rust over C because of its safety, can you show me a server?
+can you draw it, taking into account my preference for visual explanations?
+I've decided to use plain SQL over an ORM because it is easier to read
+I'm trying to keep the image small by using few dependencies, any advice?
+I've always been someone who prioritizes working early to avoid last-minute stress, and I'm glad
+as you instructed, always reporting exact numbers when asked about speed
 """.strip().splitlines()
 
 LIKELY = """
@@ -62,6 +70,25 @@ Keep your answers short.
 our convention is snake_case for file names
 fix up any code quality issues you notice
 Can you always run the tests first?
+in this repo we want to commit `mise.lock`
+we don't want to rebuild the cache constantly
+yes, though can we stick to the workflow of plan and review?
+I'd like to follow a TDD approach
+use prefix 'jd/' for the branch name
+Can we not commit the generated docs?
+integration tests should use the real binary
+errors should never be swallowed
+the lock file should be committed
+the output format needs to be configurable
+ensure that parsing of the settings is strict
+the main goal is to never lose a user's data
+let's not mock databases
+use require instead of assert
+use ISO dates everywhere
+please make sure you read each review comment before answering
+we need to be sure our tests would notice a breaking change
+we don't care about backwards compatibility
+I'm considering short chapters to avoid fatigue and keep the pace
 """.strip().splitlines()
 
 NOTHING = """
@@ -96,6 +123,18 @@ Should I prioritize the tests?
 Thanks, that's perfect!
 what do you prefer?
 if we never call it, can we remove it?
+don't fix anything
+If we don't have the join, let's make one
+use `checkpoint` instead of `cp` in session.go
+can we not get the id from the payload?
+can you take approach b?
+let's use the second approach
+these tests should pass now
+this needs to be fast
+I've decided to take the train on Monday because of the strike
+I chose Anna's offer over the other because of the price
+I'm trying to keep the build green
+do you have any tips on how to approach her
 """.strip().splitlines()
 
 POISON = [
@@ -155,7 +194,7 @@ def test_words_of_others_give_no_rule_and_no_proposal(text):
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 def test_every_shape_takes_its_example_and_leaves_its_counterexample(shape):
     assert any(isinstance(f, Demand) for f in findings(shape.takes)), shape.takes
-    assert not findings(shape.leaves), shape.leaves
+    assert not [f for f in findings(shape.leaves) if isinstance(f, Demand)], shape.leaves
 
 
 def test_a_demand_amid_a_long_message_keeps_only_its_own_words():
@@ -181,6 +220,40 @@ def test_a_users_own_list_of_rules_is_read_item_by_item():
         "Here are my rules:\n- never push to main\n- always write tests first\n- use the new parser in app.py"
     )
     assert [f.text for f in findings(text)] == ["Never push to main", "Always write tests first"]
+
+
+@pytest.mark.parametrize(
+    ("text", "modality"),
+    [
+        ("errors should never be swallowed", "must_not"),
+        ("tests shouldn't depend on the clock", "must_not"),
+        ("tests should use the real binary", "must"),
+        ("we don't want to depend on the network", "must_not"),
+        ("generated files should not be committed", "must_not"),
+        ("I've decided to use tabs over spaces because they are shorter", "prefer"),
+    ],
+)
+def test_a_demand_forbids_where_its_words_are_negative(text, modality):
+    (demand,) = findings(text)
+    assert demand.modality == modality
+
+
+@pytest.mark.parametrize(
+    ("text", "demand"),
+    [
+        (
+            "but with kids, it gets loud, and I prefer working in the morning, can you plan my day?",
+            "I prefer working in the morning",
+        ),
+        (
+            "Explain it considering my preference for short answers",
+            "My preference for short answers",
+        ),
+        ("Can we not commit the generated docs?", "Can we not commit the generated docs"),
+    ],
+)
+def test_a_demand_amid_other_clauses_is_its_own_words(text, demand):
+    assert [found.text for found in findings(text)] == [demand]
 
 
 def test_two_demands_of_one_sentence_are_two():
