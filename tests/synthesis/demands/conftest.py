@@ -15,17 +15,23 @@ class Conversation:
     def __init__(self) -> None:
         self.state = State()
         self.extractor = DemandExtractor()
+        self.last: Event | None = None
 
     def say(self, text: str, actor: str = "user") -> tuple[Change, ...]:
         return self.happen(UserMessageSent(body=Body(text)), actor)
 
     def happen(self, data: Payload, actor: str) -> tuple[Change, ...]:
-        event = self._append(data, actor)
+        event = self.last = self._append(data, actor)
         changes = tuple(self.extractor.conclude(event, self.state, lambda body: body.text))
         if changes:
             concluded = Concluded(extractor="demands", version=1, through=event.seq, changes=changes)
             self._append(concluded, "engine:synthesis")
         return changes
+
+    def read_again(self) -> tuple[Change, ...]:
+        """What the extractor would conclude if it read the last message once more."""
+        assert self.last is not None
+        return tuple(self.extractor.conclude(self.last, self.state, lambda body: body.text))
 
     def _append(self, data: Payload, actor: str) -> Event:
         event = Event(seq=self.state.seq + 1, at="", type=type(data).__name__, v=1, actor=actor, data=data)
