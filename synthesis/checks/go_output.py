@@ -19,6 +19,9 @@ from agentx.synthesis.checks.report import (
 _RESULT = re.compile(r"--- (PASS|FAIL|SKIP|BENCH): (\S+)(?: \([\d.]+ ?s(?:econds)?\))?\s*$")
 _RUN = re.compile(r"^=== (?:RUN|CONT|NAME)\s+(\S+)")
 _PACKAGE = re.compile(r"^(?:\[[\w:-]+\] )?(ok|FAIL|---|\?)\s+(\S+)(?:\s+(.*))?$")
+_OK = re.compile(r"^(?:\[[\w:-]+\] )?(?:ok\s|\?\s|PASS$)")
+"""The last line of a run in which no package failed: else ``FAIL`` stands there."""
+
 _COMPILE = re.compile(r"^(?:\[[\w:-]+\] )?# (\S+)(?: \[(\S+)\])?$")
 _ERROR = re.compile(r"^(?:\[[\w:-]+\] )?(?:vet: )?(\S+?\.go):(\d+)(?::\d+)?: (.+)$")
 _LOG = re.compile(r"^\s+(?:\S+: )?(\S+_test\.go):(\d+): (.*)$")
@@ -70,7 +73,7 @@ def parse_go(output: Output) -> CheckReport | None:
     unfinished = record.broke_off or output.cut
     return CheckReport(
         runner="go test",
-        outcome="failed" if failed else ("passed" if record.suites or record.bare_pass else "unknown"),
+        outcome="failed" if failed else ("passed" if _shows_a_pass(record, output) else "unknown"),
         failing=failing,
         passed=names(record.passed),
         skipped=names(record.skipped),
@@ -81,6 +84,14 @@ def parse_go(output: Output) -> CheckReport | None:
         names_all_passed=False,
         error=error_of(failing, "go test failed" if failed else ""),
     )
+
+
+def _shows_a_pass(record: _Record, output: Output) -> bool:
+    """Whether packages passed, and none that failed can have been cut off: as data their end does not tell."""
+    if not (record.suites or record.bare_pass):
+        return False
+    last = next((line for line in reversed(output.lines) if line.strip()), "")
+    return not (output.cut and last.startswith("{")) and (not output.gap or bool(_OK.match(last)))
 
 
 def _critical(item: Finding) -> Finding:

@@ -15,6 +15,7 @@ from agentx.synthesis.checks.report import (
 
 _JEST_FILE = re.compile(r"^ ?(PASS|FAIL) +(?:.{1,40}? )?(\S+\.\w+)(?: \([\d.]+ ?m?s\))?$")
 _JEST_TOTAL = re.compile(r"^Tests: +(.*\d+ total)$")
+_JEST_SUITES = re.compile(r"^Test Suites:( .*)$")
 _JEST_TITLE = re.compile(r"^ {1,2}● (\S.*)$")
 _TICK = re.compile(r"^( +)([✓✔√✕✗×○✎]) (?:skipped |todo )?(\S.*?)(?: \(?[\d.]+ ?m?s\)?)?$")
 _FRAME = re.compile(r"^ +at .{0,300}?\(?([^\s()]+\.[cm]?[jt]sx?):(\d+):\d+\)?$")
@@ -38,7 +39,7 @@ def parse_jest(output: Output) -> CheckReport | None:
     """Read jest's output; ``None`` where there is none."""
     total = next((match[1] for line in reversed(output.lines) if (match := _JEST_TOTAL.match(line))), "")
     files = [(match[1], match[2]) for line in output.lines if (match := _JEST_FILE.match(line))]
-    suites = any(line.startswith("Test Suites: ") for line in output.lines)
+    suites = next((match[1] for line in reversed(output.lines) if (match := _JEST_SUITES.match(line))), "")
     if not total and not suites:
         return None
     counts = {word: int(number) for number, word in _COUNT.findall(total)}
@@ -48,7 +49,7 @@ def parse_jest(output: Output) -> CheckReport | None:
     if not failing:
         failing = [finding(name, suite=name, path=name) for name in failed_files]
     unique = distinct(failing)
-    bad = bool(counts.get("failed") or failed_files or unique)
+    bad = bool(counts.get("failed") or " failed" in suites or failed_files or unique)
     ran = counts.get("passed", 0) + counts.get("failed", 0)
     whole = output.selected.whole and not any(
         line.startswith("Ran all test suites ") and " matching " in line for line in output.lines

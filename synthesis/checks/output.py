@@ -37,8 +37,9 @@ _LEFT_OUT = re.compile(
 _STAMP = re.compile(
     r"^\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?(?: |$)"
 )
+_COMPOSE = re.compile(r"^([A-Za-z][\w.-]{0,60}-\d+) +\|(?: |$)")
 _LABELS = (
-    re.compile(r"^([\w.-]{1,60}-\d+) +\|(?: |$)"),  # docker compose
+    _COMPOSE,
     re.compile(r"^([\w.-]{1,60}) +\|(?: |$)"),  # foreman
     re.compile(r"^([^\t]{1,80}\t[^\t]{1,80})\t"),  # gh run view --log
     re.compile(r"^([\w./-]{1,60}:[A-Za-z][\w.-]{0,40}): "),  # turbo
@@ -107,11 +108,11 @@ def read_output(text: str, command: str, exit_code: int | None) -> Output:
     windowed = len(text) > HEAD_CHARS + TAIL_CHARS
     if windowed:
         text = text[:HEAD_CHARS] + "\n" + text[-TAIL_CHARS:]
+    shown = text.count("\n") + bool(text and not text.endswith("\n"))
     text = encodable(text)
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\0", "")
     lines = _unfronted([_final_state(line)[:MAX_LINE].rstrip() for line in text.split("\n")])
     told = _told_status(command, lines)
-    shown = len(lines) - (not lines[-1])
     marks = [index for index, line in enumerate(lines) if len(line) < _LONGEST_MARK and _LEFT_OUT.match(line)]
     gap = windowed or bool(marks)
     return Output(
@@ -159,8 +160,8 @@ def _unfronted(lines: list[str]) -> list[str]:
 def _fronts(label: re.Pattern[str], lines: list[str]) -> bool:
     names = [match[1] for line in lines if (match := label.match(line))]
     few = len(set(names)) == 1 or len(set(names)) * _FEW <= len(names)
-    enough = len(names) >= (1 if label is _LABELS[0] else _LEAST)
-    return few and enough and len(names) > _FRONTED * len(lines)
+    certain = label is _COMPOSE or (few and len(names) >= _LEAST)
+    return certain and len(names) > _FRONTED * len(lines)
 
 
 def _by_label(label: re.Pattern[str], lines: list[str]) -> list[str]:

@@ -37,6 +37,7 @@ _BARE_DOTS = re.compile(r"^[.FEsxX]+$")
 _SECTION = re.compile(
     r"^=+ (?:FAILURES|ERRORS|PASSES|XFAILURES|warnings summary|short test summary info)[ (\w)]* =+$"
 )
+_BAD_SECTION = re.compile(r"^=+ (?:FAILURES|ERRORS) =+$")
 _COLLECTED = re.compile(r"^collect(?:ed|ing \.\.\. collected) (\d+) items?(?: / (.*))?$")
 _HEADER = re.compile(r"^_{3,} (?:ERROR (?:at \w+ of|collecting) )?(\S.*?) _{3,}$")
 _LOCATION = re.compile(r"^(\S+?):(\d+): (?:\S.*)?$")
@@ -134,8 +135,9 @@ def _outcome(output: Output, counts: dict[str, int], *, bad: bool, ended: bool) 
     if bad:
         return "failed"
     if not ended:
-        sums_up = not output.cut and not _silenced(output.command)
-        return "failed" if sums_up else ("passed" if _all_dots(output.lines) else "unknown")
+        if output.cut:
+            return "unknown"
+        return "passed" if _silenced(output.command) and _all_dots(output.lines) else "failed"
     if sum(counts.get(word, 0) for word in ("passed", "xfailed", "xpassed")):
         return "passed"
     if output.status:
@@ -152,9 +154,10 @@ def _silenced(command: str) -> bool:
 def _all_dots(lines: list[str]) -> bool:
     """Whether the progress lines came to 100% and show no failure."""
     shown = [line for line in lines if _DOTS.match(line) or _PROGRESS.match(line)]
-    collected = all(" error" not in line for line in lines if line.startswith("collect"))
     whole = bool(shown) and shown[-1].endswith("[100%]")
-    return whole and collected and not any(_BAD_DOTS.search(line) for line in shown)
+    bad = any(" error" in line for line in lines if line.startswith("collect"))
+    bad |= any(_BAD_SECTION.match(line) for line in lines if line.startswith("=="))
+    return whole and not bad and not any(_BAD_DOTS.search(line) for line in shown)
 
 
 def _counts(text: str) -> dict[str, int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _TITLE = "######## "
-_RULE = "========\n"
+_RULE = "\n========"
 FOLDER = Path(__file__).parent / "outputs"
 
 
@@ -47,5 +47,5 @@ def _case(family: str, part: str) -> Kept:
         outcome=values["outcome"],
         hidden=values.get("hidden", values["outcome"]),
         fails=tuple(value for name, value in pairs if name == "fails"),
-        text=text,
+        text=text.removeprefix("\n"),
     )
