@@ -62,9 +62,11 @@ def sql(where: Filter, *, closed: bool = False) -> str:
     elif where.actor:
         parts.append(f"actor = {literal(where.actor)}")
     if where.since:
-        parts.append(f"at <> '' AND at >= {literal(canonical_time(where.since))}")
+        parts.append(f"at >= {literal(canonical_time(where.since))}")
     if where.before:
-        parts.append(f"at <> '' AND at < {literal(canonical_time(where.before))}")
+        parts.append(f"at < {literal(canonical_time(where.before))}")
+    if where.before and not where.since:
+        parts.append("at > ''")
     parts.extend(_path_sql(where.path))
     if where.as_of is None:
         parts += [] if closed else [f"to_seq = {OPEN}"]
@@ -199,8 +201,21 @@ def _path_sql(text: str) -> list[str]:
     if not path:
         return []
     if "*" in path or "?" in path:
-        return [f"(path = {literal(text)} OR regexp_like(path, {literal(_glob_regex(path))}))"]
+        return _glob_sql(path, literal(text))
     return [f"(path = {literal(path)} OR {_starts_with('path', path + '/')})"]
+
+
+def _glob_sql(glob: str, itself: str) -> list[str]:
+    """The folder that a glob begins with, which is looked up, and what must be read of each path in there."""
+    parts = _glob_parts(glob)
+    fixed = next(number for number, part in enumerate(parts) if "*" in part or "?" in part)
+    rest, name = parts[fixed:-1], parts[-1]
+    if set(rest) == {"**"} and name.startswith("*") and not set("*?") & set(name[1:]):
+        test = f"ends_with(path, {literal(name[1:])})"
+    else:
+        test = f"regexp_like(path, {literal(_glob_regex(glob))})"
+    folder = [_starts_with("path", "/".join(parts[:fixed]) + "/")] if fixed else []
+    return [*folder, f"(path = {itself} OR {test})"]
 
 
 def _starts_with(column: str, prefix: str) -> str:

@@ -54,7 +54,8 @@ _VALUES_PER_QUERY = 500
 VENDOR_ERRORS = (OSError, RuntimeError, ValueError)
 """What calls of lancedb and pyarrow raise: they have no base of their own."""
 _FILTERED = ("id", "kind", "path", "source", "actor", "at", "seq", "to_seq")
-_LOOKED_UP = ("id", "path", "to_seq")
+_LOOKED_UP = ("id", "path", "at", "to_seq")
+_OF_FEW_VALUES = ("kind", "source", "actor")
 _NUMBERS = frozenset({"seq", "to_seq"})
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Row)
@@ -118,7 +119,7 @@ class Database:
                 self._terms(other.stem).unlink(missing_ok=True)
 
     def _create(self) -> str:
-        from lancedb.index import FTS, BTree  # noqa: PLC0415 - 1.5 s
+        from lancedb.index import FTS, Bitmap, BTree  # noqa: PLC0415 - 1.5 s
 
         name = f"chunks_{secrets.token_hex(4)}"
         TermCounts.create(self._terms(name))
@@ -138,6 +139,8 @@ class Database:
         )
         for column in _LOOKED_UP:
             handle.create_index(column, config=BTree())
+        for column in _OF_FEW_VALUES:
+            handle.create_index(column, config=Bitmap())
         return name
 
     def _connect(self) -> Any:

@@ -13,6 +13,7 @@ import pytest
 
 from agentx.storage.errors import AgentXError
 from agentx.storage.index import lance_table
+from agentx.storage.index.filters import sql
 from agentx.storage.index.lance import IndexDamaged, LanceIndex, open_index
 from agentx.storage.index.memory import InMemoryIndex
 from agentx.storage.index.port import OPEN, Chunk, Filter
@@ -327,3 +328,31 @@ def test_what_ended_takes_no_place_of_what_stands_however_much_of_the_table_it_i
                 assert [hit.chunk.path for hit in hits] == ["q"] * 20
             assert {hit.chunk.path for hit in handle.search_text("pay", 20, Filter(as_of=150))} == {"p"}
         index.flush()
+
+
+@pytest.mark.parametrize(
+    ("where", "looked_up"),
+    [
+        (Filter(kinds=("tool",)), "kind_idx"),
+        (Filter(source="lib"), "source_idx"),
+        (Filter(actor="agent:main"), "actor_idx"),
+        (Filter(actor="agent:"), "actor_idx"),
+        (Filter(path="src/api"), "path_idx"),
+        (Filter(path="src/**/*.py"), "path_idx"),
+        (Filter(since="2026-11-02"), "at_idx"),
+        (Filter(before="2026-11-02"), "at_idx"),
+        (Filter(), "to_seq_idx"),
+        (Filter(as_of=3), "to_seq_idx"),
+    ],
+    ids=repr,
+)
+def test_a_filter_is_looked_up_in_the_index_of_its_column(directory, message, where, looked_up):
+    index = LanceIndex(directory)
+    index.put([message(f"m{n}", "words", path=f"src/api/f{n}.py", seq=n) for n in range(600)])
+    assert index.flush()
+    assert index.count() == 600
+    handle = index._database.table(index._manifest.table)._handle
+    handle.optimize()
+    plan = handle.search().where(sql(where)).explain_plan(verbose=True)
+    assert looked_up in plan
+    index.close()
