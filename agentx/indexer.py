@@ -22,7 +22,7 @@ from agentx.storage.index.manifest import IndexDamaged, IndexUnavailable, set_as
 from agentx.storage.index.port import Chunk, Filter, MemoryIndex, Vector
 from agentx.storage.index.waiting import locked
 from agentx.synthesis.embedding.port import Embedder
-from agentx.synthesis.retrieval import SearchHit, retrieve
+from agentx.synthesis.retrieval import SearchHit, retrieve, to_embed
 from agentx.write_path import WritePath
 
 BEHIND = 64
@@ -224,7 +224,7 @@ class Indexer:
         return self._background.stopping or (end is not None and time.monotonic() >= end)
 
     def _embed_batch(self, embedder: Embedder, chunks: Sequence[Chunk]) -> None:
-        texts = [f"{chunk.context}\n{chunk.text}" for chunk in chunks]
+        texts = [to_embed(chunk) for chunk in chunks]
         with self._embedding:
             vectors: list[Vector] = []
             for start in range(0, len(texts), embedder.batch):

@@ -20,8 +20,8 @@ from agentx.synthesis.chunking.messages import chunk_message
 from agentx.synthesis.conclusions import Add, Concluded
 from agentx.write_path import WritePath
 
-CHUNKING_VERSION = "1"
-"""Raised when the same history would be cut into other chunks; an index of another version is filled again."""
+CHUNKING_VERSION = "2"
+"""Raised when the same history would be cut, or embedded, otherwise; an index of another version is filled again."""
 
 MAX_TEXT_BYTES = 2_000_000
 """A larger artifact is not cut into chunks; it is data, and can be declared as a source."""

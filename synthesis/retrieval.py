@@ -9,7 +9,7 @@ by id.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
@@ -22,9 +22,15 @@ DEPTH = 50
 STANDS_OUT_AT = 20
 """The place in a ranking that its best is compared with."""
 
-MEANING_GAIN = 2.0
-"""Where both rankings know as much, a cosine falls by half of what BM25 falls by; measured on questions about
-conversations and about code."""
+MEANING_GAIN: Mapping[ChunkKind, float] = {
+    "message": 2.0,
+    "tool": 2.0,
+    "memory": 2.0,
+    "artifact": 3.0,
+    "source": 3.0,
+}
+"""How much more the fall of a cosine tells than the same fall of BM25, by the kind of passage: a cosine falls by less where
+both rankings know as much, and a question shares fewer words with the code that answers it than with a talk. Measured."""
 
 QUOTED_DEPTH = 300
 """How many matches of a quoted phrase's words are looked through for the phrase itself."""
@@ -133,7 +139,8 @@ def retrieve(
     needles = exact_needles(query)
     apart = [needle for needle in needles if needle != query.strip()]
     quoted = [hit for needle in apart for hit in index.search_text(needle, max(depth, QUOTED_DEPTH), where)]
-    hits = _fuse(lexical, by_meaning, quoted, weights or balance(lexical, by_meaning), depth)
+    by_kind = {kind: weights or balance(lexical, by_meaning, gain) for kind, gain in MEANING_GAIN.items()}
+    hits = _fuse(lexical, by_meaning, quoted, by_kind, depth)
     wholes = [(plain, plain.split()) for plain in map(_plain, needles)]
     held = {hit.id: _held(hit.text, wholes) for hit in hits}
     wanted = [hit for hit in hits if hit.lexical_rank or hit.vector_rank or held[hit.id]]
@@ -141,12 +148,26 @@ def retrieve(
     return _distinct(wanted, k)
 
 
-def balance(lexical: Sequence[Ranked], by_meaning: Sequence[Ranked]) -> Weights:
+def to_embed(chunk: Chunk) -> str:
+    r"""What an embedder is given of a chunk: who says what, and the context behind it.
+
+    A model reads a text from its beginning, up to a limit, and the beginning weighs most: with the context in front,
+    neighbouring turns look alike.
+
+    >>> to_embed(Chunk(id="a", kind="message", text="Two weeks.", context="Ann How long?", actor="user:Ann"))
+    'Ann: Two weeks.\nAnn How long?'
+    """
+    speaker = chunk.actor.rpartition(":")[2] if chunk.kind == "message" else ""
+    said = f"{speaker}: {chunk.text}" if speaker else chunk.text
+    return f"{said}\n{chunk.context}" if chunk.context else said
+
+
+def balance(lexical: Sequence[Ranked], by_meaning: Sequence[Ranked], gain: float) -> Weights:
     """Decide how much words count and how much meaning does, by how far the best of each stands out.
 
     With ``drop = (s1 - s20) / s1`` of a ranking, where ``sN`` is its N-th score::
 
-        vector = (2 * drop of cosine)^2 / ((2 * drop of cosine)^2 + (drop of BM25)^2),   lexical = 1 - vector
+        vector = (gain * drop of cosine)^2 / ((gain * drop of cosine)^2 + (drop of BM25)^2),   lexical = 1 - vector
 
     Words that twenty chunks hold alike tell nothing apart, and then meaning decides; a rare name is held by few, and
     then words do. Both drops shrink as an index grows, so their ratio stays. The idea is that of predictors of query
@@ -156,13 +177,14 @@ def balance(lexical: Sequence[Ranked], by_meaning: Sequence[Ranked]) -> Weights:
     Args:
         lexical: What was found by words, best first.
         by_meaning: What was found by meaning, best first.
+        gain: How much more the fall of a cosine tells; see :data:`MEANING_GAIN`.
 
-    >>> balance([], [])
+    >>> balance([], [], 2.0)
     Weights(lexical=0.5, vector=0.5)
     """
     # Of fewer matches by words the rest score 0; by meaning every chunk has a score, so the last is the least there is.
     words = _drop(lexical, 0.0)
-    meaning = MEANING_GAIN * _drop(by_meaning, by_meaning[-1].score) if by_meaning else 0.0
+    meaning = gain * _drop(by_meaning, by_meaning[-1].score) if by_meaning else 0.0
     total = words**2 + meaning**2
     return Weights(words**2 / total, meaning**2 / total) if total else Weights()
 
@@ -205,7 +227,7 @@ def _fuse(
     lexical: Sequence[Ranked],
     by_meaning: Sequence[Ranked],
     quoted: Sequence[Ranked],
-    weights: Weights,
+    weights: Mapping[ChunkKind, Weights],
     depth: int,
 ) -> list[SearchHit]:
     lexical_rank = {ranked.chunk.id: rank for rank, ranked in enumerate(lexical, 1)}
@@ -214,7 +236,8 @@ def _fuse(
     chunks = {ranked.chunk.id: ranked.chunk for ranked in (*lexical, *by_meaning, *quoted)}
     hits = []
     for i, chunk in chunks.items():
-        score = weights.lexical * by_words.get(i, 0.0) + weights.vector * by_sense.get(i, 0.0)
+        each = weights[chunk.kind]
+        score = each.lexical * by_words.get(i, 0.0) + each.vector * by_sense.get(i, 0.0)
         hits.append(as_hit(chunk, round(score, SCORE_DIGITS), lexical_rank.get(i, 0), vector_rank.get(i, 0)))
     return hits
 

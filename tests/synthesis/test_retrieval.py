@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 
 from agentx.storage.index.memory import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter, Ranked
-from agentx.synthesis.retrieval import DEPTH, Weights, balance, exact_needles, retrieve
+from agentx.synthesis.retrieval import (
+    DEPTH,
+    MEANING_GAIN,
+    Weights,
+    balance,
+    exact_needles,
+    retrieve,
+    to_embed,
+)
 
 ALL = Filter()
 
@@ -71,25 +79,25 @@ def ranking(*scores):
 def test_words_that_tell_nothing_apart_leave_it_to_meaning():
     flat, steep = ranking(*[5.0] * 29, 4.9), ranking(9.0, *[2.0] * 29)
     cosines = ranking(0.8, *[0.6] * 29)
-    assert balance(flat, cosines).vector > 0.99
-    assert balance(steep, cosines).vector < 0.5 < balance(steep, cosines).lexical
+    assert balance(flat, cosines, 2.0).vector > 0.99
+    assert balance(steep, cosines, 2.0).vector < 0.5 < balance(steep, cosines, 2.0).lexical
 
 
 def test_meaning_that_tells_nothing_apart_leaves_it_to_words():
     words = ranking(6.0, *[4.0] * 29)
-    assert balance(words, ranking(*[0.5] * 30)) == Weights(1.0, 0.0)
-    assert balance(words, ranking(0.9, *[0.3] * 29)).vector > 0.5
+    assert balance(words, ranking(*[0.5] * 30), 2.0) == Weights(1.0, 0.0)
+    assert balance(words, ranking(0.9, *[0.3] * 29), 2.0).vector > 0.5
 
 
 def test_a_cosine_that_falls_half_as_much_counts_as_much():
-    both = balance(ranking(10.0, *[6.0] * 29), ranking(0.5, *[0.4] * 29))
+    both = balance(ranking(10.0, *[6.0] * 29), ranking(0.5, *[0.4] * 29), 2.0)
     assert (both.lexical, both.vector) == pytest.approx((0.5, 0.5))
 
 
 def test_what_only_few_chunks_hold_is_found_by_its_words():
     cosines = ranking(0.6, *[0.5] * 29)
-    assert balance(ranking(5.0, 5.0), cosines).lexical > 0.8
-    assert balance(ranking(*[5.0] * 25), cosines).lexical == 0
+    assert balance(ranking(5.0, 5.0), cosines, 2.0).lexical > 0.8
+    assert balance(ranking(*[5.0] * 25), cosines, 2.0).lexical == 0
 
 
 @pytest.mark.parametrize(
@@ -103,7 +111,7 @@ def test_what_only_few_chunks_hold_is_found_by_its_words():
     ],
 )
 def test_where_a_ranking_says_nothing_the_other_decides(words, cosines, wanted):
-    assert balance(ranking(*words), ranking(*cosines)) == wanted
+    assert balance(ranking(*words), ranking(*cosines), 2.0) == wanted
 
 
 def test_a_question_in_common_words_is_answered_by_meaning_and_a_name_by_words():
@@ -199,3 +207,24 @@ def test_the_order_depends_on_no_order_of_arrival(texts, dice):
         hits = retrieve(one, "aa b ab", asked, 5, ALL)
         assert hits == retrieve(other, "aa b ab", asked, 5, ALL)
         assert all(0 <= hit.score <= 1 for hit in hits)
+
+
+def test_meaning_counts_more_among_files_than_in_a_talk():
+    vector = np.array([1, 0], dtype=np.float32)
+    scores = {}
+    for kind in MEANING_GAIN:
+        texts = ["alpha beta", *["alpha gamma delta epsilon"] * 30, "omega"]
+        index = filled(texts, [*[(0.5, 1)] * 31, (1, 0.1)], kind=kind)
+        scores[kind] = {hit.id: hit.score for hit in retrieve(index, "alpha beta", vector, 40, ALL)}
+    assert scores["artifact"]["c31"] == scores["source"]["c31"] > scores["message"]["c31"]
+    assert (
+        scores["artifact"]["c0"] < scores["message"]["c0"] == scores["tool"]["c0"] == scores["memory"]["c0"]
+    )
+
+
+def test_what_is_embedded_begins_with_what_is_said_and_by_whom():
+    said = Chunk(id="a", kind="message", text="Two weeks.", context="Ann How long?", actor="user:Ann")
+    assert to_embed(said) == "Ann: Two weeks.\nAnn How long?"
+    code = Chunk(id="b", kind="artifact", text="def f(): ...", context="a.py f", actor="agent:main")
+    assert to_embed(code) == "def f(): ...\na.py f"
+    assert to_embed(Chunk(id="c", kind="message", text="Hi.")) == "Hi."

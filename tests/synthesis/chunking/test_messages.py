@@ -1,4 +1,4 @@
-"""A turn is found by its words, the turn before, its speaker and its date."""
+"""A turn is found by its words, the question that it answers, its speaker and its date."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,9 +8,12 @@ from agentx.synthesis.chunking.messages import PREVIOUS_CHARACTERS
 from agentx.synthesis.chunking.pieces import MAX_BYTES
 
 
-def test_the_context_is_the_date_in_words_the_speaker_and_the_turn_before():
+def test_the_context_is_the_date_in_words_the_speaker_and_the_question_before():
     (piece,) = chunk_message(
-        "Two weeks.", "How long\nwere you there?", "2026-11-20T09:31:05.123456Z", "user:Ann"
+        "Two weeks.",
+        "Rome is lovely. How long  were you there? Tell me!",
+        "2026-11-20T09:31:05.123456Z",
+        "user:Ann",
     )
     assert piece.text == "Two weeks."
     assert piece.context == "Friday, 20 November 2026 Ann How long were you there?"
@@ -22,16 +25,24 @@ def test_what_is_not_known_is_left_out():
     assert chunk_message("x", at="yesterday", actor="user")[0].context == "user"
 
 
-def test_of_a_long_turn_before_its_end_is_kept():
-    context = chunk_message("yes", "a " * 5_000 + "Shall I?")[0].context
-    assert context.endswith("Shall I?")
+def test_every_question_of_the_turn_before_counts_and_nothing_else_of_it():
+    before = "I was in Rome.\nWere you ever there? It rained! And is it far?\nThe bread is good"
+    assert chunk_message("Yes.", before)[0].context == "Were you ever there? And is it far?"
+    assert chunk_message("Yes.", "The bread is good.")[0].context == ""
+
+
+def test_of_long_questions_the_end_is_kept():
+    context = chunk_message("yes", "Is it " * 5_000 + "far? And what, " + "then " * 60 + "shall I bring?")[
+        0
+    ].context
+    assert context.endswith("shall I bring?")
     assert len(context) <= PREVIOUS_CHARACTERS
 
 
 def test_a_long_turn_is_split_and_each_part_keeps_the_context():
-    pieces = chunk_message("One sentence. " * 1_000, "Tell me.")
+    pieces = chunk_message("One sentence. " * 1_000, "How was it?")
     assert len(pieces) > 5
-    assert {p.context for p in pieces} == {"Tell me."}
+    assert {p.context for p in pieces} == {"How was it?"}
 
 
 @given(st.text(max_size=3_000), st.text(max_size=50), st.text(max_size=10))
