@@ -14,14 +14,16 @@ from agentx.agents.loop import run_task
 from agentx.agents.port import AskPerson, Limits, Observer, RunResult
 from agentx.cli import picture
 from agentx.cli.live import LiveView
-from agentx.cli.opened import as_json, opened, scan_sources
+from agentx.cli.opened import as_json, configured_model, opened, scan_sources
+from agentx.cli.reviewing import show_judged
 from agentx.cli.samples import find_sample, make_workspace, show_story
 from agentx.cli.terminal import Terminal
-from agentx.storage.errors import UsageError
+from agentx.judging import judge
+from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events import RunStatus
 from agentx.storage.text import encodable, one_line, plain
 from agentx.synthesis.items import MemoryItem, is_checked
-from agentx.synthesis.model.open import open_model
+from agentx.synthesis.model.open import SCRIPT, open_model
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.state import PendingCall
 from agentx.workspace import Workspace
@@ -97,7 +99,7 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
         "max_time_s": max_time_s,
     }
     with opened(terminal, look=True) as ws:
-        client = _model(terminal, ws, model)
+        client = configured_model(terminal, ws, model)
         scan_sources(terminal, ws)
         ws.engine.indexer.start()
         limits = msgspec.structs.replace(
@@ -105,17 +107,26 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
         )
         with ws.watching():
             result = work(terminal, ws, _text(message), client, limits, yes=yes)
+        if result.status == "COMPLETED" and ws.config.memory.judge and not client.name.startswith(SCRIPT):
+            _judge(terminal, ws, client)
     if EXIT[result.status]:
         raise typer.Exit(EXIT[result.status])
 
 
-def _model(terminal: Terminal, ws: Workspace, name: str) -> ModelClient:
-    settings, section = terminal.settings, ws.config.model
-    return open_model(
-        name or section.name or settings.model,
-        api_base=section.api_base or settings.api_base,
-        api_key=settings.api_key,
-    )
+def _judge(terminal: Terminal, ws: Workspace, model: ModelClient) -> None:
+    """Have the model of a run read what the user said in it; where that fails, the next run makes up for it."""
+    try:
+        with terminal.busy("Looking for what you want to last …"):
+            judged = judge(ws, model)
+    except AgentXError as error:
+        terminal.note(f"Nothing was judged; the next run makes up for it. {error}")
+    except KeyboardInterrupt:
+        terminal.note("Nothing was judged; the next run makes up for it.")
+    else:
+        if not terminal.json:
+            show_judged(terminal, judged)
+        elif judged.model:
+            terminal.line({"type": "Judged", "data": judged})
 
 
 def work(

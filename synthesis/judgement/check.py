@@ -275,7 +275,7 @@ class _Book:
 
     def _why(self, reason: str) -> str:
         said = one_line(reason[: 4 * REASON_CHARACTERS])[:REASON_CHARACTERS]
-        return f"{self.model}: {said or 'it gave no reason'}"
+        return f"model {self.model}: {said or 'it gave no reason'}"
 
     def _patch(self, patch: Patch) -> None:
         self.items[patch.id] = msgspec.structs.replace(self.items[patch.id], **patch.fields())

@@ -1,17 +1,10 @@
 """What single commands do beyond what all of them share."""
 
 import json
-import os
-import pty
 import re
 import shutil
 import subprocess
 import sys
-import time
-
-import pytest
-
-from agentx import Workspace
 
 
 def digest_in(text):
@@ -170,34 +163,6 @@ def test_a_proposal_is_settled_by_name(call, root):
     assert done.code == 2
     assert "no proposal" in done.err
     assert "nothing to settle" in call("memory", "review", "-C", root).out
-
-
-@pytest.mark.parametrize(
-    ("key", "status"), [("y", "active"), ("n", "retired"), ("s", "proposed"), ("q", "proposed")]
-)
-def test_a_proposal_is_settled_with_one_key(key, status, root, environment):
-    ours, theirs = pty.openpty()
-    environment["TERM"] = "xterm"
-    with subprocess.Popen(
-        [sys.executable, "-m", "agentx", "-C", str(root), "memory", "review"],
-        env=environment,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-    ) as running:
-        os.close(theirs)
-        shown = b""
-        while b"does it hold?" not in shown:
-            shown += os.read(ours, 4096)
-        while running.poll() is None:  # a key that comes before the question is read is thrown away
-            os.write(ours, key.encode())
-            time.sleep(0.1)
-        assert running.returncode == 0
-    os.close(ours)
-    assert b"emojis" in shown
-    with Workspace.open(root) as ws:
-        assert ws.state.items["c-5"].status == status
 
 
 # --- taking back -----------------------------------------------------------------------------------------------------

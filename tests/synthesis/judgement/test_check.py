@@ -13,7 +13,7 @@ from agentx.synthesis.judgement.answer import Answer, Found, Verdict
 from agentx.synthesis.judgement.check import MAX_FOUND, check
 from agentx.synthesis.state import State
 
-SAID = "The prefix is redundant. In Python files we go for tabs until the release, ok? don't use emojis"
+SAID = "Reviewers choke on one-letter names. In Python files we go for tabs until the release, ok? don't use emojis"
 
 
 class Talk:
@@ -64,17 +64,17 @@ def verdict(name, verdict, reason="It lasts."):
 
 def test_the_words_that_a_model_points_at_become_a_rule_of_the_user():
     talk = Talk(SAID)
-    assert talk.judge(found("The prefix is redundant", kind="rejection")) == []
+    assert talk.judge(found("Reviewers choke on one-letter names", kind="rejection")) == []
     (item,) = talk.items()
     assert (item.id, item.kind, item.text, item.trust) == (
         "x-1",
         "rejection",
-        "The prefix is redundant.",
+        "Reviewers choke on one-letter names.",
         "user",
     )
-    assert item.reason == "a/model: It lasts."
+    assert item.reason == "model a/model: It lasts."
     (evidence,) = item.evidence
-    assert SAID[evidence.start : evidence.end] == evidence.quote == "The prefix is redundant."
+    assert SAID[evidence.start : evidence.end] == evidence.quote == "Reviewers choke on one-letter names."
 
 
 def test_where_and_until_when_it_holds_are_the_users_words_too():
@@ -87,8 +87,10 @@ def test_where_and_until_when_it_holds_are_the_users_words_too():
 
 def test_what_may_last_is_proposed_and_what_does_not_is_nothing():
     talk = Talk(SAID)
-    talk.judge(found("The prefix is redundant", lasting="perhaps"), found("we go for tabs", lasting="no"))
-    assert talk.texts("proposed") == ["Don't use emojis", "The prefix is redundant."]
+    talk.judge(
+        found("Reviewers choke on one-letter names", lasting="perhaps"), found("we go for tabs", lasting="no")
+    )
+    assert talk.texts("proposed") == ["Don't use emojis", "Reviewers choke on one-letter names."]
     assert talk.items() == []
 
 
@@ -147,12 +149,14 @@ def test_a_quote_that_the_user_did_not_say_is_refused(text, quote):
 def test_a_scope_or_an_end_that_the_user_did_not_say_is_refused(field):
     talk = Talk(SAID)
     why = f"Its {field} does not stand in the user's own words of that message."
-    assert talk.judge(found("The prefix is redundant", **{field: "until Friday"})) == [why]
+    assert talk.judge(found("Reviewers choke on one-letter names", **{field: "until Friday"})) == [why]
     assert talk.items() == []
 
 
 def test_a_message_that_was_not_shown_holds_nothing():
-    assert Talk(SAID).judge(found("The prefix is redundant", message=7)) == ["Message 7 was not shown."]
+    assert Talk(SAID).judge(found("Reviewers choke on one-letter names", message=7)) == [
+        "Message 7 was not shown."
+    ]
 
 
 def test_of_one_message_so_much_is_taken_and_the_rest_refused():
@@ -174,7 +178,7 @@ def test_words_that_a_rule_rests_on_make_no_second_one():
 
 def test_the_same_answer_twice_changes_nothing_the_second_time():
     talk = Talk(SAID)
-    entries = (found("The prefix is redundant", kind="rejection"), found("we go for tabs"))
+    entries = (found("Reviewers choke on one-letter names", kind="rejection"), found("we go for tabs"))
     talk.judge(*entries)
     before = dict(talk.state.items)
     talk.judge(*entries)
@@ -185,7 +189,7 @@ def test_words_that_are_only_proposed_are_settled_where_they_stand():
     talk = Talk(SAID)
     talk.judge(found("don't use emojis", modality="must_not"))
     (item,) = talk.state.items.values()
-    assert (item.id, item.status, item.reason) == ("c-1", "active", "a/model: It lasts.")
+    assert (item.id, item.status, item.reason) == ("c-1", "active", "model a/model: It lasts.")
 
 
 def test_a_proposal_of_another_kind_on_the_same_words_is_superseded():
@@ -225,7 +229,7 @@ def test_nearly_the_same_words_make_no_second_rule():
 def test_words_end_a_rule_that_they_name():
     talk = Talk("From now on use tabs.", "The tabs were a silly idea of mine.")
     assert talk.judge(found("The tabs were a silly idea", message=3, kind="ending", ends=("c-1",))) == []
-    assert (talk.items(), talk.items("retired")[0].reason) == ([], "a/model: It lasts.")
+    assert (talk.items(), talk.items("retired")[0].reason) == ([], "model a/model: It lasts.")
 
 
 @pytest.mark.parametrize(

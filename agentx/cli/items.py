@@ -1,0 +1,83 @@
+"""Memory items as a person sees them: a frame for each, with the words that it rests on."""
+
+from rich.text import Text
+
+from agentx.cli.terminal import Terminal, facts, panel
+from agentx.storage.text import plain
+from agentx.synthesis.items import (
+    Check,
+    ConstraintDetail,
+    HotIssueDetail,
+    MemoryItem,
+    RejectionDetail,
+    is_checked,
+)
+
+
+def tell(terminal: Terminal, items: list[MemoryItem]) -> None:
+    """Show items one by one, or as JSON."""
+    if terminal.json:
+        terminal.document(items)
+    else:
+        for item in items:
+            show_item(terminal, item)
+
+
+def marks(item: MemoryItem) -> str:
+    """What is special about an item, in a few words."""
+    detail = item.detail
+    checked = is_checked(item)
+    passing = isinstance(detail, ConstraintDetail) and detail.duration == "for_now"
+    return " ".join(
+        word for word, holds in (("pinned", item.pinned), ("checked", checked), ("for now", passing)) if holds
+    )
+
+
+def show_item(terminal: Terminal, item: MemoryItem) -> None:
+    """Show one item in a frame."""
+    title = Text.assemble((item.id, "bold cyan"), (f" {item.kind.replace('_', ' ')} · {item.status}", "dim"))
+    terminal.show(panel(facts(_facts(item)), title=title, width=terminal.out.width))
+
+
+def _facts(item: MemoryItem) -> list[tuple[str, str | Text]]:
+    rows: list[tuple[str, str | Text]] = [("", Text(plain(item.text), "bold"))]
+    rows += [(f"event {one.seq}", f"“{plain(one.quote)}”") for one in item.evidence if one.quote]
+    detail = item.detail
+    if isinstance(detail, ConstraintDetail | RejectionDetail) and detail.check is not None:
+        rows.append(("checked", _check(detail.check)))
+    if isinstance(detail, RejectionDetail) and detail.reason:
+        rows.append(("because", detail.reason))
+    if isinstance(detail, HotIssueDetail):
+        place = f"{detail.path}:{detail.line}" if detail.line else detail.path
+        rows += [("check", f"{detail.runner}: {detail.check}"), ("where", place), ("said", detail.message)]
+        rows += [
+            ("priority", detail.priority),
+            ("failed", f"{detail.failures} times"),
+            ("ended", detail.ended),
+        ]
+    rows += [
+        ("topic", item.scope.topic),
+        ("paths", ", ".join(item.scope.paths)),
+        ("until", item.until or ("told otherwise" if "for now" in marks(item) else "")),
+        ("links", ", ".join(f"{link.relation} {link.target}" for link in item.links)),
+        ("why", item.reason),
+        ("pinned", "always shown" if item.pinned else ""),
+        ("trust", item.trust),
+        (
+            "since",
+            f"event {item.created_seq}"
+            + (f", changed in {item.changed_seq}" if item.changed_seq != item.created_seq else ""),
+        ),
+    ]
+    return [(label, value) for label, value in rows if value]
+
+
+def _check(check: Check) -> str:
+    """A compiled check in words."""
+    settings = {name: getattr(check, name) for name in check.__struct_fields__}
+    words = [
+        f"{name} {', '.join(map(str, value)) if isinstance(value, tuple) else value}"
+        for name, value in settings.items()
+        if value
+    ]
+    return f"{type(check).__struct_config__.tag}: {'; '.join(words)}".replace("_", " ")
