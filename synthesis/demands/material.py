@@ -62,7 +62,7 @@ _SOURCES = (
     r"|test|tests|tool|linter|compiler|bot|copilot|bugbot|coderabbit|reviewer|review|feedback|issue|ticket|bug report|pr"
     r"|pull request|commit|changelog|email|e-mail|mail|letter|transcript|summary|conversation|prompt|response|answer|reply"
     r"|plan|snippet|code|config|configuration|diff|patch|content|contents|text|excerpt|quote|table|result|results|report"
-    r"|claude\.md|agents\.md|instructions?|description|header|paper|book|chapter|chat|thread|screenshot"
+    r"|hook|plugin|terminal|console|cli|ci|claude\.md|agents\.md|instructions?|description|header|paper|book|chapter|chat|thread|screenshot"
 )
 _SAYING = (
     r"says?|said|saying|reads|states?|stated|tells?|told|suggests?|suggested|recommends?|recommended|claims?|claimed|mentions"
@@ -71,7 +71,7 @@ _SAYING = (
 )
 _REPORTED = re.compile(
     rf"\b(?:{_SOURCES}|\w+\.(?:md|txt|rst|html|py|js|ts|json|toml|ya?ml|log))['\"`{NAME}]*"
-    rf"(?:\s+(?!(?:i|you|we|when|if|to|that|about|not|and|or)\b)[\w'/.,`{NAME}-]{{1,40}}){{0,4}}?\s+(?:{_SAYING})\b(?!(?<=\bstate)\s*(?:[.!?\n]|\Z))"
+    rf"(?:[ \t]+(?!(?:i|you|we|when|if|to|that|about|not|and|or)\b)[\w'/.,`{NAME}-]{{1,40}}){{0,4}}?\s+(?:{_SAYING})\b(?!(?<=\bstate)\s*(?:[.!?\n]|\Z))"
     r"|\b(?:he|she|it|they|someone|somebody|everyone|people|you|boss|colleague|teacher|mentor|partner|wife|husband|friend)"
     r" (?:also |just |even |once |always |only )?"
     r"(?:says|said|tells? (?:you|me|us)|told (?:you|me|us)|wrote|writes|claims|claimed|suggests|recommends|recommended|insists)\b"
@@ -90,6 +90,21 @@ _WORK_ON_TEXT = re.compile(
 )
 """A request to work on a text that follows after a colon."""
 
+_OPENS_BELOW = re.compile(r"[^\n:]{0,60}:[ \t]*\n")
+_MAIL_OR_REVIEW = re.compile(
+    r"^(?:-{2,} ?(?:original|forwarded) message|begin forwarded message"
+    r"|on [^\n]{6,120} wrote:[ \t]*$"
+    r"|from: [^\n]{1,200}\n(?:[a-z]{2,12}: [^\n]{0,200}\n)"
+    r"|(?:low|medium|high|critical) (?:severity|priority)[ \t]*$"
+    r"|[*_#> ]{0,4}(?:actionable comments posted|nitpick comments|suggested change|potential issue|refactor suggestion|pull request overview|copilot reviewed)\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""The line from which a message is somebody's mail or a tool's review."""
+_SPEAKER = re.compile(
+    r"^[*_]{0,2}(?P<role>user|human|assistant|ai|system|chatgpt|gpt|bot|agent|customer|support)[*_]{0,2}:[*_]{0,2}(?=\s)",
+    re.IGNORECASE | re.MULTILINE,
+)
+
 _OWN_LIST = re.compile(
     r"\b(?:my|our|these|some|few|the)\s+(?:\w+\s+){0,2}(?:rules?|requirements?|guidelines?|preferences?|conventions?|constraints?"
     r"|standards?|demands?|instructions)\b|\bfollow(?: the| these)? following\b|\brules?:",
@@ -98,7 +113,8 @@ _OWN_LIST = re.compile(
 
 _MATERIAL_LINE = re.compile(
     r"\s*(?:"
-    r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d\b"
+    r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d\b|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d"
+    rf"|[=*~#-]{{3}}|{NAME}{{1,80}}:\s[^\n]{{0,300}}[,\[{{]\s*$|[\]\[{{}}]{{1,4}},?\s*$"
     r"|Traceback \(|File \"[^\"\n]*\", line \d|at [^\n]{1,200}\([^\n]{1,200}:\d+\)|\w*(?:Error|Exception|Warning): "
     r"|(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TODO|FIXME|XXX|HACK)\b"
     r"|error(?:\[\w+\])?: |warning: |fatal: |panic: |hint: "
@@ -112,7 +128,9 @@ _MATERIAL_LINE = re.compile(
     r"|[^\n]{0,300}[;{}]\s*$"
     r")"
 )
-_OPENS_OUTPUT = re.compile(r"\s*(?:[$❯%] |Traceback \(|diff --git |@@ |[\w.-]+@[\w.-]+[^\n]{0,60}[%$#] )")
+_OPENS_OUTPUT = re.compile(
+    r"\s*(?:[$❯%] |={3}|Traceback \(|diff --git |@@ |[\w.-]+@[\w.-]+[^\n]{0,60}[%$#] )"
+)
 
 
 @lru_cache(maxsize=1)
@@ -247,11 +265,24 @@ def _quotes(text: str) -> Iterator[_Span]:
         yield _Span(match.start(), match.end(), NAME)
 
 
+def _mail_or_review(text: str) -> Iterator[_Span]:
+    if match := _MAIL_OR_REVIEW.search(text):
+        yield _Span(match.start(), len(text), "\n")
+
+
+def _conversation(text: str) -> Iterator[_Span]:
+    """A pasted conversation, from the first of its speakers; two take part in it."""
+    spoken = [(match.start(), match["role"].casefold()) for match in _SPEAKER.finditer(text)]
+    if len({role for _, role in spoken}) > 1:
+        yield _Span(spoken[0][0], len(text), "\n")
+
+
 def _reported(text: str) -> Iterator[_Span]:
-    """What somebody or something else says: from the verb of saying to the end of the paragraph."""
+    """What somebody or something else says: to the end of the paragraph, or of the message where it begins behind a colon."""
     position = 0
     while match := _REPORTED.search(text, position):
-        position = max(_paragraph_end(text, match.end()), match.end())
+        opens = _OPENS_BELOW.match(text, match.end())
+        position = len(text) if opens else max(_paragraph_end(text, match.end()), match.end())
         yield _Span(match.start(), position, "\n")
 
 
@@ -295,6 +326,8 @@ _SORTS: tuple[tuple[str, Callable[[str], Iterator[_Span]]], ...] = (
     ("tagged text", _tags),
     ("a summary or a plan of an earlier session", _continued),
     ("a quote", _quotes),
+    ("a mail or a review", _mail_or_review),
+    ("a conversation", _conversation),
     ("what somebody else says", _reported),
     ("what a line introduces", _introduced),
     ("pasted lines", _pasted_lines),
