@@ -283,13 +283,17 @@ def as_sentence(words: str) -> str:
 
 def _ruling(plain: str, original: str, sentence: Span) -> Rejection | None:
     words = plain[sentence.start : sentence.end]
-    parts = [plain[part.start : min(part.end, part.start + _MAX_CLAUSE)] for part in clauses(plain, sentence)]
-    found = ruled_out(words, parts, before=plain[max(0, sentence.start - _MAX_BEFORE) : sentence.start])
+    parts = list(clauses(plain, sentence))
+    texts = [plain[part.start : min(part.end, part.start + _MAX_CLAUSE)] for part in parts]
+    found = ruled_out(words, texts, before=plain[max(0, sentence.start - _MAX_BEFORE) : sentence.start])
     if not found:
         return None
+    # What stands before the clause is mostly another matter; what stands behind it is mostly the reason.
+    start = parts[found.clause].start if found.clause else sentence.start
+    own = quoted(Span(start, sentence.end))
     return Rejection(
-        text=as_sentence(original[sentence.start : sentence.end][:_MAX_QUOTE]),
-        evidence=quoted(sentence),
+        text=as_sentence(original[own.start : own.end]),
+        evidence=own,
         idea=as_sentence(unmasked(found.idea, words, original, sentence)),
         reason=as_sentence(found.reason),
         certainty="active" if found.lasts else "proposed",

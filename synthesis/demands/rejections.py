@@ -33,11 +33,13 @@ class RuledOut(NamedTuple):
         idea: Its name in the user's words; empty where they only point to it ("this is not right").
         reason: Why, where the sentence says so; otherwise empty.
         lasts: Whether the words go beyond the call that they answer.
+        clause: Which clause it begins with, from 0.
     """
 
     idea: str
     reason: str
     lasts: bool
+    clause: int
 
 
 def ruled_out(sentence: str, clauses: Sequence[str], *, before: str = "") -> RuledOut | None:
@@ -49,33 +51,43 @@ def ruled_out(sentence: str, clauses: Sequence[str], *, before: str = "") -> Rul
         before: What stands right before it: a bare "No!" there belongs to it.
 
     >>> ruled_out("hmm, I feel the prefix is redundant", [])
-    RuledOut(idea='the prefix', reason='', lasts=False)
+    RuledOut(idea='the prefix', reason='', lasts=False, clause=0)
     >>> ruled_out("no, this is fine", [])
     """
     if BARE_REFUSAL.search(before):
         sentence = f"no, {sentence}"
     if NO_REJECTION.match(sentence):
         return None
-    forms = list(_forms([turn for part in (sentence, *clauses) for turn in (part, *_TURN.split(part)[1:])]))
+    forms = [*(form for clause in enumerate(clauses) for form in _forms(*clause)), *_forms(0, sentence)]
     for ruling in RULINGS:
-        for words, asks in forms:
-            if ruling.mood in ("either", "asked" if asks else "said") and (
-                found := _tried(ruling, words, sentence)
+        for form in forms:
+            if ruling.mood in ("either", "asked" if form.asks else "said") and (
+                found := _tried(ruling, form, sentence)
             ):
                 return found
     return None
 
 
-def _forms(parts: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """Each part without what opens it and as it stands, and whether it asks."""
-    for part in dict.fromkeys(parts):
+class _Form(NamedTuple):
+    words: str
+    asks: bool
+    clause: int
+
+
+def _forms(clause: int, words: str) -> Iterator[_Form]:
+    """A clause and what follows a turn in it, each without what opens it and as it stands."""
+    for part in (words, *_TURN.split(words)[1:]):
         asks = bool(FEATURES["question"].search(part))
-        bare = part
-        while length := lead_length(bare) or _opening(bare):
-            bare = bare[length:]
-        yield bare, asks
+        bare = _bare(part)
+        yield _Form(bare, asks, clause)
         if bare != part:
-            yield part, asks
+            yield _Form(part, asks, clause)
+
+
+def _bare(words: str) -> str:
+    while length := lead_length(words) or _opening(words):
+        words = words[length:]
+    return words
 
 
 def _opening(words: str) -> int:
@@ -83,18 +95,18 @@ def _opening(words: str) -> int:
     return match.end() if match else 0
 
 
-def _tried(ruling: Ruling, words: str, sentence: str) -> RuledOut | None:
-    match = ruling.pattern.search(words)
+def _tried(ruling: Ruling, form: _Form, sentence: str) -> RuledOut | None:
+    match = ruling.pattern.search(form.words)
     if not match:
         return None
     named = next((text for key, text in match.groupdict().items() if key.startswith("idea") and text), "")
     idea = named.strip() if content_words(named.replace(NAME, "x")) else ""
     if ruling.lasts == "always" and not idea:
         return None
-    if not idea and len(content_words(sentence.replace(NAME, "x"))) < _MIN_WORDS:
+    if not idea and len(content_words(_bare(sentence).replace(NAME, "x"))) < _MIN_WORDS:
         return None
     lasts = ruling.lasts == "always" or (
         ruling.lasts == "if it says so" and bool(BEYOND_ONE_CALL.search(sentence))
     )
     reason = REASON.search(sentence)
-    return RuledOut(idea, reason["reason"] if reason else "", lasts and bool(idea))
+    return RuledOut(idea, reason["reason"] if reason else "", lasts and bool(idea), form.clause)

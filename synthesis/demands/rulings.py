@@ -137,9 +137,9 @@ RULINGS: tuple[Ruling, ...] = (
     Ruling(
         "doubted",
         compiled(
-            rf"^(?:i )?(?:really |honestly )?(?:don't|do not) (?:really )?(?:think|believe|feel)(?: like| that)? (?P<idea>(?:(?:that|this|it)'s {_FINE}|(?:we|it|this|that|you|these|those|they|[\w .-]{{2,40}}?)\b"
-            r"(?: really| even| actually)* (?:needs?|should|wants?|makes?|is|are|will|would|adds?|belongs?|has|have|works?|helps?)\b[^.;?!]{0,100}))"
-            r"|^i don't (?:know|think) (?:that |if |whether )?i agree\b(?: with| on)?(?P<idea0>[^.;?!]{0,100})"
+            rf"^(?:i )?(?:really |honestly )?(?:don't|do not) (?:really )?(?:think|believe|feel)(?: like| that)? (?:(?:we|you|it|this|that)(?: really| even| actually)* (?:needs?|wants?) (?P<idea7>{_THING})|(?P<idea>(?:(?:that|this|it)'s {_FINE}|(?:we|it|this|that|you|these|those|they|[\w .-]{{2,40}}?)\b"
+            r"(?: really| even| actually)* (?:should|makes?|is|are|will|would|adds?|belongs?|has|have|works?|helps?)\b[^.;?!]{0,100})))"
+            rf"|^i don't (?:know|think) (?:that |if |whether )?i agree(?: with| on)? (?P<idea0>{_THING})"
             r"|^i(?:'m| am) (?:really |still |also )?not (?:\w+ )?(?:sold|convinced|a (?:big |huge )?fan|keen|comfortable|in favou?r)\b(?: on| of| by| with| about| that)*(?P<idea2>[^.;?!]{0,100})"
             r"|^(?:i(?:'m| am) )?not sure (?:that |if |whether )?(?P<idea3>(?:this|that|it|the|these|those|we)\b[^.;?!]{1,60}?) (?:is|are|makes|adds) (?:the |a |any |much |really )*(?:best|right|good|worth|sense|needed|value)\b"
             r"|^i doubt (?:that )?(?P<idea4>[^.;?!]{3,100})"

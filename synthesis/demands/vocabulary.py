@@ -197,7 +197,7 @@ VETOES = compiled(
     r"|don'?t (?:worry|forget|bother|mind|know|think|see|need|you|we|i|get me wrong|understand|remember|recall|care|have|be (?:sorry|shy|afraid)"
     r"|hesitate|panic|ask me why|want to|wait|stop|look|sweat|quote me)\b"
     r"|do not (?:worry|forget|know|think|see|need|hesitate|understand)\b"
-    r"|no (?:problem|worries|worry|idea|need|changes?|thanks?|thank|rush|hurry|issues?|errors?|matter|one|longer|doubt|way|luck|further|output"
+    r"|no (?:man|dude|buddy|wait|problem|worries|worry|idea|need|changes?|thanks?|thank|rush|hurry|issues?|errors?|matter|one|longer|doubt|way|luck|further|output"
     r"|difference|other|offen[cs]e|big deal|reason|comment|diff|clue|such|wonder|surprise|i|it|that|this|the|we|you|not|don't|revert|write|just)\b"
     r"|stop (?:here|there|it|now|the|hook|hooks|working|running|waiting|session)\b)"
 )

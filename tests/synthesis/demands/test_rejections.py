@@ -107,11 +107,18 @@ def test_approvals_reports_questions_and_conditions_are_left_alone(text):
         ("We don't need the cache because the table is small.", "The cache", "The table is small"),
         ("I'd rather not add a second queue", "Add a second queue", ""),
         ("that is overkill for three users", "", ""),
+        ("I don't think we need suffixes but one branch for all", "Suffixes", ""),
     ],
 )
 def test_the_idea_and_its_reason_are_read_in_the_users_words(text, idea, reason):
     (rejection,) = rejections(text)
     assert (rejection.idea, rejection.reason) == (idea, reason)
+
+
+def test_the_evidence_begins_where_the_idea_is_turned_down():
+    text = "Can you read the plan again? I read it this morning, but I don't like the second queue."
+    (rejection,) = rejections(text)
+    assert text[rejection.evidence.start : rejection.evidence.end] == "but I don't like the second queue."
 
 
 def test_what_only_points_is_no_second_rejection_beside_what_is_named():
