@@ -44,23 +44,33 @@ class Drawn:
         wanted = {"active"} if active else {"active", "proposed"}
         return [item for item in self.items if item.kind == KINDS[label] and item.status in wanted]
 
+    def labelled(self, label: Label) -> bool:
+        return label in self.row.get("labels", ())
+
     def clear(self, label: Label) -> bool:
-        return label in self.row["labels"] and not self.weak(label)
+        return self.labelled(label) and not self.weak(label)
 
     def weak(self, label: Label) -> bool:
         return label in self.row.get("weak_labels", ())
 
 
-def labels(data: Path, scratch: Path, told: Callable[[str], None]) -> Iterator[Figure]:
+def labels(
+    data: Path, scratch: Path, told: Callable[[str], None], then: Callable[[Workspace], object] = id
+) -> Iterator[Figure]:
     """The section ``coding_transcripts`` of ``make eval``, for ``coding_transcripts/labels``."""
-    drawn = list(draw(rows(data / "coding_transcripts" / "labels.jsonl.gz"), scratch / "labels", told))
+    drawn = list(draw(rows(data / "coding_transcripts" / "labels.jsonl.gz"), scratch / "labels", told, then))
     if drawn:
         yield from _promised(drawn)
         for label in KINDS:
             yield from _of_label(drawn, label)
 
 
-def draw(messages: Iterable[Row], scratch: Path, told: Callable[[str], None]) -> Iterator[Drawn]:
+def draw(
+    messages: Iterable[Row],
+    scratch: Path,
+    told: Callable[[str], None],
+    then: Callable[[Workspace], object] = id,
+) -> Iterator[Drawn]:
     """Say each session's messages to a workspace of its own, and note what is drawn from each."""
     settings = Settings(environ=dict(os.environ), cache_dir=scratch / "no-models")
     sessions: dict[str, list[Row]] = {}
@@ -70,14 +80,15 @@ def draw(messages: Iterable[Row], scratch: Path, told: Callable[[str], None]) ->
         told(f"conversation {number} of {len(sessions)}")
         with Workspace.create(scratch / str(number), settings=settings) as ws:
             for row in session:
-                yield _said(ws, row)
+                yield _said(ws, row, then)
 
 
-def _said(ws: Workspace, row: Row) -> Drawn:
-    if not row["text"].strip():
+def _said(ws: Workspace, row: Row, then: Callable[[Workspace], object]) -> Drawn:
+    if not row.get("text", "").strip():
         return Drawn(row, (), frozenset())
     before = {item.id for item in ws.memory(status=None)}
     seq = ws.say(row["text"], actor="user").seq
+    then(ws)
     items = tuple(
         item for item in ws.memory(status=None) if any(evidence.seq == seq for evidence in item.evidence)
     )
@@ -87,8 +98,8 @@ def _said(ws: Workspace, row: Row) -> Drawn:
 def _promised(drawn: Sequence[Drawn]) -> Iterator[Figure]:
     """The figures that the project promises; the floors beside them are those of :data:`PLAIN`."""
     share = 100 / len(drawn)
-    untrue = sum(len(one.taken("demand", active=True)) for one in drawn if "demand" not in one.row["labels"])
-    plain = sum(_plain(one, "demand") and "demand" not in one.row["labels"] for one in drawn)
+    untrue = sum(len(one.taken("demand", active=True)) for one in drawn if not one.labelled("demand"))
+    plain = sum(_plain(one, "demand") and not one.labelled("demand") for one in drawn)
     yield _figure(
         "false_constraints_per_100", "false constraints in 100 messages", untrue * share, 1, 0.5,
         beside=f"a plain pattern: {plain * share:.1f}",
@@ -122,7 +133,7 @@ def _of_label(drawn: Sequence[Drawn], label: Label) -> Iterator[Figure]:
             found = _rate(one in taken for one in drawn if has(one, label))
             yield _figure(f"{name}_{strength}_recall", f"{label}s {step}: of the {strength} ones", found, more_is_better=True)  # fmt: skip
     overlaps = [
-        _span_f1(one, label) for one in drawn if one.taken(label) and label in one.row.get("spans", {})
+        _span_f1(one, label) for one in drawn if one.taken(label) and label in (one.row.get("spans") or {})
     ]
     yield _figure(
         f"{label}_span_f1", f"{label}s: words shared with the labelled span", sum(overlaps) / max(1, len(overlaps)),
@@ -149,7 +160,7 @@ def _figure(
 
 
 def _plain(one: Drawn, label: Label) -> bool:
-    return bool(PLAIN[label].search(one.row["text"]))
+    return bool(PLAIN[label].search(one.row.get("text", "")))
 
 
 def _proposals(one: Drawn, label: Label) -> list[MemoryItem]:
@@ -163,12 +174,12 @@ def _rate(hits: Iterable[bool]) -> float:
 
 
 def _precision(taken: Sequence[Drawn], label: Label) -> float:
-    return _rate(label in one.row["labels"] for one in taken)
+    return _rate(one.labelled(label) for one in taken)
 
 
 def _as_demand(one: Drawn) -> bool:
     """Whether a constraint rests on words of the labelled rejection."""
-    span = one.row.get("spans", {}).get("rejection", "")
+    span = (one.row.get("spans") or {}).get("rejection", "")
     return any(_token_f1(evidence.quote, span) > 0.5 for item in one.taken("demand") for evidence in item.evidence[-1:])  # fmt: skip
 
 
