@@ -12,12 +12,20 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
+from rich.status import Status
 
+from agentx.settings import read_settings
+from agentx.synthesis.model.open import open_model
 from tests.eval.capture import capture
 from tests.eval.checks import test_logs, tool_runs
+from tests.eval.conversations import beam_recall, locomo
+from tests.eval.cosqa import cosqa
+from tests.eval.judged import SECTIONS as JUDGED
+from tests.eval.judged import with_model
 from tests.eval.labels import labels
 from tests.eval.page import page
 from tests.figures import Figure, machine, show
@@ -30,6 +38,9 @@ SECTIONS: dict[str, Section] = {
     "coding_transcripts": labels,
     "test_logs": test_logs,
     "tool_runs": tool_runs,
+    "locomo": locomo,
+    "beam_recall": beam_recall,
+    "cosqa": cosqa,
 }
 
 
@@ -38,6 +49,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("section", nargs="*", help=f"which; all by default: {', '.join(SECTIONS)}")
     parser.add_argument("--data", type=Path, required=True, help="the folder with the labelled data")
     parser.add_argument("--out", type=Path, default=Path("eval.json"), help="where the flat object goes")
+    parser.add_argument("--model", default="", help="score capture with this model, too: PROVIDER/NAME")
     wanted = parser.parse_args()
     if unknown := [name for name in wanted.section if name not in SECTIONS]:
         parser.error(f"There is no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}.")
@@ -46,20 +58,29 @@ def _arguments() -> argparse.Namespace:
     return wanted
 
 
+def _tell(status: Status, name: str, text: str) -> None:
+    status.update(f"{name}: {text}")
+
+
 def main() -> None:
     wanted = _arguments()
     scratch = Path(tempfile.mkdtemp(prefix="agentx-eval-"))
     figures: list[Figure] = []
     broken = []
+    settings = read_settings()
+    model = (
+        open_model(wanted.model, api_base=settings.api_base, api_key=settings.api_key) if wanted.model else None
+    )
     console = Console(stderr=True)
     try:
         for name in wanted.section or SECTIONS:
             start = time.monotonic()
             with console.status(f"{name} …") as status:
+                told = partial(_tell, status, name)
                 try:
-                    figures += SECTIONS[name](
-                        wanted.data, scratch, lambda text: status.update(f"{name}: {text}")
-                    )
+                    figures += SECTIONS[name](wanted.data, scratch, told)
+                    if model and name in JUDGED:
+                        figures += with_model(name, model, figures, wanted.data, scratch, told)
                 except Exception:
                     traceback.print_exc()
                     broken.append(name)
