@@ -246,6 +246,44 @@ class ContextProvided(Payload, frozen=True):
     digest: str = ""
 
 
+class TaskGraded(Payload, frozen=True):
+    """How a task went, by whoever did it or by the checks that ran: the second half of a gate.
+
+    Attributes:
+        task: What was done, in one sentence.
+        passed: Whether it succeeded.
+        flow: Id of the flow that it followed; empty for none.
+        broke: Ids of rules that it broke.
+        kept: Ids of rules that it kept, which reinforces them.
+        lesson: What was learned, in one sentence; empty for nothing.
+        made: What the lesson was made into: ``check``, ``flow``, ``script``, ``rule``; empty for nothing.
+        domain: What the task belongs to ("payments").
+    """
+
+    task: str
+    passed: bool
+    flow: str = ""
+    broke: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    lesson: str = ""
+    made: str = ""
+    domain: str = ""
+
+
+class CapabilityChecked(Payload, frozen=True):
+    """A command was run to find out whether a tool or a credential works.
+
+    Attributes:
+        item: Id of the memory item that names the command.
+        exit_code: Its exit status; ``None`` where it could not be run or was ended.
+        output: What it printed, cut.
+    """
+
+    item: str
+    exit_code: int | None = None
+    output: Body = Body("")
+
+
 class SourceScanned(Payload, frozen=True):
     """A read-only source outside the workspace was scanned into the index.
 
@@ -287,6 +325,8 @@ FACTS: dict[str, type[Payload]] = {
         RunStarted,
         RunEnded,
         ContextProvided,
+        TaskGraded,
+        CapabilityChecked,
         SourceScanned,
         EventsPurged,
     )

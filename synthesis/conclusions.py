@@ -29,10 +29,12 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="patch", omit_default
     id: str
     text: str | msgspec.UnsetType = msgspec.UNSET
     short: str | msgspec.UnsetType = msgspec.UNSET
+    domain: str | msgspec.UnsetType = msgspec.UNSET
     scope: Scope | msgspec.UnsetType = msgspec.UNSET
     score: float | msgspec.UnsetType = msgspec.UNSET
     utility: float | msgspec.UnsetType = msgspec.UNSET
     strength: float | msgspec.UnsetType = msgspec.UNSET
+    used_at: str | msgspec.UnsetType = msgspec.UNSET
     evidence: tuple[Evidence, ...] | msgspec.UnsetType = msgspec.UNSET
     trust: Trust | msgspec.UnsetType = msgspec.UNSET
     links: tuple[Link, ...] | msgspec.UnsetType = msgspec.UNSET

@@ -18,6 +18,8 @@ Kind = Literal[
     "agent_state",
     "context",
     "knowledge",
+    "discovery",
+    "learning",
     "episode",
     "topic",
     "checkpoint",
@@ -191,13 +193,68 @@ class HotIssueDetail(msgspec.Struct, frozen=True, tag="hot_issue", omit_defaults
     tool: str = ""
 
 
+class RuleDetail(msgspec.Struct, frozen=True, tag="rule", omit_defaults=True):
+    """A lesson that steers what agents do.
+
+    Attributes:
+        violations: How often it was found broken after a task.
+        enforced_by: What the lesson was made into besides words: ``check``, ``flow`` or ``script`` with its name;
+            empty while it is only a rule.
+    """
+
+    violations: int = 0
+    enforced_by: str = ""
+
+
+class FlowDetail(msgspec.Struct, frozen=True, tag="flow", omit_defaults=True):
+    """A procedure, and how it has gone so far.
+
+    Attributes:
+        steps: What to do, in order.
+        triggers: Phrases that call for it.
+        needs_approval: Whether a person's word is needed before it begins.
+        succeeded: How often a task that followed it passed.
+        failed: How often one failed.
+    """
+
+    steps: tuple[str, ...]
+    triggers: tuple[str, ...] = ()
+    needs_approval: bool = False
+    succeeded: int = 0
+    failed: int = 0
+
+
+class CapabilityDetail(msgspec.Struct, frozen=True, tag="capability", omit_defaults=True):
+    """A tool or a credential that exists, and whether it works.
+
+    Attributes:
+        command: Is run to find out: exit status 0 means that it works.
+        works: What the last run said; ``None`` where none ran.
+        said: The first line that it printed, quoted material.
+        checked_at: When it ran, as :attr:`agentx.storage.events.Event.at` has it.
+    """
+
+    command: str
+    works: bool | None = None
+    said: str = ""
+    checked_at: str = ""
+
+
 class NoteDetail(msgspec.Struct, frozen=True, tag="note", omit_defaults=True):
     """The detail of kinds that need none: free words beside the text."""
 
     detail: str = ""
 
 
-Detail = ConstraintDetail | RejectionDetail | HotIssueDetail | NoteDetail
+Detail = (
+    ConstraintDetail
+    | RejectionDetail
+    | HotIssueDetail
+    | RuleDetail
+    | FlowDetail
+    | CapabilityDetail
+    | NoteDetail
+)
 
 
 class MemoryItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -209,10 +266,12 @@ class MemoryItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         text: It, in full, as a sentence that an agent can act on.
         short: The same in at most 15 words.
         domain: Free grouping ("payments"); empty for the whole task.
+        agent: Role of the agent that it is about ("writer"); empty for all.
         scope: Where it applies.
         score: Importance from 1 to 10.
         utility: How useful it proved, from 0 to 1.
         strength: Memory strength S of the decay formulas; grows with use.
+        used_at: When it was last used, reinforced or said again; empty where it never was.
         evidence: The words that it rests on, oldest first.
         trust: The least trusted of its evidence.
         links: Relations to other items.
@@ -222,6 +281,7 @@ class MemoryItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         pinned: A person said: always show this.
         by_hand: A person made or changed it by hand; no model overturns that.
         created_seq: Event of the conclusion that made it.
+        created_at: When that was recorded.
         changed_seq: Event of the last conclusion that changed it.
         changed_at: When that was recorded, as :attr:`agentx.storage.events.Event.at` has it.
     """
@@ -231,10 +291,12 @@ class MemoryItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str
     short: str = ""
     domain: str = ""
+    agent: str = ""
     scope: Scope = Scope()
     score: float = 5.0
     utility: float = 0.0
     strength: float = 1.0
+    used_at: str = ""
     evidence: tuple[Evidence, ...] = ()
     trust: Trust = "material"
     links: tuple[Link, ...] = ()
@@ -245,6 +307,7 @@ class MemoryItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     by_hand: bool = False
     detail: Detail = NoteDetail()
     created_seq: int = 0
+    created_at: str = ""
     changed_seq: int = 0
     changed_at: str = ""
 
@@ -259,6 +322,8 @@ PREFIXES: dict[Kind, str] = {
     "agent_state": "a",
     "context": "n",
     "knowledge": "k",
+    "discovery": "y",
+    "learning": "l",
     "episode": "e",
     "topic": "o",
     "checkpoint": "m",

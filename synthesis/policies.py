@@ -10,6 +10,9 @@ import msgspec
 
 from agentx.synthesis.items import TRUST_ORDER, Kind, MemoryItem, Trust
 
+Decay = Literal["none", "step", "logistic", "ebbinghaus"]
+"""How a kind fades while it is not used: :mod:`agentx.synthesis.vitality`; ``step`` is a score that a night lowers."""
+
 Section = Literal["mission", "rules", "rejections", "problems", "state", "recalled", "recap", "messages"]
 """Where something stands in a context, in this order."""
 
@@ -23,6 +26,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         always: Whether it is in every context, whatever the budget: it is shortened, never dropped.
         shown: How many at most, the strongest or latest; 0 for all.
         by_hand: Whether a person may add one.
+        decay: How it fades while it is not used.
         ended_by: What ends it, in words.
     """
 
@@ -31,6 +35,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     always: bool = False
     shown: int = 0
     by_hand: bool = False
+    decay: Decay = "none"
     ended_by: str
 
 
@@ -48,7 +53,13 @@ POLICIES: dict[Kind, Policy] = {
         ended_by="the same check, when it passes or is gone",
     ),
     "rule": Policy(
-        least_trust="engine", section="mission", always=True, shown=20, by_hand=True, ended_by="a person"
+        least_trust="engine",
+        section="mission",
+        always=True,
+        shown=20,
+        by_hand=True,
+        decay="step",
+        ended_by="a person, or the nights in which it is not reinforced",
     ),
     "north_star": Policy(
         least_trust="user", section="mission", always=True, by_hand=True, ended_by="a person"
@@ -78,10 +89,18 @@ POLICIES: dict[Kind, Policy] = {
         by_hand=True,
         ended_by="a later checkpoint, or a person",
     ),
-    "knowledge": Policy(least_trust="material", section="recalled", by_hand=True, ended_by="a person"),
-    "episode": Policy(least_trust="material", section="recalled", ended_by="a person"),
-    "topic": Policy(least_trust="material", section="recalled", ended_by="a person"),
-    "flow": Policy(least_trust="engine", section="recalled", ended_by="a person"),
+    "knowledge": Policy(
+        least_trust="material", section="recalled", by_hand=True, decay="logistic", ended_by="a person"
+    ),
+    "discovery": Policy(
+        least_trust="material", section="recalled", by_hand=True, decay="logistic", ended_by="a person"
+    ),
+    "learning": Policy(
+        least_trust="material", section="recalled", by_hand=True, decay="logistic", ended_by="a person"
+    ),
+    "episode": Policy(least_trust="material", section="recalled", decay="ebbinghaus", ended_by="a person"),
+    "topic": Policy(least_trust="material", section="recalled", decay="ebbinghaus", ended_by="a person"),
+    "flow": Policy(least_trust="engine", section="recalled", ended_by="a person, or when it stops working"),
     "capability": Policy(least_trust="engine", section="recalled", ended_by="a check that fails"),
 }
 

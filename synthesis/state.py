@@ -28,7 +28,7 @@ from agentx.storage.history import Position
 from agentx.synthesis.conclusions import MODEL, PERSON, Add, Concluded
 from agentx.synthesis.items import Kind, MemoryItem, Status
 
-FOLD_VERSION = 2
+FOLD_VERSION = 3
 """Raised whenever the same history would fold to a different state; snapshots of another version are not read."""
 
 RECENT_MESSAGES = 30
@@ -82,6 +82,7 @@ class Stretch(msgspec.Struct, array_like=True):
         after: Hash of the event before them.
         seq: The last one.
         hash: Its hash.
+        at: When it was recorded; empty where there are none.
         counts: How many there are, by type.
         lines: The lines of those that may change a state, in order.
         messages: The lines of the latest messages.
@@ -91,6 +92,7 @@ class Stretch(msgspec.Struct, array_like=True):
     after: str
     seq: int
     hash: str
+    at: str
     counts: dict[str, int]
     lines: list[bytes]
     messages: list[bytes]
@@ -103,6 +105,7 @@ class State(msgspec.Struct, kw_only=True):
     Attributes:
         seq: The last event that was folded; 0 for none.
         hash: Its hash.
+        at: When it was recorded: the present of whoever reads this state, so that a replay reads the same.
         watermark: How far the deterministic extractors have read, from 0.
         judged: How far a model has read.
         items: All memory items, by id, in the order of their creation.
@@ -118,6 +121,7 @@ class State(msgspec.Struct, kw_only=True):
     artifacts: str = "artifacts"
     seq: int = 0
     hash: str = ""
+    at: str = ""
     watermark: int = 0
     judged: int = 0
     items: dict[str, MemoryItem] = msgspec.field(default_factory=dict)
@@ -129,7 +133,7 @@ class State(msgspec.Struct, kw_only=True):
 
     def apply(self, event: Event) -> None:
         """Fold one event in; events come in order, each once."""
-        self.seq, self.hash = event.seq, event.hash
+        self.seq, self.hash, self.at = event.seq, event.hash, event.at
         self.counts[event.type] = self.counts.get(event.type, 0) + 1
         fold = _FOLDS.get(type(event.data))
         if fold is not None:
@@ -156,7 +160,7 @@ class State(msgspec.Struct, kw_only=True):
             _FOLDS[type(event.data)](self, event, event.data)
         for name, count in stretch.counts.items():
             self.counts[name] = self.counts.get(name, 0) + count
-        self.seq, self.hash = stretch.seq, stretch.hash
+        self.seq, self.hash, self.at = stretch.seq, stretch.hash, stretch.at or self.at
 
     def active(self, *kinds: Kind, status: Status = "active") -> Iterator[MemoryItem]:
         """The items of some kinds (of all where none is named) that have a status, oldest first."""
@@ -210,9 +214,9 @@ def gather(start: Position, events: Iterable[tuple[Event, bytes]]) -> Stretch:
     messages: deque[bytes] = deque(maxlen=RECENT_MESSAGES)
     results: defaultdict[str, set[str]] = defaultdict(set)
     announced: set[str] = set()
-    seq, own_hash = start.seq, start.hash
+    seq, own_hash, at = start.seq, start.hash, ""
     for event, line in events:
-        seq, own_hash, data = event.seq, event.hash, event.data
+        seq, own_hash, at, data = event.seq, event.hash, event.at, event.data
         counts[event.type] = counts.get(event.type, 0) + 1
         if isinstance(data, ToolCallExecuted) and data.call_id not in announced:
             results[data.tool].add(data.call_id)
@@ -222,7 +226,7 @@ def gather(start: Position, events: Iterable[tuple[Event, bytes]]) -> Stretch:
             lines.append(line)
             if isinstance(data, ToolCallRequested):
                 announced.add(data.call_id)
-    return Stretch(start.hash, seq, own_hash, counts, lines, list(messages), results)
+    return Stretch(start.hash, seq, own_hash, at, counts, lines, list(messages), results)
 
 
 # --- what each type of event does to the state ------------------------------------------------------------------------
@@ -239,7 +243,7 @@ def _conclude(state: State, event: Event, concluded: Concluded) -> None:
         state.watermark = max(state.watermark, concluded.through)
     for change in concluded.changes:
         if isinstance(change, Add):
-            item = msgspec.structs.replace(change.item, created_seq=event.seq)
+            item = msgspec.structs.replace(change.item, created_seq=event.seq, created_at=event.at)
         elif change.id in state.items:
             item = msgspec.structs.replace(state.items[change.id], **change.fields())
         else:
