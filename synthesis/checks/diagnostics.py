@@ -5,7 +5,7 @@ line, which moves with every edit above it.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -234,13 +234,16 @@ _GENERIC = re.compile(rf"^{_PLACE}(?::\d+)?: (?P<message>\S.*?)(?: \[(?P<rule>[\
 _VARIABLE = re.compile(r"(?<![\w.])\d+(?:-\d+)?(?![\w.])")
 
 
-def parse_diagnostics(output: Output) -> list[CheckReport]:
-    """The reports of every linter, type checker and compiler that spoke, most certain patterns first."""
+def parse_diagnostics(output: Output, linters: Sequence[Linter] = LINTERS) -> list[CheckReport]:
+    """The reports of every linter, type checker and compiler that spoke, most certain patterns first.
+
+    A line belongs to the first row that takes it, so that look-alikes do not claim it twice.
+    """
     ran = steps(output.command)
     programs = {step.program for step in ran if _compiles(step)}
     reports: list[CheckReport] = []
     claimed: set[int] = set()
-    for linter in LINTERS:
+    for linter in linters:
         named = bool(programs & set(linter.programs))
         report = _read(linter, output, claimed, named=named)
         if (

@@ -128,7 +128,8 @@ def parse_junit(output: Output) -> CheckReport | None:
                     message=message,
                 )
             )
-    whole = "</testsuite" in output.text[-2_000:]
+    root = "testsuites" if "<testsuites" in output.text else "testsuite"
+    whole = output.text.rfind(f"</{root}>") > output.text.rfind("<testcase")
     unique = distinct(failing)
     return CheckReport(
         runner="junit",
@@ -200,7 +201,7 @@ def parse_rspec(output: Output) -> CheckReport | None:
         if line.startswith("rspec ") and (match := _RSPEC_FAIL.match(line)):
             path, number, name = (match[1], match[2], match[3]) if match[1] else (match[4], "", match[6])
             failing.append(finding(name, path=path, line=number, message=messages.get(name, "")))
-    unique = distinct(failing)
+    unique = distinct(failing) if failed or outside else ()
     return CheckReport(
         runner="rspec",
         outcome="failed" if failed or outside else ("passed" if ran else "unknown"),

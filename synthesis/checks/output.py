@@ -38,10 +38,11 @@ _STAMP = re.compile(
     r"^\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?(?: |$)"
 )
 _COMPOSE = re.compile(r"^([A-Za-z][\w.-]{0,60}-\d+) +\|(?: |$)")
+_JOB = re.compile(r"^([^\t]{1,80}\t[^\t]{1,80})\t(?=\ufeff?\d{4}-\d\d-\d\dT)")  # gh run view --log
 _LABELS = (
     _COMPOSE,
     re.compile(r"^([\w.-]{1,60}) +\|(?: |$)"),  # foreman
-    re.compile(r"^([^\t]{1,80}\t[^\t]{1,80})\t"),  # gh run view --log
+    _JOB,
     re.compile(r"^([\w./-]{1,60}:[A-Za-z][\w.-]{0,40}): "),  # turbo
     re.compile(r"^\[([\w@:./-]{1,60})\](?: |$)"),  # concurrently, mise
 )
@@ -160,7 +161,7 @@ def _unfronted(lines: list[str]) -> list[str]:
 def _fronts(label: re.Pattern[str], lines: list[str]) -> bool:
     names = [match[1] for line in lines if (match := label.match(line))]
     few = len(set(names)) == 1 or len(set(names)) * _FEW <= len(names)
-    certain = label is _COMPOSE or (few and len(names) >= _LEAST)
+    certain = label in {_COMPOSE, _JOB} or (few and len(names) >= _LEAST)
     return certain and len(names) > _FRONTED * len(lines)
 
 

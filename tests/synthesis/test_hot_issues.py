@@ -505,3 +505,50 @@ def test_conclusions_survive_a_round_trip_through_json(task):
     changes = task.run(PYTEST_FAIL)
     data = Concluded(extractor="hot_issues", version=1, through=1, changes=changes)
     assert msgspec.json.decode(msgspec.json.encode(data), type=Concluded) == data
+
+
+def test_brackets_before_a_pipe_hide_no_failure_and_a_pass_behind_them_closes_it(task):
+    command = "(cd app && make build && pytest) 2>&1 | tail -30"
+    task.run(PYTEST_FAIL, command=command, exit_code=0)
+    assert task.open == ["tests/test_a.py::test_y"]
+    task.run(PYTEST_PASS, command=command, exit_code=0)
+    assert task.open == []
+
+
+def test_exit_status_that_the_command_prints_opens_and_closes(task):
+    command = 'make build 2>&1 | tail -5; echo "exit: ${PIPESTATUS[0]}"'
+    task.run("compiling\nsomething is wrong\nexit: 2\n", command=command, exit_code=0)
+    (issue,) = task.state.active("hot_issue")
+    assert issue.detail.priority == "high"
+    task.run("compiling\nexit: 0\n", command=command, exit_code=0)
+    assert task.open == []
+
+
+def test_run_that_was_cut_before_its_summary_opens_what_it_names(task):
+    task.run(
+        "FAIL src/a.test.js\n  ● math › adds\n",
+        command="npx jest 2>&1 | head -2",
+        exit_code=0,
+        tool="run_command",
+    )
+    (issue,) = task.state.active("hot_issue")
+    assert (issue.detail.runner, issue.detail.check) == ("jest", "src/a.test.js")
+
+
+def test_pass_whose_end_was_cut_off_closes_nothing(task):
+    task.run("--- FAIL: TestB (0.0s)\nFAIL\nFAIL\tx/b\t0.1s\nFAIL\n", command="go test ./...")
+    task.run("ok  \tx/a\t0.1s\n", command="go test ./... | head -1", exit_code=0)
+    assert task.open == ["TestB"]
+    task.run("ok  \tx/a\t0.1s\nok  \tx/b\t0.1s\n", command="go test ./... | head -9", exit_code=0)
+    assert task.open == []
+
+
+def test_labelled_output_of_containers_opens_and_closes_like_any_other(task):
+    def labelled(text):
+        return "".join(f"web-1  | {line}\ndb-1   | ready\n" for line in text.splitlines())
+
+    command = "docker compose up --exit-code-from web && docker compose exec web pytest"
+    task.run(labelled(PYTEST_FAIL), command=command)
+    assert task.open == ["tests/test_a.py::test_y"]
+    task.run(labelled(PYTEST_PASS), command=command, exit_code=0)
+    assert task.open == []

@@ -11,6 +11,7 @@ COMMAND = "pytest -q; ruff check; mypy .; go build ./...; eslint .; gcc a.c; tsc
 PIECES = [
     "\x1b[", "\x1b]8;;", "a: ", "(", "[", " - ", "_ ", "=", "<testcase ", "ok ", "1 passed, ", "\r", "x:1:", "--- FAIL: ",
     "test ", "● ", "\t", "[gw0] ", " > ", "::", "a::b ", '{"', "not ok ", "# Subtest: ", "FAILED ", "✖ ", "\ud800", "\0", "...",
+    "web-1  | ", "2026-01-01T00:00:00Z ", "::error file=a,", "rspec ./a:1 # ", "● a ",
 ]  # fmt: skip
 
 
