@@ -174,13 +174,14 @@ def excludes(new: Wish, old: Wish) -> bool:
         return True
     if "must_not" in {new.modality, old.modality}:
         return False
-    return any(_collide(group, new.text, old.text) for group in range(len(GROUPS)))
+    one, other = _chosen(new.text), _chosen(old.text)
+    return any(
+        other.get(group, member) != member and _collide(group, new.text, old.text)
+        for group, member in one.items()
+    )
 
 
 def _collide(index: int, new: str, old: str) -> bool:
-    one, other = _member(index, new), _member(index, old)
-    if one is None or other is None or one == other:
-        return False
     group = GROUPS[index]
     if group.quality:
         return _same_subject(_about(index, new), _about(index, old))
@@ -207,10 +208,15 @@ def _patterns() -> tuple[tuple[re.Pattern[str], ...], ...]:
     )
 
 
-def _member(index: int, text: str) -> int | None:
-    """Which alternative a text wants, if exactly one."""
-    found = [number for number, pattern in enumerate(_patterns()[index]) if pattern.search(text)]
-    return found[0] if len(found) == 1 else None
+@lru_cache(maxsize=2_048)
+def _chosen(text: str) -> dict[int, int]:
+    """Which alternative a text wants of each group of which it wants exactly one."""
+    found = {}
+    for index, patterns in enumerate(_patterns()):
+        wanted = [number for number, pattern in enumerate(patterns) if pattern.search(text)]
+        if len(wanted) == 1:
+            found[index] = wanted[0]
+    return found
 
 
 def _without(index: int, text: str) -> str:
@@ -239,6 +245,7 @@ def _purposes(index: int, text: str) -> frozenset[str]:
     return found - _generic(index)
 
 
+@lru_cache(maxsize=2_048)
 def _limits(text: str) -> dict[str, str]:
     found = {}
     for match in _LIMIT.finditer(text):
@@ -260,8 +267,3 @@ def _limits_differ(new: str, old: str) -> bool:
 def _limited(text: str) -> frozenset[str]:
     # "File" says nothing about most subjects, but all about what is limited.
     return subject_words(_FILES.sub("document", _LIMIT.sub(" ", text))) - _WORDS_OF_LIMITS
-
-
-def limits(text: str) -> bool:
-    """Whether a text gives a number with a unit."""
-    return bool(_LIMIT.search(text))

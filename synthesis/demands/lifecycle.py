@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 
@@ -119,6 +120,7 @@ def contrary_demands(text: str, modality: str, items: Iterable[MemoryItem]) -> t
     return tuple(found)
 
 
+@lru_cache(maxsize=2_048)
 def wanted_part(text: str, modality: str) -> str:
     """A demand without what it names only to rule it out ("use spaces instead of tabs"); a ban stays as it is.
 
@@ -129,6 +131,7 @@ def wanted_part(text: str, modality: str) -> str:
     return body if modality == "must_not" else _RULED_OUT.sub(" ", body)
 
 
+@lru_cache(maxsize=2_048)
 def core(text: str) -> frozenset[str]:
     """What a demand is about, without the places and times in which it holds and without reasons.
 
@@ -165,6 +168,7 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one and other else 0.0
 
 
+@lru_cache(maxsize=2_048)
 def _will(text: str, modality: str) -> _Will:
     body = " ".join(text.split())
     wanted, unwanted = "", ""
@@ -228,6 +232,7 @@ def _opposed(wanted: frozenset[str], unwanted: frozenset[str]) -> bool:
     return _overlap(one, other) >= CONTRARY or (len(other) > 1 and other <= one)
 
 
+@lru_cache(maxsize=2_048)
 def _names(text: str) -> frozenset[str]:
     """Names and numbers in a text, which mean what they are to the last character: ``a-1.txt``, ``v2``, ``max_age``."""
     tokens = (token.strip(_AROUND).casefold() for token in text.split())

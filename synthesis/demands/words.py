@@ -68,6 +68,7 @@ def words_of(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=8_192)
 def content_words(text: str) -> frozenset[str]:
     """The stems of the words that say what a text is about.
 
@@ -142,7 +143,7 @@ def _representatives() -> dict[str, str]:
     return {stem(word): stem(row[0]) for row in rows for word in reversed(row)}
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=8_192)
 def subject_words(text: str) -> frozenset[str]:
     """What a demand is about, whichever words it is put in: synonyms are one, and verbs such as "add" or "keep" say nothing.
 
