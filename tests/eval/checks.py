@@ -19,7 +19,7 @@ from tests.figures import Figure
 
 Told = Callable[[str], None]
 
-PATTERN = re.compile(r"FAIL|Error\b|error:|\bundefined\b|[1-9]\d* (?:issues|errors?|failures?)\b")
+PATTERN = re.compile(r"FAILED|\bFAIL\b|ERROR\b|Error:")
 """The floor: words with which nearly every runner says that something failed."""
 
 NAME_PATTERN = re.compile(
@@ -107,10 +107,16 @@ def _logs(data: Path) -> Iterator[_Log]:
             named = (row.get("summary_failed") or None) if failed else []
             yield _Log(str(row.get("framework")), row, failed=failed, names=named)
     for row in rows(folder / "quixbugs_pytest.jsonl.gz"):
-        yield _Log("pytest_pairs", row, failed=bool(row["exit_code"]), names=row.get("failed"))
+        yield _Log("pytest_pairs", row, failed=_broke(row), names=row.get("failed"))
     for row in rows(folder / "go_test.jsonl.gz"):
-        wrong = [test["name"] for test in row["gold_tests"] if test["status"] in {"fail", "error"}]
-        yield _Log(f"go_{row['format']}", row, failed=bool(row["gold_failed"]), names=wrong)
+        wrong = [
+            test["name"] for test in row.get("gold_tests") or () if test.get("status") in {"fail", "error"}
+        ]
+        yield _Log(f"go_{row.get('format')}", row, failed=bool(row.get("gold_failed")), names=wrong)
+
+
+def _broke(row: Row) -> bool:
+    return bool(row.get("exit_code") or row.get("timed_out"))
 
 
 def test_logs(data: Path, scratch: Path, told: Told) -> Iterator[Figure]:
@@ -171,11 +177,11 @@ def _pairs(data: Path, told: Told) -> Iterator[Figure]:
     pairs: dict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
     by_pattern: dict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
     for row in rows(data / "test_logs" / "quixbugs_pytest.jsonl.gz"):
-        text, wanted = str(row.get("output") or ""), "failed" if row["exit_code"] else "passed"
+        text, wanted = str(row.get("output") or ""), "failed" if _broke(row) else "passed"
         key = (str(row.get("program")), str(row.get("style")))
         report = parse_output(text, command=str(row.get("command") or ""))
         pairs[key][str(row.get("version"))] = report.outcome == wanted
-        by_pattern[key][str(row.get("version"))] = bool(PATTERN.search(text)) == bool(row["exit_code"])
+        by_pattern[key][str(row.get("version"))] = bool(PATTERN.search(text)) == _broke(row)
     whole = {key for key, right in pairs.items() if len(right) == 2}
     if whole:
         told(f"{len(whole)} pairs")
