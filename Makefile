@@ -45,9 +45,9 @@ bench: dev  ## measure what is promised, beside git, GitPython and dulwich (15 m
 docs: dev  ## run the examples in README and docs alone
 	@$(BIN)/python -m pytest -q tests/test_docs.py
 
-eval: dev model  ## score capture, hot issues and search against labelled data (DATA=folder EVAL="locomo …")
+eval: dev model  ## score capture, hot issues and search against labelled data (DATA=folder EVAL="locomo …" MODEL=PROVIDER/NAME)
 	@test -n "$(DATA)" || { echo "agentx: which data? make eval DATA=folder" >&2; exit 1; }
-	@$(BIN)/python -m tests.eval --data $(DATA) $(EVAL)
+	@$(BIN)/python -m tests.eval --data $(DATA) $(if $(MODEL),--model $(MODEL)) $(EVAL)
 
 faults: dev  ## crashes, power cuts, full disks and many writers at once: nothing may be lost (a quarter of an hour; N=50 for a tenth)
 	@$(BIN)/python -m tests.faults --n $(or $(N),500) $(FAULTS)

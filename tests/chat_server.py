@@ -9,7 +9,7 @@ from typing import Any
 
 
 class ChatServer(ThreadingHTTPServer):
-    """Plays one prepared answer for each request, and keeps the requests."""
+    """Plays one prepared answer for each request, or answers all by a rule, and keeps the requests."""
 
     daemon_threads = True
 
@@ -18,6 +18,7 @@ class ChatServer(ThreadingHTTPServer):
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.answers: list[Callable[[_Handler], None]] = []
+        self.rule: Callable[[dict[str, Any]], str] | None = None
         self.released = threading.Event()
 
     @property
@@ -83,7 +84,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.requests.append(self.body)
         self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
-        self.server.answers.pop(0)(self)
+        if self.server.rule:
+            self.stream(
+                ({"content": self.server.rule(self.body)}, {"finish": "stop"}, {"usage": [11, 7]}), done=True
+            )
+        else:
+            self.server.answers.pop(0)(self)
 
     def plain(self, status: int, body: str) -> None:
         data = body.encode()

@@ -27,7 +27,7 @@ from agentx import Workspace
 from agentx.context import BudgetTooSmall
 from agentx.settings import Settings
 from agentx.storage.events import AgentMessageSent, Draft
-from agentx.synthesis.conclusions import Add, Concluded
+from agentx.synthesis.conclusions import MODEL, Add, Concluded, Patch
 from agentx.synthesis.items import ConstraintDetail, MemoryItem
 from tests.eval.data import Row, rows
 from tests.eval.scores import Score, token_f1, words
@@ -83,7 +83,9 @@ class Message(msgspec.Struct):
 STEPS: dict[str, tuple[str, ...]] = {"": ("active",), "_or_proposed": ("active", "proposed")}
 
 
-def capture(data: Path, scratch: Path, told: Callable[[str], None]) -> Iterator[Figure]:
+def capture(
+    data: Path, scratch: Path, told: Callable[[str], None], then: Callable[[Workspace], object] = id
+) -> Iterator[Figure]:
     """Score what the product takes from the chats of ``beam/``."""
     chats: dict[str, list[Row]] = {}
     for row in rows(data / "beam" / "messages.jsonl.gz"):
@@ -100,7 +102,7 @@ def capture(data: Path, scratch: Path, told: Callable[[str], None]) -> Iterator[
     for number, (name, chat) in enumerate(chats.items(), 1):
         told(f"chat {number} of {len(chats)}")
         with Workspace.create(scratch / f"beam-{number}", settings=settings) as ws:
-            messages += _tell(ws, chat)
+            messages += _tell(ws, chat, then)
             for query in (row for row in asked if row["chat"] == name):
                 in_context.append(_stands_in_context(ws, query))
                 in_search.append(_is_found(ws, query))
@@ -118,7 +120,7 @@ def capture(data: Path, scratch: Path, told: Callable[[str], None]) -> Iterator[
         )
 
 
-def _tell(ws: Workspace, chat: Sequence[Row]) -> list[Message]:
+def _tell(ws: Workspace, chat: Sequence[Row], then: Callable[[Workspace], object]) -> list[Message]:
     """Say a chat to a workspace; the user's messages with what came of each."""
     said: dict[int, Message] = {}
     with ws.bulk():
@@ -132,11 +134,16 @@ def _tell(ws: Workspace, chat: Sequence[Row]) -> list[Message]:
             label, gold = row.get("label") or "", row.get("gold_statement") or ""
             seq = ws.say(text, actor="user").seq
             said[seq] = Message(text, label, gold, [])
+            then(ws)
+    made: dict[str, MemoryItem] = {}
     for event in ws.events():
-        if isinstance(event.data, Concluded):
-            for change in event.data.changes:
-                if isinstance(change, Add) and change.item.kind == "constraint" and change.item.evidence:
-                    said[change.item.evidence[0].seq].made.append(change.item)
+        for change in event.data.changes if isinstance(event.data, Concluded) else ():
+            if isinstance(change, Add) and change.item.kind == "constraint" and change.item.evidence:
+                made[change.item.id] = change.item
+            elif isinstance(change, Patch) and event.data.extractor == MODEL and change.id in made:
+                made[change.id] = msgspec.structs.replace(made[change.id], **change.fields())
+    for item in made.values():
+        said[item.evidence[0].seq].made.append(item)
     return list(said.values())
 
 
