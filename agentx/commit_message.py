@@ -15,6 +15,7 @@ from agentx.storage.events import (
     AgentThoughtProcess,
     ApprovalDecided,
     ArtifactChanged,
+    CapabilityChecked,
     ContextProvided,
     Event,
     EventsPurged,
@@ -23,6 +24,7 @@ from agentx.storage.events import (
     RunEnded,
     RunStarted,
     SourceScanned,
+    TaskGraded,
     ToolCallExecuted,
     ToolCallRequested,
     UserMessageSent,
@@ -147,7 +149,7 @@ def rank(event: Event) -> int:
             return 7
         case Concluded(changes=changes) if any(map(_is_turn, changes)):
             return 7
-        case AgentMessageSent(final=True):
+        case AgentMessageSent(final=True) | TaskGraded():
             return 6
         case ToolCallExecuted(exit_code=int()) | UserMessageSent():
             return 5
@@ -188,6 +190,12 @@ def tell(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each type o
             return f"Run {event.run} starts ({agent}, {model})"
         case RunEnded(status=status, steps=steps):
             return f"Run {event.run} ends: {status} after {steps} steps"
+        case TaskGraded(task=task, passed=passed, flow=flow):
+            return f"Task {'passed' if passed else 'failed'}: {shorten(task, WORDS)}" + (
+                flow and f" (by {flow})"
+            )
+        case CapabilityChecked(item=item, exit_code=exit_code):
+            return f"Check {item}: {'it works' if exit_code == 0 else 'it does not work'}"
         case SourceScanned(source=source, files=files):
             return f"Scan source {source}: {files} files"
         case EventsPurged(events=events, reason=reason):

@@ -14,9 +14,9 @@ from agentx import (
     material,
     moments,
     opening,
+    relevant,
     remotes,
     repairing,
-    replay,
     revisions,
     standing,
     tracing,
@@ -24,9 +24,8 @@ from agentx import (
 )
 from agentx.config import FILE as CONFIG_FILE
 from agentx.config import Config
-from agentx.context import Context, Request, assemble
+from agentx.context import Context
 from agentx.difference import Difference
-from agentx.engine import last_user_message
 from agentx.indexer import Progress
 from agentx.keeper import Keeper
 from agentx.outside import ARTIFACTS
@@ -429,14 +428,11 @@ class Workspace:
             before: Only before it.
             as_of: As it was at a moment, as :meth:`moment` takes it.
         """
-        kinds = (kind,) if kind else ()
-        seq = None if as_of is None else self.moment(as_of)
+        kinds, seq = (kind,) if kind else (), None if as_of is None else self.moment(as_of)
         where = Filter(
             kinds=kinds, path=path, source=source, actor=actor, since=since, before=before, as_of=seq
         )
-        if seq is None:
-            return self.engine.search(query, k, where)
-        return moments.search_at(self.engine, query, k, where, moments.state_at(self.engine, seq))
+        return relevant.search(self.engine, query, k, where, seq)
 
     def get_relevant_context(
         self,
@@ -463,23 +459,10 @@ class Workspace:
             BudgetTooSmall: What must not be forgotten does not fit.
             UsageError: There is no such tier or event.
         """
-        if not 0 <= tier <= 3:  # noqa: PLR2004 - the tiers are numbers
-            raise UsageError(f"There is no tier {tier}; it is 0, 1, 2 or 3.")
         seq = None if as_of is None else self.moment(as_of)
-        if seq is not None and not message and (shown := replay.shown_at(self.engine, seq)):
-            return replay.replay(self.engine, shown)
-        deadline = None if deadline_ms is None else time.monotonic() + deadline_ms / 1000
-        state = self.engine.snapshot() if seq is None else moments.state_at(self.engine, seq)
-        message = message or last_user_message(state)
-        request = Request(message=message, max_tokens=max_tokens, tier=tier, deadline=deadline)
-
-        def recall(query: str, k: int) -> list[SearchHit]:
-            if seq is None:
-                return self.engine.search(query, k, Filter(), deadline=deadline)
-            where = Filter(as_of=seq)
-            return moments.search_at(self.engine, query, k, where, state, deadline=deadline)
-
-        return assemble(state, request, recall, replay.recap(self.engine, tier, state.seq))
+        return relevant.relevant_context(
+            self.engine, message, max_tokens=max_tokens, tier=tier, seq=seq, deadline_ms=deadline_ms
+        )
 
     # --- earlier moments -----------------------------------------------------------------------------------------
 

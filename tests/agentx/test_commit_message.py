@@ -8,9 +8,11 @@ from agentx.commit_message import SUBJECT_CHARACTERS, author_of, compose, throug
 from agentx.storage.events import (
     AgentThoughtProcess,
     Body,
+    CapabilityChecked,
     ContextProvided,
     Event,
     FileChange,
+    TaskGraded,
     ToolCallExecuted,
     ToolCallRequested,
     UserMessageSent,
@@ -176,3 +178,11 @@ def test_a_move_says_from_where_to_where(ws, old, new):
 @pytest.mark.parametrize("value", ["", "x", "²", "٣", "9" * 5_000, "1-", "-", "3 4"])
 def test_a_trailer_that_a_person_made_up_names_no_event(value):
     assert through({"AgentX-Event": value}) == 0
+
+
+def test_how_a_task_went_and_whether_a_tool_works_are_told_in_a_line(events):
+    graded = TaskGraded(task="Deploy the\nblog post.", passed=True, flow="f-3")
+    checked = CapabilityChecked(item="b-2", exit_code=1)
+    message, _ = compose(events(checked, graded))
+    assert message.startswith("Task passed: Deploy the blog post. (by f-3)\n")
+    assert "Check b-2: it does not work" in message
