@@ -11,7 +11,9 @@ PREFERENCES: tuple[Shape, ...] = (
     Shape(
         "i prefer",
         compiled(
-            r"\bi (?:also |really |strongly |generally |usually |always |typically |personally |much |do |still |just |tend to |definitely )?prefer\s+(?P<object>[^?]{4,})"
+            r"(?:\bi (?:also |really |strongly |generally |usually |always |typically |personally |much |do |still |just |tend to |definitely )?prefer"
+            r"|\bi(?:'ve| have) (?:always |long |generally )preferred|\b(?:someone|a person) who (?:always |usually |generally )?prefers"
+            r"|\bmy (?:\w+ )?preference is(?: for| to)?)\s+(?P<object>[^?]{4,})"
         ),
         "prefer",
         (("choice", "proposed"), ("question !narrow !asks", "proposed"), ("!narrow !asks", "active")),

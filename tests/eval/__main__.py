@@ -69,7 +69,9 @@ def main() -> None:
     broken = []
     settings = read_settings()
     model = (
-        open_model(wanted.model, api_base=settings.api_base, api_key=settings.api_key) if wanted.model else None
+        open_model(wanted.model, api_base=settings.api_base, api_key=settings.api_key)
+        if wanted.model
+        else None
     )
     console = Console(stderr=True)
     try:

@@ -66,6 +66,7 @@ class Message(msgspec.Struct):
     text: str
     label: str
     gold: str
+    chat: str
     made: list[MemoryItem]
 
     def gave(
@@ -133,7 +134,7 @@ def _tell(ws: Workspace, chat: Sequence[Row], then: Callable[[Workspace], object
                 continue
             label, gold = row.get("label") or "", row.get("gold_statement") or ""
             seq = ws.say(text, actor="user").seq
-            said[seq] = Message(text, label, gold, [])
+            said[seq] = Message(text, label, gold, row["chat"], [])
             then(ws)
     made: dict[str, MemoryItem] = {}
     for event in ws.events():
@@ -169,21 +170,29 @@ def _holds(text: str, wanted: str) -> bool:
 
 
 def _by_label(messages: Sequence[Message]) -> Iterator[Figure]:
+    odd = set(list(dict.fromkeys(one.chat for one in messages))[::2])
     for name, labels in LABELS.items():
         floor = Score.of(
             (any(pattern.search(one.text) for pattern in FLOORS[name]), one.label in labels)
             for one in messages
         )
         for step, statuses in STEPS.items():
-            score = Score.of(
-                (bool(one.gave(statuses, MODALITIES[name])), one.label in labels) for one in messages
-            )
+            judged = [
+                (one.chat in odd, bool(one.gave(statuses, MODALITIES[name])), one.label in labels)
+                for one in messages
+            ]
+            score = Score.of((given, gold) for _, given, gold in judged)
+            halves = [
+                Score.of((given, gold) for half, given, gold in judged if half == which)
+                for which in (True, False)
+            ]
             yield _figure(
                 f"{name}_f1{step}",
                 f"{name}s: F1{', proposals counted' if step else ''}",
                 score.f1,
                 None if step else TARGETS[name],
-                beside=f"a plain pattern: {floor.f1:.2f}; right {score.right}, wrong {score.wrong}, missed {score.missed}",
+                beside=f"a plain pattern: {floor.f1:.2f}; odd and even chats: {halves[0].f1:.2f}, {halves[1].f1:.2f}; "
+                f"right {score.right}, wrong {score.wrong}, missed {score.missed}",
             )
             yield _figure(
                 f"{name}_precision{step}",

@@ -47,6 +47,8 @@ And please, never ever delete my data.
 For the time being, put a TODO marker on every new endpoint you add.
 I prefer e-books for the train.
 I prefer a plain style
+I've always preferred paper over screens
+my strong preference is for small commits
 I prefer Rust over C because of its safety, can you show me a server?
 can you draw it, taking into account my preference for visual explanations?
 I've decided to use plain SQL over an ORM because it is easier to read
