@@ -82,7 +82,7 @@ def content_words(text: str) -> frozenset[str]:
 
 SYNONYMS = """
 answer reply respond response replies
-short brief concise terse succinct crisp compact
+short brief concise terse succinct crisp compact small
 long lengthy verbose elaborate
 docs document documents documentation
 function method func
@@ -109,13 +109,13 @@ start begin
 finish end
 bullet bullets
 example sample
-picture diagram
 info information
 jargon buzzword
 typehint annotation
 merge merging
 freeze frozen
 reference cite citation
+apologise apologize sorry
 """
 """One row of words that mean the same to a rule; the first stands for all."""
 
@@ -124,6 +124,8 @@ _PHRASES = (
     (re.compile(r"\btype[ -](?:hints?|hinting|annotations?)\b", re.IGNORECASE), "typehint"),
     (re.compile(r"\bdoc[ -]strings?\b", re.IGNORECASE), "docstring"),
     (re.compile(r"\b(?:bullet[ -]points?|bulleted lists?|bullet lists?)\b", re.IGNORECASE), "bullet"),
+    (re.compile(r"\b(?:global variables?|globals)\b", re.IGNORECASE), "global"),
+    (re.compile(r"\b(?:up[ -]to[ -]date)\b", re.IGNORECASE), "update"),
     (re.compile(r"\bunit[ -]tests?\b", re.IGNORECASE), "test"),
 )
 """Words that only together name one thing."""
