@@ -135,15 +135,10 @@ RULINGS: tuple[Ruling, ...] = (
         leaves="I don't want to go",
     ),
     Ruling(
-        "doubted",
+        "not thought right",
         compiled(
-            rf"^(?:i )?(?:really |honestly )?(?:don't|do not) (?:really )?(?:think|believe|feel)(?: like| that)? (?:(?:we|you|it|this|that)(?: really| even| actually)* (?:needs?|wants?) (?P<idea7>{_THING})|(?P<idea>(?:(?:that|this|it)'s {_FINE}|(?:we|it|this|that|you|these|those|they|[\w .-]{{2,40}}?)\b"
+            rf"^(?:i )?(?:really |honestly )?(?:don't|do not) (?:really )?(?:think|believe|feel)(?: like| that)? (?:(?:we|you|it|this|that)(?: really| even| actually)* (?:needs?|wants?) (?P<idea2>{_THING})|(?P<idea>(?:(?:that|this|it)'s {_FINE}|(?:we|it|this|that|you|these|those|they|[\w .-]{{2,40}}?)\b"
             r"(?: really| even| actually)* (?:should|makes?|is|are|will|would|adds?|belongs?|has|have|works?|helps?)\b[^.;?!]{0,100})))"
-            rf"|^i don't (?:know|think) (?:that |if |whether )?i agree(?: with| on)? (?P<idea0>{_THING})"
-            r"|^i(?:'m| am) (?:really |still |also )?not (?:\w+ )?(?:sold|convinced|a (?:big |huge )?fan|keen|comfortable|in favou?r)\b(?: on| of| by| with| about| that)*(?P<idea2>[^.;?!]{0,100})"
-            r"|^(?:i(?:'m| am) )?not sure (?:that |if |whether )?(?P<idea3>(?:this|that|it|the|these|those|we)\b[^.;?!]{1,60}?) (?:is|are|makes|adds) (?:the |a |any |much |really )*(?:best|right|good|worth|sense|needed|value)\b"
-            r"|^i doubt (?:that )?(?P<idea4>[^.;?!]{3,100})"
-            rf"|^(?:i )?(?:dunno|don't know|not sure)(?: that| why| if| whether)? we (?:really |even |actually )?(?:need|want) (?P<idea5>{_THING})"
         ),
         takes="I don't think we need suffixes",
         leaves="I don't think so far ahead",

@@ -13,7 +13,6 @@ this validation looks duplicated to me
 the column names are way too long
 that's not what I asked for, the export should stay
 I don't think we need a queue for this
-not sure this cache is worth it
 we don't want another config file
 don't need a factory here, it's only called once
 I don't love that module name
@@ -31,7 +30,6 @@ GetName should not be in the session module
 you're overcomplicating the lookup
 you got the folder structure wrong
 ok, let's merge this, ignore the old branch
-I'm not sold on the plugin system
 globals in tests are not great either, any other idea?
 What's the point of the second index?
 Can you revert those two commits?
@@ -39,7 +37,6 @@ Sounds good but the banner is unnecessary
 that won't work with two workers
 NO! That column belongs to the report
 nope... we keep the loader where it is
-dunno that we need a second worker
 better that we not collect those numbers
 seems pointless to sort them twice
 """.strip().splitlines()
@@ -72,6 +69,8 @@ check whether the name is too long
 remove the first two
 this is wrong
 it rather depends on the size
+I'm not sure about the second queue yet
+not entirely sold on the plugin system
 """.strip().splitlines()
 
 
