@@ -17,6 +17,7 @@ from agentx.synthesis.demands.reversals import (
     Reversal,
     Revision,
     Withdrawal,
+    is_decisive,
 )
 from agentx.synthesis.demands.scope import reach_of
 from agentx.synthesis.demands.sentences import Span
@@ -72,7 +73,7 @@ class Book:
         for turn in reading.reversals:
             if self._is_known(turn.evidence):
                 return
-            if certain and isinstance(turn, Revision | Amendment | Echo):
+            if certain and not is_decisive(turn):
                 continue
             if self._turn(turn) and not isinstance(turn, Withdrawal):
                 return

@@ -50,6 +50,13 @@ RETRACTIONS: tuple[Ending, ...] = (
         "must",
     ),
     Ending(
+        compiled(
+            r"^(?P<what>(?!(?:i|you|we|it|that|this|they)\b)[\w' -]{2,60}? (?:no longer|don't|doesn't|do not|does not) (?:need|have)(?: to)?\s+[^.;!?]{2,80}?)\s*\b(?:any ?more|any longer|from now on)\b"
+        ),
+        True,
+        "must",
+    ),
+    Ending(
         compiled(r"\b(?:you|we|i) no longer (?:need|have|want)(?: you)?(?: to)?\s+(?P<what>[^.;!?]{2,120})"),
         True,
         "must",
@@ -112,7 +119,7 @@ RETRACTIONS: tuple[Ending, ...] = (
     ),
     Ending(
         compiled(
-            r"^(?:please )?(?:no more|enough (?:with|of))\s+(?:the |those |these |all |any )*(?P<what>[^.,;!?]{2,60}?)(?:,? please|,? thanks|,? now)?[\s.!]*$"
+            r"^(?:please )?(?:no more|enough (?:with|of)|(?:stop|quit)(?= \w+ing\b))\s+(?:the |those |these |all |any )*(?P<what>[^.,;!?]{2,60}?)(?:,? please|,? thanks|,? now)?[\s.!]*$"
         ),
         True,
         "must",
@@ -202,6 +209,13 @@ AMENDMENTS: tuple[Amending, ...] = (
         ),
         False,
         "must",
+    ),
+    Amending(
+        compiled(
+            rf"^(?P<place>(?:in|inside|within|for|on|under|during)\s+[^.,;!?]{{2,40}}?),? (?P<what>[\w@.'-]+(?: [\w@.'-]+){{0,3}}?) (?:is|are) (?:still |always )?{_FINE}[\s.!]*$"
+        ),
+        only=False,
+        of="must_not",
     ),
 )
 """How a user makes an exception, or says where alone a rule holds."""
@@ -330,6 +344,7 @@ LIMIT_IS_FINE = compiled(
 """What gives another limit."""
 
 UNWANTED = compiled(
-    r"\b(?:instead of|rather than|no more|in place of|away from|not)\s+(?P<gone>[^.,;!?]{2,60}?)(?=\s+(?:from now on|any ?more|now|everywhere|please)\b|[.,;!?]|$)"
+    r"\b(?:swap|replace|exchange)(?: out)? (?P<swapped>[^.,;!?]{2,40}?) (?:for|with|by)\b"
+    r"|\b(?:instead of|rather than|no more|in place of|away from|not)\s+(?P<gone>[^.,;!?]{2,60}?)(?=\s+(?:from now on|any ?more|now|everywhere|please)\b|[.,;!?]|$)"
 )
 """What is wanted no longer."""

@@ -32,7 +32,7 @@ _INSTEAD = re.compile(
     re.IGNORECASE,
 )
 _RULED_OUT = re.compile(
-    r"(?:,\s*)?\b(?:instead of|rather than|over|no more|never|not|in place of|away from|without)\s+[^,;.]{2,80}?(?=\s+(?:from now on|any ?more|everywhere|for|in)\b|[,;.]|$)",
+    r"\b(?:swap|replace|exchange)(?: out)? [^.,;!?]{2,40}? (?=(?:for|with|by)\b)|(?:,\s*)?\b(?:instead of|rather than|over|no more|never|not|in place of|away from|without)\s+[^,;.]{2,80}?(?=\s+(?:from now on|any ?more|everywhere|for|in)\b|[,;.]|$)",
     re.IGNORECASE,
 )
 _INSTEAD_TAIL = re.compile(

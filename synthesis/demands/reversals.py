@@ -106,6 +106,11 @@ def closes(one: Reversal) -> bool:
     return (isinstance(one, Retraction) and one.alone) or (isinstance(one, Permission) and not one.act)
 
 
+def is_decisive(one: Reversal) -> bool:
+    """Whether such a reading comes before a demand that the sentence certainly makes."""
+    return not isinstance(one, Revision | Amendment | Echo) and (not isinstance(one, Retraction) or one.alone)
+
+
 def quoted(sentence: Span) -> Span:
     """A sentence as evidence: at most 400 characters of it."""
     return Span(sentence.start, min(sentence.end, sentence.start + MAX_QUOTE))
@@ -202,7 +207,8 @@ def _fulfilled(said: _Sentence) -> Iterator[Reversal]:
 def _revised(plain: str, original: str, sentence: Span) -> Iterator[Reversal]:
     whole = plain[sentence.start : sentence.end]
     changes = endings.CHANGES.search(whole)
-    for part in clauses(plain, sentence):
+    pieces = (Span(*match.span()) for match in _PART.finditer(plain, sentence.start, sentence.end))
+    for part in dict.fromkeys((*clauses(plain, sentence), *(pieces if changes else ()))):
         words = plain[part.start : part.end]
         begins = lead_length(words)
         bare = words[begins:]
@@ -213,7 +219,7 @@ def _revised(plain: str, original: str, sentence: Span) -> Iterator[Reversal]:
             yield Revision(
                 text=Span(part.start + begins, part.end),
                 evidence=quoted(sentence),
-                unwanted=unmasked(gone["gone"], words, original, part) if gone else "",
+                unwanted=unmasked(gone["gone"] or gone["swapped"], words, original, part) if gone else "",
             )
 
 

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from agentx.synthesis.demands.choices import Wish, excludes
 from agentx.synthesis.demands.endings import BANNED, CUES, RULE_WORDS, STATUS_WORDS
 from agentx.synthesis.demands.lifecycle import core, wanted_part
@@ -17,12 +19,16 @@ _NAMED = re.compile(r"(?:[A-Z][\w+#-]*|\.?[\w-]+(?:\.[\w-]+)+|[\w-]*[\d_][\w-]*)
 """A name in one word: ``Redis``, ``requirements.txt``, ``max_age``."""
 _ARTICLES = re.compile(r"^(?:(?:a|an|the|any|new|using|creating|adding)\s+)+|\s+files?$", re.IGNORECASE)
 _AROUND = ".,;:!?()[]{}\"'`“”‘’*"
+_AND = re.compile(r",|\band\b|\bor\b", re.IGNORECASE)
 _COMPLETED = vocabulary("done finish complet over out through now final")
 _CHOSEN = r"\b(?:use|using|prefer|with|in|as|via|by|to|only|be)\s+(?:[\w-]+\s+){0,2}?"
 
 
-def retracted_by(said: Retraction, items: Iterable[MemoryItem]) -> tuple[MemoryItem, ...]:
+def retracted_by(said: Retraction, items: Sequence[MemoryItem]) -> tuple[MemoryItem, ...]:
     """The rules that a retraction means: one, or all of several; none where it may mean more than it says."""
+    if said.several and len(each := [piece for piece in _AND.split(said.what) if piece.strip()]) > 1:
+        named = [retracted_by(msgspec.structs.replace(said, what=piece), items) for piece in each]
+        return tuple({item.id: item for found in named for item in found}.values())
     meant = subject_words(said.what) - RULE_WORDS or content_words(said.what) - RULE_WORDS
     if not meant:
         return ()
