@@ -182,19 +182,10 @@ def excludes(new: Wish, old: Wish) -> bool:
 
 
 def _collide(index: int, new: str, old: str) -> bool:
-    group = GROUPS[index]
-    if group.quality:
-        return _same_subject(_about(index, new), _about(index, old))
-    return _same_purpose(_purposes(index, new), _purposes(index, old))
-
-
-def _same_subject(new: frozenset[str], old: frozenset[str]) -> bool:
-    return not new or bool(new & old)
-
-
-def _same_purpose(new: frozenset[str], old: frozenset[str]) -> bool:
-    """A choice for one purpose leaves a choice for all others standing; one for all replaces it."""
-    return not new or bool(new & old)
+    about = _about if GROUPS[index].quality else _purposes
+    wanted, former = about(index, new), about(index, old)
+    # A choice for one purpose leaves a choice for all others standing; one for all replaces it.
+    return not wanted or bool(wanted & former)
 
 
 @lru_cache(maxsize=1)
