@@ -112,8 +112,17 @@ def analyse(text: str) -> list[str]:
 
 
 def tokens_of(chunk: Chunk) -> list[str]:
-    """The terms that a chunk is found by: those of its context and of its text."""
-    return analyse(f"{chunk.context}\n{chunk.text}" if chunk.context else chunk.text)
+    """The terms that a chunk is found by: those of its context and of its text.
+
+    The context of a passage of a file counts twice: it is path and symbol, what the file itself calls the passage.
+
+    >>> tokens_of(Chunk(id="a", kind="artifact", path="pay.py", context="retry", text="wait"))
+    ['retri', 'retri', 'wait']
+    """
+    if not chunk.context:
+        return analyse(chunk.text)
+    before = f"{chunk.context}\n{chunk.context}" if chunk.path else chunk.context
+    return analyse(f"{before}\n{chunk.text}")
 
 
 def query_terms(query: str) -> dict[str, int]:

@@ -7,7 +7,7 @@ import msgspec
 
 from agentx.storage.errors import AgentXError
 
-FORMAT = 3
+FORMAT = 4
 """Number of the layout and of the text analysis; an index of another number is set aside and filled again."""
 
 

@@ -20,8 +20,10 @@ from rich.status import Status
 
 from agentx.settings import read_settings
 from agentx.synthesis.model.open import open_model
+from tests.eval.backends import search
 from tests.eval.capture import capture
 from tests.eval.checks import test_logs, tool_runs
+from tests.eval.commits import commits
 from tests.eval.conversations import beam_recall, locomo
 from tests.eval.cosqa import cosqa
 from tests.eval.judged import SECTIONS as JUDGED
@@ -41,6 +43,8 @@ SECTIONS: dict[str, Section] = {
     "locomo": locomo,
     "beam_recall": beam_recall,
     "cosqa": cosqa,
+    "commit_localisation": commits,
+    "search": search,
 }
 
 
