@@ -124,11 +124,11 @@ def contrary_demands(text: str, modality: str, items: Iterable[MemoryItem]) -> t
 def wanted_part(text: str, modality: str) -> str:
     """A demand without what it names only to rule it out ("use spaces instead of tabs"); a ban stays as it is.
 
-    >>> wanted_part("use spaces instead of tabs, always", "must")
-    'use spaces , always'
+    >>> wanted_part("use spaces instead of tabs", "must")
+    'use spaces'
     """
     body = " ".join(text.split())
-    return body if modality == "must_not" else _RULED_OUT.sub(" ", body)
+    return body if modality == "must_not" else _RULED_OUT.sub(" ", body).strip()
 
 
 @lru_cache(maxsize=2_048)
