@@ -32,6 +32,10 @@ MEANING_GAIN: Mapping[ChunkKind, float] = {
 """How much more the fall of a cosine tells than the same fall of BM25, by the kind of passage: a cosine falls by less where
 both rankings know as much, and a question shares fewer words with the code that answers it than with a talk. Measured."""
 
+AGENT_SHARE = 0.9
+"""What the score of an agent's message counts for: it repeats the words of what it answers, and the person's own words
+are what a question about them looks for."""
+
 QUOTED_DEPTH = 300
 """How many matches of a quoted phrase's words are looked through for the phrase itself."""
 
@@ -48,6 +52,8 @@ _QUOTED = re.compile(
     r'"([^"\n]{3,400})"|`([^`\n]{3,400})`|“([^”\n]{3,400})”|(?<!\w)\'([^\'\n]{3,400})\'(?!\w)'
 )
 _HASH = re.compile(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b")
+_LAST_NAME = re.compile(r"\.|, | > ")
+_FILES = ("artifact", "source")
 _MIN_LINE_CHARS = 12
 _MIN_LINE_WORDS = 3
 _MIN_DUPLICATE_WORDS = 8
@@ -152,14 +158,16 @@ def to_embed(chunk: Chunk) -> str:
     r"""What an embedder is given of a chunk: who says what, and the context behind it.
 
     A model reads a text from its beginning, up to a limit, and the beginning weighs most: with the context in front,
-    neighbouring turns look alike.
+    neighbouring turns look alike. A passage of a file that holds the name of its definition or section stands alone.
 
     >>> to_embed(Chunk(id="a", kind="message", text="Two weeks.", context="Ann How long?", actor="user:Ann"))
     'Ann: Two weeks.\nAnn How long?'
     """
     speaker = chunk.actor.rpartition(":")[2] if chunk.kind == "message" else ""
     said = f"{speaker}: {chunk.text}" if speaker else chunk.text
-    return f"{said}\n{chunk.context}" if chunk.context else said
+    name = _LAST_NAME.split(chunk.symbol)[-1]
+    names_itself = chunk.kind in _FILES and name and name in chunk.text
+    return said if names_itself or not chunk.context else f"{said}\n{chunk.context}"
 
 
 def balance(lexical: Sequence[Ranked], by_meaning: Sequence[Ranked], gain: float) -> Weights:
@@ -238,6 +246,7 @@ def _fuse(
     for i, chunk in chunks.items():
         each = weights[chunk.kind]
         score = each.lexical * by_words.get(i, 0.0) + each.vector * by_sense.get(i, 0.0)
+        score *= AGENT_SHARE if chunk.kind == "message" and chunk.actor.startswith("agent:") else 1.0
         hits.append(as_hit(chunk, round(score, SCORE_DIGITS), lexical_rank.get(i, 0), vector_rank.get(i, 0)))
     return hits
 

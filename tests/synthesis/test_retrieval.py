@@ -225,6 +225,29 @@ def test_meaning_counts_more_among_files_than_in_a_talk():
 def test_what_is_embedded_begins_with_what_is_said_and_by_whom():
     said = Chunk(id="a", kind="message", text="Two weeks.", context="Ann How long?", actor="user:Ann")
     assert to_embed(said) == "Ann: Two weeks.\nAnn How long?"
-    code = Chunk(id="b", kind="artifact", text="def f(): ...", context="a.py f", actor="agent:main")
-    assert to_embed(code) == "def f(): ...\na.py f"
+    part = Chunk(
+        id="b", kind="artifact", text="return 1", context="a.py A.go", symbol="A.go", actor="agent:main"
+    )
+    assert to_embed(part) == "return 1\na.py A.go"
     assert to_embed(Chunk(id="c", kind="message", text="Hi.")) == "Hi."
+
+
+def test_a_passage_that_holds_its_own_name_is_embedded_alone():
+    for kind, symbol, text in (
+        ("artifact", "A.go", "def go(self): ..."),
+        ("source", "Aim > Cost", "## Cost\nLow."),
+    ):
+        assert to_embed(Chunk(id="a", kind=kind, text=text, context="a.py", symbol=symbol)) == text
+    remembered = Chunk(id="i", kind="memory", text="Ask c-1 first.", context="constraint", symbol="c-1")
+    assert to_embed(remembered) == "Ask c-1 first.\nconstraint"
+
+
+def test_what_a_person_said_comes_before_an_agent_that_repeats_it():
+    index = InMemoryIndex()
+    told = {"a": "agent:main", "b": "user", "c": "user:Ann"}
+    index.put([
+        Chunk(id=i, kind="message", text=f"The budget is ten thousand {i}{i}", actor=actor) for i, actor in told.items()
+    ])  # fmt: skip
+    hits = retrieve(index, "budget", None, 3, ALL)
+    assert ids(hits) == ["b", "c", "a"]
+    assert hits[2].score == pytest.approx(0.9 * hits[0].score)

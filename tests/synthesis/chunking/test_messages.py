@@ -39,10 +39,10 @@ def test_of_long_questions_the_end_is_kept():
     assert len(context) <= PREVIOUS_CHARACTERS
 
 
-def test_a_long_turn_is_split_and_each_part_keeps_the_context():
-    pieces = chunk_message("One sentence. " * 1_000, "How was it?")
+def test_a_long_turn_is_split_and_speaks_for_itself():
+    pieces = chunk_message("One sentence. " * 1_000, "How was it?", "2026-11-20T09:31:05Z", "agent:writer")
     assert len(pieces) > 5
-    assert {p.context for p in pieces} == {"How was it?"}
+    assert {p.context for p in pieces} == {"Friday, 20 November 2026 writer"}
 
 
 @given(st.text(max_size=3_000), st.text(max_size=50), st.text(max_size=10))
