@@ -16,6 +16,7 @@ from agentx.cache import CACHE
 from agentx.commit_index import CommitIndex
 from agentx.config import Config
 from agentx.indexer import Indexer
+from agentx.meanings import Meanings
 from agentx.settings import Settings
 from agentx.staging import Content
 from agentx.storage.events import Body
@@ -46,6 +47,7 @@ class Engine:
         synthesizer: Concludes from each fact.
         indexer: Feeds the memory index and asks it.
         summaries: Summaries of directories by tree id, path and rules; a change to any of them makes another key.
+        meanings: Vectors of short phrases.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Engine:
         self.synthesizer = synthesizer
         self.indexer = indexer
         self.summaries: OrderedDict[tuple[str, str, str], str] = OrderedDict()
+        self.meanings = Meanings(indexer)
         self.commits = CommitIndex(write_path.repo, root / CACHE / "commits")
 
     @property

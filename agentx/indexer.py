@@ -102,9 +102,20 @@ class Indexer:
         with self._reading:
             if self._index is None:
                 self._index = self._open_index()
-                self._embedder, self.why_lexical = self._open_embedder()
+                self.embedder()
                 self._match_versions(self._index)
             return self._index
+
+    def embedder(self, *, opened: bool = False) -> Embedder | None:
+        """What gives vectors, without opening the index; ``None`` where there is none.
+
+        Args:
+            opened: Only where it is open already.
+        """
+        with self._reading:
+            if self._embedder is None and not opened:
+                self._embedder, self.why_lexical = self._open_embedder()
+            return self._embedder
 
     def _match_versions(self, index: MemoryIndex) -> None:
         if index.read_meta("chunking") != CHUNKING_VERSION:

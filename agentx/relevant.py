@@ -5,6 +5,7 @@ import time
 from agentx import moments, replay
 from agentx.context import Context, Request, assemble
 from agentx.engine import Engine, last_user_message
+from agentx.flows import called_for
 from agentx.storage.errors import UsageError
 from agentx.storage.index.port import Filter
 from agentx.synthesis.retrieval import SearchHit
@@ -58,4 +59,5 @@ def relevant_context(
             return engine.search(wanted, k, Filter(), deadline=deadline)
         return moments.search_at(engine, wanted, k, Filter(as_of=seq), state, deadline=deadline)
 
-    return assemble(state, request, recall, replay.recap(engine, tier, state.seq))
+    flows = called_for(engine, state, message, load=False)
+    return assemble(state, request, recall, replay.recap(engine, tier, state.seq), flows)

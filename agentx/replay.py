@@ -18,6 +18,7 @@ from agentx.storage.blobs import BlobDamaged
 from agentx.storage.events import ContextProvided, Event, Purged, UserMessageSent
 from agentx.storage.history import told_already
 from agentx.storage.index.port import Chunk, ChunkKind
+from agentx.synthesis.flows import FlowMatch
 from agentx.synthesis.items import PREFIXES, HotIssueDetail, Kind, MemoryItem, NoteDetail
 from agentx.synthesis.retrieval import SearchHit, as_hit
 from agentx.synthesis.state import RECENT_MESSAGES, Message, State
@@ -69,7 +70,11 @@ def replay(engine: Engine, shown: Event) -> Context:
             state.items[name] = _purged_item(name, _KINDS.get(letter[1], "context"))
     hits = [_passage(engine, state, name) for name in data.recalled]
     request = Request(message=_message(engine, state), max_tokens=data.max_tokens, tier=data.tier)
-    made = assemble(state, request, lambda _query, _k: hits)
+    items = (state.items.get(name) for name in data.items)
+    flows = [
+        FlowMatch(item, 1.0, "it was shown then", "words") for item in items if item and item.kind == "flow"
+    ]
+    made = assemble(state, request, lambda _query, _k: hits, flows=flows)
     same = made.digest == data.digest if data.digest else made.tokens == data.tokens
     return msgspec.structs.replace(made, replays=shown.seq, exact=same)
 

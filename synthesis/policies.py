@@ -13,7 +13,7 @@ from agentx.synthesis.items import TRUST_ORDER, Kind, MemoryItem, Trust
 Decay = Literal["none", "step", "logistic", "ebbinghaus"]
 """How a kind fades while it is not used: :mod:`agentx.synthesis.vitality`; ``step`` is a score that a night lowers."""
 
-Section = Literal["mission", "rules", "rejections", "problems", "state", "recalled", "recap", "messages"]
+Section = Literal["mission", "rules", "rejections", "problems", "state", "flow", "recalled", "recap", "messages"]
 """Where something stands in a context, in this order."""
 
 
@@ -100,7 +100,7 @@ POLICIES: dict[Kind, Policy] = {
     ),
     "episode": Policy(least_trust="material", section="recalled", decay="ebbinghaus", ended_by="a person"),
     "topic": Policy(least_trust="material", section="recalled", decay="ebbinghaus", ended_by="a person"),
-    "flow": Policy(least_trust="engine", section="recalled", ended_by="a person, or when it stops working"),
+    "flow": Policy(least_trust="engine", section="flow", shown=1, ended_by="a person"),
     "capability": Policy(least_trust="engine", section="recalled", ended_by="a check that fails"),
 }
 

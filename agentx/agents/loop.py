@@ -57,7 +57,7 @@ When the task is done, answer the user in plain words, without a tool call."""
 CHARACTERS_PER_TOKEN = 4
 """Near enough to keep a conversation within what a model takes."""
 
-_MEMORY = ("rules", "rejections", "problems", "state")
+_MEMORY = ("rules", "rejections", "problems", "state", "flow")
 """Sections of a context whose items memory holds."""
 
 _ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from agentx.context import TITLES, BudgetTooSmall, Request, assemble
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.index.manifest import IndexUnavailable
+from agentx.synthesis.flows import FlowMatch
 from agentx.synthesis.items import (
     ConstraintDetail,
     Evidence,
+    FlowDetail,
     HotIssueDetail,
     MemoryItem,
     RejectionDetail,
@@ -65,9 +67,14 @@ def hit(number, text, **fields):
     return SearchHit(id=f"h{number}", text=text, score=1.0, **fields)
 
 
-def context(a_state, message="draft the outlook", max_tokens=4000, hits=(), recap=(), **fields):
+def flow(seq, name, *steps, **detail):
+    return note(seq, "flow", name, detail=FlowDetail(steps, **detail))
+
+
+def context(a_state, message="draft the outlook", max_tokens=4000, hits=(), recap=(), flows=(), **fields):
     request = Request(message=message, max_tokens=max_tokens, **fields)
-    return assemble(a_state, request, lambda _query, _k: list(hits), recap)
+    found = [FlowMatch(one, 1.0, "the message calls for it", "words") for one in flows]
+    return assemble(a_state, request, lambda _query, _k: list(hits), recap, found)
 
 
 def headings(markdown):
@@ -98,11 +105,32 @@ def test_the_sections_stand_in_the_order_that_changes_least_first():
         ),
         hits=[hit(1, "a passage")],
         recap=["it began"],
+        flows=[flow(6, "draft an outlook", "Read the figures.")],
         tier=2,
     )
     assert list(dict.fromkeys(item.section for item in made.items)) == list(TITLES)
     assert headings(made.text) == ["# Task: A task", *(f"## {title}" for title in TITLES.values())]
     assert made.tokens == count_tokens(made.text)
+
+
+def test_the_flow_that_is_called_for_stands_with_its_steps_its_record_and_its_need_of_approval():
+    deploy = flow(
+        6, "deploy to production", "Back up.", "Build.", needs_approval=True, succeeded=32, failed=2
+    )
+    other = flow(7, "deploy to staging", "Build.")
+    made = context(state(deploy, other), "deploy to production", flows=[deploy, other])
+    assert made.text.split("## ")[1].split("\n")[1:4] == [
+        "- [f-6] deploy to production (works in 94% (32 of 34; 81–98%); ask the user for approval before you begin)",
+        "  1. Back up.",
+        "  2. Build.",
+    ]
+    (shown,) = made.items
+    assert (shown.id, shown.section, shown.why) == ("f-6", "flow", "the message calls for it")
+    assert [(one.id, one.reason) for one in made.omitted] == [
+        ("f-7", "another flow is nearer to the message")
+    ]
+    short = context(state(deploy), "deploy to production", flows=[deploy], max_tokens=40)
+    assert [(one.id, one.reason) for one in short.omitted] == [("f-6", "no room within the budget")]
 
 
 def test_demands_come_whole_within_their_scope_and_short_outside_it():
@@ -212,6 +240,7 @@ def test_nothing_that_is_recalled_said_or_remembered_can_pose_as_a_section(text)
         ),
         hits=[hit(1, text, path=text, symbol=text, source=text), hit(2, text, path="", actor=text, at=text)],
         recap=[text],
+        flows=[flow(6, text, text, text)],
         tier=3,
         max_tokens=20_000,
     )

@@ -1,0 +1,363 @@
+"""Flows: which procedure a message calls for, how far its record can be trusted, and which flows need a person.
+
+Words decide first: a flow is found where a sentence says what one of its phrases (its name and triggers) says, whatever
+the order and inflection, with the words that few flows share weighing most. Meaning, where a model's vectors are given,
+finds what is said in other words. Nothing near enough is nothing: no flow is better than the wrong one.
+"""
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from agentx.storage.index.port import Vector
+from agentx.synthesis.conclusions import Patch
+from agentx.synthesis.demands.words import STOP_WORDS, SYNONYMS, stem, words_of
+from agentx.synthesis.items import FlowDetail, MemoryItem
+from agentx.synthesis.state import State
+from agentx.synthesis.vitality import days_between
+
+CONFIDENCE_Z = 1.959964
+"""Quantile of the normal distribution for 95%."""
+
+RELIABLE = 0.7
+"""A share of successes that one can rely on. Proven is what is surely above it, broken what is surely below."""
+
+UNUSED_DAYS = 30
+"""A flow that nobody followed for so long since it was made is not needed, or its triggers do not fit."""
+
+WORDS_ENOUGH = 0.75
+"""From this share of a phrase's weight on, its words are enough."""
+
+MEANING_ENOUGH = 0.55
+"""From this cosine on, meaning is enough (MiniLM) where the message shares no word with the flow."""
+
+MEANING_ENOUGH_BESIDE_WORDS = 0.6
+"""And where it does: what is done to one thing ("delete the database") is near to all else that is done to it."""
+
+MAX_SENTENCES = 40
+"""Sentences of a message that are read."""
+
+Standing = Literal["proven", "unproven", "broken", "unused"]
+
+
+class Effectiveness(msgspec.Struct, frozen=True):
+    """How often a flow works, and how sure that is.
+
+    Attributes:
+        low: Lower bound of the share of successes, from 0 to 1, at 95% confidence.
+        mean: The share that was seen; 0 where there is none.
+        high: Its upper bound.
+        tries: On how many tasks it rests.
+    """
+
+    low: float
+    mean: float
+    high: float
+    tries: int
+
+
+class FlowMatch(msgspec.Struct, frozen=True):
+    """A flow that a message calls for.
+
+    Attributes:
+        item: The flow.
+        score: From 0 to 1, of words and meaning together.
+        why: One sentence: which phrase was found, and how.
+        by: Whether its words decided, or its meaning.
+    """
+
+    item: MemoryItem
+    score: float
+    why: str
+    by: Literal["words", "meaning"]
+
+
+class Advice(msgspec.Struct, frozen=True):
+    """What a person should do about a flow.
+
+    Attributes:
+        item: Id of the flow.
+        action: ``rewrite`` where it sometimes works, ``retire`` where it never did or nobody follows it.
+        why: One sentence.
+    """
+
+    item: str
+    action: Literal["rewrite", "retire"]
+    why: str
+
+
+# --- how well it works -----------------------------------------------------------------------------------------------
+
+
+def effectiveness(detail: FlowDetail) -> Effectiveness:
+    """The share of tasks that passed, with the Wilson score interval at 95%.
+
+    E. B. Wilson, "Probable inference, the law of succession, and statistical inference", Journal of the American
+    Statistical Association 22 (1927), 209-212; recommended for few tries by Brown, Cai and DasGupta, Statistical Science
+    16 (2001), 101-133.
+
+    >>> few = effectiveness(FlowDetail(steps=(), succeeded=2))
+    >>> round(few.low, 2), few.mean, few.high
+    (0.34, 1.0, 1.0)
+    """
+    tries = detail.succeeded + detail.failed
+    if tries == 0:
+        return Effectiveness(0.0, 0.0, 1.0, 0)
+    share, z2 = detail.succeeded / tries, CONFIDENCE_Z**2
+    centre = (share + z2 / (2 * tries)) / (1 + z2 / tries)
+    spread = math.sqrt(share * (1 - share) / tries + z2 / (4 * tries**2)) * CONFIDENCE_Z / (1 + z2 / tries)
+    return Effectiveness(
+        low=0.0 if detail.succeeded == 0 else centre - spread,
+        mean=share,
+        high=1.0 if detail.failed == 0 else centre + spread,
+        tries=tries,
+    )
+
+
+def standing(detail: FlowDetail) -> Standing:
+    """Whether a flow's record proves it, proves it broken, or proves nothing yet.
+
+    >>> standing(FlowDetail(steps=(), succeeded=2)), standing(FlowDetail(steps=(), succeeded=32, failed=2))
+    ('unproven', 'proven')
+    """
+    found = effectiveness(detail)
+    if found.tries == 0:
+        return "unused"
+    if found.low >= RELIABLE:
+        return "proven"
+    return "broken" if found.high < RELIABLE else "unproven"
+
+
+def told(detail: FlowDetail) -> str:
+    """A flow's record in a few words.
+
+    >>> told(FlowDetail(steps=(), succeeded=32, failed=2)), told(FlowDetail(steps=()))
+    ('94% (32 of 34; 81–98%)', 'never used')
+    """
+    found = effectiveness(detail)
+    if found.tries == 0:
+        return "never used"
+    low, high = round(found.low * 100), round(found.high * 100)
+    return f"{found.mean:.0%} ({detail.succeeded} of {found.tries}; {low}–{high}%)"
+
+
+def graded(item: MemoryItem, *, passed: bool, at: str = "") -> Patch:
+    """A flow's counters after one more task that followed it.
+
+    Args:
+        item: The flow.
+        passed: Whether the task succeeded.
+        at: When, as :attr:`agentx.storage.events.Event.at` has it; empty leaves it as it was.
+
+    Raises:
+        TypeError: The item is no flow.
+    """
+    detail = item.detail
+    if not isinstance(detail, FlowDetail):
+        raise TypeError(f"{item.id} is no flow")
+    detail = msgspec.structs.replace(
+        detail, succeeded=detail.succeeded + passed, failed=detail.failed + (not passed)
+    )
+    return Patch(id=item.id, detail=detail, used_at=at or msgspec.UNSET)
+
+
+def advice(state: State) -> list[Advice]:
+    """Which flows should be rewritten or retired, oldest first; the others need nobody."""
+    found: list[Advice] = []
+    for item, detail in _flows(state, "active"):
+        how = standing(detail)
+        age = days_between(item.created_at, state.at)
+        if how == "broken" and detail.succeeded:
+            found.append(Advice(item.id, "rewrite", f"it works in {told(detail)}: change its steps"))
+        elif how == "broken":
+            found.append(Advice(item.id, "retire", f"it failed all {detail.failed} times"))
+        elif how == "unused" and age >= UNUSED_DAYS and not item.pinned:
+            why = f"nobody followed it in {age:.0f} days: its triggers do not fit, or it is not needed"
+            found.append(Advice(item.id, "retire", why))
+    return found
+
+
+def _flows(state: State, status: str) -> Iterator[tuple[MemoryItem, FlowDetail]]:
+    for item in state.items.values():
+        if item.kind == "flow" and item.status == status and isinstance(item.detail, FlowDetail):
+            yield item, item.detail
+
+
+# --- which one is called for -----------------------------------------------------------------------------------------
+
+_PHRASES = (
+    (re.compile(r"\b(?:pull|merge)[ -]requests?\b", re.IGNORECASE), "pr"),
+    (re.compile(r"\broll(?:ed|ing|s)?[ -](?:\w+ )?back\b", re.IGNORECASE), "revert"),
+    (re.compile(r"\broll(?:ed|ing|s)?[ -](?:\w+ )?out\b", re.IGNORECASE), "deploy"),
+    (re.compile(r"\b(?:go|going|went|put|push)(?:ing)? (?:\w+ ){0,3}live\b", re.IGNORECASE), "deploy"),
+    (re.compile(r"\bback(?:ed|ing|s)?[ -]up\b", re.IGNORECASE), "backup"),
+    (re.compile(r"\b(?:set(?:ting|s)?|spin(?:ning|s)?)[ -]up\b", re.IGNORECASE), "setup"),
+    (re.compile(r"\bclean(?:ed|ing|s)?[ -](?:\w+ )?up\b", re.IGNORECASE), "cleanup"),
+    (re.compile(r"\b(?:take|taking|taken|took)[ -]down\b", re.IGNORECASE), "unpublish"),
+)
+"""Words that only together name one thing."""
+
+_SAME = """
+production prod
+deploy ship deployment
+revert rollback undo
+dependency package library lib
+database db postgres
+certificate cert
+pr mr
+documentation docs doc document readme manual
+repository repo
+invoice bill
+customer client buyer
+employee hire colleague staff
+credentials credential secret secrets password passwords token tokens
+setup provision
+incident outage
+vulnerability vulnerabilities cve cves
+gdpr privacy
+fix repair
+unpublish depublish
+update upgrade bump
+meeting appointment call
+configuration config settings
+kubernetes k8s
+authentication auth
+environment env
+administrator admin
+"""
+"""One row of words that mean the same in a task; the first stands for all. The rows of demands come with them."""
+
+_KEPT = frozenset(("new", "down", "up", "off", "out", "over", "live"))
+_STOP = (STOP_WORDS | frozenset(("please", "hey", "hello", "today", "ready"))) - _KEPT
+
+
+@lru_cache(maxsize=1)
+def _representatives() -> dict[str, str]:
+    rows = [row.split() for row in (SYNONYMS + _SAME).split("\n") if row.strip()]
+    return {stem(word): stem(row[0]) for row in rows for word in reversed(row)}
+
+
+@lru_cache(maxsize=16_384)
+def terms(text: str) -> tuple[str, ...]:
+    """The words that say what a task is, in order, each once: stems, with words that mean the same as one.
+
+    >>> terms("Can you ship this to prod?") == terms("deploy to production")
+    True
+    """
+    for pattern, word in _PHRASES:
+        text = pattern.sub(word, text)
+    same = _representatives()
+    found = (stem(word) for word in words_of(text) if word.casefold().replace("’", "'") not in _STOP)
+    return tuple(dict.fromkeys(same.get(word, word) for word in found))
+
+
+def phrases(item: MemoryItem) -> tuple[str, ...]:
+    """What calls for a flow: its name and its triggers."""
+    detail = item.detail
+    return (item.text, *detail.triggers) if isinstance(detail, FlowDetail) else (item.text,)
+
+
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a message, the first 40 of them: a flow is called for in one of them, not in bits of many."""
+    return [part.strip() for part in _SENTENCE.split(text) if part.strip()][:MAX_SENTENCES]
+
+
+def match(
+    state: State,
+    text: str,
+    vectors: Mapping[str, Vector] | None = None,
+    *,
+    status: Literal["active", "proposed"] = "active",
+) -> list[FlowMatch]:
+    """The flows that a message calls for, the best first; empty where none is near enough.
+
+    Args:
+        state: What is remembered.
+        text: What somebody is about to do, in any words.
+        vectors: By phrase and by sentence of the text, vectors of unit length; those that are missing are passed over.
+        status: Which flows.
+    """
+    flows = [item for item, _ in _flows(state, status)]
+    said = sentences(text)
+    if not flows or not said:
+        return []
+    by_words = _by_words(flows, said)
+    by_meaning = _by_meaning(flows, said, vectors) if vectors else {}
+    nowhere = _Near()
+    found: list[tuple[float, FlowMatch]] = []
+    for item in flows:
+        words, meaning = by_words.get(item.id, nowhere), by_meaning.get(item.id, nowhere)
+        if words.share >= WORDS_ENOUGH:
+            how = "the words of" if words.share >= 1 else "most words of"
+            why = f"{how} “{words.phrase}” are in the message"
+            found.append((words.weight, FlowMatch(item, words.share, why, "words")))
+        elif meaning.share >= (MEANING_ENOUGH_BESIDE_WORDS if words.share else MEANING_ENOUGH):
+            why = f"“{meaning.phrase}” means much the same ({meaning.share:.2f})"
+            found.append((0.0, FlowMatch(item, meaning.share, why, "meaning")))
+    return [one for _, one in sorted(found, key=_order)]
+
+
+class _Near(msgspec.Struct, frozen=True):
+    """How near a flow's nearest phrase is to a message: a share of its words' weight, or a cosine."""
+
+    share: float = 0.0
+    phrase: str = ""
+    weight: float = 0.0
+
+
+def _order(found: tuple[float, FlowMatch]) -> tuple[bool, float, float, float, str]:
+    """Words before meaning, then the phrase that says more, the nearer one, and the flow with the better record."""
+    weight, one = found
+    detail = one.item.detail
+    reliable = effectiveness(detail).low if isinstance(detail, FlowDetail) else 0.0
+    return one.by == "meaning", -weight, -one.score, -reliable, one.item.id
+
+
+def _by_words(flows: Sequence[MemoryItem], said: Sequence[str]) -> dict[str, _Near]:
+    """By flow, its phrase of which most weight stands in one sentence; a word weighs the more the fewer flows have it."""
+    spread: Counter[str] = Counter()
+    holding: defaultdict[str, list[tuple[MemoryItem, str]]] = defaultdict(list)
+    for item in flows:
+        own = phrases(item)
+        for phrase in own:
+            for term in terms(phrase):
+                holding[term].append((item, phrase))
+        spread.update({term for phrase in own for term in terms(phrase)})
+    weight = {term: math.log(1 + len(flows) / count) for term, count in spread.items()}
+    best: dict[str, _Near] = {}
+    for sentence in said:
+        there = frozenset(terms(sentence))
+        reached = dict.fromkeys((item.id, phrase) for term in there for item, phrase in holding.get(term, ()))
+        for name, phrase in reached:
+            wanted = terms(phrase)
+            common = sum(weight[term] for term in wanted if term in there)
+            near = _Near(common / sum(weight[term] for term in wanted), phrase, common)
+            before = best.get(name)
+            if before is None or (near.share, near.weight) > (before.share, before.weight):
+                best[name] = near
+    return best
+
+
+def _by_meaning(
+    flows: Sequence[MemoryItem], said: Sequence[str], vectors: Mapping[str, Vector]
+) -> dict[str, _Near]:
+    """By flow, its phrase with the greatest cosine to a sentence."""
+    asked = [vectors[sentence] for sentence in said if sentence in vectors]
+    pairs = [(item.id, phrase) for item in flows for phrase in phrases(item) if phrase in vectors]
+    if not asked or not pairs:
+        return {}
+    cosines = (np.stack([vectors[phrase] for _, phrase in pairs]) @ np.stack(asked).T).max(axis=1)
+    best: dict[str, _Near] = {}
+    for (name, phrase), cosine in zip(pairs, cosines.tolist(), strict=True):
+        if name not in best or cosine > best[name].share:
+            best[name] = _Near(cosine, phrase)
+    return best
