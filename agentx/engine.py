@@ -98,7 +98,9 @@ class Engine:
         with self.write_path.exclusive():
             return self.write_path.state.copy()
 
-    def search(self, query: str, k: int, where: Filter, *, deadline: float | None = None) -> list[SearchHit]:
+    def search(
+        self, query: str, k: int, where: Filter, *, deadline: float | None = None, files: bool = False
+    ) -> list[SearchHit]:
         """The passages nearest to a query, fresh writes included.
 
         Args:
@@ -106,6 +108,7 @@ class Engine:
             k: How many.
             where: What to look at.
             deadline: ``time.monotonic()`` by which there is an answer; what has no vector yet is found by its words.
+            files: One hit for each file.
 
         Raises:
             SearchLate: There is none by then: the index is still being loaded or filled.
@@ -114,7 +117,7 @@ class Engine:
         embed_s = EMBED_S if left_s is None else min(EMBED_S, left_s * EMBED_SHARE)
 
         def ask() -> list[SearchHit]:
-            hits = self.indexer.search(query, k, where, embed_s=embed_s)
+            hits = self.indexer.search(query, k, where, embed_s=embed_s, files=files)
             self.commits.extend(self.write_path.head)
             return [
                 hit if hit.source else msgspec.structs.replace(hit, commit=self.commits.find(hit.seq))

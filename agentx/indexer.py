@@ -22,6 +22,7 @@ from agentx.storage.index.manifest import IndexDamaged, IndexUnavailable, set_as
 from agentx.storage.index.port import Chunk, Filter, MemoryIndex, Vector
 from agentx.storage.index.waiting import locked
 from agentx.synthesis.embedding.port import Embedder
+from agentx.synthesis.file_retrieval import retrieve_files
 from agentx.synthesis.retrieval import SearchHit, retrieve, to_embed
 from agentx.write_path import WritePath
 
@@ -268,7 +269,9 @@ class Indexer:
 
     # --- asking --------------------------------------------------------------------------------------------------
 
-    def search(self, query: str, k: int, where: Filter, *, embed_s: float = 1.0) -> list[SearchHit]:
+    def search(
+        self, query: str, k: int, where: Filter, *, embed_s: float = 1.0, files: bool = False
+    ) -> list[SearchHit]:
         """The ``k`` best passages, what was recorded a moment ago included.
 
         An index that turns out to be damaged is set aside and filled again from the history.
@@ -278,10 +281,11 @@ class Indexer:
             k: How many.
             where: What to look at.
             embed_s: How long to embed what has no vector yet, before searching; the rest is found by its words.
+            files: One hit for each file.
         """
-        return self._mending(lambda: self._search(query, k, where, embed_s))
+        return self._mending(lambda: self._search(query, k, where, embed_s, files=files))
 
-    def _search(self, query: str, k: int, where: Filter, embed_s: float) -> list[SearchHit]:
+    def _search(self, query: str, k: int, where: Filter, embed_s: float, *, files: bool) -> list[SearchHit]:
         self.catch_up()
         if embed_s > 0:
             self.embed(deadline_s=embed_s)
@@ -289,7 +293,8 @@ class Indexer:
         # Where most passages have no vector yet, the few that have one would stand before all others.
         self.behind = self._embedder is not None and len(self.index.without_vectors(BEHIND + 1)) > BEHIND
         vector = None if self.behind else self._query_vector(query)
-        return retrieve(self.index, query, vector, k, where)
+        find = retrieve_files if files else retrieve
+        return find(self.index, query, vector, k, where)
 
     def _mending(self, work: Callable[[], T]) -> T:
         """Do something with the index; where it turns out to be damaged, or was deleted, once more with a new one."""

@@ -151,7 +151,14 @@ def states_at(engine: Engine, *seqs: int) -> Iterator[State]:
 
 
 def search_at(
-    engine: Engine, query: str, k: int, where: Filter, state: State, *, deadline: float | None = None
+    engine: Engine,
+    query: str,
+    k: int,
+    where: Filter,
+    state: State,
+    *,
+    deadline: float | None = None,
+    files: bool = False,
 ) -> list[SearchHit]:
     """The passages that were nearest to a query at an earlier moment.
 
@@ -165,8 +172,9 @@ def search_at(
         where: What to look at; ``where.as_of`` is the moment.
         state: The state at that moment.
         deadline: ``time.monotonic()`` after which nothing is embedded.
+        files: One hit for each file.
     """
-    hits = engine.search(query, k * 2, where, deadline=deadline)
+    hits = engine.search(query, k * 2, where, deadline=deadline, files=files)
     then = (as_it_was(engine, hit, state) for hit in hits)
     return [hit for hit in then if hit is not None][:k]
 

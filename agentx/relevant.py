@@ -13,8 +13,10 @@ from agentx.synthesis.retrieval import SearchHit
 TIERS = range(4)
 
 
-def search(engine: Engine, query: str, k: int, where: Filter, seq: int | None) -> list[SearchHit]:
-    """Find passages.
+def search(
+    engine: Engine, query: str, k: int, where: Filter, seq: int | None, *, files: bool = False
+) -> list[SearchHit]:
+    """Find passages, or files.
 
     Args:
         engine: The workspace.
@@ -22,10 +24,11 @@ def search(engine: Engine, query: str, k: int, where: Filter, seq: int | None) -
         k: How many.
         where: What to look at.
         seq: As it was after this event; ``None`` for now.
+        files: One hit for each file.
     """
     if seq is None:
-        return engine.search(query, k, where)
-    return moments.search_at(engine, query, k, where, moments.state_at(engine, seq))
+        return engine.search(query, k, where, files=files)
+    return moments.search_at(engine, query, k, where, moments.state_at(engine, seq), files=files)
 
 
 def relevant_context(

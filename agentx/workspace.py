@@ -414,6 +414,7 @@ class Workspace:
         since: str = "",
         before: str = "",
         as_of: int | str | None = None,
+        files: bool = False,
     ) -> list[SearchHit]:
         """Find passages in what was written, said and printed, and in the sources; fresh writes included.
 
@@ -427,12 +428,13 @@ class Workspace:
             since: Only from this ISO date or time on.
             before: Only before it.
             as_of: As it was at a moment, as :meth:`moment` takes it.
+            files: One hit for each file: the passage that speaks most for it, with the score of the whole file.
         """
         kinds, seq = (kind,) if kind else (), None if as_of is None else self.moment(as_of)
         where = Filter(
             kinds=kinds, path=path, source=source, actor=actor, since=since, before=before, as_of=seq
         )
-        return relevant.search(self.engine, query, k, where, seq)
+        return relevant.search(self.engine, query, k, where, seq, files=files)
 
     def get_relevant_context(
         self,

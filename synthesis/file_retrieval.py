@@ -72,7 +72,11 @@ def retrieve_files(
         file: sum(weight * levels.get(file, 0.0) for weight, levels in evidence) / most for file in best
     }
     ordered = sorted(scores, key=lambda file: (-round(scores[file], SCORE_DIGITS), file))
-    return [as_hit(best[file], round(scores[file], SCORE_DIGITS)) for file in ordered[:k]]
+    ranks = [{ranked.chunk.id: rank for rank, ranked in enumerate(some, 1)} for some in (lexical, by_meaning)]
+    return [
+        as_hit(best[file], round(scores[file], SCORE_DIGITS), *(rank.get(best[file].id, 0) for rank in ranks))
+        for file in ordered[:k]
+    ]
 
 
 def _file(chunk: Chunk) -> _File:

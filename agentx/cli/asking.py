@@ -121,6 +121,9 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
     before: Annotated[str, typer.Option(metavar="DATE", help="Only before it.")] = "",
     as_of: Annotated[str, typer.Option(metavar="MOMENT", help=f"As it was then: {MOMENT}.")] = "",
     *,
+    files: Annotated[
+        bool, typer.Option("--files", help="One hit for each file: which files a change is about.")
+    ] = False,
     scan: Annotated[
         bool, typer.Option("--scan/--no-scan", help="Look first for what changed in the read-only sources.")
     ] = True,
@@ -145,6 +148,7 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
                 since=since,
                 before=before,
                 as_of=encodable(as_of) or None,
+                files=files,
             )
         lexical = _why_lexical(ws)
     if terminal.json:

@@ -76,6 +76,18 @@ def test_each_filter_narrows(ws):
         ws.search("walrus", since="lately")
 
 
+def test_files_are_found_one_hit_for_each_now_and_as_it_was(ws):
+    ws.tools.write_file("src/walrus.py", "def dive(depth):\n    return depth\n")
+    then = ws.state.seq
+    ws.tools.write_file("src/otter.py", "def swim():\n    return 1  # as a walrus does\n")
+    ws.say("Let the walrus dive deeper.")
+    hits = ws.search("walrus: dive deeper", files=True)
+    assert [hit.path for hit in hits] == ["src/walrus.py", "src/otter.py"]
+    assert all(len(hit.commit) == 40 for hit in hits)
+    assert paths(ws.search("walrus: dive deeper", files=True, as_of=then)) == {"src/walrus.py"}
+    assert paths(ws.search("walrus: dive deeper", files=True, path="**/otter.py")) == {"src/otter.py"}
+
+
 @pytest.mark.parametrize(
     "query", ["", "   ", '"', "walrus OR (", "a:b^2~", "*" * 500, "\x00", "\ud800", "x" * 100_000, "漢字"]
 )

@@ -47,6 +47,7 @@ def test_each_file_is_one_hit_with_the_passage_that_speaks_most_for_it(index):
     (hit,) = retrieve_files(index, "refund: give the money back", None, 9, Filter())
     assert (hit.path, hit.text.splitlines()[0]) == ("pay.py", "def refund():")
     assert 0 < hit.score <= 1
+    assert (hit.lexical_rank, hit.vector_rank) == (1, 0)
 
 
 def test_several_passages_outweigh_one_that_says_a_little_more(index):

@@ -111,6 +111,7 @@ def test_search_says_once_that_it_is_lexical(call, root):
 def test_search_finds_what_a_person_wrote_a_moment_ago(call, root):
     (root / "artifacts" / "new.md").write_text("The zeppelin lands at noon.\n")
     hits = call("search", "zeppelin", "--path", "new.md", "--json", "-C", root).json["hits"]
+    assert call("search", "zeppelin", "--files", "--path", "new.md", "-C", root).out.count("new.md") == 1
     assert [hit["path"] for hit in hits] == ["new.md"]
     assert (
         call("search", "zeppelin", "--kind", "message", "--path", "x/", "-C", root).out
