@@ -184,6 +184,10 @@ def _figure(key: str, said: str, found: Found, measure: Measure, target: float |
     means = {way: mean(mean(measure(*one) for one in part) for part in parts) for way, parts in found.items()}
     value = means.pop("")
     every = [measure(*one) for part in found[""] for one in part]
-    halves = [mean(mean(measure(*one) for one in part) for part in found[""][start::2]) for start in (0, 1)]
-    words = f"{beside(means)}; over {len(every)} questions {mean(every):.3f}; halves {halves[0]:.3f}, {halves[1]:.3f}"
+    words = f"{beside(means)}; over {len(every)} questions {mean(every):.3f}"
+    if len(found[""]) > 1:
+        halves = (
+            mean(mean(measure(*one) for one in part) for part in found[""][start::2]) for start in (0, 1)
+        )
+        words += "; halves of the conversations " + ", ".join(f"{half:.3f}" for half in halves)
     return Figure(key, said, value, target, target, more_is_better=True, beside=words)
