@@ -11,12 +11,14 @@ from agentx.synthesis.chunking import chunk_file
 from agentx.synthesis.retrieval import retrieve
 
 FILLERS = 3_000
-WORDS = """account answer batch branch buffer cache call change check client close commit config connection count data
+_TEXT = """
+account answer batch branch buffer cache call change check client close commit config connection count data
 default delay delete error event fail field file filter format function handle header index input invoice job key level
 limit line list load lock log message method name number open option order output page parse path process query queue
 read record refund request reset response result retry return row run save search send server set size sort start state
 status step stop store string system table task test text time token total type update user value version warning write
-""".split()
+"""
+WORDS = _TEXT.split()
 
 SHA = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"
 
