@@ -12,7 +12,7 @@ from tests.eval.data import Row, rows
 from tests.figures import Figure, machine, number
 
 _SHOWN = 10
-_SHORT, _LONG = 30, 600
+_GOOD_LENGTH, _LONG = 200, 600
 _WORDS = {
     "active": "captured",
     "proposed": "proposed",
@@ -47,9 +47,9 @@ def _row(figure: Figure) -> str:
 
 
 def _chosen(messages: Iterable[Row]) -> list[Row]:
-    """Ten messages as unlike each other as can be: of each pair of label and verdict in turn."""
-    fitting = [row for row in messages if _SHORT <= len(row["text"]) <= _LONG]
-    fitting.sort(key=_pair)
+    """Ten messages as unlike each other as can be: of each pair of labels and verdict in turn, long enough to be worth it."""
+    fitting = [row for row in messages if 0 < len(row["text"].strip()) <= _LONG]
+    fitting.sort(key=lambda row: (_pair(row), abs(len(row["text"]) - _GOOD_LENGTH)))
     piles = [list(pile) for _, pile in groupby(fitting, key=_pair)]
     chosen: list[Row] = []
     while piles and len(chosen) < _SHOWN:
@@ -61,13 +61,15 @@ def _chosen(messages: Iterable[Row]) -> list[Row]:
 def _pair(row: Row) -> tuple[str, ...]:
     rank = ("active", "proposed", "ends", "material", "left")
     verdict = min((part.verdict for part in explain(row["text"])), key=rank.index, default="left")
-    return ("-".join(sorted(row["labels"])).replace("none", "~"), str(rank.index(verdict)))
+    return ("-".join(sorted((row.get("labels") or ["none"]))).replace("none", "~"), str(rank.index(verdict)))
 
 
 def _article(row: Row) -> str:
     text = plain(row["text"])
     parts = explain(text)
-    said = ", ".join(row["labels"]) + (" (one reader of two)" if row.get("weak_labels") else "")
+    said = ", ".join((row.get("labels") or ["none"])) + (
+        " (one reader of two)" if row.get("weak_labels") else ""
+    )
     reasons = "".join(
         f"<li><b>{_words(part)}</b> “{html.escape(_short(text, part))}” <span class=why>{html.escape(part.why)}</span>"
         for part in parts
