@@ -61,13 +61,13 @@ def _chosen(messages: Iterable[Row]) -> list[Row]:
 def _pair(row: Row) -> tuple[str, ...]:
     rank = ("active", "proposed", "ends", "material", "left")
     verdict = min((part.verdict for part in explain(row["text"])), key=rank.index, default="left")
-    return ("-".join(sorted((row.get("labels") or ["none"]))).replace("none", "~"), str(rank.index(verdict)))
+    return ("-".join(sorted(row.get("labels") or ["none"])).replace("none", "~"), str(rank.index(verdict)))
 
 
 def _article(row: Row) -> str:
     text = plain(row["text"])
     parts = explain(text)
-    said = ", ".join((row.get("labels") or ["none"])) + (
+    said = ", ".join(row.get("labels") or ["none"]) + (
         " (one reader of two)" if row.get("weak_labels") else ""
     )
     reasons = "".join(
