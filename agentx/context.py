@@ -19,6 +19,7 @@ from agentx.synthesis.flows import told as record_of
 from agentx.synthesis.items import ConstraintDetail, FlowDetail, HotIssueDetail, Kind, MemoryItem, shorten
 from agentx.synthesis.policies import POLICIES, Section
 from agentx.synthesis.retrieval import SearchHit
+from agentx.synthesis.rules import boot_rules, is_critical
 from agentx.synthesis.state import RECENT_TEXT, Message, PendingCall, State
 from agentx.synthesis.tokens import count_tokens, cut
 from agentx.tools.memory_tools import place
@@ -205,7 +206,7 @@ class _Draft:
         Where not even the short forms have room, the failing checks are told in one line for each runner.
         """
         items: list[tuple[MemoryItem, Section]] = [
-            *((item, "mission") for item in _mission(self.items)),
+            *((item, "mission") for item in _mission(self.state)),
             *((item, "rules") for item in _by_weight(self.active["rules"])),
             *((item, "rejections") for item in _by_weight(self.active["rejections"])),
         ]
@@ -429,13 +430,10 @@ class _Draft:
         )
 
 
-def _mission(items: Sequence[MemoryItem]) -> list[MemoryItem]:
-    """The mission and the strongest rules; a pinned item of a kind that is not always shown comes with them."""
-    rules = (item for item in items if item.kind == "rule")
-    strongest = sorted(rules, key=lambda item: (not item.pinned, -item.score, item.id))
-    missions = [item for item in items if item.kind == "north_star"]
-    pinned = (item for item in items if item.pinned and not POLICIES[item.kind].always)
-    return [*missions, *strongest[: POLICIES["rule"].shown], *pinned]
+def _mission(state: State) -> list[MemoryItem]:
+    """The mission and the rules of a start; a pinned item of a kind that is not always shown comes with them."""
+    pinned = (item for item in state.active() if item.pinned and not POLICIES[item.kind].always)
+    return [*state.active("north_star"), *boot_rules(state), *pinned]
 
 
 def collapsed(issues: Sequence[MemoryItem]) -> list[ContextItem]:
@@ -511,7 +509,7 @@ def _why(item: MemoryItem, message: str) -> str:
         "constraint": "the user demands it",
         "rejection": "the user ruled it out",
         "hot_issue": "the check still fails",
-        "rule": "it is among the 20 strongest rules",
+        "rule": "it is critical" if is_critical(item) else "it is among the 20 strongest rules",
     }.get(item.kind, "it stands now")
     if item.pinned:
         reason += ", and a person pinned it"

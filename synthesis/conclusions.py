@@ -17,6 +17,10 @@ MODEL = "model"
 """The ``extractor`` of what a language model concluded; it reads at its own pace, so its watermark is one of its own."""
 
 
+MAINTENANCE = "maintenance"
+"""The ``extractor`` of what nights do to memory; its watermark is one of its own, too."""
+
+
 class Add(msgspec.Struct, frozen=True, tag="add"):
     """A new item."""
 
@@ -57,10 +61,10 @@ class Concluded(Payload, frozen=True):
     """Changes to memory, and how far the facts were read to conclude them.
 
     Attributes:
-        extractor: What concluded: an extractor's name, :data:`PERSON` or :data:`MODEL`.
+        extractor: What concluded: an extractor's name, :data:`PERSON`, :data:`MODEL` or :data:`MAINTENANCE`.
         version: The extractor's version.
-        through: Watermark: every fact up to this seq has been read, by a model or by all other extractors. A person's
-            change leaves it where it was.
+        through: Watermark: every fact up to this seq has been read, by a model, by maintenance, or by all other extractors. A
+            person's change leaves it where it was.
         changes: In the order in which they apply.
     """
 

@@ -25,10 +25,10 @@ from agentx.storage.events import (
     WorkspaceCreated,
 )
 from agentx.storage.history import Position
-from agentx.synthesis.conclusions import MODEL, PERSON, Add, Concluded
+from agentx.synthesis.conclusions import MAINTENANCE, MODEL, PERSON, Add, Concluded
 from agentx.synthesis.items import Kind, MemoryItem, Status
 
-FOLD_VERSION = 3
+FOLD_VERSION = 4
 """Raised whenever the same history would fold to a different state; snapshots of another version are not read."""
 
 RECENT_MESSAGES = 30
@@ -108,6 +108,8 @@ class State(msgspec.Struct, kw_only=True):
         at: When it was recorded: the present of whoever reads this state, so that a replay reads the same.
         watermark: How far the deterministic extractors have read, from 0.
         judged: How far a model has read.
+        maintained: The last event before the latest maintenance.
+        maintained_at: When that was recorded; empty where there was none.
         items: All memory items, by id, in the order of their creation.
         messages: The latest messages, oldest first.
         pending: Tool calls without a result, by call id.
@@ -124,6 +126,8 @@ class State(msgspec.Struct, kw_only=True):
     at: str = ""
     watermark: int = 0
     judged: int = 0
+    maintained: int = 0
+    maintained_at: str = ""
     items: dict[str, MemoryItem] = msgspec.field(default_factory=dict)
     messages: list[Message] = msgspec.field(default_factory=list)
     pending: dict[str, PendingCall] = msgspec.field(default_factory=dict)
@@ -239,6 +243,9 @@ def _create(state: State, _event: Event, created: WorkspaceCreated) -> None:
 def _conclude(state: State, event: Event, concluded: Concluded) -> None:
     if concluded.extractor == MODEL:
         state.judged = max(state.judged, concluded.through)
+    elif concluded.extractor == MAINTENANCE:
+        if concluded.through:
+            state.maintained, state.maintained_at = concluded.through, event.at
     else:
         state.watermark = max(state.watermark, concluded.through)
     for change in concluded.changes:

@@ -1,0 +1,137 @@
+"""Items that say the same in other words: by their content words, and never where they differ in what turns a sentence round.
+
+Two texts are near-duplicates where they share most stems of what they are about (Jaccard), synonyms counted as one. "Always"
+and "never", "before" and "after", another number or another name make another sentence, however many words they share.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
+from math import ceil
+
+import msgspec
+
+from agentx.synthesis.demands.words import content_words, subject_words, vocabulary, words_of
+from agentx.synthesis.items import MemoryItem, Scope
+
+SAME = 0.74
+"""Share of common content words from which two texts say the same, as of two demands."""
+
+SWAPPED = 0.85
+"""The same where each has a word that the other has not: it may be the one thing in which two rules differ."""
+
+_NEGATIONS = vocabulary(
+    "never no not none nothing without avoid don don't doesn't didn't isn't aren't won't can't cannot shouldn't mustn't "
+    "stop forbid forbidden refuse except unless"
+)
+_TURNS = vocabulary(
+    "before after above below over under until since more less fewer most least only first last all any both either "
+    "enable disable on off up down in out old new start stop open close add remove allow deny increase decrease "
+    "manually automatically optional required"
+)
+_NAME = re.compile(r"[^\s,;:!?\"'`()\[\]{}]*[\d_/\\.@#-][^\s,;:!?\"'`()\[\]{}]*\w")
+
+
+class Meaning(msgspec.Struct, frozen=True):
+    """What a text says, as far as two texts are compared.
+
+    Attributes:
+        words: Stems of what it is about.
+        denies: Whether it says that something is not to be.
+        turns: The small words in it that would turn it round.
+        names: Numbers, paths and identifiers.
+    """
+
+    words: frozenset[str]
+    denies: bool
+    turns: frozenset[str]
+    names: frozenset[str]
+
+    @property
+    def must_agree(self) -> tuple[bool, frozenset[str], frozenset[str]]:
+        """What no two wordings of one thing differ in."""
+        return self.denies, self.turns, self.names
+
+
+@lru_cache(maxsize=16_384)
+def meaning(text: str) -> Meaning:
+    """What a text says.
+
+    >>> meaning("Never deploy before the tests pass").denies
+    True
+    """
+    said = {word.casefold().replace("’", "'") for word in words_of(text)}
+    return Meaning(
+        words=subject_words(text) or content_words(text),
+        denies=bool(said & _NEGATIONS),
+        turns=frozenset(said & _TURNS),
+        names=frozenset(match.casefold().rstrip(".-") for match in _NAME.findall(text)),
+    )
+
+
+def likeness(one: str, other: str) -> float:
+    """How much of what two texts are about is common, from 0 to 1; 0 where they differ in what turns a sentence round.
+
+    >>> likeness("Run the unit tests before each deploy.", "Before every deploy, run the tests")
+    1.0
+    >>> likeness("Deploy on Fridays.", "Never deploy on Fridays.")
+    0.0
+    """
+    first, second = meaning(one), meaning(other)
+    if first.must_agree != second.must_agree or not first.words or not second.words:
+        return 0.0
+    return len(first.words & second.words) / len(first.words | second.words)
+
+
+def says_the_same(one: str, other: str) -> float:
+    """How alike two texts are that say the same; 0 where they do not."""
+    first, second = meaning(one).words, meaning(other).words
+    swapped = bool(first - second) and bool(second - first)
+    alike = likeness(one, other)
+    return alike if alike >= (SWAPPED if swapped else SAME) else 0.0
+
+
+Likenesses = dict[str, dict[str, float]]
+"""By the id of an item, the ids of those that say the same, and how alike they are."""
+
+
+def near_duplicates(items: Iterable[MemoryItem], fresh: Collection[str]) -> Likenesses:
+    """Find the items that say the same and apply to the same: in one domain, for one agent, in one scope.
+
+    Args:
+        items: What is compared.
+        fresh: Ids; only pairs with one of these are looked for, for the others were compared before.
+
+    Returns:
+        The pairs, each from both sides.
+    """
+    found: Likenesses = defaultdict(dict)
+    by_reach: defaultdict[tuple[str, str, Scope], list[MemoryItem]] = defaultdict(list)
+    for item in items:
+        by_reach[item.domain, item.agent, item.scope].append(item)
+    for group in by_reach.values():
+        if any(item.id in fresh for item in group):
+            _compare(group, fresh, found)
+    return found
+
+
+def _compare(group: list[MemoryItem], fresh: Collection[str], found: Likenesses) -> None:
+    """Two sets of words that are alike share one of the rarest words of each (prefix filter, Chaudhuri et al. 2006)."""
+    often = Counter(word for item in group for word in meaning(item.text).words)
+    places: defaultdict[str, list[MemoryItem]] = defaultdict(list)
+    for item in sorted(group, key=lambda item: (item.id in fresh, item.created_seq, item.id)):
+        rarest = _rarest(meaning(item.text).words, often)
+        if item.id in fresh:
+            candidates = {other.id: other for word in rarest for other in places[word]}
+            for other in candidates.values():
+                if alike := says_the_same(item.text, other.text):
+                    found[item.id][other.id] = found[other.id][item.id] = alike
+        for word in rarest:
+            places[word].append(item)
+
+
+def _rarest(words: frozenset[str], often: Mapping[str, int]) -> list[str]:
+    """As many of the rarest words as must hold one that a set that is alike shares."""
+    ordered = sorted(words, key=lambda word: (often[word], word))
+    return ordered[: len(ordered) - ceil(SAME * len(ordered)) + 1]

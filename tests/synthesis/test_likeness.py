@@ -1,0 +1,73 @@
+"""Items that say the same in other words, and those that only look so."""
+
+import pytest
+
+from agentx.synthesis.items import MemoryItem, Scope
+from agentx.synthesis.likeness import near_duplicates, says_the_same
+
+ALIKE = [
+    ("Run the unit tests before each deploy.", "Before every deploy, run the tests."),
+    (
+        "Check the keychain for credentials before you ask.",
+        "Before asking, always check the keychain for credentials!",
+    ),
+    (
+        "Back up the database before a migration.",
+        "Before migrations: database backups, always. Back the db up.",
+    ),
+    (
+        "Never hold a position overnight without a stop loss.",
+        "Don't hold positions overnight without a stop loss",
+    ),
+    ("Read the whole file before you edit it: notes.md", "Always read the whole of notes.md before editing"),
+    ("Keep the answers short.", "Please give brief replies."),
+]
+APART = [
+    ("Deploy on Fridays.", "Never deploy on Fridays."),
+    ("Clear the cache before a deploy.", "Clear the cache after a deploy."),
+    ("Enable retries for the billing client.", "Disable retries for the billing client."),
+    ("Set the timeout of the client to 30 seconds.", "Set the timeout of the client to 60 seconds."),
+    ("Check the invoice totals of the billing export.", "Check the invoice totals of the payroll export."),
+    ("Format src/app.py with black.", "Format src/api.py with black."),
+    ("Use v1.2 of the schema.", "Use v1.3 of the schema."),
+    ("Run the smoke tests.", "Run the smoke tests of the billing service in the staging cluster."),
+    (
+        "Before you release the billing service to customers, verify its invoices, taxes and refunds.",
+        "Before you release the payroll service to customers, verify its invoices, taxes and refunds.",
+    ),
+    ("Ask", "???"),
+]
+
+
+def item(name, text, **fields):
+    return MemoryItem(id=name, kind="rule", text=text, **fields)
+
+
+@pytest.mark.parametrize(("one", "other"), ALIKE)
+def test_other_words_for_the_same_are_known(one, other):
+    assert says_the_same(one, other)
+    assert near_duplicates([item("r-1", one), item("r-2", other)], {"r-1"}).keys() == {"r-1", "r-2"}
+
+
+@pytest.mark.parametrize(("one", "other"), APART)
+def test_what_turns_a_sentence_round_or_names_another_thing_is_not_the_same(one, other):
+    assert not says_the_same(one, other)
+    assert near_duplicates([item("r-1", one), item("r-2", other)], {"r-1", "r-2"}) == {}
+
+
+@pytest.mark.parametrize(
+    "fields", [{"domain": "pay"}, {"agent": "writer"}, {"scope": Scope(paths=("a/**",))}]
+)
+def test_what_applies_elsewhere_is_not_the_same(fields):
+    text = "Run the unit tests before each deploy."
+    assert near_duplicates([item("r-1", text), item("r-2", text, **fields)], {"r-1", "r-2"}) == {}
+
+
+def test_only_pairs_with_something_fresh_are_looked_for():
+    text = "Run the unit tests before each deploy."
+    items = [item(f"r-{n}", text) for n in range(3)]
+    assert near_duplicates(items, {"r-2"}) == {
+        "r-0": {"r-2": 1.0},
+        "r-1": {"r-2": 1.0},
+        "r-2": {"r-0": 1.0, "r-1": 1.0},
+    }
