@@ -26,6 +26,7 @@ from agentx.config import FILE as CONFIG_FILE
 from agentx.config import Config
 from agentx.context import Context
 from agentx.difference import Difference
+from agentx.flows import Flows
 from agentx.indexer import Progress
 from agentx.keeper import Keeper
 from agentx.outside import ARTIFACTS
@@ -72,6 +73,7 @@ class Workspace:
         root: Its directory.
         artifacts: Where the artifacts lie.
         config: What ``agentx.toml`` says.
+        flows: Procedures and how well they work.
         tools: The tools of an agent; from Python they return typed results and raise our errors.
         engine: The parts behind it, for code that extends AgentX.
 
@@ -87,6 +89,7 @@ class Workspace:
         self.engine = opening.open_engine(root, settings)
         self.root = root
         self.artifacts = self.engine.write_path.artifacts.root
+        self.flows = Flows(self.engine)
         self.tools = Toolbox(self.engine)
         self._keeper = Keeper(self.engine.write_path)
         self._closed = False

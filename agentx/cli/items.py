@@ -1,12 +1,16 @@
 """Memory items as a person sees them: a frame for each, with the words that it rests on."""
 
+from collections.abc import Sequence
+
 from rich.text import Text
 
 from agentx.cli.terminal import Terminal, facts, panel
 from agentx.storage.text import plain
+from agentx.synthesis.flows import standing, told
 from agentx.synthesis.items import (
     Check,
     ConstraintDetail,
+    FlowDetail,
     HotIssueDetail,
     MemoryItem,
     RejectionDetail,
@@ -33,16 +37,31 @@ def marks(item: MemoryItem) -> str:
     )
 
 
-def show_item(terminal: Terminal, item: MemoryItem) -> None:
-    """Show one item in a frame."""
+def show_item(terminal: Terminal, item: MemoryItem, also: Sequence[tuple[str, str | Text]] = ()) -> None:
+    """Show one item in a frame, with rows that are not its own behind its text."""
     title = Text.assemble((item.id, "bold cyan"), (f" {item.kind.replace('_', ' ')} · {item.status}", "dim"))
-    terminal.show(panel(facts(_facts(item)), title=title, width=terminal.out.width))
+    terminal.show(panel(facts(_facts(item, also)), title=title, width=terminal.out.width))
 
 
-def _facts(item: MemoryItem) -> list[tuple[str, str | Text]]:
-    rows: list[tuple[str, str | Text]] = [("", Text(plain(item.text), "bold"))]
-    rows += [(f"event {one.seq}", f"“{plain(one.quote)}”") for one in item.evidence if one.quote]
+STANDING_COLOURS = {"proven": "green", "broken": "red", "unproven": "yellow", "unused": "dim"}
+
+
+def flow_rows(detail: FlowDetail) -> list[tuple[str, str | Text]]:
+    """A flow's record and steps, for the margin and beside it."""
+    how = standing(detail)
+    record = told(detail) if how == "unused" else f"in {told(detail)}: {how}"
+    rows: list[tuple[str, str | Text]] = [("works", Text(record, STANDING_COLOURS[how]))]
+    rows += [("approval", "needs a person's word before it begins")] if detail.needs_approval else []
+    rows += [(f"step {number}", plain(step)) for number, step in enumerate(detail.steps, start=1)]
+    return [*rows, ("triggers", plain(" · ".join(detail.triggers)))]
+
+
+def _facts(item: MemoryItem, also: Sequence[tuple[str, str | Text]]) -> list[tuple[str, str | Text]]:
     detail = item.detail
+    rows: list[tuple[str, str | Text]] = [("", Text(plain(item.text), "bold")), *also]
+    rows += flow_rows(detail) if isinstance(detail, FlowDetail) else []
+    quoted = (one for one in item.evidence if one.quote and (item.kind != "flow" or one.quote != item.text))
+    rows += [(f"event {one.seq}", f"“{plain(one.quote)}”") for one in quoted]
     if isinstance(detail, ConstraintDetail | RejectionDetail) and detail.check is not None:
         rows.append(("checked", _check(detail.check)))
     if isinstance(detail, RejectionDetail) and detail.reason:
