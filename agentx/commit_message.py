@@ -184,6 +184,8 @@ def tell(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each type o
             return f"Edit outside: {describe(changes)}"
         case WriteReverted(path=path):
             return f"Set back {path}: its write was cut off"
+        case Concluded(extractor="maintenance", changes=changes) if changes:
+            return f"Maintain memory: {len(changes)} item{'s' * (len(changes) != 1)}"
         case Concluded(changes=changes) if changes:
             return "; ".join(_tell_change(change) for change in changes[:3])
         case RunStarted(agent=agent, model=model):

@@ -95,11 +95,13 @@ class MemorySection(_Section):
     """What settles a proposal beside a person.
 
     ``judge``: after a run, the model that ran it reads what the user said, too. ``lapse_days``: a proposal that nobody
-    settled is laid aside after so long; 0 for never.
+    settled is laid aside after so long; 0 for never. ``maintain``: rules fade, near-duplicates are merged and lessons promoted
+    when work goes on after a night, or only when a person says so (``off``).
     """
 
     judge: bool = True
     lapse_days: int = Field(default=14, ge=0, le=36_500)
+    maintain: str = Field(default="nightly", pattern="^(nightly|off)$")
 
 
 class SecretsSection(_Section):

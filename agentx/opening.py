@@ -12,6 +12,7 @@ from agentx.config import FILE as CONFIG_FILE
 from agentx.config import Config, read_config
 from agentx.engine import Engine
 from agentx.indexer import Indexer
+from agentx.maintenance import Nightly
 from agentx.outside import ARTIFACTS
 from agentx.quality.commands import detect_commands
 from agentx.settings import Settings
@@ -164,6 +165,8 @@ def open_engine(root: Path, settings: Settings) -> Engine:
     engine = Engine(root, config, settings, bus, write_path, synthesizer, indexer)
     if not write_path.read_only:
         synthesizer.catch_up()
+    if config.memory.maintain == "nightly":
+        Nightly(engine)
     return engine
 
 

@@ -11,6 +11,7 @@ from agentx import (
     curation,
     difference,
     forks,
+    maintenance,
     material,
     moments,
     opening,
@@ -29,6 +30,7 @@ from agentx.difference import Difference
 from agentx.flows import Flows
 from agentx.indexer import Progress
 from agentx.keeper import Keeper
+from agentx.maintenance import Maintained
 from agentx.outside import ARTIFACTS
 from agentx.purging import purge as purging
 from agentx.purging.purge import PurgePlan, PurgeReport
@@ -402,6 +404,10 @@ class Workspace:
     def review(self, item: str, *, accept: bool) -> MemoryItem:
         """Settle a proposal."""
         return curation.review(self.engine, item, self.settings.actor, accept=accept)
+
+    def maintain(self, *, dry_run: bool = False) -> Maintained:
+        """Do what the nights since the last time call for: fade, merge, promote, lay aside."""
+        return maintenance.maintain(self.engine, dry_run=dry_run)
 
     # --- asking --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,231 @@
+"""What nights do to memory, as a pure function: the same for the same state, and for missed nights what each would have done."""
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentx.storage.events import Event
+from agentx.synthesis.conclusions import MAINTENANCE, Add, Concluded, Patch
+from agentx.synthesis.items import Evidence, Link, MemoryItem, RuleDetail
+from agentx.synthesis.state import State
+from agentx.synthesis.upkeep import APART, Use, upkeep
+from agentx.synthesis.vitality import vitality
+
+START = datetime(2026, 1, 1, 12, tzinfo=UTC)
+TEXT = "Run the unit tests before each deploy."
+SAME = "Before every deploy, run the tests."
+
+
+def at(days):
+    return (START + timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def fold(state, changes, days, extractor="test"):
+    data = Concluded(extractor=extractor, version=1, through=state.seq, changes=tuple(changes))
+    event = Event(
+        seq=state.seq + 1, at=at(days), type="Concluded", v=1, actor=f"engine:{extractor}", data=data
+    )
+    state.apply(event)
+
+
+def memory(*items, days=0):
+    """A state in which some items were recorded."""
+    state = State(seq=1)
+    fold(state, map(Add, items), days)
+    return state
+
+
+def item(name, text=TEXT, **fields):
+    kinds = {"r": "rule", "l": "learning", "k": "knowledge", "t": "task", "h": "hot_issue"}
+    fields = {"trust": "user", "evidence": (Evidence(int(name[2:]), 0, 4, "said"),)} | fields
+    return MemoryItem(id=name, kind=kinds[name[0]], text=text, **fields)
+
+
+def maintained(state, days, **uses):
+    """The items after maintenance, and what was told of it."""
+    made = upkeep(state, at(days), uses)
+    fold(state, made.changes, days, MAINTENANCE)
+    return state.items, {one.item.id: one.what for one in made.done}
+
+
+# --- near-duplicates -------------------------------------------------------------------------------------------------
+
+
+def test_of_two_that_say_the_same_the_better_one_survives_with_half_a_point_more():
+    weak = item("r-1", SAME, score=6.0, detail=RuleDetail(violations=2, enforced_by="check lint"))
+    state = memory(weak, item("r-2", score=7.0, detail=RuleDetail(violations=1)))
+    items, told = maintained(state, 0.1)
+    assert told == {"r-1": "merged", "r-2": "stronger"}
+    assert (items["r-2"].score, items["r-2"].detail) == (7.5, RuleDetail(3, "check lint"))
+    assert items["r-2"].links == (Link("supersedes", "r-1"),)
+    assert [one.seq for one in items["r-2"].evidence] == [1, 2]
+    assert (items["r-1"].status, items["r-1"].links) == ("superseded", (Link("superseded_by", "r-2"),))
+    assert items["r-1"].reason == "r-2 says the same."
+
+
+def test_several_that_say_the_same_bring_half_a_point_in_all():
+    state = memory(*(item(f"k-{n}", trust="material") for n in range(1, 5)))
+    items, _ = maintained(state, 0.1)
+    assert [one.status for one in items.values()] == ["active", *["superseded"] * 3]
+    assert items["k-1"].score == 5.5
+    assert items["k-1"].reason == "It took in k-2, k-3 and k-4, which say the same."
+
+
+def test_a_more_trusted_word_survives_and_keeps_its_own_evidence():
+    state = memory(item("l-1", trust="agent", score=9.0), item("l-2", trust="user"))
+    made = upkeep(state, at(0.1))
+    (merged, *_) = [change for change in made.changes if isinstance(change, Patch) and change.id == "l-1"]
+    assert merged.status == "superseded"
+    (rule,) = [change.item for change in made.changes if isinstance(change, Add)]
+    assert (rule.trust, [one.seq for one in rule.evidence]) == ("user", [2])
+
+
+def test_what_a_person_made_critical_pinned_or_told_apart_is_not_taken_in():
+    for fields in ({"score": 9.0}, {"pinned": True}, {"links": (Link(APART, "r-2"),)}):
+        state = memory(item("r-1", SAME, **fields), item("r-2", score=10.0))
+        assert maintained(state, 0.1)[1] == {}
+
+
+# --- lessons ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_lesson_on_the_users_words_becomes_a_rule_of_five():
+    state = memory(item("l-7", short="Test first", domain="web", agent="writer"))
+    items, told = maintained(state, 0.1)
+    rule = items["r-7"]
+    assert told == {"r-7": "promoted"}
+    assert (rule.score, rule.status, rule.text, rule.short) == (5.0, "active", TEXT, "Test first")
+    assert (rule.domain, rule.agent, rule.trust) == ("web", "writer", "user")
+    assert rule.links == (Link("learned_from", "l-7"),)
+    assert (items["l-7"].status, items["l-7"].reason) == ("superseded", "It became the rule r-7.")
+
+
+def test_what_the_engine_measured_makes_a_rule_only_the_second_time():
+    state = memory(item("l-7", trust="engine", evidence=(Evidence(7, 0, 1, "a"), Evidence(7, 5, 9, "b"))))
+    assert maintained(state, 0.1)[1] == {}
+    fold(state, [Add(item("l-9", SAME, trust="engine"))], 1)
+    items, _ = maintained(state, 1.1)
+    assert [one.seq for one in items["r-7"].evidence] == [7, 7, 9]
+    assert items["r-7"].trust == "engine"
+
+
+@pytest.mark.parametrize("trust", ["agent", "reported", "material"])
+def test_what_only_an_agent_a_tool_or_a_file_says_never_makes_a_rule(trust):
+    seen = tuple(Evidence(n, 0, 4, "said") for n in range(1, 9))
+    state = memory(*(item(f"l-{n}", trust=trust, evidence=seen) for n in range(1, 4)))
+    items, _ = maintained(state, 400)
+    assert {one.kind for one in items.values()} == {"learning"}
+
+
+def test_a_lesson_that_a_rule_says_already_strengthens_it():
+    state = memory(item("r-1", score=6.0))
+    fold(state, [Add(item("l-5", SAME))], 3)
+    items, told = maintained(state, 3.1)
+    assert told == {"r-1": "stronger", "l-5": "merged"}
+    assert (items["r-1"].score, items["r-1"].used_at) == (6.5, at(3))
+    assert "r-5" not in items
+
+
+def test_a_rule_that_faded_away_is_back_when_it_is_said_again():
+    state = memory(item("r-1"))
+    assert maintained(state, 40)[0]["r-1"].status == "retired"
+    fold(state, [Add(item("l-50", SAME))], 50)
+    items, told = maintained(state, 50.1)
+    assert told["r-1"] == "woken"
+    assert (items["r-1"].status, items["r-1"].score) == ("active", 5.0)
+    assert maintained(state, 56)[1] == {}
+
+
+def test_a_rule_that_a_person_ended_is_not_made_again():
+    state = memory(item("r-1", status="retired"))
+    fold(state, [Add(item("l-5", SAME))], 3)
+    items, told = maintained(state, 3.1)
+    assert told == {}
+    assert items["l-5"].status == "active"
+
+
+# --- what is resolved, what is used ----------------------------------------------------------------------------------
+
+
+def test_what_is_resolved_is_laid_aside_after_three_days():
+    state = memory(item("t-1", status="resolved"), item("h-2", status="resolved"), item("t-3"))
+    assert maintained(state, 2.9)[1] == {}
+    items, told = maintained(state, 3.1)
+    assert told == {"t-1": "archived", "h-2": "archived"}
+    assert items["t-1"].reason == "It was resolved on 2026-01-01."
+
+
+def test_a_memory_that_was_recalled_fades_more_slowly_each_day_counting_once():
+    state = memory(item("k-1"), item("t-2"))
+    use = Use(days=2, at=at(5))
+    items, told = maintained(state, 5.1, **{"k-1": use, "t-2": use, "k-99": use})
+    assert told == {"k-1": "used"}
+    assert (items["k-1"].strength, items["k-1"].used_at) == (3.0, at(5))
+    assert vitality(items["k-1"], at(60)) > 0.9
+    items, _ = maintained(state, 5.3, **{"k-1": Use(days=1, at=at(5.2))})
+    assert items["k-1"].strength == 3.0
+
+
+def test_use_does_not_make_a_memory_last_for_ever():
+    items, _ = maintained(memory(item("k-1")), 1, **{"k-1": Use(days=500, at=at(1))})
+    assert items["k-1"].strength == 12.0
+
+
+# --- nights ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_second_time_in_one_night_changes_nothing():
+    state = memory(item("r-1"), item("r-2", SAME), item("l-3", "Use ruff."), item("t-4", status="resolved"))
+    assert maintained(state, 20)[1]
+    again = upkeep(state, at(20.2))
+    assert (again.nights, again.changes) == (0, ())
+
+
+def test_what_was_reinforced_meanwhile_is_fresh_in_the_nights_before():
+    state = memory(item("r-1"))
+    fold(state, [Patch(id="r-1", used_at=at(20), score=5.25)], 20)
+    items, _ = maintained(state, 21)
+    assert items["r-1"].score == 5.25
+
+
+def test_a_damaged_time_fades_nothing_and_breaks_nothing():
+    state = memory(item("r-1", used_at="yesterday"))
+    assert upkeep(state, at(50)).changes == ()
+    assert upkeep(state, "tomorrow").nights == 0
+
+
+_ITEMS = st.lists(
+    st.tuples(
+        st.sampled_from(["r", "l", "k", "t"]),
+        st.sampled_from([TEXT, SAME, "Use ruff.", "Ask before a deploy.", "Before a deploy, ask."]),
+        st.sampled_from([2.5, 4.5, 5.0, 6.75, 7.0, 8.9, 9.0]),
+        st.sampled_from(["user", "engine", "agent"]),
+        st.sampled_from(["active", "active", "dormant", "resolved"]),
+        st.integers(0, 45),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=60)
+@given(made=_ITEMS, days=st.integers(1, 12))
+def test_one_run_after_missed_nights_does_what_a_run_in_each_would_have_done(made, days):
+    def filled():
+        state = State(seq=1)
+        for n, (kind, text, score, trust, status, day) in enumerate(sorted(made, key=lambda one: one[5]), 1):
+            fold(state, [Add(item(f"{kind}-{n}", text, score=score, trust=trust, status=status))], day)
+        fold(state, (), 45, MAINTENANCE)
+        return state
+
+    def plain(state):
+        bare = {"created_seq": 0, "created_at": "", "changed_seq": 0, "changed_at": ""}
+        return {name: msgspec.structs.replace(one, **bare) for name, one in state.items.items()}
+
+    nightly, once = filled(), filled()
+    for day in range(1, days + 1):
+        maintained(nightly, 45 + day - 0.5)
+    maintained(once, 45 + days - 0.5)
+    assert plain(once) == plain(nightly)
