@@ -10,6 +10,7 @@ from typing import Any, Self
 from agentx import (
     curation,
     difference,
+    following,
     forks,
     maintenance,
     material,
@@ -23,6 +24,7 @@ from agentx import (
     tracing,
     verification,
 )
+from agentx.backtest import Backtested, backtest
 from agentx.config import FILE as CONFIG_FILE
 from agentx.config import Config
 from agentx.context import Context
@@ -49,7 +51,6 @@ from agentx.storage.events import (
     UserMessageSent,
     WorkspaceCreated,
 )
-from agentx.storage.history import told_already
 from agentx.storage.index.port import ChunkKind, Filter
 from agentx.storage.paths import check_folder, check_path
 from agentx.storage.redaction import clean
@@ -64,8 +65,6 @@ from agentx.watcher import Watcher
 
 TITLE_CHARACTERS = 200
 """A longer title is cut."""
-
-_POLL_S = 0.05
 
 
 class Workspace:
@@ -219,15 +218,7 @@ class Workspace:
             follow: Go on with what is still to come.
             timeout_s: With ``follow``: end after so long without a new event; ``None`` waits for ever.
         """
-        last, waited = after, 0.0
-        while True:
-            for event in self.engine.write_path.history.read(last, on_damage=told_already):
-                last, waited = event.seq, 0.0
-                yield event
-            if not follow or (timeout_s is not None and waited >= timeout_s):
-                return
-            time.sleep(_POLL_S)
-            waited += _POLL_S
+        return following.events(self.engine, after, follow=follow, timeout_s=timeout_s)
 
     def on(self, name: str, receiver: Callable[[Any], object]) -> Callable[[], None]:
         """Call ``receiver`` with everything of a name from now on: an event type, ``MemoryChanged`` or ``*``.
@@ -588,6 +579,10 @@ class Workspace:
             progress: Told what is being done.
         """
         return standing.rebuild(self.engine, progress)
+
+    def backtest(self, since: int | str | None = None, *, dry_run: bool = False) -> Backtested:
+        """Replay past runs, and propose the flows and lessons that they teach: :func:`agentx.backtest.backtest`."""
+        return backtest(self.engine, since=since, dry_run=dry_run)
 
     def resynthesize(self) -> list[Event]:
         """Read the raw facts again with today's extractors; what they newly conclude is recorded and returned."""
