@@ -5,9 +5,10 @@ import msgspec
 from agentx import moments
 from agentx.engine import Engine
 from agentx.storage.history import told_already
-from agentx.synthesis.backtest import Outcome, propose, read_runs
+from agentx.synthesis.backtest import propose
 from agentx.synthesis.conclusions import Add
 from agentx.synthesis.items import MemoryItem
+from agentx.synthesis.past_runs import Outcome, read_runs
 
 EXTRACTOR = "backtest"
 

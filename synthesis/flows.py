@@ -17,7 +17,7 @@ import numpy as np
 
 from agentx.storage.index.port import Vector
 from agentx.synthesis.conclusions import Patch
-from agentx.synthesis.demands.words import STOP_WORDS, SYNONYMS, stem, words_of
+from agentx.synthesis.demands.words import STOP_WORDS, SYNONYMS, stem, vocabulary, words_of
 from agentx.synthesis.items import FlowDetail, MemoryItem
 from agentx.synthesis.state import State
 from agentx.synthesis.vitality import days_between
@@ -233,8 +233,8 @@ administrator admin
 """
 """One row of words that mean the same in a task; the first stands for all. The rows of demands come with them."""
 
-_KEPT = frozenset(("new", "down", "up", "off", "out", "over", "live"))
-_STOP = (STOP_WORDS | frozenset(("please", "hey", "hello", "today", "ready"))) - _KEPT
+_KEPT = vocabulary("new down up off out over live")
+_STOP = (STOP_WORDS | vocabulary("please hey hello today ready")) - _KEPT
 
 
 @lru_cache(maxsize=1)

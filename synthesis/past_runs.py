@@ -1,0 +1,262 @@
+"""What was done in past runs, as far as it may be repeated: nothing of what a tool printed goes in.
+
+A move is a tool's name, a program with bounded arguments, or the files that were changed; what only looks is passed
+over. Whether a run passed was measured: by its checks, by how it ended, by its grade.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Literal
+
+import msgspec
+
+from agentx.storage.events import (
+    Event,
+    RunEnded,
+    RunStarted,
+    TaskGraded,
+    ToolCallExecuted,
+    ToolCallRequested,
+    UserMessageSent,
+)
+from agentx.synthesis.checks.command import Step, is_check_command, masks_exit_status, steps
+from agentx.synthesis.checks.registry import parse_output
+from agentx.synthesis.demands.words import vocabulary
+from agentx.synthesis.extractor import ReadBody
+from agentx.synthesis.items import item_id
+
+MIN_TIMES = 2
+"""What happened once proves nothing."""
+
+MOST = 0.6
+"""What so many of the uses of something have in common belongs to it."""
+
+COMMAND_CHARACTERS = 120
+QUOTE_CHARACTERS = 120
+EVIDENCE = 4
+"""Runs that a proposal names."""
+
+_TASK_CHARACTERS = 300
+_ARGUMENT_CHARACTERS = 60
+
+Outcome = Literal["passed", "failed", "unknown"]
+
+
+class Move(msgspec.Struct, frozen=True):
+    """Something that an agent did in a run.
+
+    Attributes:
+        seq: The event.
+        key: What kind of thing: ``$ go test``, ``edit`` or a tool's name; the same in every run.
+        words: Of a command: its program and arguments, bounded.
+        paths: Of an edit: the files.
+        worked: Whether it succeeded.
+        check: Whether it is a test, a linter or a build, so that it tells of the task.
+    """
+
+    seq: int
+    key: str
+    words: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    worked: bool = True
+    check: bool = False
+
+
+class Run(msgspec.Struct):
+    """What was asked, what was done, and what came of it.
+
+    Attributes:
+        seq: The event that asked.
+        task: The user's words.
+    """
+
+    seq: int
+    task: str
+    moves: list[Move] = msgspec.field(default_factory=list)
+    ended: str = ""
+    graded: bool | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """As it was graded, else as its last check and its end say; a run that neither tells of is unknown."""
+        if self.graded is not None:
+            return "passed" if self.graded else "failed"
+        checked = next((move.worked for move in reversed(self.moves) if move.check), None)
+        if self.ended == "FAILED" or checked is False:
+            return "failed"
+        return "passed" if checked or self.ended == "COMPLETED" else "unknown"
+
+
+def read_runs(events: Iterable[Event], read: ReadBody) -> list[Run]:
+    """The runs of a history, oldest first: from a ``RunStarted``, or a user's message outside of one, to the next.
+
+    Args:
+        events: In order.
+        read: Gives the whole text of a body; asked for the output of checks alone.
+    """
+    reader = _Reader(read)
+    for event in events:
+        reader.take(event)
+    return [run for run in reader.runs if run.moves and run.task]
+
+
+class _Reader:
+    def __init__(self, read: ReadBody) -> None:
+        self.runs: list[Run] = []
+        self._read = read
+        self._open: dict[str, Run] = {}
+        self._started: set[str] = set()
+        self._announced: set[str] = set()
+        self._latest: Run | None = None
+
+    def take(self, event: Event) -> None:
+        """Read one event."""
+        match event.data:
+            case RunStarted() as started:
+                self._start(event, started)
+            case UserMessageSent() as said:
+                if event.actor.partition(":")[0] == "user" and event.run not in self._started:
+                    self._begin(event.run, Run(event.seq, _task(said.body.text)))
+            case ToolCallRequested() as call:
+                self._announced.add(call.call_id)
+            case ToolCallExecuted() as call if call.status != "DENIED":
+                self._do(event, call)
+            case RunEnded() as end if event.run in self._open:
+                self._open[event.run].ended = end.status
+                self._started.discard(event.run)
+            case TaskGraded() as grade:
+                run = self._open.get(event.run) if event.run else self._latest
+                if run is not None:
+                    run.graded = grade.passed
+
+    def _do(self, event: Event, call: ToolCallExecuted) -> None:
+        run = self._open.get(event.run) or self._latest
+        if run is not None:
+            run.moves += self._moves(event, call)
+            self._latest = run
+
+    def _start(self, event: Event, started: RunStarted) -> None:
+        before = self._open.get(started.resumes) if started.resumes else None
+        if before is None:
+            self._begin(event.run, Run(event.seq, _task(started.task.text)))
+        else:
+            self._open[event.run] = before
+        self._started.add(event.run)
+
+    def _begin(self, name: str, run: Run) -> None:
+        self._open[name] = self._latest = run
+        self.runs.append(run)
+
+    def _moves(self, event: Event, call: ToolCallExecuted) -> list[Move]:
+        argument = call.arguments.get("command", "")
+        command = call.command or (argument if isinstance(argument, str) else "")
+        worked = call.status == "SUCCEEDED"
+        if (
+            call.tool.startswith("run_") and call.tool != "run_command"
+        ):  # as it is set up: the tool is the step
+            return [Move(event.seq, call.tool, worked=worked, check=True)]
+        if command:
+            check = is_check_command(command)
+            worked = self._checked(call, command) if check else worked
+            done = [step for step in steps(command) if not _only_looks(step)]
+            return [Move(event.seq, _key(step), _bounded(step), worked=worked, check=check) for step in done]
+        if call.changes:
+            paths = tuple(change.path for change in call.changes)
+            return [Move(event.seq, "edit", paths=paths)] if worked else []
+        return [Move(event.seq, call.tool, worked=worked)] if call.call_id in self._announced else []
+
+    def _checked(self, call: ToolCallExecuted, command: str) -> bool:
+        """Whether a check passed: by its exit status where that is its own, otherwise by what it printed."""
+        if call.exit_code is not None and not masks_exit_status(command):
+            return call.exit_code == 0
+        outcome = parse_output(self._read(call.output), command=command, exit_code=call.exit_code).outcome
+        return call.status == "SUCCEEDED" if outcome == "unknown" else outcome == "passed"
+
+
+_TAG = re.compile(r"<[^<>]{1,80}>")
+
+
+def _task(text: str) -> str:
+    """A task in one line, without the tags that a program put around it, and each run of a word once."""
+    words = _TAG.sub(" ", text[:_TASK_CHARACTERS]).split()
+    return " ".join(word for before, word in pairwise(["", *words]) if word.strip("/") != before.strip("/"))
+
+
+_LOOKS = vocabulary(
+    """
+    ls cat head tail grep egrep rg find fd pwd echo printf cd wc which type sed awk tree diff cmp less more file stat du df ps env
+    printenv whoami date sleep true false test [ jq sort uniq cut tr xargs tee set export read for do done while if fi then else
+    exit wait kill lsof top uname hostname history man id basename dirname realpath readlink seq od xxd strings
+    """
+)
+"""Programs that only look, or only steer a command line: what they show changes nothing."""
+
+_LOOKING = vocabulary(
+    "status diff log show branch rev-parse remote ls-files ls-tree cat-file blame describe reflog config shortlog grep list view"
+    " version help get info"
+)
+"""Subcommands that only look."""
+
+_GROUPS = vocabulary(
+    "run compose pr issue release workflow rollout exec stack image container repo model db app"
+)
+"""Subcommands that take another one."""
+
+_PROGRAM = re.compile(r"[\w./+-]+")
+_BARE = re.compile(r"[A-Za-z][\w:-]*")
+
+
+def _only_looks(step: Step) -> bool:
+    words = _subcommands(step)
+    looks = step.program in _LOOKS or bool(words and words[-1] in _LOOKING)
+    return looks or not _PROGRAM.fullmatch(step.program)
+
+
+def _subcommands(step: Step) -> tuple[str, ...]:
+    """The words that say what a program does: one, or two where the first one names a group."""
+    words: list[str] = []
+    arguments = list(step.arguments)
+    while arguments and arguments[0].startswith("-"):  # as in `git -C there push`
+        del arguments[: 2 if arguments[0] in {"-C", "-c"} else 1]
+    for word in arguments:
+        if not _BARE.fullmatch(word) or (words and words[-1] not in _GROUPS):
+            break
+        words.append(word)
+    return tuple(words)
+
+
+def _key(step: Step) -> str:
+    return " ".join(("$", step.program[:_ARGUMENT_CHARACTERS], *_subcommands(step)))
+
+
+def _bounded(step: Step) -> tuple[str, ...]:
+    """A program and its arguments; what is long, or words rather than a name, is left open."""
+    return (step.program[:_ARGUMENT_CHARACTERS], *(_argument(word) for word in step.arguments[:20]))
+
+
+def _argument(word: str) -> str:
+    plain = len(word) <= _ARGUMENT_CHARACTERS and word.isprintable() and not re.search(r"[\s`$]", word)
+    return word if plain else "…"
+
+
+def common_form(uses: Sequence[tuple[str, ...]]) -> str:
+    """The most usual form of a command, with ``…`` for what its uses do not share."""
+    usual, _ = Counter(uses).most_common(1)[0]
+    shared = Counter(word for use in uses for word in set(use))
+    words: list[str] = []
+    for number, word in enumerate(usual):
+        kept = number == 0 or shared[word] >= MOST * len(uses)
+        if kept or words[-1] != "…":
+            words.append(word if kept else "…")
+    return " ".join(words)[:COMMAND_CHARACTERS]
+
+
+def free_id(kind: Literal["flow", "learning"], seq: int, taken: set[str]) -> str:
+    """The id of an item that rests on an event, where others may rest on it too; it is taken from then on."""
+    ordinal = 0
+    while item_id(kind, seq, ordinal) in taken:
+        ordinal += 1
+    taken.add(item_id(kind, seq, ordinal))
+    return item_id(kind, seq, ordinal)
