@@ -26,9 +26,9 @@ _NEGATIONS = vocabulary(
     "stop forbid forbidden refuse except unless"
 )
 _TURNS = vocabulary(
-    "before after above below over under until since more less fewer most least only first last all any both either "
-    "enable disable on off up down in out old new start stop open close add remove allow deny increase decrease "
-    "manually automatically optional required"
+    "before after above below over under until since more less fewer most least only first last both either old new "
+    "enable disable off out down start open close add remove allow deny increase decrease manually automatically "
+    "optional required"
 )
 _NAME = re.compile(r"[^\s,;:!?\"'`()\[\]{}]*[\d_/\\.@#-][^\s,;:!?\"'`()\[\]{}]*\w")
 

@@ -54,6 +54,7 @@ ENTRIES = (
     Entry("diff", "comparing", _LOOK, "What changed between two moments, in files and memory."),
     Entry("bisect", "comparing", _LOOK, "Which event made an item or a file what it is, and why."),
     Entry("memory", "memory", _LOOK, "List, add, correct, end and review what is remembered."),
+    Entry("maintain", "maintaining", _KEEP, "Let rules fade, merge duplicates and promote lessons, as each night does."),
     Entry("undo", "revising", _KEEP, "Take back the latest change to the artifacts."),
     Entry("restore", "revising", _KEEP, "Bring a file or directory back to an earlier moment."),
     Entry("fork", "sharing", _KEEP, "Make a new workspace with the history up to a moment."),

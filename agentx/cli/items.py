@@ -14,8 +14,10 @@ from agentx.synthesis.items import (
     HotIssueDetail,
     MemoryItem,
     RejectionDetail,
+    RuleDetail,
     is_checked,
 )
+from agentx.synthesis.rules import is_critical
 
 
 def tell(terminal: Terminal, items: list[MemoryItem]) -> None:
@@ -75,6 +77,7 @@ def _facts(item: MemoryItem, also: Sequence[tuple[str, str | Text]]) -> list[tup
             ("ended", detail.ended),
         ]
     rows += [
+        ("score", _score(item)),
         ("topic", item.scope.topic),
         ("paths", ", ".join(item.scope.paths)),
         ("until", item.until or ("told otherwise" if "for now" in marks(item) else "")),
@@ -89,6 +92,15 @@ def _facts(item: MemoryItem, also: Sequence[tuple[str, str | Text]]) -> list[tup
         ),
     ]
     return [(label, value) for label, value in rows if value]
+
+
+def _score(item: MemoryItem) -> str:
+    """How much a rule counts for, and how often it was broken."""
+    if item.kind != "rule":
+        return ""
+    broken = item.detail.violations if isinstance(item.detail, RuleDetail) else 0
+    times = f", broken {broken} time{'s' * (broken != 1)}" if broken else ""
+    return f"{item.score:g}{', critical' * is_critical(item)}{times}"
 
 
 def _check(check: Check) -> str:

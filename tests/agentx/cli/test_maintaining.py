@@ -1,0 +1,69 @@
+"""``agentx maintain``: told so that a person sees what became of each rule and why, and taken back by one word."""
+
+import pytest
+
+from agentx import Workspace
+from agentx.synthesis.conclusions import Add
+from agentx.synthesis.items import MemoryItem, RuleDetail
+
+
+@pytest.fixture
+def ruled(call, root):
+    """A workspace with two rules that say the same, and another."""
+    for text in (
+        "Run the unit tests before each deploy.",
+        "Before every deploy, run the tests.",
+        "Use ruff.",
+    ):
+        assert call("memory", "add", text, "--kind", "rule", "-C", root).code == 0
+    return root
+
+
+@pytest.fixture
+def broken_rule(ruled):
+    """A critical rule that was broken twice; its id."""
+    detail = RuleDetail(violations=2)
+    item = MemoryItem(id="r-90", kind="rule", text="Read first.", score=9.5, trust="user", detail=detail)
+    with Workspace.open(ruled) as ws:
+        ws.engine.synthesizer.record([Add(item)], "test")
+    return item.id
+
+
+def test_it_tells_what_became_of_each_item_and_why(call, ruled):
+    done = call("maintain", "-C", ruled)
+    assert done.code == 0
+    assert "1 stronger, 1 merged." in done.out
+    assert "5 → 5.5" in done.out
+    assert "says the same." in done.out
+    assert "Rules: 2 active. Event " in done.out
+    assert "nothing to change" in call("maintain", "-C", ruled).out
+
+
+def test_a_dry_run_changes_nothing(call, ruled):
+    assert "a dry run: nothing was changed" in call("maintain", "--dry-run", "-C", ruled).out
+    rules = call("memory", "list", "--kind", "rule", "--json", "-C", ruled).json
+    assert [rule.get("status", "active") for rule in rules] == ["active"] * 3
+
+
+def test_it_is_taken_back_and_then_there_is_nothing_left(call, ruled):
+    assert call("maintain", "--undo", "-C", ruled).code == 2
+    call("maintain", "-C", ruled)
+    done = call("maintain", "--undo", "-C", ruled)
+    assert done.code == 0
+    assert "was taken back." in done.out
+    assert len(call("memory", "list", "--kind", "rule", "--json", "-C", ruled).json) == 3
+    assert "no maintenance to take back" in call("maintain", "--undo", "-C", ruled).err
+
+
+def test_programs_are_told_all_of_it(call, ruled):
+    told = call("maintain", "--json", "-C", ruled).json
+    assert told["dry_run"] is False
+    assert [one["what"] for one in told["maintained"]["upkeep"]["done"]] == ["stronger", "merged"]
+    assert told["maintained"]["active"] == 2
+    items = call("maintain", "--undo", "--json", "-C", ruled).json
+    assert {item["kind"] for item in items} == {"rule"}
+
+
+def test_a_rule_shows_its_score_and_how_often_it_was_broken(call, ruled, broken_rule):
+    shown = call("memory", "show", broken_rule, "-C", ruled).out
+    assert "9.5, critical, broken 2 times" in shown
