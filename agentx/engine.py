@@ -17,6 +17,7 @@ from agentx.commit_index import CommitIndex
 from agentx.config import Config
 from agentx.indexer import Indexer
 from agentx.meanings import Meanings
+from agentx.recap import Recaps
 from agentx.settings import Settings
 from agentx.staging import Content
 from agentx.storage.events import Body
@@ -48,6 +49,7 @@ class Engine:
         indexer: Feeds the memory index and asks it.
         summaries: Summaries of directories by tree id, path and rules; a change to any of them makes another key.
         meanings: Vectors of short phrases.
+        recaps: What happened in the last day.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Engine:
         self.indexer = indexer
         self.summaries: OrderedDict[tuple[str, str, str], str] = OrderedDict()
         self.meanings = Meanings(indexer)
+        self.recaps = Recaps(write_path.history, root / CACHE / "recap")
         self.commits = CommitIndex(write_path.repo, root / CACHE / "commits")
 
     @property

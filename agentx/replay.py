@@ -5,15 +5,15 @@ and passages of read-only sources, can be missing; they are shown as such.
 """
 
 import re
-from itertools import takewhile
+from collections.abc import Iterator
 
 import msgspec
 
-from agentx import commit_message
-from agentx.context import Context, Request, assemble
+from agentx.context import FULL_LOG, RECAP, Context, Request, assemble
 from agentx.engine import Engine, last_user_message
 from agentx.moments import NoSuchMoment, as_it_was, event_at
 from agentx.passages import Passages
+from agentx.recap import Told, day_at, log_at
 from agentx.storage.blobs import BlobDamaged
 from agentx.storage.events import ContextProvided, Event, Purged, UserMessageSent
 from agentx.storage.history import told_already
@@ -27,7 +27,6 @@ PURGED = "(purged)"
 GONE = "(no longer there)"
 """What stands for a passage that cannot be made again: it was purged, or its source changed."""
 
-_RECAP_EVENTS = 400
 _MESSAGES = ("UserMessageSent", "AgentMessageSent")
 _KINDS: dict[str, Kind] = {prefix: kind for kind, prefix in PREFIXES.items()}
 _FROM_EVENTS: dict[str, ChunkKind] = {"a": "artifact", "m": "message", "t": "tool"}
@@ -69,14 +68,25 @@ def replay(engine: Engine, shown: Event) -> Context:
         if name not in state.items and (letter := _ITEM.fullmatch(name)):
             state.items[name] = _purged_item(name, _KINDS.get(letter[1], "context"))
     hits = [_passage(engine, state, name) for name in data.recalled]
-    request = Request(message=_message(engine, state), max_tokens=data.max_tokens, tier=data.tier)
+    request = Request(
+        message=_message(engine, state), max_tokens=data.max_tokens, tier=data.tier, asked=data.asked
+    )
     items = (state.items.get(name) for name in data.items)
     flows = [
         FlowMatch(item, 1.0, "it was shown then", "words") for item in items if item and item.kind == "flow"
     ]
-    made = assemble(state, request, lambda _query, _k: hits, flows=flows)
+    made = assemble(state, request, lambda _query, _k: hits, told_at(engine, state, data.tier), flows)
     same = made.digest == data.digest if data.digest else made.tokens == data.tokens
     return msgspec.structs.replace(made, replays=shown.seq, exact=same)
+
+
+def told_at(engine: Engine, state: State, tier: int) -> Iterator[Told]:
+    """What happened up to the event of a state, newest first, as a tier tells it: nothing below tier 2."""
+    history = engine.write_path.history
+    if tier >= FULL_LOG:
+        yield from log_at(history, state, engine.read_body)
+    elif tier == RECAP:
+        yield from day_at(history, state).told()
 
 
 def _state_then(engine: Engine, seq: int) -> State:
@@ -142,15 +152,3 @@ def _lost(event: Event | None, name: str) -> SearchHit:
     return SearchHit(
         id=name, text=PURGED, score=0.0, kind=kind, path=path, seq=event.seq, at=event.at, actor=event.actor
     )
-
-
-def recap(engine: Engine, tier: int, seq: int) -> list[str]:
-    """What happened up to an event, a line each: nothing below tier 2, of tier 2 the latest events alone."""
-    if tier < 2:  # noqa: PLR2004 - the tiers are numbers
-        return []
-    first = max(0, seq - _RECAP_EVENTS) if tier == 2 else 0  # noqa: PLR2004
-    events = engine.write_path.history.read(first, told_already)
-    lines = (
-        (event, commit_message.tell(event)) for event in takewhile(lambda event: event.seq <= seq, events)
-    )
-    return [f"{event.at[:16]} {line}" for event, line in lines if line]

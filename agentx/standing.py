@@ -90,6 +90,7 @@ def rebuild(engine: Engine, progress: Progress | None = None) -> Rebuilt:
     before = engine.snapshot().digest
     damage: list[Damage] = []
     state = engine.write_path.refold(damage.append, progress)
+    engine.recaps.clear()
     engine.indexer.rebuild(progress)
     return Rebuilt(
         state_digest=state.digest,

@@ -440,7 +440,7 @@ class Workspace:
         self,
         message: str = "",
         *,
-        max_tokens: int = 8_000,
+        max_tokens: int | None = None,
         tier: int = 1,
         as_of: int | str | None = None,
         deadline_ms: float | None = None,
@@ -452,8 +452,8 @@ class Workspace:
 
         Args:
             message: What the agent is about to work on; the user's last message by default.
-            max_tokens: Budget of the whole text.
-            tier: How much of the conversation: 0 none, 1 the last 30 messages, 2 a recap as well, 3 as much as fits.
+            max_tokens: Budget of the whole text; 1,000, 10,000, 15,000 or 70,000 by tier.
+            tier: 0 no conversation, 1 the last 30 messages, 2 a recap of the day too, 3 the log, before a day's first answer.
             as_of: As it was at a moment, as :meth:`moment` takes it.
             deadline_ms: Trade depth for time: what cannot be had by then is left out, and listed.
 

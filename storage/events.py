@@ -233,6 +233,7 @@ class ContextProvided(Payload, frozen=True):
     Attributes:
         as_of: The event that it was the state after; 0 where an older version did not say.
         tier: How much of the conversation it held.
+        asked: The tier that was asked for, where it was more; 0 otherwise.
         digest: Hex blake2b-128 of its text.
     """
 
@@ -243,6 +244,7 @@ class ContextProvided(Payload, frozen=True):
     omitted: int = 0
     as_of: int = 0
     tier: int = 1
+    asked: int = 0
     digest: str = ""
 
 

@@ -141,6 +141,11 @@ class History:
         self._root = root
         self._codec = codec
 
+    @property
+    def fingerprint(self) -> str:
+        """Of the event types that it knows: what was made from events with another one may be out of date."""
+        return self._codec.fingerprint
+
     def read(
         self, after: int | Position = 0, on_damage: OnDamage | None = None, *, live: bool = True
     ) -> "Reading":

@@ -13,8 +13,11 @@ from agentx.synthesis.items import TRUST_ORDER, Kind, MemoryItem, Trust
 Decay = Literal["none", "step", "logistic", "ebbinghaus"]
 """How a kind fades while it is not used: :mod:`agentx.synthesis.vitality`; ``step`` is a score that a night lowers."""
 
-Section = Literal["mission", "rules", "rejections", "problems", "state", "flow", "recalled", "recap", "messages"]
-"""Where something stands in a context, in this order."""
+Section = Literal[
+    "mission", "rules", "rejections", "flows", "capabilities", "lessons", "problems", "state", "flow", "recalled", "log",
+    "recap", "messages",
+]  # fmt: skip
+"""Where something stands in a context or in what an agent is given at its start, in this order."""
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,11 +22,11 @@ import msgspec
 from agentx.agents.bounds import Bounds, RunStops
 from agentx.agents.conversation import ANSWER, Conversation
 from agentx.agents.port import AskPerson, Limits, Observer, RunResult
+from agentx.context_parts import provided
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events import (
     AgentMessageSent,
     AgentThoughtProcess,
-    ContextProvided,
     Draft,
     Event,
     Payload,
@@ -56,9 +56,6 @@ When the task is done, answer the user in plain words, without a tool call."""
 
 CHARACTERS_PER_TOKEN = 4
 """Near enough to keep a conversation within what a model takes."""
-
-_MEMORY = ("rules", "rejections", "problems", "state", "flow")
-"""Sections of a context whose items memory holds."""
 
 _ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
@@ -255,17 +252,7 @@ class _Run:
             if isinstance(event.data, UserMessageSent):  # what the agent itself did stands there already
                 self.conversation.apply(event)
         context = self.ws.get_relevant_context(self.conversation.message, max_tokens=self.context_tokens)
-        self.record(
-            ContextProvided(
-                items=tuple(item.id for item in context.items if item.section in _MEMORY),
-                recalled=context.recalled,
-                tokens=context.tokens,
-                max_tokens=self.context_tokens,
-                omitted=len(context.omitted),
-                as_of=context.seq,
-                digest=context.digest,
-            )
-        )
+        self.record(provided(context))
         self.conversation.begin_step()
         self.conversation.shrink(self.conversation_characters)
         self.observer.step_started(self.bounds.steps, context)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentx.context import TITLES, BudgetTooSmall, Request, assemble
+from agentx.recap import Told
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.index.manifest import IndexUnavailable
 from agentx.synthesis.flows import FlowMatch
@@ -74,7 +75,8 @@ def flow(seq, name, *steps, **detail):
 def context(a_state, message="draft the outlook", max_tokens=4000, hits=(), recap=(), flows=(), **fields):
     request = Request(message=message, max_tokens=max_tokens, **fields)
     found = [FlowMatch(one, 1.0, "the message calls for it", "words") for one in flows]
-    return assemble(a_state, request, lambda _query, _k: list(hits), recap, found)
+    happened = [Told(text, seq, seq) for seq, text in enumerate(recap, start=1)]
+    return assemble(a_state, request, lambda _query, _k: list(hits), reversed(happened), found)
 
 
 def headings(markdown):
@@ -93,7 +95,8 @@ def headings(markdown):
     return seen
 
 
-def test_the_sections_stand_in_the_order_that_changes_least_first():
+@pytest.mark.parametrize("tier", [2, 3])
+def test_the_sections_stand_in_the_order_that_changes_least_first(tier):
     made = context(
         state(
             issue(5, "tests/test_a.py::test_b"),
@@ -106,10 +109,12 @@ def test_the_sections_stand_in_the_order_that_changes_least_first():
         hits=[hit(1, "a passage")],
         recap=["it began"],
         flows=[flow(6, "draft an outlook", "Read the figures.")],
-        tier=2,
+        tier=tier,
     )
-    assert list(dict.fromkeys(item.section for item in made.items)) == list(TITLES)
-    assert headings(made.text) == ["# Task: A task", *(f"## {title}" for title in TITLES.values())]
+    absent = ("log",) if tier == 2 else ("recap", "messages")
+    titles = {section: title for section, title in TITLES.items() if section not in absent}
+    assert list(dict.fromkeys(item.section for item in made.items)) == list(titles)
+    assert headings(made.text) == ["# Task: A task", *(f"## {title}" for title in titles.values())]
     assert made.tokens == count_tokens(made.text)
 
 
@@ -153,9 +158,9 @@ def test_a_demand_without_room_for_its_whole_text_is_shortened_and_listed():
     assert made.omitted[0].reason == "no room for the whole text"
 
 
-def refusal(a_state):
+def refusal(a_state, tier=1):
     with pytest.raises(BudgetTooSmall) as refused:
-        context(a_state, max_tokens=1)
+        context(a_state, max_tokens=1, tier=tier)
     return refused.value
 
 
@@ -198,7 +203,7 @@ def test_the_budget_is_never_exceeded_and_the_figure_that_is_asked_for_suffices(
     a_state, max_tokens, passages, tier
 ):
     hits = [hit(number, text, path=text[:30]) for number, text in enumerate(passages)]
-    needed = refusal(a_state).needed
+    needed = refusal(a_state, tier).needed
     with pytest.raises(BudgetTooSmall):
         context(a_state, "the outlook", needed - 1, hits, passages, tier=tier)
     made = context(a_state, "the outlook", max(max_tokens, needed), hits, passages, tier=tier)
@@ -228,7 +233,8 @@ def test_the_budget_is_never_exceeded_and_the_figure_that_is_asked_for_suffices(
         "`" * 500 + "\n" + FORGED,
     ],
 )
-def test_nothing_that_is_recalled_said_or_remembered_can_pose_as_a_section(text):
+@pytest.mark.parametrize("tier", [2, 3])
+def test_nothing_that_is_recalled_said_or_remembered_can_pose_as_a_section(text, tier):
     made = context(
         state(
             constraint(2, text),
@@ -241,10 +247,11 @@ def test_nothing_that_is_recalled_said_or_remembered_can_pose_as_a_section(text)
         hits=[hit(1, text, path=text, symbol=text, source=text), hit(2, text, path="", actor=text, at=text)],
         recap=[text],
         flows=[flow(6, text, text, text)],
-        tier=3,
+        tier=tier,
         max_tokens=20_000,
     )
-    titles = [f"## {title}" for title in TITLES.values() if title != TITLES["rejections"]]
+    absent = {"rejections", *(("log",) if tier == 2 else ("recap", "messages"))}
+    titles = [f"## {title}" for section, title in TITLES.items() if section not in absent]
     assert headings(made.text)[1:] == titles
     rules = made.text.split("\n## ")[2]
     assert rules.count("\n- ") == 1
@@ -306,7 +313,7 @@ def test_the_tiers_choose_how_much_history_comes():
         {"recalled"},
         {"recalled", "messages"},
         {"recalled", "messages", "recap"},
-        {"recalled", "messages", "recap"},
+        {"recalled", "log"},
     ]
 
 
@@ -356,7 +363,7 @@ def test_a_real_workspace_gives_the_same_context_twice_and_names_each_source(ws)
     assert by_section["recalled"].source.startswith("report.md:1-3")
     assert "found by its words" in by_section["recalled"].why
     assert any(
-        item.section == "recap" and item.text.endswith("Create report.md") and item.source == "history"
+        item.section == "log" and item.text.endswith("Create report.md") and item.source == "event 4"
         for item in first.items
     )
 
