@@ -37,6 +37,8 @@ MAX_COMPARED = 12
 MAX_STEPS = 12
 MAX_TRIGGERS = 4
 _NAME_WORDS = 8
+_NAME_TERMS = 2
+"""One word alone ("fix") would be called for too often."""
 
 
 class Proposals(msgspec.Struct, frozen=True):
@@ -109,7 +111,7 @@ def _same(made: MemoryItem, known: MemoryItem) -> bool:
 
 def _groups(runs: Sequence[Run]) -> list[list[Run]]:
     """Runs of the same task, by its words: each run joins the first group whose first task is like its own."""
-    words = [frozenset(terms(run.task)) for run in runs]
+    words = [_subject(run.task) for run in runs]
     spread = Counter(term for own in words for term in own)
     weight = {term: math.log(1 + len(runs) / count) for term, count in spread.items()}
     groups: list[list[Run]] = []
@@ -126,6 +128,11 @@ def _groups(runs: Sequence[Run]) -> list[list[Run]]:
             groups.append([run])
             leaders.append(own)
     return groups
+
+
+def _subject(task: str) -> frozenset[str]:
+    """What a task is, without numbers: the next time they are others."""
+    return frozenset(term for term in terms(task) if not any(map(str.isdigit, term)))
 
 
 def _alike(one: frozenset[str], other: frozenset[str], weight: dict[str, float]) -> float:
@@ -258,7 +265,7 @@ _CLAUSE = re.compile(r"[.!?;:,](?:\s|$)|\n")
 
 def _named(runs: Sequence[Run]) -> tuple[str, tuple[str, ...]]:
     """A name and triggers for what several tasks have in common, in the user's words."""
-    spread = Counter(term for run in runs for term in set(terms(run.task)))
+    spread = Counter(term for run in runs for term in _subject(run.task))
     common = {term for term, count in spread.items() if count >= max(MIN_TIMES, MOST * len(runs))}
     told: Counter[str] = Counter()
     for run in runs:
@@ -266,7 +273,9 @@ def _named(runs: Sequence[Run]) -> tuple[str, tuple[str, ...]]:
         told[max(clauses, key=lambda clause: len(terms(clause)))] += 1
     del told[""]
     ranked = sorted(told, key=lambda words: (-len(terms(words)), -told[words], len(words), words))
-    named = [words for words in ranked if len(words.split()) <= _NAME_WORDS]
+    named = [
+        words for words in ranked if len(words.split()) <= _NAME_WORDS and len(terms(words)) >= _NAME_TERMS
+    ]
     distinct = list({frozenset(terms(words)): words for words in reversed(named)}.values())[::-1]
     return (distinct[0], tuple(distinct[1:MAX_TRIGGERS])) if distinct else ("", ())
 
