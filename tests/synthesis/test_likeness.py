@@ -3,7 +3,7 @@
 import pytest
 
 from agentx.synthesis.items import MemoryItem, Scope
-from agentx.synthesis.likeness import near_duplicates, says_the_same
+from agentx.synthesis.likeness import likeness, near_duplicates
 
 ALIKE = [
     ("Run the unit tests before each deploy.", "Before every deploy, run the tests."),
@@ -45,13 +45,13 @@ def item(name, text, **fields):
 
 @pytest.mark.parametrize(("one", "other"), ALIKE)
 def test_other_words_for_the_same_are_known(one, other):
-    assert says_the_same(one, other)
+    assert likeness(one, other)
     assert near_duplicates([item("r-1", one), item("r-2", other)], {"r-1"}).keys() == {"r-1", "r-2"}
 
 
 @pytest.mark.parametrize(("one", "other"), APART)
 def test_what_turns_a_sentence_round_or_names_another_thing_is_not_the_same(one, other):
-    assert not says_the_same(one, other)
+    assert not likeness(one, other)
     assert near_duplicates([item("r-1", one), item("r-2", other)], {"r-1", "r-2"}) == {}
 
 
