@@ -37,13 +37,13 @@ class Flows:
         return curation.listed(self.engine.snapshot(), "flow", status)
 
     def find(self, name: str) -> tuple[MemoryItem, FlowDetail]:
-        """A flow by its id, with its detail.
+        """A flow by its id, or an active one by its name, with its detail.
 
         Raises:
-            NoSuchItem: There is no item of that id.
+            NoSuchItem: There is none.
             UsageError: It is no flow.
         """
-        item = curation.find(self.engine, name)
+        item = self._named(name) or curation.find(self.engine, name)
         if not isinstance(item.detail, FlowDetail):
             raise UsageError(f"{name} is a {item.kind.replace('_', ' ')}, no flow; see `agentx flow list`.")
         return item, item.detail
@@ -109,7 +109,7 @@ class Flows:
         """Change what is given; with other steps it is another procedure, so its record begins anew.
 
         Args:
-            flow: Its id.
+            flow: Its id or its name.
             name: What it is called from now on.
             steps: All of its steps.
             triggers: All of its triggers.
@@ -132,9 +132,9 @@ class Flows:
             _checked(text, new)
             if text != item.text:
                 self._refuse_same_name(text)
-            patch = Patch(id=flow, text=text, short=shorten(text), detail=new)
+            patch = Patch(id=item.id, text=text, short=shorten(text), detail=new)
             self.engine.synthesizer.record((patch,), PERSON, actor=self.engine.settings.actor)
-            return curation.find(self.engine, flow)
+            return curation.find(self.engine, item.id)
 
     def retire(self, flow: str) -> MemoryItem:
         """End a flow; it stays in the history.
@@ -142,12 +142,15 @@ class Flows:
         Raises:
             UsageError: It is no flow.
         """
-        self.find(flow)
-        return curation.retire(self.engine, flow, self.engine.settings.actor)
+        item, _ = self.find(flow)
+        return curation.retire(self.engine, item.id, self.engine.settings.actor)
+
+    def _named(self, name: str) -> MemoryItem | None:
+        wanted = _line(name).casefold()
+        return next((one for one in self.all() if one.text.casefold() == wanted), None)
 
     def _refuse_same_name(self, name: str) -> None:
-        same = next((one for one in self.all() if one.text.casefold() == name.casefold()), None)
-        if same is not None:
+        if same := self._named(name):
             raise UsageError(
                 f"There is a flow of that name, {same.id}: change it with `agentx flow edit {same.id}`."
             )

@@ -54,6 +54,8 @@ ENTRIES = (
     Entry("diff", "comparing", _LOOK, "What changed between two moments, in files and memory."),
     Entry("bisect", "comparing", _LOOK, "Which event made an item or a file what it is, and why."),
     Entry("memory", "memory", _LOOK, "List, add, correct, end and review what is remembered."),
+    Entry("flow", "flowing", _LOOK, "Write down procedures, and find the one that is called for."),
+    Entry("backtest", "flowing", _LOOK, "Replay past runs, and propose flows and lessons."),
     Entry("maintain", "maintaining", _KEEP, "Let rules fade, merge duplicates and promote lessons, as each night does."),
     Entry("undo", "revising", _KEEP, "Take back the latest change to the artifacts."),
     Entry("restore", "revising", _KEEP, "Bring a file or directory back to an earlier moment."),

@@ -21,7 +21,7 @@ from agentx.workspace import Workspace
 _ORDER = ("proven", "unproven", "unused", "broken")
 
 Name = Annotated[
-    str, typer.Argument(metavar="ID", show_default=False, help="As `agentx flow list` shows it.")
+    str, typer.Argument(metavar="ID", show_default=False, help="As `agentx flow list` shows it, or its name.")
 ]
 Steps = Annotated[
     list[str] | None, typer.Option("--step", metavar="TEXT", help="What to do (repeat it, in order).")
@@ -260,7 +260,7 @@ def _summary(found: Backtested, *, dry_run: bool) -> str:
         for name, items in (("flow", found.flows), ("lesson", found.lessons))
         if items
     ]
-    then = "nothing was recorded" if dry_run else "settle them with `agentx memory review`"
+    then = "nothing was recorded" if dry_run else "settle what is proposed with `agentx memory review`"
     return f"{replayed}: {' and '.join(proposed)} proposed; {then}."
 
 

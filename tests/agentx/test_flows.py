@@ -57,7 +57,8 @@ def test_a_flow_is_written_down_changed_and_ended_and_each_is_an_event_of_the_pe
     changed = ws.flows.edit(deploy.id, name="deploy the site", triggers=["go live"], needs_approval=False)
     assert (changed.text, changed.detail.triggers) == ("deploy the site", ("go live",))
     assert not changed.detail.needs_approval
-    assert ws.flows.retire(deploy.id).status == "retired"
+    assert ws.flows.find("Deploy the site")[0] == changed
+    assert ws.flows.retire("deploy the site").status == "retired"
     assert ws.flows.all() == []
     assert [item.id for item in ws.flows.all(None)] == [deploy.id]
     assert {event.actor for event in ws.events() if event.type == "Concluded"} == {"user"}

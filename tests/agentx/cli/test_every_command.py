@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agentx import Workspace
 from agentx.cli.app import ENTRIES, command_names
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -31,6 +32,13 @@ GOOD = {
     "memory pin": ["memory", "pin", "c-3"],
     "memory review": ["memory", "review", "--accept", "c-5"],
     "memory explain": ["memory", "explain", "never use tabs"],
+    "flow list": ["flow", "list"],
+    "flow add": ["flow", "add", "publish a post", "--step", "Draft it.", "--trigger", "blog", "--approval"],
+    "flow show": ["flow", "show", "{flow}"],
+    "flow edit": ["flow", "edit", "{flow}", "--step", "Do it.", "--name", "ship", "--no-approval"],
+    "flow retire": ["flow", "retire", "{flow}"],
+    "flow check": ["flow", "check", "ship it to prod"],
+    "backtest": ["backtest", "--since", "2", "--dry-run"],
     "maintain": ["maintain", "--dry-run"],
     "undo": ["undo"],
     "restore": ["restore", "outlook.md", "--at", "2"],
@@ -70,6 +78,13 @@ WRONG = {
     "memory review": ["memory", "review"],
     "memory explain": ["memory", "explain", "--event", "2"],
     "maintain": ["maintain", "--dry-run", "--undo"],
+    "flow list": ["flow", "list", "all"],
+    "flow add": ["flow", "add", "publish a post"],
+    "flow show": ["flow", "show", "f-99"],
+    "flow edit": ["flow", "edit", "{flow}"],
+    "flow retire": ["flow", "retire", "{flow}", "c-3"],
+    "flow check": ["flow", "check", " "],
+    "backtest": ["backtest", "--since", "nonsense"],
     "undo": ["undo", "--at", "3"],
     "restore": ["restore", "outlook.md", "--at", "999"],
     "fork": ["fork", "{file}"],
@@ -105,7 +120,14 @@ def filled(root, tmp_path, script, monkeypatch, environment):
         "file": str(tmp_path / "note.txt"),
         "script": script({"answer": "An outlook."}),
     }
-    return lambda words: [word.format(**places) for word in words]
+
+    def filled(words):
+        if words[0] == "flow":
+            with Workspace.open(root) as ws:
+                places["flow"] = ws.flows.add("ship it", ["Build it.", "Ship it."]).id
+        return [word.format(**places) for word in words]
+
+    return filled
 
 
 @pytest.fixture
