@@ -14,6 +14,7 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events import ContextProvided, Event, RunStarted, TaskGraded, UserMessageSent
 from agentx.storage.history import told_already
 from agentx.synthesis.conclusions import MAINTENANCE, PERSON, Add, Concluded, Patch
+from agentx.synthesis.flows import Advice, advice
 from agentx.synthesis.items import Link, MemoryItem
 from agentx.synthesis.rules import is_critical
 from agentx.synthesis.state import State
@@ -36,6 +37,7 @@ class Maintained(msgspec.Struct, frozen=True, kw_only=True):
         active: Rules that are active after it.
         critical: Of these, how many only a person ends.
         dormant: Rules that sleep after it.
+        advice: Flows that a person should rewrite or retire.
     """
 
     upkeep: Upkeep
@@ -43,6 +45,7 @@ class Maintained(msgspec.Struct, frozen=True, kw_only=True):
     active: int
     critical: int
     dormant: int
+    advice: tuple[Advice, ...]
 
 
 def maintain(engine: Engine, *, now: str = "", dry_run: bool = False) -> Maintained:
@@ -99,6 +102,7 @@ def _result(found: Upkeep, state: State, events: tuple[int, ...]) -> Maintained:
         active=len(active),
         critical=sum(map(is_critical, active)),
         dormant=sum(item.status == "dormant" for item in rules),
+        advice=tuple(advice(state)),
     )
 
 

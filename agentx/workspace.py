@@ -32,7 +32,6 @@ from agentx.difference import Difference
 from agentx.flows import Flows
 from agentx.indexer import Progress
 from agentx.keeper import Keeper
-from agentx.maintenance import Maintained
 from agentx.outside import ARTIFACTS
 from agentx.purging import purge as purging
 from agentx.purging.purge import PurgePlan, PurgeReport
@@ -396,7 +395,7 @@ class Workspace:
         """Settle a proposal."""
         return curation.review(self.engine, item, self.settings.actor, accept=accept)
 
-    def maintain(self, *, dry_run: bool = False) -> Maintained:
+    def maintain(self, *, dry_run: bool = False) -> maintenance.Maintained:
         """Do what the nights since the last time call for: fade, merge, promote, lay aside."""
         return maintenance.maintain(self.engine, dry_run=dry_run)
 

@@ -74,6 +74,10 @@ def _show(terminal: Terminal, done: Maintained, *, dry_run: bool) -> None:
     terminal.show(Text(f"{nights}: {said or 'nothing to change'}{dry}.", "bold"))
     if rows := _rows(found.done):
         terminal.show("", table("id", "what", "score>", "what it says, and why", rows=rows))
+    for number, one in enumerate(done.advice):
+        gap = "\n" * (not number)
+        do = (f"{one.action} it", "yellow")
+        terminal.show(Text.assemble(gap, "Flow ", (one.item, "cyan"), ": ", do, f", {one_line(one.why)}."))
     asleep = f", {done.dormant} asleep" if done.dormant else ""
     critical = f" ({done.critical} critical)" if done.critical else ""
     rules = f"Rules: {done.active} active{critical}{asleep}."
@@ -84,7 +88,7 @@ def _show(terminal: Terminal, done: Maintained, *, dry_run: bool) -> None:
             else f"Events {done.events[0]} to {done.events[-1]}"
         )
         rules += f" {numbers}; `agentx maintain --undo` takes it back."
-    terminal.show(Text(f"\n{rules}" if rows else rules, "dim"))
+    terminal.show(Text(f"\n{rules}" if rows or done.advice else rules, "dim"))
 
 
 def _rows(done: Sequence[Done]) -> list[tuple[Text, ...]]:

@@ -4,7 +4,7 @@ import pytest
 
 from agentx import Workspace
 from agentx.synthesis.conclusions import Add
-from agentx.synthesis.items import MemoryItem, RuleDetail
+from agentx.synthesis.items import FlowDetail, MemoryItem, RuleDetail
 
 
 @pytest.fixture
@@ -67,3 +67,11 @@ def test_programs_are_told_all_of_it(call, ruled):
 def test_a_rule_shows_its_score_and_how_often_it_was_broken(call, ruled, broken_rule):
     shown = call("memory", "show", broken_rule, "-C", ruled).out
     assert "9.5, critical, broken 2 times" in shown
+
+
+def test_flows_that_do_not_work_are_told(call, ruled):
+    detail = FlowDetail(("Copy it.",), failed=12)
+    item = MemoryItem(id="f-91", kind="flow", text="deploy", trust="user", detail=detail)
+    with Workspace.open(ruled) as ws:
+        ws.engine.synthesizer.record([Add(item)], "test")
+    assert "Flow f-91: retire it, it failed all 12 times." in call("maintain", "--dry-run", "-C", ruled).out
