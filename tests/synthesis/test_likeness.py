@@ -35,6 +35,11 @@ APART = [
         "Before you release the billing service to customers, verify its invoices, taxes and refunds.",
         "Before you release the payroll service to customers, verify its invoices, taxes and refunds.",
     ),
+    ("Never deploy on a Friday afternoon.", "Never deploy on a Monday morning."),
+    ("Write the docs in British English.", "Write the docs in American English."),
+    ("Send the invoice to the customer by mail.", "Send the reminder to the customer by mail."),
+    ("Keep commits small.", "Keep functions small."),
+    ("Restart the worker when the queue is full.", "Restart the worker when the disk is full."),
     ("Ask", "???"),
 ]
 
