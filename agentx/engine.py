@@ -70,7 +70,7 @@ class Engine:
         self.synthesizer = synthesizer
         self.indexer = indexer
         self.summaries: OrderedDict[tuple[str, str, str], str] = OrderedDict()
-        self.meanings = Meanings(indexer)
+        self.meanings = Meanings(indexer, root, root / CACHE / "meanings")
         self.recaps = Recaps(write_path.history, root / CACHE / "recap")
         self.commits = CommitIndex(write_path.repo, root / CACHE / "commits")
 

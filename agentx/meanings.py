@@ -1,8 +1,17 @@
-"""Vectors of short phrases, kept while a workspace is open: what is compared by meaning without asking the index."""
+"""Vectors of short phrases: what is compared by meaning without asking the index.
 
+They are kept while the workspace is open, and in its cache, so that each phrase is embedded once.
+"""
+
+import contextlib
 import time
 from collections.abc import Iterable
+from pathlib import Path
 
+import msgspec
+import numpy as np
+
+from agentx.cache import make_cache
 from agentx.indexer import Indexer
 from agentx.storage.index.port import Vector
 from agentx.synthesis.embedding.port import ModelUnavailable
@@ -13,17 +22,26 @@ MAX_KEPT = 10_000
 EMBED_S = 2.0
 """How long one question embeds what has no vector yet; the next one goes on."""
 
+_WORTH_KEEPING = 20
+"""So many new vectors are written to the cache; a single question is not worth it."""
+
 
 class Meanings:
     """Embeds phrases, each once.
 
     Args:
         indexer: Has the embedder.
+        root: The workspace.
+        place: The file that keeps the vectors; a cache.
     """
 
-    def __init__(self, indexer: Indexer) -> None:
+    def __init__(self, indexer: Indexer, root: Path, place: Path) -> None:
         self._indexer = indexer
-        self._vectors: dict[tuple[str, str], Vector] = {}
+        self._root = root
+        self._place = place
+        self._of = ""
+        self._vectors: dict[str, Vector] = {}
+        self._fresh = 0
 
     def of(
         self, phrases: Iterable[str], *, load: bool = True, within_s: float = EMBED_S
@@ -38,18 +56,38 @@ class Meanings:
         embedder = self._indexer.embedder(opened=not load)
         if embedder is None:
             return {}
+        if self._of != embedder.name:
+            self._of, self._vectors = embedder.name, self._read(embedder.name)
         end = time.monotonic() + within_s
         found: dict[str, Vector] = {}
+        try:
+            for phrase in phrases:
+                vector = self._vectors.get(phrase)
+                if vector is None and time.monotonic() < end:
+                    vector = self._vectors[phrase] = embedder.embed_query(phrase)
+                    self._fresh += 1
+                if vector is not None:
+                    found[phrase] = vector
+        except ModelUnavailable:
+            return {}
+        if self._fresh >= _WORTH_KEEPING:
+            self._write()
+        return found
+
+    def _read(self, name: str) -> dict[str, Vector]:
+        try:
+            kept = msgspec.msgpack.decode(self._place.read_bytes(), type=tuple[str, dict[str, bytes]])
+        except (OSError, msgspec.MsgspecError):  # none yet, or damaged: they are made again
+            return {}
+        return {phrase: np.frombuffer(row, np.float32) for phrase, row in kept[1].items() if kept[0] == name}
+
+    def _write(self) -> None:
         if len(self._vectors) > MAX_KEPT:
             self._vectors.clear()
-        for phrase in phrases:
-            key = embedder.name, phrase
-            if key not in self._vectors:
-                if time.monotonic() > end:
-                    continue
-                try:
-                    self._vectors[key] = embedder.embed_query(phrase)
-                except ModelUnavailable:
-                    return {}
-            found[phrase] = self._vectors[key]
-        return found
+        rows = {phrase: vector.tobytes() for phrase, vector in self._vectors.items()}
+        part = self._place.with_suffix(".part")
+        with contextlib.suppress(OSError):  # a cache that cannot be written is none
+            make_cache(self._root)
+            part.write_bytes(msgspec.msgpack.encode((self._of, rows)))
+            part.replace(self._place)
+        self._fresh = 0

@@ -297,13 +297,17 @@ def match(
     for item in flows:
         words, meaning = by_words.get(item.id, nowhere), by_meaning.get(item.id, nowhere)
         if words.share >= WORDS_ENOUGH:
-            how = "the words of" if words.share >= 1 else "most words of"
+            how = "the words of" if words.share > _ALL else "most words of"
             why = f"{how} “{words.phrase}” are in the message"
             found.append((words.weight, FlowMatch(item, words.share, why, "words")))
         elif meaning.share >= (MEANING_ENOUGH_BESIDE_WORDS if words.share else MEANING_ENOUGH):
             why = f"“{meaning.phrase}” means much the same ({meaning.share:.2f})"
             found.append((0.0, FlowMatch(item, meaning.share, why, "meaning")))
     return [one for _, one in sorted(found, key=_order)]
+
+
+_ALL = 0.999
+"""Sums of weights differ in their last digits by the order of the words."""
 
 
 class _Near(msgspec.Struct, frozen=True):
@@ -322,25 +326,45 @@ def _order(found: tuple[float, FlowMatch]) -> tuple[bool, float, float, float, s
     return one.by == "meaning", -weight, -one.score, -reliable, one.item.id
 
 
-def _by_words(flows: Sequence[MemoryItem], said: Sequence[str]) -> dict[str, _Near]:
-    """By flow, its phrase of which most weight stands in one sentence; a word weighs the more the fewer flows have it."""
+class _Lexicon(msgspec.Struct, frozen=True):
+    """The phrases of some flows, by their words.
+
+    Attributes:
+        holding: By word, the flows and phrases that have it.
+        weight: By word, how much it tells: the more, the fewer flows have it.
+        whole: By phrase, the weight of all its words.
+    """
+
+    holding: dict[str, list[tuple[str, str]]]
+    weight: dict[str, float]
+    whole: dict[str, float]
+
+
+@lru_cache(maxsize=4)
+def _lexicon(flows: tuple[tuple[str, tuple[str, ...]], ...]) -> _Lexicon:
     spread: Counter[str] = Counter()
-    holding: defaultdict[str, list[tuple[MemoryItem, str]]] = defaultdict(list)
-    for item in flows:
-        own = phrases(item)
+    holding: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for name, own in flows:
         for phrase in own:
             for term in terms(phrase):
-                holding[term].append((item, phrase))
+                holding[term].append((name, phrase))
         spread.update({term for phrase in own for term in terms(phrase)})
     weight = {term: math.log(1 + len(flows) / count) for term, count in spread.items()}
+    whole = {phrase: sum(weight[term] for term in terms(phrase)) for _, own in flows for phrase in own}
+    return _Lexicon(dict(holding), weight, whole)
+
+
+def _by_words(flows: Sequence[MemoryItem], said: Sequence[str]) -> dict[str, _Near]:
+    """By flow, its phrase of which most weight stands in one sentence."""
+    known = _lexicon(tuple((item.id, phrases(item)) for item in flows))
     best: dict[str, _Near] = {}
     for sentence in said:
-        there = frozenset(terms(sentence))
-        reached = dict.fromkeys((item.id, phrase) for term in there for item, phrase in holding.get(term, ()))
-        for name, phrase in reached:
-            wanted = terms(phrase)
-            common = sum(weight[term] for term in wanted if term in there)
-            near = _Near(common / sum(weight[term] for term in wanted), phrase, common)
+        common: defaultdict[tuple[str, str], float] = defaultdict(float)
+        for term in terms(sentence):
+            for pair in known.holding.get(term, ()):
+                common[pair] += known.weight[term]
+        for (name, phrase), weight in common.items():
+            near = _Near(min(1.0, weight / known.whole[phrase]), phrase, weight)
             before = best.get(name)
             if before is None or (near.share, near.weight) > (before.share, before.weight):
                 best[name] = near

@@ -49,7 +49,7 @@ def list_flows(
         terminal.document([_document(item) for item in items])
         return
     if items:
-        columns = ("id", "", "works in", "", "flow")
+        columns = ("id", "", "works in", "flow")
         terminal.show(table(*columns, rows=[_row(item, everything=everything) for item in items]))
     else:
         terminal.show('There are no flows. Write one down: `agentx flow add "NAME" --step TEXT --step TEXT`.')
@@ -74,7 +74,7 @@ def _row(item: MemoryItem, *, everything: bool) -> tuple[Text | str, ...]:
     approval = ", asks for approval" if detail.needs_approval else ""
     name = Text.assemble(one_line(item.text), (f"  {steps}{approval}", "dim"))
     shown = item.status if everything and item.status != "active" else how
-    return Text(item.id, "cyan"), Text(shown, STANDING_COLOURS.get(shown, "dim")), told(detail), "", name
+    return Text(item.id, "cyan"), Text(shown, STANDING_COLOURS.get(shown, "dim")), told(detail), name
 
 
 def _document(item: MemoryItem) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import pytest
 from agentx.agents.loop import run_task
 from agentx.curation import NoSuchItem
 from agentx.flows import MAX_CHARACTERS, called_for, read_steps
+from agentx.meanings import Meanings
 from agentx.storage.errors import UsageError
 from agentx.storage.events import Draft, UserMessageSent
 from agentx.synthesis.embedding.port import ModelUnavailable
@@ -120,6 +121,19 @@ def test_meaning_is_asked_where_words_do_not_decide_and_each_phrase_is_embedded_
     ]
     embed_with(ws, Canned(fails=True))
     assert ws.flows.check("let nobody have it") == []
+
+
+def test_what_was_embedded_is_kept_in_the_cache_and_a_damaged_cache_is_made_again(ws):
+    for number in range(20):
+        ws.flows.add(f"procedure {number}", STEPS)
+    first, second, third = Canned(), Canned(), Canned()
+    for embedder in (first, second, third):
+        ws.engine.meanings = Meanings(ws.engine.indexer, ws.root, ws.root / ".agentx" / "meanings")
+        embed_with(ws, embedder)
+        assert ws.flows.check("sing a song") == []
+        if embedder is second:
+            (ws.root / ".agentx" / "meanings").write_bytes(b"damaged")
+    assert (len(first.asked), second.asked, len(third.asked)) == (21, [], 21)
 
 
 def test_a_context_asks_for_meaning_only_where_the_model_is_loaded_already(ws, deploy):
