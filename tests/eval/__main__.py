@@ -27,10 +27,12 @@ from tests.eval.checks import test_logs, tool_runs
 from tests.eval.commits import commits
 from tests.eval.conversations import beam_recall, locomo
 from tests.eval.cosqa import cosqa
+from tests.eval.flow_matching import flows
 from tests.eval.judged import SECTIONS as JUDGED
 from tests.eval.judged import with_model
 from tests.eval.labels import labels
 from tests.eval.page import page
+from tests.eval.refusals import refusals
 from tests.figures import Figure, machine, show
 
 Told = Callable[[str], None]
@@ -39,11 +41,13 @@ Section = Callable[[Path, Path, Told], Iterator[Figure]]
 SECTIONS: dict[str, Section] = {
     "beam": capture,
     "coding_transcripts": labels,
+    "refusals": refusals,
     "test_logs": test_logs,
     "tool_runs": tool_runs,
     "locomo": locomo,
     "beam_recall": beam_recall,
     "cosqa": cosqa,
+    "flows": flows,
     "ablations": ablations,
     "commit_localisation": commits,
     "search": search,
