@@ -10,7 +10,7 @@ from agentx import curation
 from agentx.engine import Engine
 from agentx.storage.errors import UsageError
 from agentx.synthesis.conclusions import PERSON, Add, Patch
-from agentx.synthesis.flows import FlowMatch, match, phrases, sentences, terms
+from agentx.synthesis.flows import FlowMatch, called, match, sentences, terms
 from agentx.synthesis.items import Evidence, FlowDetail, MemoryItem, Status, item_id, shorten
 from agentx.synthesis.state import State
 
@@ -169,7 +169,7 @@ def called_for(engine: Engine, state: State, text: str, *, load: bool = True) ->
     flows = [] if found else list(state.active("flow"))
     if not flows or not terms(text):
         return found
-    wanted = [*sentences(text)[:_SENTENCES_EMBEDDED], *(phrase for item in flows for phrase in phrases(item))]
+    wanted = [*sentences(text)[:_SENTENCES_EMBEDDED], *map(called, flows)]
     vectors = engine.meanings.of(wanted, load=load)
     return match(state, text, vectors) if vectors else []
 

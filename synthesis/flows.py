@@ -35,10 +35,7 @@ WORDS_ENOUGH = 0.75
 """From this share of a phrase's weight on, its words are enough."""
 
 MEANING_ENOUGH = 0.55
-"""From this cosine on, meaning is enough (MiniLM) where the message shares no word with the flow."""
-
-MEANING_ENOUGH_BESIDE_WORDS = 0.6
-"""And where it does: what is done to one thing ("delete the database") is near to all else that is done to it."""
+"""From this cosine of a sentence and what a flow is called on, meaning is enough (MiniLM)."""
 
 MAX_SENTENCES = 40
 """Sentences of a message that are read."""
@@ -263,6 +260,11 @@ def phrases(item: MemoryItem) -> tuple[str, ...]:
     return (item.text, *detail.triggers) if isinstance(detail, FlowDetail) else (item.text,)
 
 
+def called(item: MemoryItem) -> str:
+    """All that calls for a flow in one text, whose vector stands for its meaning."""
+    return ". ".join(phrases(item))
+
+
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 
@@ -283,7 +285,8 @@ def match(
     Args:
         state: What is remembered.
         text: What somebody is about to do, in any words.
-        vectors: By phrase and by sentence of the text, vectors of unit length; those that are missing are passed over.
+        vectors: Of unit length, by sentence of the text and by what each flow is :func:`called`; those that are missing
+            are passed over.
         status: Which flows.
     """
     flows = [item for item, _ in _flows(state, status)]
@@ -292,17 +295,16 @@ def match(
         return []
     by_words = _by_words(flows, said)
     by_meaning = _by_meaning(flows, said, vectors) if vectors else {}
-    nowhere = _Near()
     found: list[tuple[float, FlowMatch]] = []
     for item in flows:
-        words, meaning = by_words.get(item.id, nowhere), by_meaning.get(item.id, nowhere)
+        words, meaning = by_words.get(item.id, _NOWHERE), by_meaning.get(item.id, 0.0)
         if words.share >= WORDS_ENOUGH:
             how = "the words of" if words.share > _ALL else "most words of"
             why = f"{how} “{words.phrase}” are in the message"
             found.append((words.weight, FlowMatch(item, words.share, why, "words")))
-        elif meaning.share >= (MEANING_ENOUGH_BESIDE_WORDS if words.share else MEANING_ENOUGH):
-            why = f"“{meaning.phrase}” means much the same ({meaning.share:.2f})"
-            found.append((0.0, FlowMatch(item, meaning.share, why, "meaning")))
+        elif meaning >= MEANING_ENOUGH:
+            why = f"“{item.text}” means much the same ({meaning:.2f})"
+            found.append((0.0, FlowMatch(item, min(1.0, meaning), why, "meaning")))
     return [one for _, one in sorted(found, key=_order)]
 
 
@@ -311,11 +313,14 @@ _ALL = 0.999
 
 
 class _Near(msgspec.Struct, frozen=True):
-    """How near a flow's nearest phrase is to a message: a share of its words' weight, or a cosine."""
+    """How near a flow's nearest phrase is to a message: a share of its words' weight, and that weight."""
 
     share: float = 0.0
     phrase: str = ""
     weight: float = 0.0
+
+
+_NOWHERE = _Near()
 
 
 def _order(found: tuple[float, FlowMatch]) -> tuple[bool, float, float, float, str]:
@@ -373,15 +378,11 @@ def _by_words(flows: Sequence[MemoryItem], said: Sequence[str]) -> dict[str, _Ne
 
 def _by_meaning(
     flows: Sequence[MemoryItem], said: Sequence[str], vectors: Mapping[str, Vector]
-) -> dict[str, _Near]:
-    """By flow, its phrase with the greatest cosine to a sentence."""
+) -> dict[str, float]:
+    """By flow, the cosine of all that it is called and the nearest sentence."""
     asked = [vectors[sentence] for sentence in said if sentence in vectors]
-    pairs = [(item.id, phrase) for item in flows for phrase in phrases(item) if phrase in vectors]
-    if not asked or not pairs:
+    known = {item.id: vector for item in flows if (vector := vectors.get(called(item))) is not None}
+    if not asked or not known:
         return {}
-    cosines = (np.stack([vectors[phrase] for _, phrase in pairs]) @ np.stack(asked).T).max(axis=1)
-    best: dict[str, _Near] = {}
-    for (name, phrase), cosine in zip(pairs, cosines.tolist(), strict=True):
-        if name not in best or cosine > best[name].share:
-            best[name] = _Near(cosine, phrase)
-    return best
+    cosines = (np.stack(list(known.values())) @ np.stack(asked).T).max(axis=1)
+    return dict(zip(known, cosines.tolist(), strict=True))

@@ -12,7 +12,7 @@ from agentx.meanings import Meanings
 from agentx.storage.errors import UsageError
 from agentx.storage.events import Draft, UserMessageSent
 from agentx.synthesis.embedding.port import ModelUnavailable
-from agentx.synthesis.flows import graded
+from agentx.synthesis.flows import called, graded
 from agentx.synthesis.model.scripted import ScriptedModel
 
 STEPS = ["Back up what is there.", "Build.", "Ask QA, and wait."]
@@ -107,18 +107,13 @@ def test_words_decide_where_they_can_and_no_model_is_asked(ws, deploy):
     assert embedder.asked == []
 
 
-def test_meaning_is_asked_where_words_do_not_decide_and_each_phrase_is_embedded_once(ws, deploy):
-    embedder = Canned("let everybody have it", "ship to prod")
+def test_meaning_is_asked_where_words_do_not_decide_and_each_flow_is_embedded_once(ws, deploy):
+    embedder = Canned("let everybody have it", called(deploy))
     embed_with(ws, embedder)
     (found,) = ws.flows.check("let everybody have it")
     assert (found.item.id, found.by) == (deploy.id, "meaning")
     assert ws.flows.check("sing a song") == []
-    assert sorted(embedder.asked) == [
-        "deploy to production",
-        "let everybody have it",
-        "ship to prod",
-        "sing a song",
-    ]
+    assert embedder.asked == ["let everybody have it", called(deploy), "sing a song"]
     embed_with(ws, Canned(fails=True))
     assert ws.flows.check("let nobody have it") == []
 
@@ -141,7 +136,7 @@ def test_a_context_asks_for_meaning_only_where_the_model_is_loaded_already(ws, d
     ws.engine.indexer._open_embedder = lambda: (opened.append(1), "none")
     assert called_for(ws.engine, ws.state, "let everybody have it", load=False) == []
     assert opened == []
-    embed_with(ws, Canned("let everybody have it", "ship to prod"))
+    embed_with(ws, Canned("let everybody have it", called(deploy)))
     (found,) = called_for(ws.engine, ws.state, "let everybody have it", load=False)
     assert found.item.id == deploy.id
 

@@ -11,7 +11,7 @@ from agentx.settings import read_settings
 from agentx.storage.index.port import Vector
 from agentx.synthesis.embedding.choose import open_embedder
 from agentx.synthesis.embedding.port import ModelUnavailable
-from agentx.synthesis.flows import match, phrases
+from agentx.synthesis.flows import called, match, phrases
 from agentx.synthesis.state import State
 from tests.figures import Figure
 from tests.synthesis.flow_cases import Case, read_cases
@@ -97,7 +97,7 @@ def _vectors(state: State, cases: Sequence[Case], told: Told) -> Mapping[str, Ve
     if embedder is None:
         return {}
     texts = [
-        *(phrase for item in state.items.values() for phrase in phrases(item)),
+        *map(called, state.items.values()),
         *(case.text for case in cases),
     ]
     told(f"embedding {len(texts)} phrases")
