@@ -32,8 +32,8 @@ from agentx.storage.events import (
 )
 from agentx.storage.history import History, Position, told_already
 from agentx.storage.snapshots import Snapshots
-from agentx.synthesis.conclusions import Concluded
-from agentx.synthesis.items import shorten
+from agentx.synthesis.conclusions import Add, Change, Concluded
+from agentx.synthesis.items import MemoryItem, shorten
 from agentx.synthesis.state import State
 from agentx.synthesis.tokens import cut
 
@@ -112,6 +112,8 @@ class Turn(msgspec.Struct, omit_defaults=True):
                 self.said = _words(event.actor, body)
             case AgentMessageSent(body=body):
                 self.answered = _words(event.actor, body)
+            case Concluded(changes=made) if made and all(self._rests_here(change) for change in made):
+                self._tell(", ".join(_noted(change.item) for change in made if isinstance(change, Add)))
             case ToolCallExecuted(status="DENIED") | ApprovalDecided() | TaskGraded() | Concluded():
                 self._tell(commit_message.tell(event))
             case ToolCallExecuted(exit_code=int()) as call:
@@ -126,6 +128,11 @@ class Turn(msgspec.Struct, omit_defaults=True):
                 self.files[change.path] = self.files.get(change.path, 0) + 1
             else:
                 self.more_files += 1
+
+    def _rests_here(self, change: Change) -> bool:
+        """Whether it makes an item from what this turn says itself, so that its name is enough."""
+        evidence = change.item.evidence if isinstance(change, Add) else ()
+        return bool(evidence) and all(self.first <= one.seq <= self.last for one in evidence)
 
     def _tell(self, line: str) -> None:
         if line and len(self.told) < _LINES_SHOWN:
@@ -199,6 +206,11 @@ def _earliest(hour: str) -> str:
         return (datetime.fromisoformat(f"{hour}:00") - timedelta(hours=HOURS)).isoformat()[:13]
     except (ValueError, OverflowError):
         return ""
+
+
+def _noted(item: MemoryItem) -> str:
+    state = "" if item.status == "active" else f" ({item.status})"
+    return f"{item.kind.replace('_', ' ')} {item.id}{state}"
 
 
 def _words(actor: str, body: Body) -> str:

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from agentx import (
+    boot,
     curation,
     difference,
     following,
@@ -434,6 +435,10 @@ class Workspace:
             kinds=kinds, path=path, source=source, actor=actor, since=since, before=before, as_of=seq
         )
         return relevant.search(self.engine, query, k, where, seq, files=files)
+
+    def boot(self, agent: str = "", *, max_tokens: int = 2_000) -> Context:
+        """What every agent needs at its start: mission, rules, demands, rejections, flows, capabilities, lessons."""
+        return boot.boot(self.engine, agent, max_tokens=max_tokens)
 
     def get_relevant_context(
         self,

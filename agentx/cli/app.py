@@ -49,6 +49,7 @@ ENTRIES = (
     Entry("approve", "running", _WORK, "Give your word on a tool call that waits for it, or refuse it."),
     Entry("status", "looking", _LOOK, "How the workspace stands."),
     Entry("context", "asking", _LOOK, "What an agent would be shown, and why."),
+    Entry("boot", "asking", _LOOK, "What every agent needs at its start."),
     Entry("search", "asking", _LOOK, "Find passages in files, messages, memory and sources."),
     Entry("log", "looking", _LOOK, "What happened, event by event."),
     Entry("diff", "comparing", _LOOK, "What changed between two moments, in files and memory."),

@@ -1,17 +1,22 @@
-"""``agentx context`` and ``agentx search``: what an agent would be shown, and what can be found."""
+"""``agentx context``, ``agentx boot``, ``agentx search``: what an agent would be shown, and what can be found."""
 
+from collections.abc import Callable, Mapping
 from typing import Annotated, get_args
 
 import typer
 from rich.padding import Padding
 from rich.text import Text
 
+from agentx.boot import BUDGET as BOOT_BUDGET
+from agentx.boot import TITLES as BOOT_TITLES
+from agentx.boot import boot as start
 from agentx.cli.opened import MOMENT, opened, scan_sources
 from agentx.cli.terminal import Terminal
-from agentx.context import TITLES, Context
+from agentx.context import BUDGETS, TITLES, BudgetTooSmall, Context
 from agentx.storage.errors import UsageError
 from agentx.storage.index.port import ChunkKind
 from agentx.storage.text import encodable, one_line, plain
+from agentx.synthesis.policies import Section
 from agentx.synthesis.retrieval import SearchHit
 from agentx.tools.memory_tools import place
 from agentx.workspace import Workspace
@@ -29,13 +34,16 @@ def context(
             help="What the agent is about to work on; the user's last message by default.",
         ),
     ] = "",
-    max_tokens: Annotated[int, typer.Option(min=1, help="Budget of the whole text.")] = 8_000,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Budget of the whole text; by default that of the tier.")
+    ] = None,
     tier: Annotated[
         int,
         typer.Option(
             min=0,
             max=3,
-            help="How much of the conversation: 0 none, 1 the last 30 messages, 2 a recap too, 3 all that fits.",
+            help="How much of the conversation: 0 none, 1 the last 30 messages, 2 a recap of the day too, 3 the whole log "
+            "(before an agent has answered that day, or with --max-tokens).",
         ),
     ] = 1,
     as_of: Annotated[str, typer.Option(metavar="MOMENT", help=f"As it was then: {MOMENT}.")] = "",
@@ -47,10 +55,13 @@ def context(
     """Print the context that an agent would be given now: the user's rules first, then what is relevant."""
     terminal: Terminal = ctx.obj
     with opened(terminal, look=not as_of) as ws:
+        then = encodable(as_of) or None
+
+        def ask(budget: int | None) -> Context:
+            return ws.get_relevant_context(encodable(message), max_tokens=budget, tier=tier, as_of=then)
+
         with terminal.busy("Recalling"):
-            made = ws.get_relevant_context(
-                encodable(message), max_tokens=max_tokens, tier=tier, as_of=encodable(as_of) or None
-            )
+            made = _with_room(terminal, ask, max_tokens, BUDGETS[tier])
         lexical = _why_lexical(ws)
     if terminal.json:
         terminal.document(made)
@@ -62,17 +73,72 @@ def context(
     if made.replays:
         same = "to the byte" if made.exact else "but for what was purged or is no longer there"
         terminal.note(f"As an agent was shown it in event {made.replays}, {same}.", "·")
+    _tell_size(terminal, made)
+    if lexical:
+        terminal.note(lexical)
+
+
+def boot(
+    ctx: typer.Context,
+    agent: Annotated[
+        str, typer.Option(metavar="ROLE", help="The agent's role; also bring what is about that role alone.")
+    ] = "",
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Budget of the whole text.", show_default=f"{BOOT_BUDGET:,}")
+    ] = None,
+    as_of: Annotated[str, typer.Option(metavar="MOMENT", help=f"As it was then: {MOMENT}.")] = "",
+    *,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Tell why each item is there, and what was left out.")
+    ] = False,
+) -> None:
+    """Print what every agent needs at its start: mission, rules, demands, rejections, flows, capabilities, lessons."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal, look=not as_of) as ws:
+        seq = ws.moment(encodable(as_of)) if as_of else None
+
+        def ask(budget: int | None) -> Context:
+            return start(ws.engine, encodable(agent), max_tokens=budget or BOOT_BUDGET, seq=seq)
+
+        made = _with_room(terminal, ask, max_tokens, BOOT_BUDGET)
+    if terminal.json:
+        terminal.document(made)
+        return
+    if explain:
+        _explain(terminal, made, BOOT_TITLES)
+    elif made.items:
+        terminal.show(plain(made.text.rstrip("\n")))
+    else:
+        terminal.show("Nothing is remembered yet that an agent would need at its start.")
+    _tell_size(terminal, made)
+
+
+def _with_room(
+    terminal: Terminal, ask: Callable[[int | None], Context], max_tokens: int | None, default: int
+) -> Context:
+    """What is asked for; where no budget is given, one that holds at least what must not be forgotten."""
+    try:
+        return ask(max_tokens)
+    except BudgetTooSmall as error:
+        if max_tokens is not None:
+            raise
+        terminal.note(
+            f"What must not be forgotten needs {error.needed:,} tokens, {error.needed - default:,} more than the {default:,} "
+            "there are, so it was given them. `agentx memory retire` ends what no longer holds."
+        )
+        return ask(error.needed)
+
+
+def _tell_size(terminal: Terminal, made: Context) -> None:
     left_out = f", {len(made.omitted)} left out" if made.omitted else ""
     terminal.note(
         f"{made.tokens:,} of {made.max_tokens:,} tokens, {len(made.items)} items{left_out}, after event {made.seq}.",
         "·",
     )
-    if lexical:
-        terminal.note(lexical)
 
 
-def _explain(terminal: Terminal, made: Context) -> None:
-    for section, title in TITLES.items():
+def _explain(terminal: Terminal, made: Context, titles: Mapping[Section, str] = TITLES) -> None:
+    for section, title in titles.items():
         items = [item for item in made.items if item.section == section]
         if items:
             terminal.show(Text(title.partition(" (")[0], "bold"))
@@ -189,7 +255,7 @@ def _show(terminal: Terminal, number: int, hit: SearchHit) -> None:
     terminal.show(Padding(Text.assemble(shown, (more, "dim")), (0, 0, 1, 4), expand=False))
 
 
-COMMANDS = {"context": context, "search": search}
+COMMANDS = {"context": context, "boot": boot, "search": search}
 
 
 def _why_lexical(ws: Workspace) -> str:

@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import sys
 
+from agentx import Workspace
+
 
 def digest_in(text):
     return re.search(r"state digest +([0-9a-f]{64})\n", text)[1]
@@ -91,7 +93,7 @@ def test_context_prints_what_an_agent_is_shown_and_explains_it(call, root):
     assert "never create a requirements.txt file" in text
     done = call("context", "the outlook", "--explain", "-C", root)
     assert "the user demands it · event 3" in done.out
-    assert re.search(r"\d+ of 8,000 tokens", done.err)
+    assert re.search(r"\d+ of 10,000 tokens", done.err)
     assert "never create" not in call("context", "the outlook", "--as-of", "2", "-C", root).out
 
 
@@ -99,6 +101,35 @@ def test_a_context_that_cannot_hold_the_rules_says_what_it_needs(call, root):
     done = call("context", "--max-tokens", "5", "-C", root)
     assert done.code == 1
     assert re.search(r"needs \d+ tokens", done.err)
+
+
+def test_a_budget_that_is_too_small_is_raised_unless_it_was_given(call, root):
+    with Workspace.open(root) as ws:
+        for number in range(90):
+            ws.remember(
+                "constraint", f"Always sort table {number} by the date of its last change, newest first."
+            )
+    for command in (["context", "x", "--tier", "0"], ["boot"]):
+        done = call(*command, "-C", root)
+        assert done.out.count("Always sort table") == 90
+        needed = int(re.search(r"must not be forgotten needs ([\d,]+) tokens", done.err)[1].replace(",", ""))
+        default = 1_000 if command[0] == "context" else 2_000
+        assert f"{needed - default:,} more than the {default:,} there are" in done.err
+        refused = call(*command, "--max-tokens", needed - 1, "-C", root)
+        assert (refused.code, refused.out) == (1, "")
+        assert f"needs {needed} tokens" in refused.err
+
+
+def test_boot_prints_what_every_agent_needs(call, root):
+    call("memory", "add", "Ship a calm product.", "--kind", "north_star", "-C", root)
+    done = call("boot", "-C", root)
+    assert "## Mission and rules\n- [s-" in done.out
+    assert "- [c-3] From now on, never create a requirements.txt file." in done.out
+    assert "c-5" not in done.out
+    assert "of 2,000 tokens, 2 items, after event" in done.err
+    assert call("boot", "--json", "-C", root).json["text"] == done.out
+    assert "the user demands it · event 3" in call("boot", "--explain", "-C", root).out
+    assert "Nothing is remembered yet" in call("boot", "--as-of", "1", "-C", root).out
 
 
 def test_search_says_once_that_it_is_lexical(call, root):
