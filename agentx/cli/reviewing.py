@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from agentx.cli.items import tell
+from agentx.cli.items import flow_rows, tell
 from agentx.cli.opened import configured_model, opened
 from agentx.cli.terminal import Terminal, facts, panel, table
 from agentx.curation import find
@@ -18,7 +18,7 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events import UserMessageSent
 from agentx.storage.text import encodable, one_line, plain
 from agentx.synthesis.demands.explanation import explain
-from agentx.synthesis.items import Evidence, MemoryItem
+from agentx.synthesis.items import Evidence, FlowDetail, MemoryItem
 from agentx.workspace import Workspace
 
 _AROUND = 160
@@ -138,6 +138,7 @@ def _walk(terminal: Terminal, ws: Workspace, waiting: list[MemoryItem]) -> None:
 def _show_proposal(terminal: Terminal, ws: Workspace, item: MemoryItem, place: str) -> None:
     title = Text.assemble((item.id, "bold cyan"), (f" {item.kind.replace('_', ' ')} · {place}", "dim"))
     rows: list[tuple[str, str | Text]] = [("", Text(plain(item.text), "bold"))]
+    rows += flow_rows(item.detail) if isinstance(item.detail, FlowDetail) else []
     why = item.reason
     for evidence in item.evidence:
         message = _message(ws, evidence)
