@@ -7,6 +7,7 @@ The words that decide stand in :mod:`agentx.synthesis.demands.tables`, :mod:`age
 import re
 from collections.abc import Iterator
 from functools import partial
+from typing import TypeVar
 
 import msgspec
 
@@ -30,6 +31,8 @@ from agentx.synthesis.demands.reversals import (
 from agentx.synthesis.demands.scope import reach_of
 from agentx.synthesis.demands.sentences import Span, clauses, sentences
 from agentx.synthesis.demands.shape import Shape
+from agentx.synthesis.demands.spelling import Spelt, spelt_out
+from agentx.synthesis.demands.words import content_words
 from agentx.synthesis.items import Scope
 
 _MAX_QUOTE = 400
@@ -37,6 +40,12 @@ _MAX_CLAUSE = 1_200
 _MAX_BEFORE = 40
 _COURTESY = re.compile(r"^(?:can|could|would|will) (?:you|we) (?!not\b)(?:please |kindly )?", re.IGNORECASE)
 _PLEASE = re.compile(r"(^|[,;] )please ", re.IGNORECASE)
+_SAID_BEFORE = re.compile(
+    r"(?P<said>.{3,400}?)[\s,;:.–—-]*\b(?:(?:and|so|please|also|then|can you|could you)\s+)*$",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What a sentence says before it asks that this be recorded."""
+
 _EDGES = " \t\r\n,;:-–—"
 
 
@@ -66,6 +75,7 @@ class Rejection(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         idea: Its name in the user's words; empty where they only point to it ("this is not right").
         certainty: ``active`` only where it clearly goes beyond one call.
+        shape: Name of the row of :data:`agentx.synthesis.demands.rulings.RULINGS` that took it.
     """
 
     text: str
@@ -73,6 +83,7 @@ class Rejection(msgspec.Struct, frozen=True, kw_only=True):
     idea: str
     reason: str
     certainty: v.Certainty
+    shape: str
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -124,12 +135,25 @@ def readings(text: str) -> Iterator[Reading]:
     Args:
         text: The whole message, quotes and pasted material included.
     """
-    plain = own_words(text)
-    original = straighten(text)
-    found = [_reading(plain, original, sentence) for sentence in sentences(plain)]
+    spelt = spelt_out(text)
+    plain = own_words(spelt.text)
+    original = straighten(spelt.text)
+    spans = list(sentences(plain))
+    found = [_reading(plain, original, sentence) for sentence in spans]
+    for number in range(len(spans)):
+        _record(plain, original, spans[max(0, number - 1) : number + 1], found, number)
     for reading in _once(found):
         if reading.reversals or reading.rules:
-            yield reading
+            yield Reading(_as_written(reading.reversals, spelt), _as_written(reading.rules, spelt))
+
+
+_Placed = TypeVar("_Placed", Reversal, Demand | Rejection)
+
+
+def _as_written(found: tuple[_Placed, ...], spelt: Spelt) -> tuple[_Placed, ...]:
+    if not spelt.added:
+        return found
+    return tuple(msgspec.structs.replace(one, evidence=spelt.written(one.evidence)) for one in found)
 
 
 def _reading(plain: str, original: str, sentence: Span) -> Reading:
@@ -137,6 +161,52 @@ def _reading(plain: str, original: str, sentence: Span) -> Reading:
     withdrawn = any(isinstance(turn, Withdrawal) for turn in turns)
     own = after_withdrawal(plain, sentence) if withdrawn else sentence
     return Reading(turns, tuple(_rules(plain, original, own)))
+
+
+def _record(plain: str, original: str, spans: list[Span], found: list[Reading], number: int) -> None:
+    """What a message asks to be recorded ("… , add a rule for this") lasts: it stands in the sentence, or in the one before it."""
+    sentence = spans[-1]
+    words = plain[sentence.start : sentence.end]
+    asked = v.TO_BE_RECORDED.search(words)
+    if not asked or (
+        v.FEATURES["question"].search(words) and not v.FEATURES["polite_question"].search(words)
+    ):
+        return
+    head = _SAID_BEFORE.match(words, 0, asked.start())
+    within = head is not None and _states(head["said"])
+    if not within and len(spans) == 1:
+        return
+    meant = Span(sentence.start, sentence.start + head.end("said")) if head and within else spans[0]
+    at = number if within else number - 1
+    demands = [rule for rule in _rules(plain, original, meant) if isinstance(rule, Demand)]
+    lasting = tuple(msgspec.structs.replace(demand, certainty="active") for demand in demands)
+    if not lasting and _states(plain[meant.start : meant.end]):
+        lasting = (_stated(original, meant),)
+    if lasting:
+        found[at] = Reading(found[at].reversals, lasting)
+
+
+def _states(words: str) -> bool:
+    """Whether words can be a rule at all."""
+    return (
+        len(content_words(words)) > 1
+        and not v.FEATURES["question"].search(words)
+        and not v.SAYING.search(words)
+    )
+
+
+def _stated(original: str, meant: Span) -> Demand:
+    words = original[meant.start : meant.end]
+    return Demand(
+        text=as_sentence(words[lead_length(words) :]),
+        evidence=quoted(meant),
+        modality="must_not" if v.FEATURES["negated"].search(words) else "must",
+        certainty="proposed",
+        scope=reach_of(words).scope,
+        until="",
+        for_now=False,
+        shape=tables.RECORDED,
+    )
 
 
 def _once(found: list[Reading]) -> Iterator[Reading]:
@@ -297,4 +367,5 @@ def _ruling(plain: str, original: str, sentence: Span) -> Rejection | None:
         idea=as_sentence(unmasked(found.idea, words, original, sentence)),
         reason=as_sentence(found.reason),
         certainty="active" if found.lasts else "proposed",
+        shape=found.ruling,
     )

@@ -8,13 +8,19 @@ from agentx.synthesis.demands import vocabulary as v
 from agentx.synthesis.demands.classify import Demand, Finding, Rejection, findings
 from agentx.synthesis.demands.clause import take_apart
 from agentx.synthesis.demands.material import material, own_words
+from agentx.synthesis.demands.rulings import RULINGS
 from agentx.synthesis.demands.sentences import sentences
-from agentx.synthesis.demands.tables import SHAPES
+from agentx.synthesis.demands.spelling import spelt_out
+from agentx.synthesis.demands.tables import RECORDED, SHAPES
 
 Verdict = Literal["active", "proposed", "ends", "left", "material"]
 """A rule, a proposal, words that end a rule, nothing that outlives the turn, or not the user's own words."""
 
-_EXAMPLES = {shape.name: shape.takes for shape in SHAPES}
+_EXAMPLES = (
+    {shape.name: shape.takes for shape in SHAPES}
+    | {ruling.name: ruling.takes for ruling in RULINGS}
+    | {RECORDED: "short commits, please, and add a rule for this"}
+)
 _ORDER = v.compiled(rf"^(?:{v.POLICY_VERBS}|don't|do not)\b")
 _SCRAP = 8
 """Characters of the longest scrap."""
@@ -75,21 +81,27 @@ def _of_finding(finding: Finding) -> Part:
     start, end = finding.evidence.start, finding.evidence.end
     if isinstance(finding, Demand):
         kind = "preference" if finding.modality == "prefer" else "constraint"
-        why = f'read as "{finding.shape}", as in "{_EXAMPLES[finding.shape]}"' + _doubt(finding.certainty)
+        why = _read_as(finding.shape) + _doubt(finding.certainty)
         return Part(start=start, end=end, verdict=finding.certainty, kind=kind, why=why)
     if isinstance(finding, Rejection):
-        why = f'rules out "{finding.idea}"' + (f', because "{finding.reason}"' if finding.reason else "")
+        why = f'rules out "{finding.idea}"' if finding.idea else "turns down what was said just before"
+        why += (f', because "{finding.reason}"' if finding.reason else "") + f"; {_read_as(finding.shape)}"
         why += _doubt(finding.certainty)
         return Part(start=start, end=end, verdict=finding.certainty, kind="rejection", why=why)
     why = f'ends a rule about "{finding.what}", where one stands'
     return Part(start=start, end=end, verdict="ends", why=why)
 
 
+def _read_as(shape: str) -> str:
+    return f'read as "{shape}", as in "{_EXAMPLES[shape]}"'
+
+
 def _doubt(certainty: v.Certainty) -> str:
     return "; it may be meant for this once" if certainty == "proposed" else ""
 
 
-def _why_left(words: str) -> str:
+def _why_left(written: str) -> str:
+    words = spelt_out(written).text
     clause = take_apart(words)
     if v.SAYING.search(words):
         return "what somebody else says"

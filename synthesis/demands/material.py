@@ -100,6 +100,16 @@ _MAIL_OR_REVIEW = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """The line from which a message is somebody's mail or a tool's review."""
+_POINT = re.compile(
+    r"[ \t]*(?:[-*•+]|\d{1,2}[.)]|#{1,6})?[ \t]*[*_\[(`]{0,3}(?:severity:? ?)?(?:critical|blocker|high|major|medium|moderate|low|minor|nit(?:pick)?|trivial|suggestion|p[0-4])"
+    r"(?: (?:severity|priority|risk|issue|concern))?[*_\])`:]{0,4}[ \t]*(?:[:–—-]|(?<=[:*\])]))[ \t]"
+    r"|[^\n]{0,300}(?:\b[\w/-]{1,80}\.[a-z]{1,5}:\d|\blines? \d{1,5}\b)",
+    re.IGNORECASE,
+)
+_PERSON = re.compile(r"\b(?:i|i'\w+|me|my|we|we'\w+|us|our|you|you'\w+|your|please|let's)\b", re.IGNORECASE)
+_PARAGRAPH = re.compile(r"\S[^\n]*(?:\n[ \t]*\S[^\n]*)*")
+"""A point of a review: how grave it is, or the line of a file. Two of them in words of nobody are somebody's review."""
+
 _SPEAKER = re.compile(
     r"^[*_]{0,2}(?P<role>user|human|assistant|ai|system|chatgpt|gpt|bot|agent|customer|support)[*_]{0,2}:[*_]{0,2}(?=\s)",
     re.IGNORECASE | re.MULTILINE,
@@ -270,6 +280,18 @@ def _mail_or_review(text: str) -> Iterator[_Span]:
         yield _Span(match.start(), len(text), "\n")
 
 
+def _review(text: str) -> Iterator[_Span]:
+    """Paragraphs that say in nobody's words what is wrong at which lines, and those between them."""
+    told = [
+        (match.start(), match.end(), sum(bool(_POINT.match(line)) for line in match.group().splitlines()))
+        for match in _PARAGRAPH.finditer(text)
+        if not _PERSON.search(match.group())
+    ]
+    points = [number for number, (*_, count) in enumerate(told) if count]
+    if sum(count for *_, count in told) > 1:
+        yield from (_Span(start, end, "\n") for start, end, _ in told[points[0] : points[-1] + 1])
+
+
 def _conversation(text: str) -> Iterator[_Span]:
     """A pasted conversation, from the first of its speakers; two take part in it."""
     spoken = [(match.start(), match["role"].casefold()) for match in _SPEAKER.finditer(text)]
@@ -328,6 +350,7 @@ _SORTS: tuple[tuple[str, Callable[[str], Iterator[_Span]]], ...] = (
     ("a quote", _quotes),
     ("a mail or a review", _mail_or_review),
     ("a conversation", _conversation),
+    ("a review", _review),
     ("what somebody else says", _reported),
     ("what a line introduces", _introduced),
     ("pasted lines", _pasted_lines),

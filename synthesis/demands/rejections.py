@@ -5,20 +5,21 @@ from typing import NamedTuple
 
 from agentx.synthesis.demands.clause import lead_length
 from agentx.synthesis.demands.material import NAME
+from agentx.synthesis.demands.ruling import Ruling
 from agentx.synthesis.demands.rulings import (
+    ASTONISHED,
     BARE_REFUSAL,
     BEYOND_ONE_CALL,
     NO_REJECTION,
     OPENINGS,
     REASON,
     RULINGS,
-    Ruling,
 )
 from agentx.synthesis.demands.vocabulary import FEATURES, compiled
 from agentx.synthesis.demands.words import content_words
 
 _TURN = compiled(
-    r"\s+(?:but|though|however)\s+|[,;]\s+(?=(?:ignore|disregard|leave|revert|undo|scrap|ditch)\b)"
+    r"\s+(?:but|though|however|except that)\s+|\s+(?:because|since|cause|cuz)\s+(?=(?:there(?:'s| is) no|we don't|i don't|it's not|that's not|it isn't|it doesn't)\b)|[,;]\s+(?=(?:ignore|disregard|leave|revert|undo|scrap|ditch)\b)"
 )
 """Where a sentence turns against something, so that what follows is tried on its own."""
 
@@ -34,12 +35,14 @@ class RuledOut(NamedTuple):
         reason: Why, where the sentence says so; otherwise empty.
         lasts: Whether the words go beyond the call that they answer.
         clause: Which clause it begins with, from 0.
+        ruling: Name of the row of :data:`agentx.synthesis.demands.rulings.RULINGS` that took it.
     """
 
     idea: str
     reason: str
     lasts: bool
     clause: int
+    ruling: str
 
 
 def ruled_out(sentence: str, clauses: Sequence[str], *, before: str = "") -> RuledOut | None:
@@ -51,16 +54,19 @@ def ruled_out(sentence: str, clauses: Sequence[str], *, before: str = "") -> Rul
         before: What stands right before it: a bare "No!" there belongs to it.
 
     >>> ruled_out("hmm, I feel the prefix is redundant", [])
-    RuledOut(idea='the prefix', reason='', lasts=False, clause=0)
+    RuledOut(idea='the prefix', reason='', lasts=False, clause=0, ruling='poor')
     >>> ruled_out("no, this is fine", [])
     """
     if BARE_REFUSAL.search(before):
         sentence = f"no, {sentence}"
+    if astonished := ASTONISHED.search(before):
+        sentence = f"{astonished['word']}? {sentence}"
     if NO_REJECTION.match(sentence):
         return None
-    forms = [*(form for clause in enumerate(clauses) for form in _forms(*clause)), *_forms(0, sentence)]
+    whole = [*_forms(0, sentence)]
+    parts = [*(form for clause in enumerate(clauses) for form in _forms(*clause)), *whole]
     for ruling in RULINGS:
-        for form in forms:
+        for form in whole if ruling.alone else parts:
             if ruling.mood in ("either", "asked" if form.asks else "said") and (
                 found := _tried(ruling, form, sentence)
             ):
@@ -100,13 +106,14 @@ def _tried(ruling: Ruling, form: _Form, sentence: str) -> RuledOut | None:
     if not match:
         return None
     named = next((text for key, text in match.groupdict().items() if key.startswith("idea") and text), "")
+    named = _bare(named)
     idea = named.strip() if content_words(named.replace(NAME, "x")) else ""
     if ruling.lasts == "always" and not idea:
         return None
-    if not idea and len(content_words(_bare(sentence).replace(NAME, "x"))) < _MIN_WORDS:
+    if not (idea or ruling.alone) and len(content_words(_bare(sentence).replace(NAME, "x"))) < _MIN_WORDS:
         return None
     lasts = ruling.lasts == "always" or (
         ruling.lasts == "if it says so" and bool(BEYOND_ONE_CALL.search(sentence))
     )
     reason = REASON.search(sentence)
-    return RuledOut(idea, reason["reason"] if reason else "", lasts and bool(idea), form.clause)
+    return RuledOut(idea, reason["reason"] if reason else "", lasts and bool(idea), form.clause, ruling.name)

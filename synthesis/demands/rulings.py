@@ -4,69 +4,13 @@ Each row of :data:`RULINGS` has an example that it must take and one that it mus
 A row is tried on a sentence and on each of its clauses, as they stand and without what opens them ("hmm, I think …").
 """
 
-import re
-from typing import Literal, NamedTuple
-
+from agentx.synthesis.demands.objections import OBJECTIONS
+from agentx.synthesis.demands.ruling import FINE, IS, MISBEHAVES, POINTER, POOR, SUBJECT, THING, VERY, Ruling
 from agentx.synthesis.demands.vocabulary import IDEA_HABITS, IDEA_VERBS, compiled
-
-Lasts = Literal["always", "if it says so", "for this once"]
-"""Whether words go beyond the moment: by their nature, only beside words of :data:`BEYOND_ONE_CALL`, or not."""
-
-Mood = Literal["said", "asked", "either"]
-"""Whether the words are a statement, a question, or may be both."""
-
-
-class Ruling(NamedTuple):
-    """One way to rule an idea out; a group ``idea…`` names what is ruled out, where the words do."""
-
-    name: str
-    pattern: re.Pattern[str]
-    takes: str
-    leaves: str
-    lasts: Lasts = "for this once"
-    mood: Mood = "said"
-
-
-# --- words ------------------------------------------------------------------------------------------------------------
-
-_SUBJECT = (
-    r"(?P<idea>(?![^\w@`]|(?:i|we|you|he|she|let's|please|don't|remove|drop|delete|keep|add|change|fix|use|if|when|whenever|unless|whether|in case|because|since|once|until|make|ensure|check|verify|see|why|what|how|where|who|is|are|was|do|does|did"
-    r"|can|could|should|would|will|has|have|not)\b)(?:(?!\b(?:if|when|unless|whether|because|where|while|why|what|how|something|says?|said|error|errors|failing|i'm|not|n't)\b)[^,;:?!]){1,70}?)(?: (?:just|simply|really|also|still|actually|clearly|all))?"
-)
-"""What is judged: the short beginning of a clause, without a condition or a question in it."""
-
-_THING = r"(?:[^.,;!?]){1,100}?(?=\s+(?:because|cause|since|as it|though|but|when|if|so|for now|it's|any ?more|at all)\b|\s*[,;!?]|\s*\.(?!\w)|\s+[–—-]|\s*$)"
-"""What is named after the verb, up to a reason or the next part of the sentence."""
-
-_VERY = (
-    r"(?: (?:just|really|kinda|kind of|sort of|like|a bit|a little|a lot|way|all|so|that|very|quite|rather|pretty|probably|basically|simply|also|still|clearly|exactly"
-    r"|completely|totally|absolutely|definitely|plain|now|actually|maybe|even|entirely|strictly|particularly|terribly|super|far))*"
-)
-_IS = r"(?:'s|'re| is| are| was| were| seems?(?: to be)?| looks?(?: like)?| feels?(?: like)?| sounds?(?: like)?| would be|'d be| will be|'ll be| gets?| becomes?)"
-
-_POOR = (
-    r"(?:redundant|overkill|unnecessary|unneeded|needless|superfluous|pointless|useless|meaningless|excessive|duplicated?|duplicative|repetitive|convoluted|bloated"
-    r"|over-?(?:engineered|complicated|complex|done)|over the top|yuck\w*|ugly|gross|awful|terrible|horrible|horrendous|bad|wrong|incorrect|backwards?|no (?:good|bueno)"
-    r"|hacky|brittle|clunky|messy|misleading|misguided|limiting|noisy|noise|nonsense|garbage|rubbish|silly|stupid|dumb|ridiculous|absurd|immaterial|irrelevant|confusing"
-    r"|out of scope|too (?!late|soon|early|bad\b)\w+|the (?:wrong|weakest|worst) \w+|(?:a|an) (?:(?:bad|terrible|horrible|poor|stupid|silly|dumb|dangerous) \w+|mess|hack"
-    r"|no-?go|hallucination|waste|distraction|code smell|smell|step back(?:wards)?|overkill|anti-?pattern)|unlikely to (?:work|help))\b"
-)
-"""Adjectives and the like that turn down what they are said of."""
-
-_FINE = (
-    r"(?:correct|right|true|accurate|valid|it(?=\s*[.,;!:]|$)|the case|good|great|ideal|nice|pretty|lovely|elegant|clean|dry|best|better|optimal|helping|helpful|useful"
-    r"|worth|needed|necessary|required|warranted|important|appropriate|acceptable|ok(?:ay)?|sensible|sufficient|enough|robust enough|idiomatic|intuitive"
-    r"|a (?:good|great|goal|nice|valid|real|concern)\b|the (?:best|right|correct|point|goal|way|intent|intention|problem|issue|idea)"
-    r"|what (?:i|we)(?:'d|'m| had| have| am| are)? (?:want|asked|ask|meant|mean|need|said|expect|decided|agreed|looking|after|in mind|had in mind)\w*"
-    r"|how (?:i|we|it|this|that)\b|(?:going to|gonna) (?:work|help|scale|fly|cut it)|something (?:i|we)(?:'d)? (?:want|need|like))\b"
-)
-"""Words of praise; denied, they turn down."""
-
-_POINTER = r"(?:that|this|it|those|these|they|them|all|everything|both|your|my last|the (?:last|previous|whole|entire|latest))\b"
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 
-RULINGS: tuple[Ruling, ...] = (
+_RULINGS: tuple[Ruling, ...] = (
     Ruling(
         "stop suggesting",
         compiled(
@@ -126,10 +70,10 @@ RULINGS: tuple[Ruling, ...] = (
         "not needed",
         compiled(
             r"^(?:(?:i|we)(?: really| also| still| just| certainly| definitely| actually)* |really |still |also )?(?:don't|do not|didn't)(?: really| quite| even| actually| particularly)*"
-            rf" (?:(?:need|want)(?! to\b)|like|love|agree(?: with| that)?|see (?:why|the (?:point|need|value|benefit)(?: of| in)?|any (?:point|need|value|reason)))\b\s*(?P<idea>{_THING})"
-            rf"|^we (?:really )?(?:don't|do not) (?:want|need) to\b\s*(?P<idea2>{_THING})"
-            rf"|^you (?:really )?(?:don't|do not|didn't) (?:need|have) to\b\s*(?P<idea3>{_THING})"
-            rf"|^(?:there(?:'s| is| was) )?(?:really )?no (?:need|point|reason|sense|value|benefit) (?:to|for|in|of)\b\s*(?P<idea4>{_THING})"
+            rf" (?:(?:need|want)(?! to\b)|like|love|agree(?: with| that)?|see (?:why|the (?:point|need|value|benefit)(?: of| in)?|any (?:point|need|value|reason)))\b\s*(?P<idea>{THING})"
+            rf"|^we (?:really )?(?:don't|do not) (?:need|have) to\b\s*(?P<idea2>{THING})"
+            rf"|^you (?:really )?(?:don't|do not|didn't) (?:need|have) to\b\s*(?P<idea3>{THING})"
+            rf"|^(?:there(?:'s| is| was) )?(?:really )?no (?:need|point|reason|sense|value|benefit) (?:to|for|in|of)\b\s*(?P<idea4>{THING})"
         ),
         takes="we don't need the caching layer",
         leaves="I don't want to go",
@@ -137,7 +81,7 @@ RULINGS: tuple[Ruling, ...] = (
     Ruling(
         "not thought right",
         compiled(
-            rf"^(?:i )?(?:really |honestly )?(?:don't|do not) (?:really )?(?:think|believe|feel)(?: like| that)? (?:(?:we|you|it|this|that)(?: really| even| actually)* (?:needs?|wants?) (?P<idea2>{_THING})|(?P<idea>(?:(?:that|this|it)'s {_FINE}|(?:we|it|this|that|you|these|those|they|[\w .-]{{2,40}}?)\b"
+            rf"^(?:i )?(?:really |honestly )?(?:don't|do not) (?:really )?(?:think|believe|feel)(?: like| that)? (?:(?:we|you|it|this|that)(?: really| even| actually)* (?:needs?|wants?) (?P<idea2>{THING})|(?P<idea>(?:(?:that|this|it)'s {FINE}|(?:we|it|this|that|you|these|those|they|[\w .-]{{2,40}}?)\b"
             r"(?: really| even| actually)* (?:should|makes?|is|are|will|would|adds?|belongs?|has|have|works?|helps?)\b[^.;?!]{0,100})))"
         ),
         takes="I don't think we need suffixes",
@@ -146,9 +90,9 @@ RULINGS: tuple[Ruling, ...] = (
     Ruling(
         "would rather",
         compiled(
-            rf"\bi(?:'d| would)? (?:much |really )?rather (?:would )?(?:not (?P<idea>{_THING})|(?:have|keep|see|use|do|leave|go|we|you|it|like|just)\b)"
-            rf"|\b(?:i|we)(?:'d| would) prefer (?:not(?: to)?|to not|(?:if )?(?:you|we) (?:didn't|don't)) (?P<idea2>{_THING})"
-            rf"|^(?:(?:it(?:'s| is| would be)|would be) )?better (?:if |that )?(?:we|you|to) (?:not|don't|didn't)\b (?P<idea3>{_THING})"
+            rf"\bi(?:'d| would)? (?:much |really )?rather (?:would )?(?:not (?P<idea>{THING})|(?:have|keep|see|use|do|leave|go|we|you|it|like|just)\b)"
+            rf"|\b(?:i|we)(?:'d| would) prefer (?:not(?: to)?|to not|(?:if )?(?:you|we) (?:didn't|don't)) (?P<idea2>{THING})"
+            rf"|^(?:(?:it(?:'s| is| would be)|would be) )?better (?:if |that )?(?:we|you|to) (?:not|don't|didn't)\b (?P<idea3>{THING})"
         ),
         takes="I'd rather keep one parser for both",
         leaves="it rather depends",
@@ -156,8 +100,8 @@ RULINGS: tuple[Ruling, ...] = (
     Ruling(
         "not so",
         compiled(
-            rf"^{_SUBJECT}(?: (?:is|are|was|were|would be|will be)(?:n't| not)|'(?:s|re|d be) not| (?:isn|aren|wasn|wouldn)'t(?: be)?){_VERY} {_FINE}"
-            rf"|^(?P<idea2>(?:that|this|it|which|the [\w ./-]{{2,40}}?|your [\w ]{{2,40}}?) )?(?:doesn't|don't|does not|do not)(?: really| even| actually)* (?:(?:seem|look|feel|sound)(?: like| to be)?{_VERY} (?:{_FINE}|\w+ enough)"
+            rf"^{SUBJECT}(?: (?:is|are|was|were|would be|will be)(?:n't| not)|'(?:s|re|d be) not| (?:isn|aren|wasn|wouldn)'t(?: be)?){VERY} {FINE}"
+            rf"|^(?P<idea2>(?:that|this|it|which|the [\w ./-]{{2,40}}?|your [\w ]{{2,40}}?) )?(?:doesn't|don't|does not|do not)(?: really| even| actually)* (?:(?:seem|look|feel|sound)(?: like| to be)?{VERY} (?:{FINE}|\w+ enough)"
             r"|make(?: any| much| a lot of)? sense|mean\b|belong|help\b|add (?:any|much)|need (?:to|its|a|an|any)\b|solve)"
             r"|^(?P<idea3>(?:that|this|it|which|[\w ]{3,40}?)) makes (?:no|little|zero) sense\b"
             r"|^(?P<idea4>(?:that|this|it)) (?:won't|wouldn't|will not|would not) (?:work|help|scale|be enough|solve|fly|do)\b"
@@ -169,10 +113,10 @@ RULINGS: tuple[Ruling, ...] = (
     Ruling(
         "poor",
         compiled(
-            rf"^{_SUBJECT}{_IS}{_VERY} {_POOR}"
+            rf"^(?!{MISBEHAVES}){SUBJECT}{IS}{VERY} {POOR}"
             r"|^(?P<idea2>(?:that|this|it|which|[\w ]{3,40}?)) (?:\w+ )?adds (?:(?:too much|needless|unnecessary|extra|a lot of|so much|more) )?(?:complexity|noise|clutter|overhead|bloat|confusion)\b"
             r"|^(?:way |far )?too (?:much|many|complex|complicated|verbose|long|wide|broad|clever)\b(?P<idea3>[^.;?!]{0,80})"
-            rf"|^(?:seems?|looks?|feels?|sounds?){_VERY} {_POOR}"
+            rf"|^(?:seems?|looks?|feels?|sounds?){VERY} {POOR}"
             r"|^what (?:is|are) (?:this|that|these|those)\b.{0,30}\b(?:garbage|mess|nonsense|crap)\b"
         ),
         takes="I feel the prefix is redundant",
@@ -181,7 +125,7 @@ RULINGS: tuple[Ruling, ...] = (
     Ruling(
         "you are mistaken",
         compiled(
-            rf"^you(?:'re| are| were){_VERY} (?:wrong|mistaken|incorrect|not (?:correct|right|listening|understanding|getting)|missing the (?:point|mark)|over-?\w+ing|misunderstanding|confusing|making (?:this|it|that) (?:too|more|over))\b"
+            rf"^you(?:'re| are| were){VERY} (?:wrong|mistaken|incorrect|not (?:correct|right|listening|understanding|getting)|missing the (?:point|mark)|over-?\w+ing|misunderstanding|confusing|making (?:this|it|that) (?:too|more|over))\b"
             r"|^you(?:'ve| have)?(?: just| again| completely| simply| totally)* (?:missed the (?:point|mark)|misunderstood|misread|duplicated|over-?(?:engineered|complicated)|hallucinated)\b"
             r"|^you(?:'ve)? (?:got|have|had) (?P<idea0>[^.,;?!]{2,60}?) (?:all |completely |totally )?(?:wrong|backwards)\b"
             r"|^(?:i|we|nobody|no one)(?: really| just)? (?:didn't|did not|never)(?: even| ever)? (?:ask|asked|said|meant|requested|agreed|suggested|say (?:that|to|you|we)|agree)\b(?P<idea>[^.;?!]{0,100})"
@@ -193,7 +137,7 @@ RULINGS: tuple[Ruling, ...] = (
         "should not be",
         compiled(
             r"^(?P<idea>(?:this|that|it|these|those|they|there))(?: really| also| just)? (?:should(?:n't| not)|must(?:n't| not))(?: just| even)? (?!be (?:too|that|very|so|much|hard|difficult|long|a problem)\b)(?:be|exist|have|need|happen|do|go|live)\b"
-            rf"|^{_SUBJECT.replace('<idea>', '<idea2>')} should(?:n't| not)(?: just| even)? (?:be (?:in|here|there|needed|necessary|a thing|exported|public|part of|its own)|exist|live|belong)\b"
+            rf"|^{SUBJECT.replace('<idea>', '<idea2>')} should(?:n't| not)(?: just| even)? (?:be (?:in|here|there|needed|necessary|a thing|exported|public|part of|its own)|exist|live|belong)\b"
         ),
         takes="this should not be the default branch",
         leaves="that should not be too hard",
@@ -210,7 +154,7 @@ RULINGS: tuple[Ruling, ...] = (
         "take it back",
         compiled(
             rf"^(?:(?:let's|just|please|kindly|(?:can|could|would) (?:you|we)|we should|you should|i'm) )*"
-            rf"(?:(?:revert|roll ?back|back out|yank) (?P<idea0>the {_THING})|(?:revert|undo|undoing|reverting|roll(?:ing)? ?back|back out|discard|throw away|get rid of|yank|scrap|ditch|toss)(?: back)? (?P<idea>{_POINTER}[^.;?!]{{0,80}}))"
+            rf"(?:(?:revert|roll ?back|back out|yank) (?P<idea0>the {THING})|(?:revert|undo|undoing|reverting|roll(?:ing)? ?back|back out|discard|throw away|get rid of|yank|scrap|ditch|toss)(?: back)? (?P<idea>{POINTER}[^.;?!]{{0,80}}))"
             r"|^(?:nah,? |ok(?:ay)?,? )?let's (?:please |just )?(?:revert|undo|roll ?back|roll (?:\w+ ){1,3}back|go back to (?:the|how|what) (?:old|previous|original|earlier|way|it|we|first)|not (?!forget|worry|mess|rush|overthink)|skip|scrap|ditch)\b(?P<idea2>[^.;?!]{0,100})"
         ),
         takes="let's roll that back",
@@ -240,7 +184,7 @@ RULINGS: tuple[Ruling, ...] = (
             r"\bwhat(?:'s| is| was) the (?:point|use|benefit) (?:of|in)\b(?P<idea>[^?]{2,100})"
             r"|\bwhy (?:do|did|would|should|are|have|is|does|on earth|the hell)\b(?P<idea2>[^?]{2,80})\b(?:in the first place|so many|so much|for no reason)\b"
             r"|^why (?:do|did|would) (?:we|you) (?:even|still|suddenly|now)\b(?P<idea3>[^?]{2,100})"
-            rf"|\b(?:isn't|aren't|wouldn't) (?P<idea4>(?:that|this|it|the [\w ]{{2,30}}?))(?: be)?{_VERY} {_POOR}"
+            rf"|\b(?:isn't|aren't|wouldn't) (?P<idea4>(?:that|this|it|the [\w ]{{2,30}}?))(?: be)?{VERY} {POOR}"
         ),
         takes="what is the point of this wrapper?",
         leaves="do we need another test for the parser?",
@@ -248,13 +192,16 @@ RULINGS: tuple[Ruling, ...] = (
     ),
 )
 
+RULINGS: tuple[Ruling, ...] = (*_RULINGS, *OBJECTIONS)
+"""In the order in which they are tried; the first that takes a sentence has it."""
+
 BARE_REFUSAL = compiled(
     r"(?:^|[\n.!?…])[ \t]*(?:(?:hm+|uh+|um+|oh|well|wait)[\s,.…]+)?(?:no|nope|nah|nay)(?: man| dude| wait)?[ \t]*[.!…]+[ \t]*$"
 )
 """A "no" that is a sentence of its own, searched in what stands before the next one, to which it belongs."""
 
 OPENINGS = compiled(
-    r"^(?:(?:hm+|uh+|um+|eh+|mh+|mm+k?|ah+|oh|ugh+|ar+g+h+|whoa|wow|dude|man|wait|k|nah|tbh|imo|imho|so+|again|sorry|plus|though|honestly|personally|i mean|i (?:already |just )?said|also|but|and|yeah|ok(?:ay)?"
+    r"^(?:(?:hm+|uh+|um+|eh+|mh+|mm+k?|ah+|oh|ugh+|ar+g+h+|whoa|wow|dude|man|wait|k|nah|tbh|imo|imho|so+|again|sorry|plus|though|honestly|personally|i mean|i (?:already |just )?said|also|but|except(?: that| for)?|and|yeah|ok(?:ay)?"
     r"|for (?:now|me)|to me|right now|at the moment|as it (?:is|stands)|in my (?:opinion|view)"
     r"|(?:i|we) (?:really |just |still |also |kinda )?(?:think|feel|guess|believe|find|suppose|reckon)(?: like)?(?: that(?= (?:the|this|these|those|we|it|an?|our|your|my)\b))?"
     r"|(?:it )?(?:seems|feels|looks|sounds) (?:like|to me)(?: that)?)(?:[\s,.…:;!-]+|$))+"
@@ -265,8 +212,16 @@ NO_REJECTION = compiled(
     r"^(?:\d[.)] )?(?:no|nah|nope)[, .]+(?:(?:this|that|it|all|everything|we|you|i)(?:'s|'re|'m| is| are| am)?(?: all| totally| perfectly| really| just)? )?(?:looks |works |sounds |seems )?"
     r"(?:fine|good|ok|okay|great|perfect|all (?:good|right|fine|set)|right|correct|works?|go ahead|proceed|continue|do it|yes|keep going|carry on|thanks|thank you|problem|prob|worries|idea|clue|doubt|rush|hurry"
     r"|sorry|still|did|does|didn't|doesn't|same|fail(?:s|ed)?|agree|like (?:it|this|that)|love (?:it|this|that)|need to (?:worry|apologi[sz]e|rush|hurry|thank))\b"
+    r"|^(?:no|nah|nope)[, .]+(?:(?:i|we|it|they|he|she|there|you|that|this)(?: (?:did|do|does|is|are|am|was|were|have|has|had|can|could|will|would)(?:n't| not)?|(?:'s|'m|'re|'ve) not)\s*(?:[.!?]|$)"
+    r"|(?:i|we) (?:haven't|have not|hadn't|can't|cannot|couldn't|don't (?:know|have|see|think so|remember|mind)|do not (?:know|have|see|mind)|'m not sure|am not sure|see|saw|get|got|have|had|tried|checked|ran|found)\b"
+    r"|(?:i'm|i am) (?:not sure|good|fine|done|sorry|happy)\b)"
 )
-"""A "no" that approves, thanks or says nothing about an idea."""
+"""A "no" that approves, thanks, answers a question or reports, and says nothing about an idea."""
+
+ASTONISHED = compiled(
+    r"(?:^|[\n.!?…])[ \t]*(?P<word>what|huh|hu|wtf|wait,? what|really|seriously)[ \t]*[?!]+[ \t]*$"
+)
+"""A question that is only a start, searched in what stands before the sentence to which it belongs."""
 
 BEYOND_ONE_CALL = compiled(
     rf"\b(?:stop|quit|don't|do not|never) (?:ever )?(?:{IDEA_HABITS}|{IDEA_VERBS}|bring (?:it|that|this) up)\b"

@@ -28,7 +28,8 @@ _CLAUSE = re.compile(
 
 
 _LEAD = re.compile(
-    r"\s*(?:so|and|but|then|also|please|ok(?:ay)?|yes|no)?,?\s*(?:when|whenever|if|once|until|unless|in|for|on|under|inside|within|from|going|as"
+    r"\s*(?:so|and|but|then|also|please|ok(?:ay)?|yes|no)?,?\s*(?!(?:from (?:now|here|today)(?: on)?(?:wards?)?|(?:going|moving) forwards?|henceforth|hereafter|by default|as a (?:general )?rule)"
+    r"\s+(?!when|if|in\b|for\b|every|each|any|on\b|under|before|after|while|with|at\b)\w)(?:when|whenever|if|once|until|unless|in|for|on|under|inside|within|from|going|as"
     r"|every time|each time|any ?time|at|with|by default|before|after|while|during|henceforth|hereafter)\b.{0,160}",
     re.IGNORECASE | re.DOTALL,
 )
@@ -102,7 +103,8 @@ def clauses(plain: str, sentence: Span) -> Iterator[Span]:
         if start != led and _LEAD.fullmatch(plain, start, cut.start()):
             led = start
             continue
-        yield Span(start, cut.start())
+        # ", and never …" is cut before its "and", so that a comma is left over.
+        yield Span(start, cut.start() - (plain[cut.start() - 1] == ","))
         start = cut.end()
     if start < sentence.end:
         yield Span(start, sentence.end)

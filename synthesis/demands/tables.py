@@ -5,6 +5,7 @@ alone; the tests walk through the rows. The features stand in :mod:`agentx.synth
 """
 
 from agentx.synthesis.demands.preferences import PREFERENCES
+from agentx.synthesis.demands.principles import PRINCIPLES
 from agentx.synthesis.demands.shape import Shape
 from agentx.synthesis.demands.vocabulary import ARTEFACTS, HABITS, KINDS, POLICY_VERBS, QUALITIES, compiled
 
@@ -55,6 +56,8 @@ _ORDERS: tuple[Shape, ...] = (
             ("!deictic general_object", "proposed"),
             ("any_new", "proposed"),
             ("unless_asked general_object", "proposed"),
+            ("recurring !at_hand", "proposed"),
+            ("habit", "proposed"),
         ),
         "don't ever push to main",
         "don't touch this test",
@@ -148,8 +151,8 @@ _ORDERS: tuple[Shape, ...] = (
             ("for_now you_make", "active"),
             ("for_now universal future !deictic", "proposed"),
             ("each_time !hollow", "active"),
-            ("agent_lead !deictic !once_lead !lets", "active"),
-            ("place lasting_verb !deictic", "active"),
+            ("agent_lead !deictic !once_lead !lets !explains", "active"),
+            ("place lasting_verb !deictic !a_file", "active"),
             ("any_new !deictic !lets", "active"),
             ("you_make !deictic", "proposed"),
             ("style", "proposed"),
@@ -158,6 +161,10 @@ _ORDERS: tuple[Shape, ...] = (
             ("instead !deictic !one_file", "proposed"),
             ("everywhere !at_hand", "proposed"),
             ("takes_care", "proposed"),
+            ("recurring !at_hand !lets", "proposed"),
+            ("before_acting !lets !question", "proposed"),
+            ("reminded !deictic", "proposed"),
+            ("loud !deictic", "proposed"),
         ),
         "from now on, use tabs",
         "add a function that returns the total",
@@ -299,7 +306,7 @@ _ORDERS: tuple[Shape, ...] = (
         ),
         "must",
         (("question", "proposed"), ("", "active")),
-        "the overriding directive is to not get in the way of the user",
+        "the golden rule is to keep startup below a second",
         "the rule is broken",
     ),
     Shape(
@@ -327,7 +334,7 @@ _ORDERS: tuple[Shape, ...] = (
         ),
         "must",
         (("promised", "proposed"), ("question", "proposed"), ("", "active")),
-        "as you instructed, always reporting exact numbers when asked about site speed",
+        "as agreed, always naming the sources when asked about prices",
         "always falling down",
         anywhere=True,
     ),
@@ -350,7 +357,11 @@ _ORDERS: tuple[Shape, ...] = (
             r"|rewrite\b|migrate\b|know\b|see\b|go\b).{6,})|want (?:to )?(?P<wanted>(?!to\b|know\b|see\b|talk\b|discuss\b|look\b|check\b|try\b).{6,}))"
         ),
         "must",
-        (("standing", "active"), ("!deictic !hollow", "proposed")),
+        (
+            ("standing !principle", "active"),
+            ("refused !deictic !hollow", "proposed"),
+            ("we_all !deictic !hollow", "proposed"),
+        ),
         "we don't want to depend on the network in tests",
         "we want this",
     ),
@@ -464,5 +475,8 @@ _ORDERS: tuple[Shape, ...] = (
     ),
 )
 
-SHAPES: tuple[Shape, ...] = (*_ORDERS, *PREFERENCES)
+SHAPES: tuple[Shape, ...] = (*_ORDERS, *PRINCIPLES, *PREFERENCES)
 """In the order in which they are tried; the first that takes a clause has it."""
+
+RECORDED = "asked to be recorded"
+"""The name of a demand that fits no row and that the user asks to be recorded: "… add a rule for this"."""

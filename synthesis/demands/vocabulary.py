@@ -48,7 +48,7 @@ POLICY_VERBS = (
     "|include|add|run|test|check|verify|confirm|ask|commit|log|type|annotate|give|show|provide|explain|cite|quote|mention"
     "|stick|stay|be|make|prefix|suffix|sign|tag|mark|decorate|wrap|sort|group|spell|round|state|list|start|end|begin|finish"
     "|leave|skip|omit|avoid|remember|consider|treat|assume|default|adhere|limit|restrict|validate|handle|return|raise|fix"
-    "|update|create|store|save|apply|attach|report|summari[sz]e|structure|lint|review|read|consult|go|favou?r|rely|pin|render"
+    "|update|create|store|save|apply|attach|report|summari[sz]e|structure|lint|review|read|consult|go|favou?r|rely|pin|render|push|merge"
     "|say|tell|refer|link|ensure|make sure|do|have|set|define|declare|express|translate|abbreviate|capitali[sz]e|highlight"
     "|prioriti[sz]e|bump|squash|rebase|generate|split|separate|opt|choose|pick"
 )
@@ -110,7 +110,7 @@ FEATURES: dict[str, re.Pattern[str]] = {
         r"\b(?:from now on(?:wards?)?|from here on(?: out)?|from this (?:point|moment) (?:on|forward)(?:wards?)?|from today on(?:wards?)?"
         r"|going forwards?|moving forwards?|henceforth|hereafter|at all times|without exception|no matter what|until further notice"
         r"|in all (?:your|future)|for all future|for the rest of (?:this|the|our) (?:session|conversation|project|chat))\b"
-        r"|^(?:in (?:the )?future|as a (?:general )?rule|by default|in general|generally|permanently)\b"
+        r"|^(?:(?:(?:please )?note|remember|keep in mind|bear in mind|and|also|but|so|please),? (?:that )?)*(?:in (?:the )?future|as a (?:general )?rule|by default|in general|generally|permanently)\b"
     ),
     # The same for something forbidden.
     "ever": compiled(
@@ -177,7 +177,7 @@ PROCESS_VERB = compiled(
 LEAD_INS = compiled(
     r"^(?:(?:so|and|but|though|also|ok|okay|yes|yeah|yep|no(?=\s*[,;:!-])|well|then|please|pls|plz|just|btw|by the way|fyi|hey|hi|oh|hmm|right|thanks|thank you|great|good"
     r"|cool|perfect|nice|sure|actually|again|in addition|additionally|furthermore|moreover|finally|lastly|firstly|secondly|remember(?! to\b| that\b| you\b)|reminder"
-    r"|important|note|attention|nb|ps|p\.s|new rule|rule(?: \d+)?|one (?:more|other|last) (?:thing|rule)|one thing|another thing|two things"
+    r"|important|note(?: that)?|attention|nb|ps|p\.s|new rule|rule(?: \d+)?|one (?:more|other|last) (?:thing|rule)|one thing|another thing|two things"
     r"|first of all|for the record|to be clear|like i said|as i said|i repeat|once more|in that case|because of that|therefore|hence"
     r"|claude|assistant|agent|everyone|dear agent|kindly|seriously|honestly|look|listen)(?:\s*[,:;!.–—-]+\s*|\s+|$))+"
 )
@@ -197,7 +197,7 @@ VETOES = compiled(
     r"|don'?t (?:worry|forget|bother|mind|know|think|see|need|you|we|i|get me wrong|understand|remember|recall|care|have|be (?:sorry|shy|afraid)"
     r"|hesitate|panic|ask me why|want to|wait|stop|look|sweat|quote me)\b"
     r"|do not (?:worry|forget|know|think|see|need|hesitate|understand)\b"
-    r"|no (?:man|dude|buddy|wait|problem|worries|worry|idea|need|changes?|thanks?|thank|rush|hurry|issues?|errors?|matter|one|longer|doubt|way|luck|further|output"
+    r"|no (?:man|dude|buddy|wait|problem|worries|worry|idea|need(?! to\b.{3,60}\b(?:each|every|any|all|between|constantly|server|app)\b)|changes?|thanks?|thank|rush|hurry|issues?|errors?|matter|one|longer|doubt|way|luck|further|output"
     r"|difference|other|offen[cs]e|big deal|reason|comment|diff|clue|such|wonder|surprise|i|it|that|this|the|we|you|not|don't|revert|write|just)\b"
     r"|stop (?:here|there|it|now|the|hook|hooks|working|running|waiting|session)\b)"
 )
@@ -208,11 +208,45 @@ SAYING = compiled(
 )
 """Marks a sentence as the words of someone else."""
 
+TO_BE_RECORDED = compiled(
+    r"\b(?:add|create|make|save|store|write|record|put|update|note)\b[^.;?!]{0,60}?\b(?:rules?|memor(?:y|ies)|guidelines?|(?:claude|agents)\.md|(?:cursor|copilot|project|agent|your) (?:rules|instructions|notes))"
+    r"(?: (?:files?|entry|for|about|with|of|on|so|recording|describing|capturing|stating|reflecting|to (?:record|capture|reflect|remember|cover)|in [\w./ˣ]{2,40})){0,3} (?:this|that(?! \w)|these|it\b|(?:my|the) preference)"
+    r"|\b(?:record|save|store|remember|memori[sz]e|write down|keep) (?:this|that|these|my preference)\b[^.;?!]{0,30}?\b(?:memory|memories|rules?|(?:the )?future|next time|preference|from now on|going forward)\b"
+    r"|^(?:(?:and|so|please),? )*(?:remember|memori[sz]e) (?:this|that)(?: please)?\s*[.!]*$"
+)
+"""Asks that what was said last be written down, and so that it lasts."""
+
 RHETORICAL = compiled(r"^(?:can|could|will|would|do|did) (?:you|we) (?:never|not ever)\b(?!.*\bplease\b)")
 """A question ("can you never stop?"), where an order would say "please" or how long it holds."""
 
 # More features, searched in the whole clause.
 FEATURES |= {
+    # It comes round again and again, though for how long it does not say.
+    "recurring": compiled(
+        r"\b(?:after|before|with|on|at|for|in) (?:each|every|any)(?: (?:single|of the|new|one))? (?:[\w-]+ ){0,2}(?:change|commit|edit|step|(?:sub)?task|fix|iteration|feature|phase|push|pr|merge|session|response|answer|reply"
+        r"|update|release|message|modification|milestone|refactor(?:ing)?|round|file|turn)s?\b|\b(?:as you go|regularly|frequently|periodically|early and often)\b|\bnext time\b"
+    ),
+    # It is about a moment of the agent's own work.
+    "before_acting": compiled(
+        r"\b(?:before|after|when|whenever|prior to) (?:you )?(?:(?:ever|start|begin|starting|beginning) (?:to )?)?(?:commit(?:ting)?|push(?:ing)?|merg(?:e|ing)|opening a pr|coding|writing (?:any )?code|mak(?:e|ing) (?:any )?(?:big |large |major )?changes"
+        r"|answer(?:ing)?|respond(?:ing)?|claim(?:ing)?|say(?:ing)? (?:that )?(?:you're|it's|you are|it is) done|declar(?:e|ing)|report(?:ing)? back|releas(?:e|ing)|deploy(?:ing)?)\b"
+    ),
+    "reminded": compiled(r"^(?:(?:and|also|but|so|please),? )*remember to\b"),
+    "loud": compiled(r"(?-i:\b(?:MUST|ALWAYS|NEVER|IMPORTANT|CRITICAL)\b)"),
+    "habit": compiled(
+        r"\b(?:do not|don't|never) (?:(?:just|ever|simply) )?(?:guess|speculate|hallucinate|improvise|cheat|over-?engineer|over-?complicate|make (?:things|stuff|it) up|invent|assume (?:anything|things))\b"
+    ),
+    "principle": compiled(
+        r"^(?:\w+,? (?:that )?){0,3}?(?:as a (?:general )?(?:rule|principle)|on principle|by default|in general|generally|by convention)\b"
+    ),
+    "noted": compiled(
+        r"^(?:(?:and|also|but|so|please|just|as a),? )*(?:note|remember|keep in mind|bear in mind|be aware|mind|recall|reminder|nb)\b"
+    ),
+    "we_want": compiled(
+        r"\bwe (?:really |always |only |still |generally |don't |do not |never )*(?:want|like|aim|try|intend|strive|prefer|must|should)\b"
+    ),
+    "we_all": compiled(rf"\b(?:always|only|all|every|each|everywhere|(?:{KINDS}))\b"),
+    "refused": compiled(r"\b(?:don't|do not|never) want\b"),
     "artefact": compiled(rf"\b(?:{ARTEFACTS})\b"),
     "never_word": compiled(r"\bnever\b"),
     "always_word": compiled(r"\b(?:always|never|only|do not|don't|all)\b"),
@@ -256,10 +290,17 @@ BODY_FEATURES: dict[str, re.Pattern[str]] = {
         r"\b(?:workflow|approach|process|conventions?|practices?|methodology|principles?|style ?guide|tdd|discipline)\b(?! [\da-e]\b)"
     ),
     "instead": compiled(
-        r"^(?:use|write|say|spell|name|call|import|prefer|return|raise|put)\b.{2,60}?\b(?:instead of|rather than|in place of|over)\b|^(?:use|write|say|spell)\b.{2,40}?,? not [\w`ˣ]+[.!]?$"
+        r"^(?:use|write|say|spell|name|call|import|prefer|return|raise|put|run|install|start|build|test|deploy)\b.{2,60}?\b(?:instead of|rather than|in place of|over)\b|^(?:use|write|say|spell)\b.{2,40}?,? not [\w`ˣ]+[.!]?$"
     ),
     "everywhere": compiled(
         r"\b(?:everywhere|throughout|across the board|consistently|in all places)\s*[.!]*$"
+    ),
+    # One file is one piece of work, and so is an explanation.
+    "a_file": compiled(
+        r"^(?:format|document|sort|name|write|follow|annotate|indent|spell)\b (?:(?:the|my|our|up) )*(?:ˣ+|[\w./-]*\w\.[a-z][a-z0-9]{0,4})(?![\w./])(?! files?\b)"
+    ),
+    "explains": compiled(
+        r"^(?:explain|describe|tell|show|document|mention|write|add|say|clarify|include|list|state|summari[sz]e)\b.{0,40}?\b(?:what|how|why|where|which|whether)\b.*\bwhen i (?:want|need)\b"
     ),
     "at_hand": compiled(r"\b(?:this|that|these|those|it|them|here|above|below)\b"),
     "one_file": compiled(r"\b(?:in|of|at) [`\"'ˣ]?(?:[\w.-]+/)*[\w-]+\.[a-z]{1,5}\b"),
@@ -315,7 +356,7 @@ PROJECT_LEAD = compiled(
 )
 
 COMMA_LEAD = compiled(
-    r"^(?P<lead>(?:(?:when(?:ever)?|while|if|every time|each time|any ?time|in|for|on|under|inside|within|until|once|after|before|by|with|as|from|going|moving"
+    r"^(?P<lead>(?:(?:when(?:ever)?|while|if|every time|each time|next time|any ?time|in|for|on|under|inside|within|until|once|after|before|by|with|as|from|going|moving"
     r"|henceforth|hereafter|temporarily|generally)\b[^,]{0,160}?))(?:,\s*|(?<!\bthat)(?<!\bwhich)(?<!\bwho)\s+(?=please\b|always\b|you (?:should|must)\b|(?<!\bwe )(?<!\bi )(?<!\bthey )(?<!\bif you )(?:never|don't|do not)\b))"
 )
 """A condition, place or time before an order, to its comma or to the word that begins the order."""

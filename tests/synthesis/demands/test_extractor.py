@@ -137,7 +137,10 @@ def test_a_later_contradictory_demand_supersedes_the_earlier(talk, earlier, late
         ("In Python files, use tabs.", "In Go files, use spaces."),
         ("Never push to main.", "Always push to a feature branch."),
         ("Always run the tests before committing.", "Never commit secrets."),
-        ("Always confirm dates when I ask about events.", "Always confirm prices when I ask about events."),
+        (
+            "Always confirm owners when I ask about services.",
+            "Always confirm ports when I ask about services.",
+        ),
     ],
 )
 def test_demands_that_go_together_both_stand(talk, one, other):
@@ -148,10 +151,10 @@ def test_demands_that_go_together_both_stand(talk, one, other):
 
 def test_a_standing_rejection_is_active_and_one_for_this_call_is_proposed(talk):
     talk.say("We are not going to use Redux, stop suggesting it.")
-    talk.say("I don't think we need suffixes.")
+    talk.say("I don't think we need plugins.")
     (standing,) = talk.items(kind="rejection")
     assert standing.detail.idea == "Redux"
-    assert talk.texts("proposed", kind="rejection") == ["I don't think we need suffixes."]
+    assert talk.texts("proposed", kind="rejection") == ["I don't think we need plugins."]
 
 
 @pytest.mark.parametrize(

@@ -50,11 +50,11 @@ I prefer a plain style
 I've always preferred paper over screens
 my strong preference is for small commits
 I prefer Rust over C because of its safety, can you show me a server?
-can you draw it, taking into account my preference for visual explanations?
+can you draw it, taking into account my preference for diagrams?
 I've decided to use plain SQL over an ORM because it is easier to read
 I'm trying to keep the image small by using few dependencies, any advice?
-I've always been someone who prioritizes working early to avoid last-minute stress, and I'm glad
-as you instructed, always reporting exact numbers when asked about speed
+I've always been someone who prioritizes small releases to keep the risk low, and it pays
+as agreed, always naming the sources when asked about prices
 """.strip().splitlines()
 
 LIKELY = """
@@ -70,16 +70,32 @@ we should never commit secrets
 in this repo we squash before merging
 Keep your answers short.
 our convention is snake_case for file names
-fix up any code quality issues you notice
+fix any typos you come across
 Can you always run the tests first?
-in this repo we want to commit `mise.lock`
+in this repo we keep `mise.lock` under version control
 we don't want to rebuild the cache constantly
-yes, though can we stick to the workflow of plan and review?
+fine, though can we follow the process of draft and review?
 I'd like to follow a TDD approach
 use prefix 'jd/' for the branch name
 Can we not commit the generated docs?
 integration tests should use the real binary
 errors should never be swallowed
+as a rule, we keep handlers free of SQL
+note that as a rule we want to keep modules small
+remember this is a demo, keep it small
+there should be just one loader of settings, and no other
+dependencies must be added with the lock tool, not by hand
+I'll deploy it myself
+do not start servers
+let me do the commits
+you have directions on how to name branches, follow them
+There is no need to stop after each subtask
+no need to ask before each edit
+run the linter after each change
+next time, ask me first
+when in doubt, ask me
+we use pnpm, not npm
+you MUST use tabs
 the lock file should be committed
 the output format needs to be configurable
 ensure that parsing of the settings is strict
@@ -111,6 +127,9 @@ Why does it always fail?
 The parser never returns None here.
 Did you always do it like this?
 don't touch this file
+please format overview.md for markdown
+also explain what to do in development, when I want to test it
+can you add this to memory?
 Don't worry about it
 please fix all errors
 make sure all tests pass
@@ -136,7 +155,7 @@ this needs to be fast
 I've decided to take the train on Monday because of the strike
 I chose Anna's offer over the other because of the price
 I'm trying to keep the build green
-do you have any tips on how to approach her
+any hints on how to word this
 """.strip().splitlines()
 
 POISON = [
@@ -271,7 +290,7 @@ def test_two_demands_of_one_sentence_are_two():
     ("text", "topic", "paths", "until"),
     [
         ("When writing about Tesla’s future, never mention Elon Musk.", "tesla's future", (), ""),
-        ("Always confirm budget caps when I ask about holiday spending.", "holiday spending", (), ""),
+        ("Always name the licence when I ask about bundled fonts.", "bundled fonts", (), ""),
         ("In Python files, use double quotes.", "", ("**/*.py",), ""),
         ("Never use var in TypeScript code.", "", ("**/*.ts", "**/*.tsx"), ""),
         ("Never add tests in the legacy folder.", "", ("legacy/**",), ""),
@@ -282,3 +301,28 @@ def test_two_demands_of_one_sentence_are_two():
 def test_scope_and_end_are_read_from_the_sentence(text, topic, paths, until):
     (demand,) = findings(text)
     assert (demand.scope.topic, demand.scope.paths, demand.until) == (topic, paths, until)
+
+
+@pytest.mark.parametrize(
+    ("text", "demands"),
+    [
+        (
+            "I like short commits. Please add a memory recording this preference.",
+            [("I like short commits.", "proposed")],
+        ),
+        ("don't use emojis in logs, and add a rule for this", [("Don't use emojis in logs", "active")]),
+        ("Please add a rule for this.", []),
+        ("Is it fast? Please add a rule for this.", []),
+        ("add to your memory that we use tabs", [("We use tabs", "proposed")]),
+    ],
+)
+def test_what_is_asked_to_be_recorded_lasts(text, demands):
+    assert [(found.text, found.certainty) for found in findings(text)] == demands
+
+
+def test_words_that_say_how_long_do_not_swallow_the_order_after_them():
+    text = "From now on put new endpoints in `src/api/`, and never import pandas there."
+    assert [found.text for found in findings(text)] == [
+        "From now on put new endpoints in `src/api/`",
+        "Never import pandas there.",
+    ]

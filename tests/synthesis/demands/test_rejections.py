@@ -39,6 +39,33 @@ NO! That column belongs to the report
 nope... we keep the loader where it is
 better that we not collect those numbers
 seems pointless to sort them twice
+this is wrong
+Still incorrect.
+This is no good
+again, that's misleading:
+We dont want that.
+we dont need the second cache
+thats not what i asked for, the export should stay
+its redundant to keep both parsers
+no, that's too much.
+nope. let's stick with the old loader
+no, do not move the parser
+you changed the wrong column
+you removed too much from the loader
+you just duplicated the whole check
+I don't think you set up the index correctly
+you keep renaming my columns
+we should NOT put the parser into this module
+do NOT put the limits there
+I'm not planning on using a queue
+I reverted that change because it hid the errors
+yes, except that the header is redundant
+looks good, but I don't see why we need the flag
+keep it as it is because there's no need to split the module
+it doesn't warrant a class of its own
+what? these should be sorted by date
+the limit should be per user, not per session
+I told you not to rename the columns
 """.strip().splitlines()
 
 ACTIVE = """
@@ -67,10 +94,21 @@ that should not be too hard to add
 not bad, the table is clear now
 check whether the name is too long
 remove the first two
-this is wrong
 it rather depends on the size
 I'm not sure about the second queue yet
 not entirely sold on the plugin system
+no, I haven't tried it yet
+no it isn't
+no need, thanks
+no problem, go ahead
+what? where does this come from?
+nothing is wrong
+the output of the parser is wrong
+the font is too small
+we don't want to break the build
+you changed the parser
+it should not take long
+please put the header back in place
 """.strip().splitlines()
 
 
@@ -106,7 +144,7 @@ def test_approvals_reports_questions_and_conditions_are_left_alone(text):
         ("We don't need the cache because the table is small.", "The cache", "The table is small"),
         ("I'd rather not add a second queue", "Add a second queue", ""),
         ("that is overkill for three users", "", ""),
-        ("I don't think we need suffixes but one branch for all", "Suffixes", ""),
+        ("I don't think we need plugins but one loader for all", "Plugins", ""),
     ],
 )
 def test_the_idea_and_its_reason_are_read_in_the_users_words(text, idea, reason):
@@ -141,3 +179,24 @@ def test_pointing_at_something_twice_never_makes_a_rule(talk):
     talk.say("that is not correct for Windows")
     assert not talk.items(kind="rejection")
     assert len(talk.items("proposed", kind="rejection")) == 2
+
+
+def test_a_place_is_where_it_was_written_whatever_was_put_into_the_words():
+    text = "it doesnt matter. we dont need the cache, thats clear"
+    (rejection,) = rejections(text)
+    assert text[rejection.evidence.start : rejection.evidence.end] == "we dont need the cache, thats clear"
+    assert rejection.idea == "The cache"
+
+
+def test_what_only_points_counts_as_a_whole_sentence_only():
+    assert rejections("This is confusing.")
+    assert not rejections("That is wrong for us.")
+
+
+def test_a_review_in_nobodys_words_rules_nothing_out():
+    review = "- High: loader.py:20 the cache is redundant\n- Low: store.py:9 the queue is pointless\n\n[Medium] The lock should not exist."
+    assert not rejections(f"can you look at these:\n\n{review}")
+    assert [one.idea for one in rejections(f"{review}\n\nI don't like the second queue.")] == [
+        "The second queue"
+    ]
+    assert rejections("the cache is redundant, I would drop it, see loader.py:20")
