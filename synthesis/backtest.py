@@ -115,28 +115,29 @@ def _groups(runs: Sequence[Run]) -> list[list[Run]]:
     spread = Counter(term for own in words for term in own)
     weight = {term: math.log(1 + len(runs) / count) for term, count in spread.items()}
     groups: list[list[Run]] = []
-    leaders: list[frozenset[str]] = []
+    sizes: list[float] = []
     holding: defaultdict[str, list[int]] = defaultdict(list)
     for run, own in zip(runs, words, strict=True):
-        near = sorted({number for term in own for number in holding[term]})
-        home = next((number for number in near if _alike(leaders[number], own, weight) >= ALIKE), None)
+        size = sum(weight[term] for term in own)
+        common: defaultdict[int, float] = defaultdict(float)
+        for term in own:
+            for number in holding[term]:
+                common[number] += weight[term]
+        alike = (n for n in sorted(common) if common[n] >= ALIKE * (size + sizes[n] - common[n]))
+        home = next(alike, None)
         if home is not None:
             groups[home].append(run)
         elif own:
             for term in own:
                 holding[term].append(len(groups))
             groups.append([run])
-            leaders.append(own)
+            sizes.append(size)
     return groups
 
 
-def _subject(task: str) -> frozenset[str]:
+def _subject(task: str) -> tuple[str, ...]:
     """What a task is, without numbers: the next time they are others."""
-    return frozenset(term for term in terms(task) if not any(map(str.isdigit, term)))
-
-
-def _alike(one: frozenset[str], other: frozenset[str], weight: dict[str, float]) -> float:
-    return sum(weight[term] for term in one & other) / sum(weight[term] for term in one | other)
+    return tuple(term for term in terms(task) if not any(map(str.isdigit, term)))
 
 
 def _flow(group: Sequence[Run], taken: set[str]) -> MemoryItem | None:
