@@ -104,6 +104,25 @@ class MemorySection(_Section):
     maintain: str = Field(default="nightly", pattern="^(nightly|off)$")
 
 
+class ScribeSection(_Section):
+    """What is noted without being asked for, what comes back by itself, and when a model reads along.
+
+    ``auto_capture``: notes are taken of what happens. ``capture_assistant``: of what agents say, too. ``auto_recall``: up
+    to ``auto_recall_top_k`` relevant memories stand before each message. ``session_strategy``: what becomes of a session
+    when it ends, ``memory`` (its lessons are kept as memories that fade) or ``none``. ``active_hours``: from and to which
+    hour of the local day a model may be asked on schedule, every ``every_minutes`` at most, for ``timeout_s`` at most.
+    """
+
+    auto_capture: bool = True
+    capture_assistant: bool = True
+    auto_recall: bool = True
+    auto_recall_top_k: int = Field(default=5, ge=0, le=50)
+    session_strategy: str = Field(default="memory", pattern="^(memory|none)$")
+    active_hours: str = Field(default="8-24", pattern=r"^([01]?\d|2[0-4])-([01]?\d|2[0-4])$")
+    every_minutes: float = Field(default=30.0, gt=0)
+    timeout_s: float = Field(default=60.0, gt=0)
+
+
 class SecretsSection(_Section):
     """What looks like a secret in a file that an agent would write: ask a person, let it through, or refuse it."""
 
@@ -130,6 +149,7 @@ class Config(_Section):
     checks: ChecksSection = ChecksSection()
     tools: ToolsSection = ToolsSection()
     memory: MemorySection = MemorySection()
+    scribe: ScribeSection = ScribeSection()
     secrets: SecretsSection = SecretsSection()
     sources: tuple[SourceSection, ...] = ()
 

@@ -1,4 +1,4 @@
-"""The model form of capture at work: a model reads what the user said since it last did, and settles proposals.
+"""The model form of capture at work: a model reads what was said since it last did, takes notes, and settles proposals.
 
 The model is asked while no lock of the workspace is held; what it answers is checked against the state as it is then, and
 recorded in one go with how far was read. So a run of it that fails is made up for by the next, a rebuild asks no model, and
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agentx.storage.blobs import BlobDamaged
-from agentx.storage.events import UserMessageSent
+from agentx.storage.events import AgentMessageSent, UserMessageSent
 from agentx.storage.history import told_already
 from agentx.storage.lock import FileLock, WorkspaceBusy
 from agentx.synthesis.conclusions import MODEL
@@ -23,6 +23,7 @@ from agentx.synthesis.judgement import question
 from agentx.synthesis.judgement.answer import Answer, AnswerUnreadable, Refused
 from agentx.synthesis.judgement.check import check
 from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, Reply, Usage
+from agentx.synthesis.state import RECENT_MESSAGES, RECENT_TEXT, State
 
 if TYPE_CHECKING:
     from agentx.engine import Engine
@@ -39,7 +40,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         model: Its name; empty where there was nothing to ask.
-        messages: Seqs of the user's messages that it read.
+        messages: Seqs of the messages that it read.
         items: The items that it made or changed, as they are now.
         refused: What it said and is not believed, the first of it.
         refusals: How much that is in all.
@@ -57,10 +58,11 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 def judge(
     ws: "Workspace", model: ModelClient, *, all_proposals: bool = False, timeout_s: float = TIMEOUT_S
 ) -> Judged:
-    """Have a model read what the user said lately, and settle what is only proposed.
+    """Have a model read what was said lately, note what matters of it, and settle what is only proposed.
 
-    It makes rules of the user's own words alone, and never overturns what a person decided by hand. Read are the messages
-    among the latest 30 that no model has read.
+    It makes rules of the user's own words alone, and never overturns what a person decided by hand. Read are the first 30
+    messages behind what a model read last (the latest 30 where none ever read), those of agents where
+    ``scribe.capture_assistant`` says so.
 
     Args:
         ws: The workspace.
@@ -73,10 +75,17 @@ def judge(
         WorkspaceBusy: Another process has a model read just now.
         ReadOnly: The workspace was written by a newer version.
     """
-    lock = FileLock(ws.root / ".git" / "agentx-judge.lock", timeout_s=0)
+    return judge_in(ws.engine, model, all_proposals=all_proposals, timeout_s=timeout_s)
+
+
+def judge_in(
+    engine: "Engine", model: ModelClient, *, all_proposals: bool = False, timeout_s: float = TIMEOUT_S
+) -> Judged:
+    """As :func:`judge`, for the parts of a workspace."""
+    lock = FileLock(engine.root / ".git" / "agentx-judge.lock", timeout_s=0)
     try:
         with lock.hold():
-            return _judge(ws.engine, model, time.monotonic() + timeout_s, all_proposals=all_proposals)
+            return _judge(engine, model, time.monotonic() + timeout_s, all_proposals=all_proposals)
     except WorkspaceBusy as error:
         if lock.held:
             raise
@@ -87,21 +96,22 @@ def judge(
 
 def _judge(engine: "Engine", model: ModelClient, deadline: float, *, all_proposals: bool) -> Judged:
     state = engine.snapshot()
-    said = _unread(engine, state.judged)
-    if not said and not (all_proposals and question.proposals(state)):
+    batch = unread(engine, state)
+    said, heard = batch.said, batch.heard
+    if not batch and not (all_proposals and question.proposals(state)):
         return Judged()
-    answer, usage = _ask(model, question.conversation(said, state), deadline)
+    answer, usage = _ask(model, question.conversation(said, state, heard), deadline)
     with engine.write_path.exclusive():
         now = engine.write_path.state
         if now.judged != state.judged:
             return Judged(model=model.name, usage=usage)  # another process was faster
-        checked = check(answer, said, now, model.name)
-        if said or checked.changes:
-            engine.synthesizer.record(checked.changes, MODEL, through=state.seq)
+        checked = check(answer, said, now, model.name, heard)
+        if batch or checked.changes:
+            engine.synthesizer.record(checked.changes, MODEL, through=batch.through)
         items = tuple(now.items[item.id] for item in checked.items)
     return Judged(
         model=model.name,
-        messages=tuple(said),
+        messages=tuple(sorted((*said, *heard))),
         items=items,
         refused=checked.refused[:MAX_REFUSED],
         refusals=len(checked.refused) + answer.beyond,
@@ -109,17 +119,55 @@ def _judge(engine: "Engine", model: ModelClient, deadline: float, *, all_proposa
     )
 
 
-def _unread(engine: "Engine", judged: int) -> Mapping[int, str]:
-    """The user's messages among the latest that no model has read, by seq."""
+class Batch(msgspec.Struct, frozen=True):
+    """Messages that no model has read, by seq, and how far that is when it has.
+
+    Attributes:
+        said: The user's.
+        heard: The agents', as far as ``agentx.toml`` lets the scribe capture them.
+        since: When the first of them was said.
+    """
+
+    said: Mapping[int, str]
+    heard: Mapping[int, str]
+    through: int
+    since: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.said or self.heard)
+
+
+def unread(engine: "Engine", state: State, most: int = RECENT_MESSAGES) -> Batch:
+    """The first messages that no model has read since one last did; where none ever did, those at hand.
+
+    Args:
+        engine: The workspace.
+        state: As it is.
+        most: So many.
+    """
     said: dict[int, str] = {}
-    for message in engine.snapshot().messages:
-        if message.seq <= judged or message.actor.partition(":")[0] != "user":
-            continue
-        event = next(iter(engine.write_path.history.read(message.seq - 1, told_already)), None)
-        if event is not None and event.seq == message.seq and isinstance(event.data, UserMessageSent):
+    heard: dict[int, str] = {}
+    listens = engine.config.scribe.auto_capture and engine.config.scribe.capture_assistant
+    begin, since = state.judged or _at_hand(state), ""
+    for event in engine.write_path.history.read(begin, told_already):
+        if event.seq > state.seq:
+            break
+        who = event.actor.partition(":")[0]
+        if who == "user" and isinstance(event.data, UserMessageSent):
             with suppress(BlobDamaged):  # its words are lost
                 said[event.seq] = engine.read_body(event.data.body)
-    return said
+        elif listens and who == "agent" and isinstance(event.data, AgentMessageSent):
+            heard[event.seq] = event.data.body.text[:RECENT_TEXT]
+        if len(said) + len(heard) == 1:
+            since = since or event.at
+        if len(said) + len(heard) >= most:
+            return Batch(said, heard, event.seq, since)
+    return Batch(said, heard, state.seq, since)
+
+
+def _at_hand(state: State) -> int:
+    """Seq before the earliest message that the state holds."""
+    return state.messages[0].seq - 1 if state.messages else state.seq
 
 
 def _ask(model: ModelClient, asked: Sequence[ChatMessage], deadline: float) -> tuple[Answer, Usage]:

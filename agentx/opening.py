@@ -32,6 +32,7 @@ from agentx.synthesis.embedding.choose import open_embedder
 from agentx.synthesis.embedding.port import Embedder, ModelUnavailable
 from agentx.synthesis.hot_issues import HotIssues
 from agentx.synthesis.model.litellm_client import embed_texts
+from agentx.synthesis.scribe.notes import NoteTaker
 from agentx.synthesizer import Synthesizer
 from agentx.write_path import WritePath
 
@@ -153,7 +154,9 @@ def open_engine(root: Path, settings: Settings) -> Engine:
     else:
         write_path.recover()
     # What has lapsed is laid aside before a message is read, which may bring it back.
-    extractors = (Lapse(config.memory.lapse_days), DemandExtractor(), HotIssues())
+    # Notes are taken last, of what the others made of the same fact.
+    notes = (NoteTaker(capture_assistant=config.scribe.capture_assistant),) * config.scribe.auto_capture
+    extractors = (Lapse(config.memory.lapse_days), DemandExtractor(), HotIssues(), *notes)
     synthesizer = Synthesizer(write_path, extractors, bus)
     indexer = Indexer(
         write_path,

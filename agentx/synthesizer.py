@@ -43,6 +43,16 @@ class Synthesizer:
         for event in self._write_path.history.read(self._write_path.state.watermark, told_already):
             self.take(event)
 
+    @property
+    def through(self) -> int:
+        """The last fact that was read."""
+        return self._taken
+
+    def flush(self) -> None:
+        """Conclude from what is recorded and was not read yet."""
+        for event in self._write_path.history.read(self._taken, told_already):
+            self.take(event)
+
     def take(self, event: Event) -> None:
         """Conclude from one fact and record it, after any before it that failed (a disk that was full)."""
         if event.seq > self._taken + 1:

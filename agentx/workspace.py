@@ -38,6 +38,7 @@ from agentx.purging import purge as purging
 from agentx.purging.purge import PurgePlan, PurgeReport
 from agentx.remotes import Exchanged
 from agentx.repairing import Repaired
+from agentx.scribe import Scribe
 from agentx.settings import Settings, read_settings
 from agentx.sources import SourceReport, Sources
 from agentx.standing import Rebuilt, WorkspaceStatus
@@ -75,6 +76,7 @@ class Workspace:
         artifacts: Where the artifacts lie.
         config: What ``agentx.toml`` says.
         flows: Procedures and how well they work.
+        scribe: Takes notes of what happens; how far it is, and running it.
         tools: The tools of an agent; from Python they return typed results and raise our errors.
         engine: The parts behind it, for code that extends AgentX.
 
@@ -91,6 +93,7 @@ class Workspace:
         self.root = root
         self.artifacts = self.engine.write_path.artifacts.root
         self.flows = Flows(self.engine)
+        self.scribe = Scribe(self.engine)
         self.tools = Toolbox(self.engine)
         self._keeper = Keeper(self.engine.write_path)
         self._closed = False

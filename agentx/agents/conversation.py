@@ -79,14 +79,19 @@ class Conversation:
         self._closed = self.messages
         self._text, self._calls, self._results, self._heard = "", {}, {}, []
 
-    def shrink(self, max_characters: int) -> None:
+    def shrink(self, max_characters: int, before: Callable[[], object] = str) -> None:
         """Shorten the oldest results and arguments where the conversation has grown too long for a model.
+
+        Args:
+            max_characters: How long it may be.
+            before: Is called before anything is left out, to note what must not be lost.
 
         It goes down to half of the limit at once: each change to what was said before costs a provider's prompt cache.
         """
         size = sum(map(_size, self._closed))
         if size <= max_characters:
             return
+        before()
         for place, message in enumerate(self._closed):
             if size <= max_characters // 2:
                 break

@@ -254,7 +254,7 @@ class _Run:
         context = self.ws.get_relevant_context(self.conversation.message, max_tokens=self.context_tokens)
         self.record(provided(context))
         self.conversation.begin_step()
-        self.conversation.shrink(self.conversation_characters)
+        self.conversation.shrink(self.conversation_characters, self.ws.scribe.flush)
         self.observer.step_started(self.bounds.steps, context)
         system = ChatMessage("system", f"{INSTRUCTIONS}\n\n{context.text}")
         reply = self.receive([system, *self.conversation.messages])

@@ -3,6 +3,7 @@
 Only the module of that command is imported; of the others, their line in the help is enough.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -55,6 +56,7 @@ ENTRIES = (
     Entry("diff", "comparing", _LOOK, "What changed between two moments, in files and memory."),
     Entry("bisect", "comparing", _LOOK, "Which event made an item or a file what it is, and why."),
     Entry("memory", "memory", _LOOK, "List, add, correct, end and review what is remembered."),
+    Entry("scribe", "scribing", _LOOK, "Take the notes that are still to be taken, and say how far they lag behind."),
     Entry("flow", "flowing", _LOOK, "Write down procedures, and find the one that is called for."),
     Entry("backtest", "flowing", _LOOK, "Replay past runs, and propose flows and lessons."),
     Entry("maintain", "maintaining", _KEEP, "Let rules fade, merge duplicates and promote lessons, as each night does."),
@@ -170,16 +172,26 @@ def _not_called() -> None:
     """Stands for a command in the help of another."""
 
 
+def _is_given(ctx: typer.Context, option: str) -> bool:
+    source = ctx.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def _register(app: typer.Typer, entry: Entry) -> None:
     found = entry.found
     if not isinstance(found, dict):
         app.command(entry.name, epilog=EPILOG, rich_help_panel=entry.panel)(found)
         return
     default, *_ = found.values()
+    first = next(iter(found))
 
-    def alone(ctx: typer.Context) -> None:
+    @functools.wraps(default)
+    def alone(ctx: typer.Context, **options: object) -> None:
         if ctx.invoked_subcommand is None:
-            default(ctx)
+            default(ctx, **options)
+        elif given := [one for one in options if _is_given(ctx, one)]:
+            option = f"--{given[0].replace('_', '-')}"
+            raise UsageError(f"{option} belongs behind the command: `agentx {entry.name} {first} {option} …`.")
 
     below = typer.Typer(help=entry.help, rich_markup_mode="rich", epilog=EPILOG)
     below.callback(invoke_without_command=True)(alone)

@@ -87,7 +87,7 @@ def _facts(item: MemoryItem, also: Sequence[tuple[str, str | Text]]) -> list[tup
         ("trust", item.trust),
         (
             "since",
-            f"event {item.created_seq}"
+            f"{moment_of(item.created_at)}event {item.created_seq}"
             + (f", changed in {item.changed_seq}" if item.changed_seq != item.created_seq else ""),
         ),
     ]
@@ -101,6 +101,15 @@ def _score(item: MemoryItem) -> str:
     broken = item.detail.violations if isinstance(item.detail, RuleDetail) else 0
     times = f", broken {broken} time{'s' * (broken != 1)}" if broken else ""
     return f"{item.score:g}{', critical' * is_critical(item)}{times}"
+
+
+def moment_of(at: str) -> str:
+    """When something was recorded, in UTC, to stand before something else; empty where nothing says so.
+
+    >>> moment_of("2026-11-20T09:31:05.123456Z")
+    '2026-11-20 09:31, '
+    """
+    return f"{at[:10]} {at[11:16]}, " if at else ""
 
 
 def _check(check: Check) -> str:

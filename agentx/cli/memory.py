@@ -20,6 +20,10 @@ from agentx.synthesis.items import (
 )
 
 _STATUS_COLOURS = {"active": "green", "proposed": "yellow"}
+_TAKEN_BACK = ("retired", "superseded")
+
+ONE_CALL = "one call"
+"""Marks a refusal that was about one call, and rules nothing out beyond it."""
 
 Name = Annotated[
     str, typer.Argument(metavar="ID", show_default=False, help="As `agentx memory list` shows it.")
@@ -32,19 +36,29 @@ def list_items(
     ctx: typer.Context,
     kind: Annotated[str, typer.Option(help=f"Only of this kind: {', '.join(get_args(Kind))}.")] = "",
     status: Annotated[
-        str, typer.Option(help=f"Only with this status: {', '.join(get_args(Status))}.")
-    ] = "active",
+        str,
+        typer.Option(
+            help=f"Only with this status: {', '.join(get_args(Status))}; active by default.",
+            show_default=False,
+        ),
+    ] = "",
     as_of: AsOf = "",
     *,
     everything: Annotated[bool, typer.Option("--all", help="Whatever their status.")] = False,
 ) -> None:
-    """List memory items, those that stand by default."""
+    """List memory items, those that stand by default; of rejections, everything that you said no to."""
     terminal: Terminal = ctx.obj
     wanted_kind = cast("Kind", _known(kind, get_args(Kind), "kind")) if kind else None
-    wanted_status = None if everything else cast("Status", _known(status, get_args(Status), "status"))
+    refusals = kind == "rejection" and not status and not everything
+    status = status or "active"
+    wanted_status = (
+        None if everything or refusals else cast("Status", _known(status, get_args(Status), "status"))
+    )
     with opened(terminal) as ws:
         when = encodable(as_of) or None
         items = ws.memory(wanted_kind, status=wanted_status, as_of=when)
+        if refusals:
+            items = [item for item in items if item.status not in _TAKEN_BACK]
         proposed = 0 if when else len(ws.memory(status="proposed"))
     if terminal.json:
         terminal.document(items)
@@ -54,18 +68,19 @@ def list_items(
             Text(item.id, "cyan"),
             item.kind.replace("_", " "),
             Text(item.status, _STATUS_COLOURS.get(item.status, "dim")),
-            marks(item),
+            marks(item) or ONE_CALL * (item.kind == "rejection" and item.status == "dormant"),
+            Text(item.created_at[:10], "dim"),
             one_line(item.text),
         )
         for item in items
     ]
     if rows:
-        terminal.show(table("id", "kind", "status", "", "what", rows=rows))
+        terminal.show(table("id", "kind", "status", "", "since", "what", rows=rows))
     else:
         terminal.show(
             f"There is nothing {'' if everything else status + ' '}in memory{' of that kind' * bool(kind)}."
         )
-    if proposed and wanted_status == "active":
+    if proposed and status == "active" and not everything:
         terminal.note(f"{proposed} proposal{'s' * (proposed != 1)} to settle: `agentx memory review`.")
 
 

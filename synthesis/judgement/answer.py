@@ -26,7 +26,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     message: int
     quote: str
-    kind: Literal["constraint", "rejection", "ending"]
+    kind: Literal["constraint", "rejection", "ending", "decision", "task", "context", "discovery", "learning"]
     lasting: Literal["yes", "perhaps", "no"]
     modality: Literal["must", "must_not", "prefer"] = "must"
     scope: str = ""

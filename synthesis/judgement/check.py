@@ -39,6 +39,9 @@ MAX_FOUND = 8
 REASON_CHARACTERS = 200
 
 _DEMANDS: tuple[Kind, ...] = ("constraint", "rejection")
+NOTES: tuple[Kind, ...] = ("decision", "task", "context", "discovery", "learning")
+"""What may be noted of an agent's words, too."""
+
 _STANDING: tuple[Status, ...] = ("active", "proposed")
 
 
@@ -60,7 +63,9 @@ class _NotBelieved(Exception):
     """An entry of an answer is refused; it says why, and never leaves this module."""
 
 
-def check(answer: Answer, said: Mapping[int, str], state: State, model: str) -> Checked:
+def check(
+    answer: Answer, said: Mapping[int, str], state: State, model: str, heard: Mapping[int, str] | None = None
+) -> Checked:
     """Check an answer against the messages that the model was shown and the state as it is now; pure.
 
     Args:
@@ -68,8 +73,9 @@ def check(answer: Answer, said: Mapping[int, str], state: State, model: str) -> 
         said: The user's messages that it was shown, by seq.
         state: It may have moved since the model was asked.
         model: The model's name, for the reasons.
+        heard: The agents' messages that it was shown, by seq; nothing but notes is made of them.
     """
-    book = _Book(said, state, one_line(model)[:REASON_CHARACTERS])
+    book = _Book(said, heard or {}, state, one_line(model)[:REASON_CHARACTERS])
     counted: Counter[int] = Counter()
     refused = list(answer.refused)
     for found in answer.found:
@@ -95,8 +101,9 @@ def check(answer: Answer, said: Mapping[int, str], state: State, model: str) -> 
 class _Book:
     """The items as they stand while an answer is gone through, and the changes so far."""
 
-    def __init__(self, said: Mapping[int, str], state: State, model: str) -> None:
-        self.texts = said
+    def __init__(self, said: Mapping[int, str], heard: Mapping[int, str], state: State, model: str) -> None:
+        self.texts = {**heard, **said}
+        self.said = said
         self.model = model
         self.items = dict(state.items)
         self.changes: list[Change] = []
@@ -109,6 +116,11 @@ class _Book:
         span = _located(message, found.quote, "quote")
         whole = message.whole(span)
         evidence = self._evidence(found.message, whole or span)
+        if found.kind in NOTES:
+            self._note(found, message.words(whole or span), evidence)
+            return
+        if found.message not in self.said:
+            raise _NotBelieved("Only the user's own words make or end a rule.")
         if found.kind == "ending":
             self._end(found, evidence)
             return
@@ -126,6 +138,42 @@ class _Book:
             scope, until = self._reach(message, found, text)
             sure = found.lasting == "yes" and whole is not None
             self._add(found, text, evidence, scope, until, replaced, sure=sure)
+
+    def _note(self, found: Found, text: str, evidence: Evidence) -> None:
+        """Something that was decided, asked for, told, found or learned; what a person noted by hand stays."""
+        kind: Kind = found.kind  # type: ignore[assignment]
+        alike = [item for item in self.items.values() if item.kind == kind and item.status == "active"]
+        if found.lasting == "no" or any(_rests_on(item, evidence) for item in alike):
+            return
+        same = self._standing(found.repeats, (kind,)) if found.repeats else same_demand(text, "must", alike)
+        if same:
+            self._patch(Patch(id=same.id, evidence=(*same.evidence, evidence)))
+            return
+        gone = [self._standing(name, (kind,)) for name in found.replaces]
+        gone = [item for item in gone if not item.by_hand]
+        identity = self._identity(kind, evidence.seq)
+        for old in gone:
+            links = (*old.links, Link("superseded_by", identity))
+            self._patch(Patch(id=old.id, status="superseded", links=links, reason=self._why(found.reason)))
+        item = MemoryItem(
+            id=identity,
+            kind=kind,
+            text=text[:1].upper() + text[1:],
+            short=shorten(text),
+            evidence=(evidence,),
+            trust="user" if evidence.seq in self.said else "agent",
+            status="active" if found.lasting == "yes" else "proposed",
+            reason=self._why(found.reason),
+            links=tuple(Link("supersedes", old.id) for old in gone),
+        )
+        self.items[identity] = item
+        self.changes.append(Add(item))
+
+    def _identity(self, kind: Kind, seq: int) -> str:
+        ordinal = 0
+        while (identity := item_id(kind, seq, ordinal)) in self.items:
+            ordinal += 1
+        return identity
 
     def _standing_on(self, evidence: Evidence, found: Found) -> list[MemoryItem] | None:
         """The proposals of another kind that rest on the same words; ``None`` where an item of this kind does.
@@ -179,9 +227,7 @@ class _Book:
         ):  # a person's word stands: it is for them to say which of the two holds
             sure, contrary = False, []
         kind: Kind = "rejection" if found.kind == "rejection" else "constraint"
-        ordinal = 0
-        while (identity := item_id(kind, evidence.seq, ordinal)) in self.items:
-            ordinal += 1
+        identity = self._identity(kind, evidence.seq)
         gone = [*replaced, *(contrary if sure else ())]
         item = MemoryItem(
             id=identity,

@@ -19,12 +19,14 @@ TOOL = "record_judgement"
 
 MAX_RULES = 100
 MAX_PROPOSALS = 50
+MAX_NOTES = 30
 """So many are shown at most, the latest."""
 
 MESSAGE_CHARACTERS = 8_000
 """So much of a message is shown; what is longer is a paste."""
 
 _ITEM_CHARACTERS = 400
+_NOTE_CHARACTERS = 160
 _NAME_CHARACTERS = 40
 
 
@@ -40,18 +42,25 @@ def schema() -> ToolSchema:
     return ToolSchema(TOOL, "Record what the user's messages demand, and settle the proposals.", parameters)
 
 
-def conversation(said: Mapping[int, str], state: State) -> list[ChatMessage]:
+def conversation(
+    said: Mapping[int, str], state: State, heard: Mapping[int, str] | None = None
+) -> list[ChatMessage]:
     """The conversation that a model is asked to answer.
 
     Args:
         said: The user's messages that no model has read yet, by seq.
-        state: Holds the rules that stand and the proposals.
+        state: Holds the rules that stand, the proposals, and what is noted.
+        heard: The agents' messages that no model has read yet, by seq.
     """
     rules = list(state.active("constraint", "rejection"))[-MAX_RULES:]
     parts = [
         ("Rules that stand", map(_item, rules)),
         ("Proposals", map(_item, proposals(state)[-MAX_PROPOSALS:])),
-        *((f"Message {seq}", _sentences(text)) for seq, text in said.items()),
+        *([("Notes", map(_note, noted))] if (noted := notes(state)) else []),
+        *(
+            (f"Message {seq}{'' if seq in said else ' (of an agent)'}", _sentences(text))
+            for seq, text in sorted({**(heard or {}), **said}.items())
+        ),
     ]
     asked = "\n\n".join(f"## {title}\n{_lines(lines)}" for title, lines in parts)
     return [ChatMessage("system", prompt("judge.md")), ChatMessage("user", asked)]
@@ -60,6 +69,15 @@ def conversation(said: Mapping[int, str], state: State) -> list[ChatMessage]:
 def proposals(state: State) -> Sequence[MemoryItem]:
     """The demands and rejections that nobody has settled yet, oldest first."""
     return tuple(state.active("constraint", "rejection", status="proposed"))
+
+
+def notes(state: State) -> Sequence[MemoryItem]:
+    """The latest of what was decided, asked for, told, found and learned, oldest first."""
+    return tuple(state.active("decision", "task", "context", "discovery", "learning"))[-MAX_NOTES:]
+
+
+def _note(item: MemoryItem) -> str:
+    return f"{item.id} [{item.kind}] {one_line(item.text)[:_NOTE_CHARACTERS]}"
 
 
 def _lines(lines: Iterable[str]) -> str:

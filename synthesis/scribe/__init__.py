@@ -1,0 +1,1 @@
+"""The scribe's deterministic form: what was decided, refused, asked, found and learned, taken from each fact as it comes."""

@@ -1,0 +1,207 @@
+"""What a harness wraps around a person's word: its own sentences, told from the words that the person typed.
+
+A coding agent that imports or records its calls has no event for "the person said no"; it hands the agent a sentence of
+its own, with the reason somewhere in it. Every harness has other sentences, so they are known by what they say (someone
+is called "the user", and refused), not by their letters.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from agentx.synthesis.demands.sentences import Span
+
+MAX_TEXT = 20_000
+"""So much of an answer is looked at."""
+
+_PERSON = r"(?:the |a )?(?:user|person|human|operator|developer)"
+_NO = (
+    r"(?:does(?:n'?t| not) want|did(?:n'?t| not) (?:want|approve|allow|accept|confirm)|(?:has |have )?(?:rejected|denied|declined|refused"
+    r"|cancell?ed|interrupted|aborted|blocked|disapproved|turned down)|chose not|said no|wants? to stop)"
+)
+_REFUSED = re.compile(
+    rf"\b{_PERSON} {_NO}\b|\b(?:rejected|denied|declined|refused|cancell?ed|interrupted|aborted) by {_PERSON}\b"
+    r"|\btool use was rejected\b",
+    re.IGNORECASE,
+)
+_INTERRUPTED = re.compile(rf"\b(?:interrupted|aborted) by {_PERSON}\b", re.IGNORECASE)
+_SAID = re.compile(
+    rf"(?:\b{_PERSON}|\bthey)\s+(?:said|says|wrote|answered|replied|responded|explained|added|commented"
+    r"|(?:provided|gave|left|has provided) (?:the |this |some )?(?:following )?(?:reason|feedback|comment|instruction|message|explanation)s?)"
+    r"(?: (?:for|with|to|about|as) [^:\n]{0,60})?\s*:\s*"
+    r"|\b(?:reason|feedback|comment)(?: (?:given|from|by|of) (?:the )?\w+)?\s*:\s*",
+    re.IGNORECASE,
+)
+_ORDER = re.compile(
+    r"(?:\bstop what you are doing\b|\bwait for the user\b|\bto tell you how to proceed\b|\bdo not (?:retry|try again)\b)",
+    re.IGNORECASE,
+)
+_TAGGED = re.compile(r"\A\s*<(?P<tag>[a-z_]{1,30})>\s*(?P<said>.*?)\s*</(?P=tag)>", re.IGNORECASE | re.DOTALL)
+_NOTE = re.compile(r"\n+\s*\(?note: (?:the|this) (?:user|person|is)\b.*\Z", re.IGNORECASE | re.DOTALL)
+_MACHINE = re.compile(
+    r"\b(?:blocked|denied|rejected|refused|disallowed|forbidden) by (?:(?:a|the|your) )?\w*[ :]?(?:hook|sandbox|polic|permission|rule|setting|config)"
+    r"|\bhook\b[^.\n]{0,40}\b(?:denied|blocked|rejected|error)|\bpermissions? (?:to \w+ [^.\n]{0,200}|for [^.\n]{0,200})?(?:was|were|has been|have been|is|are)?"
+    r" ?(?:denied|not granted)|\brequested permissions?\b",
+    re.IGNORECASE,
+)
+"""A machine's own rule denied the call."""
+
+_SENTENCE_END = re.compile(r"(?<=[.!?\])])\s+|\n+")
+
+
+class Refused(NamedTuple):
+    """A refusal as a harness tells it.
+
+    Attributes:
+        reason: Where the person's own words stand; ``None`` where they said nothing.
+        by_person: Whether the text itself says that a person refused.
+    """
+
+    reason: Span | None
+    by_person: bool
+
+
+def refused(text: str) -> Refused | None:
+    r"""Take the answer to a denied call apart; ``None`` where no person denied it but a rule of a machine.
+
+    >>> text = "The user doesn't want to proceed. To tell you how to proceed, the user said:\nuse the queue"
+    >>> text[refused(text).reason.start :]
+    'use the queue'
+    >>> refused("The user rejected this action.").reason is None
+    True
+    >>> refused("use the queue").reason
+    Span(start=0, end=13)
+    """
+    text = text[:MAX_TEXT]
+    head = _REFUSED.search(text[:600])
+    if head is None:
+        return None if _MACHINE.search(text[:300]) else Refused(_trimmed(text, 0, len(text)), by_person=False)
+    if _INTERRUPTED.search(head.group()):
+        return Refused(None, by_person=True)  # what follows is what the call had printed so far
+    if said := _SAID.search(text, head.start()):
+        return Refused(_unwrapped(text, said.end()), by_person=True)
+    return Refused(_left_over(text, head.start()), by_person=True)
+
+
+def _unwrapped(text: str, start: int) -> Span | None:
+    """What was said, without a tag or a note of the harness around it."""
+    if tagged := _TAGGED.match(text[start:]):
+        return _trimmed(text, start + tagged.start("said"), start + tagged.end("said"))
+    note = _NOTE.search(text, start)
+    return _trimmed(text, start, note.start() if note else len(text))
+
+
+def _left_over(text: str, start: int) -> Span | None:
+    """What stands behind the harness's sentences where none of them says that the person's words follow."""
+    for begin, end in _pieces(text, start):
+        piece = text[begin:end]
+        if not (_REFUSED.search(piece) or _ORDER.search(piece)):
+            return _unwrapped(text, begin)
+    return None
+
+
+def _pieces(text: str, start: int) -> Iterator[tuple[int, int]]:
+    begin = start
+    for cut in _SENTENCE_END.finditer(text, start):
+        if text[begin : cut.start()].count("(") > text[begin : cut.start()].count(")"):
+            continue
+        yield begin, cut.start()
+        begin = cut.end()
+    yield begin, len(text)
+
+
+def _trimmed(text: str, start: int, end: int) -> Span | None:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return Span(start, end) if start < end else None
+
+
+# --- questions and plans ---------------------------------------------------------------------------------------------
+
+_ASKS = re.compile(r"ask.{0,12}(?:user|question|person|human)|question", re.IGNORECASE)
+_PLANS = re.compile(r"plan", re.IGNORECASE)
+_ANSWERED = re.compile(rf"\b{_PERSON} (?:has |have )?answered\b|\banswers?:", re.IGNORECASE)
+_APPROVED = re.compile(
+    rf"\b{_PERSON} (?:has |have )?(?:approved|accepted|confirmed)\b|\bapproved by {_PERSON}\b", re.IGNORECASE
+)
+_PAIR = re.compile(
+    r'"(?P<question>[^"\n](?:[^"]|"(?!=))*)"="(?P<answer>.*?)"(?=,\s*"|\s*\.\s*You can|[.,]?\s*\Z)', re.DOTALL
+)
+_TITLE = re.compile(r"^\s{0,3}#{1,3}\s+(?P<title>\S.*)$", re.MULTILINE)
+_PLAN_WORD = re.compile(r"\A(?:implementation )?plan\s*[:–—-]\s*", re.IGNORECASE)
+_RECOMMENDED = re.compile(r"\s*\(recommended\)\s*\Z", re.IGNORECASE)
+
+_ASKS_BACK = re.compile(r"\A[^.!?\n]*(?:\.{2,}[^.!?\n]*)*\?")
+"""The first sentence is a question."""
+
+
+class Answer(NamedTuple):
+    """A question that an agent asked and what the person answered.
+
+    Attributes:
+        span: Where the answer stands in the harness's text.
+        asks_back: Whether it is a question itself, so that nothing is decided by it.
+    """
+
+    question: str
+    answer: str
+    span: Span
+    asks_back: bool
+
+
+def is_question_tool(tool: str) -> bool:
+    """Whether a tool asks a person, by its name.
+
+    >>> is_question_tool("AskUserQuestion"), is_question_tool("ask_human"), is_question_tool("write_file")
+    (True, True, False)
+    """
+    return bool(_ASKS.search(tool))
+
+
+def is_plan_tool(tool: str) -> bool:
+    """Whether a tool shows a plan to a person, by its name."""
+    return bool(_PLANS.search(tool))
+
+
+def answers(text: str, asked: str = "") -> Iterator[Answer]:
+    """The questions and answers in what a question tool gave back.
+
+    Args:
+        text: What it gave back: pairs ``"question"="answer"``, or the answer alone.
+        asked: The question, where the arguments of the call have it.
+
+    >>> [a.answer for a in answers('The user has answered: "Which port?"="9000", "TLS?"="yes". You can now go on.')]
+    ['9000', 'yes']
+    """
+    text = text[:MAX_TEXT]
+    pairs = list(_PAIR.finditer(text))
+    for pair in pairs:
+        yield _answer(pair["question"], text, Span(pair.start("answer"), pair.end("answer")))
+    if not pairs and asked:
+        lead = _ANSWERED.search(text)
+        start = text.find(":", lead.start()) + 1 if lead else 0
+        if span := _unwrapped(text, start):
+            yield _answer(asked, text, span)
+
+
+def _answer(question: str, text: str, span: Span) -> Answer:
+    said = " ".join(text[span.start : span.end].split())
+    return Answer(" ".join(question.split()), _RECOMMENDED.sub("", said), span, bool(_ASKS_BACK.search(said)))
+
+
+def approved(text: str) -> bool:
+    """Whether a harness says that a person approved."""
+    return bool(_APPROVED.search(text[:600]))
+
+
+def title_of(plan: str) -> str:
+    r"""What a plan is called: its first heading, or its first line; empty where there is none.
+
+    >>> title_of("# Plan: Move the queue\n\n## Why")
+    'Move the queue'
+    """
+    heading = _TITLE.search(plan[:MAX_TEXT])
+    line = heading["title"] if heading else next((one for one in plan[:600].splitlines() if one.strip()), "")
+    return _PLAN_WORD.sub("", " ".join(line.split())).strip("*_ ")[:200]

@@ -1,0 +1,175 @@
+"""What is noted while one fact is read: the same again updates an item, its contrary takes its place, all else is new."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from agentx.storage.events import Event
+from agentx.synthesis.conclusions import Add, Change, Patch
+from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
+from agentx.synthesis.items import (
+    ConstraintDetail,
+    Detail,
+    Evidence,
+    Kind,
+    Link,
+    MemoryItem,
+    NoteDetail,
+    Scope,
+    Status,
+    Trust,
+    item_id,
+    shorten,
+)
+from agentx.synthesis.state import State
+
+MAX_TEXT = 400
+"""Characters of what is noted of one thing."""
+
+MAX_QUOTE = 400
+MAX_EVIDENCE = 12
+"""So many places are named of one item: the first, and the latest."""
+
+_COMPARED = 100
+"""So many of a kind are compared with something new, the latest."""
+
+
+_CHOSEN = re.compile(
+    r"\b(?:let'?s )?(?:go|stick|went) (?:with|for|to)\b|\b(?:opt|settle) (?:for|on)\b|\b(?:choose|pick)\b",
+    re.IGNORECASE,
+)
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """Something to be noted.
+
+    Attributes:
+        evidence: Where it was said.
+        choice: Whether there is only one at a time for the same purpose, so that a contrary one takes its place.
+    """
+
+    kind: Kind
+    text: str
+    evidence: Evidence
+    trust: Trust
+    domain: str = ""
+    agent: str = ""
+    scope: Scope = Scope()
+    status: Status = "active"
+    reason: str = ""
+    detail: Detail = NoteDetail()
+    choice: bool = False
+
+
+class Ledger:
+    """The items while one fact is read, and the changes so far.
+
+    Args:
+        event: The fact.
+        state: What stood before it.
+    """
+
+    def __init__(self, event: Event, state: State) -> None:
+        self.changes: list[Change] = []
+        self.event = event
+        self.state = state
+        self._items = dict(state.items)
+
+    def standing(self, *kinds: Kind, status: Status = "active") -> Iterator[MemoryItem]:
+        """The items of some kinds that stand, the latest first."""
+        return (i for i in reversed(self._items.values()) if i.kind in kinds and i.status == status)
+
+    def evidence(self, text: str, start: int = 0, end: int | None = None) -> Evidence:
+        """A place in the event's text."""
+        end = len(text) if end is None else end
+        end = min(end, start + MAX_QUOTE)
+        return Evidence(self.event.seq, start, end, text[start:end])
+
+    def enter(self, note: Note) -> MemoryItem | None:
+        """Note something; the item that holds it then, or ``None`` where these words are noted already."""
+        if any(self._holds(item, note) for item in self._items.values()):
+            return None
+        known = [item for _, item in zip(range(_COMPARED), self._alike(note), strict=False)]
+        compared = {item.id: _as_choice(item) for item in known}
+        contrary = contrary_demands(_choice(note.text), "must", compared.values()) if note.choice else ()
+        replaced = [self._items[item.id] for item in contrary]
+        if not replaced and (same := same_demand(note.text, "must", reversed(compared.values()))):
+            return self.again(self._items[same.id], note.evidence)
+        return self.add(note, replaced)
+
+    def again(self, item: MemoryItem, evidence: Evidence, *, status: Status | None = None) -> MemoryItem:
+        """Something is said again, or went on: more evidence."""
+        places = (*item.evidence, evidence)
+        if len(places) > MAX_EVIDENCE:
+            places = (places[0], *places[1 - MAX_EVIDENCE :])
+        return self.patch(
+            Patch(id=item.id, evidence=places, used_at=self.event.at, status=status or item.status)
+        )
+
+    def restate(self, item: MemoryItem, text: str, evidence: Evidence) -> MemoryItem:
+        """An item says something else from now on, by other words."""
+        return self.patch(Patch(id=item.id, text=text, short=shorten(text), evidence=(evidence,)))
+
+    def add(self, note: Note, replaced: Sequence[MemoryItem] = ()) -> MemoryItem:
+        """Make an item, in place of others where there are any."""
+        ordinal = 0
+        while (identity := item_id(note.kind, note.evidence.seq, ordinal)) in self._items:
+            ordinal += 1
+        for old in replaced:
+            links = (*old.links, Link("superseded_by", identity))
+            self.patch(Patch(id=old.id, status="superseded", links=links))
+        text = note.text if len(note.text) <= MAX_TEXT else note.text[: MAX_TEXT - 1] + "…"
+        item = MemoryItem(
+            id=identity,
+            kind=note.kind,
+            text=text,
+            short=shorten(text),
+            domain=note.domain or next((old.domain for old in replaced if old.domain), ""),
+            agent=note.agent,
+            scope=note.scope,
+            evidence=(note.evidence,),
+            trust=note.trust,
+            status=note.status,
+            reason=note.reason,
+            links=tuple(Link("supersedes", old.id) for old in replaced),
+            detail=note.detail,
+        )
+        self._items[identity] = item
+        self.changes.append(Add(item))
+        return item
+
+    def patch(self, patch: Patch) -> MemoryItem:
+        """Change an item."""
+        self._items[patch.id] = msgspec.structs.replace(self._items[patch.id], **patch.fields())
+        self.changes.append(patch)
+        return self._items[patch.id]
+
+    def take(self, changes: Sequence[Change]) -> None:
+        """Take over what another reading of the same fact changes."""
+        for change in changes:
+            if isinstance(change, Patch):
+                self.patch(change)
+            else:
+                self._items[change.item.id] = change.item
+                self.changes.append(change)
+
+    def _alike(self, note: Note) -> Iterator[MemoryItem]:
+        return (item for item in self.standing(note.kind, status=note.status) if item.domain == note.domain)
+
+    @staticmethod
+    def _holds(item: MemoryItem, note: Note) -> bool:
+        place = note.evidence
+        return item.kind == note.kind and any(
+            one.seq == place.seq and one.start < place.end and place.start < one.end for one in item.evidence
+        )
+
+
+def _as_choice(item: MemoryItem) -> MemoryItem:
+    """An item as something that was chosen, to be compared with another choice."""
+    return msgspec.structs.replace(item, text=_choice(item.text), detail=ConstraintDetail())
+
+
+def _choice(text: str) -> str:
+    """A decision in the words in which a demand would say it."""
+    return _CHOSEN.sub("use", text)

@@ -1,0 +1,326 @@
+"""The extractor ``scribe``: takes notes of every fact, so that no agent has to remember to."""
+
+from collections.abc import Sequence
+
+from agentx.storage.events import (
+    AgentMessageSent,
+    ApprovalDecided,
+    Event,
+    RunEnded,
+    RunStarted,
+    ToolCallExecuted,
+    UserMessageSent,
+)
+from agentx.storage.text import one_line
+from agentx.synthesis.conclusions import Change, Patch
+from agentx.synthesis.demands.book import from_user
+from agentx.synthesis.extractor import ReadBody
+from agentx.synthesis.items import Evidence, MemoryItem, NoteDetail, Status, Trust
+from agentx.synthesis.scribe import harness
+from agentx.synthesis.scribe.calls import call_name
+from agentx.synthesis.scribe.ledger import Ledger, Note
+from agentx.synthesis.scribe.refusals import Refusal, record
+from agentx.synthesis.scribe.statements import Statement, findings_of_agent, first_sentence, statements
+from agentx.synthesis.state import Message, State
+
+_MAX_FOUND = 2
+_STATE_CHARACTERS = 200
+_ASKED = NoteDetail("what the user asked for")
+_IN_RUN = NoteDetail("what a run works on")
+_NAMES_SHOWN = 3
+
+
+class NoteTaker:
+    """Concludes decisions, tasks, refusals, states, discoveries and lessons from what is said and done.
+
+    Args:
+        capture_assistant: Whether what agents say is read, too.
+    """
+
+    name = "scribe"
+    version = 1
+
+    def __init__(self, *, capture_assistant: bool = True) -> None:
+        self._capture_assistant = capture_assistant
+
+    def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
+        """What is to be noted of a fact; empty for most."""
+        ledger = Ledger(event, state)
+        match event.data:
+            case UserMessageSent(body=body) if from_user(event.actor):
+                _said(ledger, state, read(body))
+            case AgentMessageSent(final=True, body=body):
+                _answered(ledger, state, read(body) if self._capture_assistant else "")
+            case ApprovalDecided(approved=False) as decided:
+                _refused_here(ledger, state, decided)
+            case ToolCallExecuted(status="DENIED") as call if not call.denied_by:
+                _refused_elsewhere(ledger, call, read)
+            case ToolCallExecuted(status="SUCCEEDED") as call:
+                _asked(ledger, call, read)
+            case RunStarted() as run:
+                _started(ledger, run)
+            case RunEnded() as end:
+                _ended(ledger, state, end)
+        return tuple(ledger.changes)
+
+
+# --- what a person says ----------------------------------------------------------------------------------------------
+
+
+def _said(ledger: Ledger, state: State, text: str) -> None:
+    """Note what a message says besides the demands in it, which stand already."""
+    demands = [
+        place
+        for item in state.items.values()
+        if item.kind == "constraint" or (item.kind == "rejection" and item.status == "active")
+        for place in item.evidence
+        if place.seq == ledger.event.seq
+    ]
+    for one in statements(text, _agent_before(state)):
+        taken = any(place.start < one.span.end and one.span.start < place.end for place in demands)
+        evidence = ledger.evidence(text, one.span.start, one.span.end)
+        if one.sort == "context":
+            _tell(ledger, one, evidence)
+        elif one.sort != "task" and not taken:
+            choice = one.sort == "decision"
+            ledger.enter(Note(kind=one.sort, text=one.text, evidence=evidence, trust="user", choice=choice))
+    _left_waiting(ledger, state)
+
+
+def _left_waiting(ledger: Ledger, state: State) -> None:
+    """A request that waits while its user goes on stays open; the latest one stands in the conversation."""
+    before = state.messages[-2:-1]
+    run = state.last_run
+    if before and from_user(before[0].actor) and not (run and run.seq > before[0].seq):
+        _request(ledger, before[0], "active")
+
+
+def _request(ledger: Ledger, message: Message, status: Status) -> None:
+    """Note what a message asks for."""
+    for one in statements(message.text):
+        if one.sort == "task":
+            start, end = one.span.start, one.span.end
+            place = Evidence(message.seq, start, end, message.text[start:end])
+            ledger.enter(
+                Note(
+                    kind="task",
+                    text=one.text,
+                    evidence=place,
+                    trust="user",
+                    status=status,
+                    reason="The agent answered." if status == "resolved" else "",
+                    detail=_ASKED,
+                )
+            )
+
+
+def _tell(ledger: Ledger, one: Statement, evidence: Evidence) -> None:
+    """How things stand: what was said of the same before is over."""
+    before = [item for item in ledger.standing("context") if item.detail == NoteDetail(one.topic)]
+    if any(item.text == one.text for item in before):
+        ledger.again(before[0], evidence)
+        return
+    note = Note(kind="context", text=one.text, evidence=evidence, trust="user", detail=NoteDetail(one.topic))
+    ledger.add(note, [item for item in before if not item.by_hand])
+
+
+def _agent_before(state: State) -> str:
+    """What an agent said last, where nobody else has spoken since."""
+    for message in reversed(state.messages[:-1]):
+        if message.actor.startswith("agent:"):
+            return message.text
+        if from_user(message.actor):
+            return ""
+    return ""
+
+
+# --- what a person refuses, answers and approves ---------------------------------------------------------------------
+
+
+def _refused_here(ledger: Ledger, state: State, decided: ApprovalDecided) -> None:
+    call = state.pending.get(decided.call_id)
+    tool, arguments = (call.tool, call.arguments) if call else ("", {})
+    name = call_name(tool, arguments)
+    record(
+        ledger,
+        state,
+        Refusal(name, tool, arguments, decided.reason, 0, by_person=from_user(ledger.event.actor)),
+    )
+
+
+def _refused_elsewhere(ledger: Ledger, call: ToolCallExecuted, read: ReadBody) -> None:
+    """A call that a harness of its own kept from running; whether a person did, its answer or its actor says."""
+    text = read(call.output)
+    told = harness.refused(text)
+    by_agent = ledger.event.actor.partition(":")[0] in ("agent", "tool")
+    if told is None or (by_agent and not told.by_person) or text.startswith(f"A person refused {call.tool}"):
+        return  # the last is our own sentence: the person's word stands before it
+    reason, start = ("", 0)
+    if told.reason:
+        reason, start = text[told.reason.start : told.reason.end], told.reason.start
+    by_person = told.by_person or from_user(ledger.event.actor)
+    name = call_name(call.tool, call.arguments, call.command)
+    record(ledger, ledger.state, Refusal(name, call.tool, call.arguments, reason, start, by_person=by_person))
+
+
+def _asked(ledger: Ledger, call: ToolCallExecuted, read: ReadBody) -> None:
+    """A question that a person answered, or a plan that they approved, through a tool that asks them."""
+    if harness.is_question_tool(call.tool):
+        _note_answers(ledger, call, read(call.output))
+    elif harness.is_plan_tool(call.tool) and harness.approved(text := read(call.output)):
+        plan = call.arguments.get("plan")
+        name = call_name(
+            call.tool, {"plan": plan if isinstance(plan, str) and plan.strip() else _plan_in(text)}
+        )
+        ledger.enter(
+            Note(
+                kind="decision",
+                text=f"Approved: {name}",
+                evidence=ledger.evidence(text),
+                trust=_heard(ledger),
+            )
+        )
+
+
+def _plan_in(text: str) -> str:
+    """The plan in a harness's answer, which begins at its first heading of the highest sort."""
+    return next((text[place + 1 :] for place in [text.find("\n# ")] if place >= 0), "")
+
+
+def _note_answers(ledger: Ledger, call: ToolCallExecuted, text: str) -> None:
+    asked = call.arguments.get("question")
+    for one in harness.answers(text, asked if isinstance(asked, str) else ""):
+        evidence = ledger.evidence(text, one.span.start, one.span.end)
+        note = Note(
+            kind="decision",
+            text=f"{one.answer} (asked: {one.question})",
+            evidence=evidence,
+            trust=_heard(ledger),
+            status="dormant" if one.asks_back else "active",
+            reason="The answer asks back, so nothing is decided by it." if one.asks_back else "",
+            detail=NoteDetail(one.question),
+        )
+        before = [item for item in ledger.standing("decision") if item.detail == note.detail]
+        if one.asks_back or not before:
+            ledger.enter(note)
+        elif before[0].text == note.text:
+            ledger.again(before[0], evidence)
+        else:
+            ledger.add(note, before)
+
+
+def _heard(ledger: Ledger) -> Trust:
+    """How far the words of a person that a tool brings can be trusted."""
+    return "user" if from_user(ledger.event.actor) else "reported"
+
+
+# --- what is worked on -----------------------------------------------------------------------------------------------
+
+
+def _started(ledger: Ledger, run: RunStarted) -> None:
+    """A run works on what the user asked for, or goes on with what an earlier one began."""
+    text = run.task.text
+    span = first_sentence(text)
+    if span is None:
+        return
+    evidence = ledger.evidence(text, span.start, span.end)
+    agent = run.agent
+    for task in ledger.standing("task"):
+        asked = any(place.seq == ledger.event.cause for place in task.evidence)
+        if (asked and task.detail == _ASKED) or (run.resumes and task.detail == _IN_RUN):
+            ledger.again(task, evidence)
+            ledger.patch(Patch(id=task.id, detail=_IN_RUN, reason=""))
+            return
+    said = one_line(text[span.start : span.end])
+    ledger.add(Note(kind="task", text=said, evidence=evidence, trust="agent", agent=agent, detail=_IN_RUN))
+
+
+def _ended(ledger: Ledger, state: State, end: RunEnded) -> None:
+    """What a run worked on is done, or stays open with the reason."""
+    run = state.last_run
+    began = run.seq if run and run.run == ledger.event.run else 0
+    for task in list(ledger.standing("task")):
+        mine = began and any(place.seq == began for place in task.evidence)
+        if task.by_hand or task.detail not in (_IN_RUN, _ASKED) or not (mine or task.detail == _ASKED):
+            continue
+        if end.status == "COMPLETED":
+            ledger.patch(Patch(id=task.id, status="resolved", reason="The run completed it."))
+        elif mine:
+            why = one_line(end.reason)[:_STATE_CHARACTERS]
+            ledger.patch(
+                Patch(id=task.id, reason=f"{end.status.replace('_', ' ').lower()}: {why}".strip(": "))
+            )
+
+
+def _answered(ledger: Ledger, state: State, text: str) -> None:
+    """An agent's answer ends its turn: what it says that it did, what it found, and what became of what went wrong."""
+    if not ledger.event.run:
+        for task in list(ledger.standing("task")):
+            if task.detail == _ASKED and not task.by_hand:
+                ledger.patch(Patch(id=task.id, status="resolved", reason="The agent answered."))
+        if asked := _last_said(state, ledger.event.seq):
+            _request(ledger, asked, "resolved")
+    span = first_sentence(text)
+    if span is None:
+        return
+    said = one_line(text[span.start : span.end])[:_STATE_CHARACTERS]
+    evidence = ledger.evidence(text, span.start, span.end)
+    _note_state(ledger, said, evidence)
+    for number, found in enumerate(findings_of_agent(text)):
+        if number < _MAX_FOUND:
+            words = one_line(text[found.start : found.end])
+            place = ledger.evidence(text, found.start, found.end)
+            ledger.enter(Note(kind="discovery", text=words, evidence=place, trust="agent"))
+    if lesson := _lesson(state, ledger.event.seq):
+        ledger.add(Note(kind="learning", text=f"{lesson} {said}", evidence=evidence, trust="agent"))
+
+
+def _note_state(ledger: Ledger, said: str, evidence: Evidence) -> None:
+    """One entry for each agent, which says what it did last."""
+    agent = ledger.event.actor.partition(":")[2]
+    last = next((item for item in ledger.standing("agent_state") if item.agent == agent), None)
+    if last is None:
+        ledger.add(Note(kind="agent_state", text=said, evidence=evidence, trust="agent", agent=agent))
+    elif not last.by_hand:
+        ledger.restate(last, said, evidence)
+
+
+def _lesson(state: State, through: int) -> str:
+    """What went wrong in this turn and was put right: checks that failed and pass, calls that a person refused."""
+    began = _turn_began(state, through)
+    fixed = [
+        item
+        for item in state.items.values()
+        if item.kind == "hot_issue" and item.status == "resolved" and item.changed_seq > began
+    ]
+    refusals = [
+        item
+        for item in state.items.values()
+        if item.kind == "rejection" and any(place.seq > began for place in item.evidence)
+    ]
+    parts = []
+    if fixed:
+        parts.append(f"Failed, and passes now: {_listed(_checks(fixed))}.")
+    if refusals:
+        parts.append(f"Refused on the way: {_listed([item.short for item in refusals])}.")
+    return " ".join(parts)
+
+
+def _turn_began(state: State, through: int) -> int:
+    """Seq of the user's message that the turn answers."""
+    asked = _last_said(state, through)
+    return asked.seq if asked else through
+
+
+def _last_said(state: State, before: int) -> Message | None:
+    said = (one for one in reversed(state.messages) if from_user(one.actor) and one.seq < before)
+    return next(said, None)
+
+
+def _checks(items: Sequence[MemoryItem]) -> list[str]:
+    return [f"`{getattr(item.detail, 'check', '')}`" for item in items]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _NAMES_SHOWN
+    return ", ".join(names[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")

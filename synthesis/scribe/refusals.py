@@ -1,0 +1,234 @@
+"""A refusal: a call that a person kept from running, with the reason that they gave.
+
+It is always recorded. Mostly it is about that one call, so it rests (``dormant``: kept, found by a search, and not shown by
+itself). Where its words forbid an idea beyond the call, it stands like any other rejection until the user takes it back.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from agentx.storage.text import one_line
+from agentx.synthesis.conclusions import Add, Change, Patch
+from agentx.synthesis.demands.book import Book
+from agentx.synthesis.demands.classify import as_sentence, readings
+from agentx.synthesis.demands.lifecycle import same_demand
+from agentx.synthesis.demands.material import own_words, straighten
+from agentx.synthesis.demands.sentences import sentences
+from agentx.synthesis.demands.words import content_words
+from agentx.synthesis.items import ConstraintDetail, Evidence, MemoryItem, RejectionDetail, Scope, item_id
+from agentx.synthesis.scribe.calls import call_scope
+from agentx.synthesis.scribe.ledger import Ledger, Note
+from agentx.synthesis.state import State
+
+ONE_CALL = "It was about this one call; it is kept and found by a search, not shown by itself."
+
+_MAX_REASON = 4_000
+_RULED_OUT = re.compile(
+    r"\b(?:we|i|this (?:project|team|repo|company)) (?:(?:really|just|generally|usually|simply) )?"
+    r"(?:don't|do not|doesn't|does not|never|no longer|can't|cannot|won't) (?:ever |actually |really |want to )?"
+    r"(?P<verb>want|use|do|like|allow|write|add|ship|accept|commit|deploy|mock|hardcode|tolerate|release|merge|push|suggest|install|import|depend on|rely on|call|touch|edit)"
+    r"(?: to (?:see|have|use))? (?P<idea>[^,.;:!?()\n]{2,90})",
+    re.IGNORECASE,
+)
+"""What is never done, as a habit of whoever speaks: "we don't use global state"."""
+
+_EVERYWHERE = re.compile(
+    r"\s+(?:here|anywhere|at all|any ?more|in (?:this|our|the) (?:project|repo|repository|code ?base|team|company|house))\b.*$",
+    re.IGNORECASE,
+)
+_REASON = re.compile(r"\s+(?:because|since|as|so|and|but)\s.*$", re.IGNORECASE)
+_CONDITION = re.compile(r"\s+(?:if|when|unless)\s.*$", re.IGNORECASE)
+_PLACE = re.compile(r"(?:on|in|at|to|from|with|for|by)\b", re.IGNORECASE)
+_AT_HAND = re.compile(r"\b(?:this|that|these|those|it|here|the|my|your|you|just)\b|\d", re.IGNORECASE)
+"""Words of an idea that point at the one thing at hand."""
+
+_FOR_NOW = re.compile(r"\b(?:for now|right now|yet|today|at the moment|this time)\b", re.IGNORECASE)
+
+
+class Refusal(NamedTuple):
+    """A refused call.
+
+    Attributes:
+        call: It in a few words.
+        reason: What the person said; empty for nothing.
+        start: Where that stands in the event's text.
+        by_person: Whether it is certain that a person spoke, so that their words may make a rule.
+    """
+
+    call: str
+    tool: str
+    arguments: Mapping[str, Any]
+    reason: str
+    start: int
+    by_person: bool
+
+
+def record(ledger: Ledger, state: State, refusal: Refusal) -> None:
+    """Note a refusal, and what its reason demands beyond the call."""
+    reason = refusal.reason[:_MAX_REASON]
+    # As evidence, the reason stands where the event has it; line ends before it are no words.
+    text = "\n" * refusal.start + reason
+    whole = ledger.evidence(text, refusal.start)
+    if any(
+        place.seq == whole.seq
+        for item in state.items.values()
+        if item.kind == "rejection"
+        for place in item.evidence
+    ):
+        return
+    stands = refusal.by_person and _rule_out(ledger, refusal, text, whole)
+    for change in _demanded(ledger, state, text) if refusal.by_person else ():
+        kept = _kept(change, refusal, whole)
+        if kept is None or (stands and _forbids(kept)):
+            continue
+        stands = _enter(ledger, kept, whole) or stands
+    if not stands:
+        _rest(ledger, refusal, whole)
+
+
+def _demanded(ledger: Ledger, state: State, text: str) -> list[Change]:
+    """What the words would do if they were a message of the user."""
+    book = Book(ledger.event.seq, text, state)
+    for reading in readings(text):
+        book.enter(reading)
+    return book.changes
+
+
+def _kept(change: Change, refusal: Refusal, whole: Evidence) -> Change | None:
+    """A change as it holds for a refusal: what must not be done from now on is ruled out; what only may be meant so is not."""
+    if isinstance(change, Patch):
+        return change
+    item, detail = change.item, change.item.detail
+    if isinstance(detail, RejectionDetail):
+        if item.status != "active":
+            return None
+        idea, check = detail.idea, detail.check
+    elif (
+        isinstance(detail, ConstraintDetail)
+        and detail.modality == "must_not"
+        and item.status == "active"
+        and not (item.until or item.links)
+    ):
+        idea, check = item.text, detail.check
+    else:
+        return change
+    rejected = RejectionDetail(idea=idea, reason=_more(refusal, item.text), check=check)
+    name = item_id("rejection", whole.seq, _ordinal(item.id))
+    return Add(msgspec.structs.replace(item, id=name, kind="rejection", evidence=(whole,), detail=rejected))
+
+
+def _ordinal(name: str) -> int:
+    """Which of several items of an event a name means, from 0."""
+    number = name.partition(".")[2]
+    return int(number) - 1 if number else 0
+
+
+def _more(refusal: Refusal, text: str) -> str:
+    """The whole of what was said where a rule is only a part of it."""
+    whole = one_line(refusal.reason)
+    return whole if len(text) + 2 < len(whole) else ""
+
+
+def _rule_out(ledger: Ledger, refusal: Refusal, text: str, whole: Evidence) -> bool:
+    """Whether the reason names an idea that is never wanted; then that stands."""
+    plain, original = own_words(text), straighten(text)
+    for sentence in sentences(plain):
+        words = plain[sentence.start : sentence.end]
+        if (
+            (match := _RULED_OUT.search(words))
+            and not words.endswith("?")
+            and (idea := general(match, words))
+        ):
+            start = sentence.start + match.start()
+            end = start + len(_REASON.sub("", match.group()))
+            note = Note(
+                kind="rejection",
+                text=as_sentence(original[start:end]),
+                evidence=whole,
+                trust="user",
+                detail=RejectionDetail(idea=idea, reason=_more(refusal, original[start:end])),
+            )
+            if same := _known(ledger, idea):
+                ledger.again(same, whole)
+            else:
+                ledger.add(note)
+            return True
+    return False
+
+
+def general(match: re.Match[str], words: str) -> str:
+    """The idea that a sentence rules out in general; empty where it is one thing at hand.
+
+    >>> sentence = "We don't use global state here"
+    >>> general(_RULED_OUT.search(sentence), sentence)
+    'global state'
+    >>> general(_RULED_OUT.search("we don't want the second test"), "")
+    ''
+    """
+    idea = _EVERYWHERE.sub("", _CONDITION.sub("", _REASON.sub("", match["idea"]))).strip()
+    if _PLACE.match(idea):
+        idea = f"{match['verb']} {idea}"
+    at_hand = _AT_HAND.search(idea) or _FOR_NOW.search(words)
+    return "" if at_hand or not content_words(idea) else idea
+
+
+def _forbids(change: Change) -> bool:
+    """Whether a change makes a ban or a rejection of its own."""
+    if isinstance(change, Patch):
+        return False
+    detail = change.item.detail
+    return isinstance(detail, RejectionDetail) or (
+        isinstance(detail, ConstraintDetail) and detail.modality == "must_not"
+    )
+
+
+def _enter(ledger: Ledger, change: Change, whole: Evidence) -> bool:
+    """Take a change over; whether an idea is ruled out by it, for the first time or again."""
+    if isinstance(change, Patch):
+        return ledger.patch(change).kind == "rejection"
+    if change.item.kind != "rejection":
+        ledger.take((change,))
+        return False
+    if same := _known(ledger, change.item.text):
+        ledger.again(same, whole)
+    else:
+        ledger.take((change,))
+    return True
+
+
+def _known(ledger: Ledger, idea: str) -> MemoryItem | None:
+    """The idea where it is ruled out already."""
+    standing = {item.id: item for item in ledger.standing("rejection")}
+    ideas = [
+        msgspec.structs.replace(item, text=item.detail.idea)
+        for item in standing.values()
+        if isinstance(item.detail, RejectionDetail)
+    ]
+    same = same_demand(idea, "rejection", ideas)
+    return standing[same.id] if same else None
+
+
+def _rest(ledger: Ledger, refusal: Refusal, whole: Evidence) -> None:
+    """Keep a refusal of one call: the same call refused for the same reason is one item."""
+    reason = one_line(refusal.reason)
+    text = f"{refusal.call}: {reason}" if reason else f"{refusal.call}: refused, and no reason was given"
+    for item in ledger.standing("rejection", status="dormant"):
+        if item.detail == RejectionDetail(refusal.call, reason):
+            ledger.again(item, whole)
+            return
+    scope = call_scope(refusal.tool, refusal.arguments) if refusal.tool else Scope()
+    ledger.add(
+        Note(
+            kind="rejection",
+            text=text,
+            evidence=whole,
+            trust="user",
+            scope=scope,
+            status="dormant",
+            reason=ONE_CALL,
+            detail=RejectionDetail(idea=refusal.call, reason=reason),
+        )
+    )

@@ -1,0 +1,210 @@
+"""What the user says besides demands: decisions, requests, how things stand, what was found and what was learned.
+
+One row of :data:`SHAPES` is one way of saying it. It takes a clause by how it begins or by the words that make it what it
+is, and precision comes before recall: what is not clearly one of these stays in the conversation, where it can be found.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from agentx.storage.text import one_line
+from agentx.synthesis.demands.material import NAME, own_words, straighten
+from agentx.synthesis.demands.sentences import Span, clauses, sentences
+from agentx.synthesis.demands.words import content_words
+
+MAX_STATEMENTS = 3
+"""So much of one message is noted."""
+
+MAX_QUOTE = 400
+_MIN_WORDS = 2
+
+Sort = Literal["decision", "task", "context", "discovery", "learning"]
+
+
+class Statement(NamedTuple):
+    """Something that was said.
+
+    Attributes:
+        text: It, in the user's words.
+        span: Where it stands in the message.
+        topic: Of a context: what it tells of, of which there is one at a time.
+    """
+
+    sort: Sort
+    text: str
+    span: Span
+    topic: str = ""
+
+
+class _Shape(NamedTuple):
+    sort: Sort
+    pattern: re.Pattern[str]
+    anywhere: bool = False
+    topic: str = ""
+    whole: bool = False
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_LOOKING = (
+    "see|check|look|discuss|talk|pause|wait|think|find|investigate|verify|test|review|ask|understand|debug|figure|explore|go over|take|hope"
+    "|say|assume|continue|move on|run|commit|push|merge|rebase|read|recap|summari[sz]e|try again|start over|chat|brainstorm|walk|do (?:a|an|some|the) "
+    "|keep (?:going|on)|respond|reply|play|consider|compare|know|hear|get (?:back|going)|imagine|suppose|pretend|make sure|not|me\\b|give|be|have a|proceed|reflect|practice|dive|analy[sz]e"
+)
+"""What is done to find out, and what only goes on: no choice is made by it."""
+
+_CHOOSE = r"(?:go(?:ing)? (?:with|for|back to)|opt(?:ing)? for|stick(?:ing)? (?:with|to)|settl(?:e|ing) (?:on|for)|choos(?:e|ing)|pick(?:ing)?)"
+_NUMBERED = r"(?:(?:option|approach|variant|choice|proposal|solution|alternative|suggestion|number|no\.?|#)\s*#?[A-H0-9]\b|[A-H1-9]\)|#\d)"
+
+SHAPES: tuple[_Shape, ...] = (
+    _Shape("decision", _compiled(rf"let'?s (?:just |only |simply |completely |first |then |now |all |really )*(?!{_LOOKING})\w+")),
+    _Shape("decision", _compiled(rf"(?:i'?d|i would|i'?ll|i will|we'?ll|we will|we|i|i'?m|we'?re)(?: (?:just|rather|now|then|probably|definitely))* (?:am |are )?{_CHOOSE}\b")),
+    _Shape("decision", _compiled(rf"(?:(?:just|then|please|yes|yeah) )*{_CHOOSE}\b(?! through| over)")),
+    _Shape("decision", _compiled(rf"(?:i think |i guess |i like |i prefer |i'd prefer |i'd say |use |do |take |implement |yes to )?{_NUMBERED}")),
+    _Shape("decision", _compiled(r"(?:[A-H]\)?|#?\d\)?) (?:is|seems|looks|sounds) (?:the )?(?:right|fine|correct|best|good|better)\b|#?\d(?: and \d)?(?:,| please) (?:but|please|i|we|and)\b")),
+    _Shape("decision", _compiled(r"i (?:think|guess|believe|feel) (?:that )?(?:option |approach )?(?:[A-H]\)?|\d\)?|the \w+(?: \w+)?)(?: one| option| approach)? (?:is|seems|looks|sounds) (?:the )?(?:right|fine|correct|best|good|better|most)\b")),
+    _Shape("decision", _compiled(r"(?:so )?(?:we|i)(?:'ve| have)? (?:(?:finally|now|just|already) )?(?:decided|agreed|settled|concluded|chose|picked|opted)\b")),
+    _Shape("decision", _compiled(r"(?:the |my |our |final )*decision(?: is| was)?\s*[:–—-]|(?:it'?s|it is|that'?s) decided\b|final answer\b")),
+    _Shape("decision", _compiled(r"(?:please )?(?:use|keep|retain) (?!in mind|going|track|up|it up|me\b|an eye)[^?]{2,}? (?:instead(?: of)?|rather than|and not|for now)\b")),
+    _Shape("decision", _compiled(r"(?:instead )?(?:we'?ll|we will|i'?ll|i will) (?:use|keep|drop|do it|skip|leave|remove|make|implement|ship|do)\b")),
+    _Shape("learning", _compiled(r"(?:the |a |one )?lessons?(?: learn(?:ed|t))?(?: here| is| was)?\s*[:–—-]|lesson learn|(?:we|i)(?:'ve| have)? learn(?:ed|t) (?:that|the hard|from|not|to)\b|note to self\b")),
+    _Shape("learning", _compiled(r"(?:no,? )?(?:(?:that|this|it)(?:'s| is| was)|you(?:'re| are)|the (?:first|second|last) (?:part|point|one) is) (?:(?:not|n't) (?:correct|right|true|how|what)|wrong|incorrect)\b"), whole=True),
+    _Shape("discovery", _compiled(r"(?:it |as it )?turn(?:s|ed) out\b")),
+    _Shape("discovery", _compiled(r"(?:i|we)(?:'ve| have)? (?:just |also |only |now |recently )*(?:found (?:out|that|a|an|the|two|several|some)|noticed|discovered|realiz?sed|realized|figured out|tracked (?:it|this) down)\b(?! time)")),
+    _Shape("discovery", _compiled(r"(?:the|a|our|another|one) (?:actual |real |root |main |underlying |other |big |only )*(?:cause|problem|issue|bug|reason|culprit|catch|gap|gotcha)(?: with [^,.;]{2,60}| here| there)? (?:is|was|seems to be|turned out)\b")),
+    _Shape("discovery", _compiled(r"(?:i think |it seems |so |looks like )*(?:we(?:'ve| have)?(?: got)?|there(?:'s| is| are)) (?:an? |another |some )?(?:bugs?|race|regression|leak|deadlock|memory leak|security hole)\b")),
+    _Shape("discovery", _compiled(r"[^?]{0,120}?\b(?:never (?:actually|really) worked|(?:just )?happened again|keeps? (?:failing|crashing|happening)|always fails|only (?:fails|happens|crashes) (?:when|if|on|with|in))\b")),
+    _Shape("context", _compiled(r"[^?]{0,60}?\b(?:in a (?:big |bit of a )?(?:hurry|rush)|short on time|out of time|no (?:rush|hurry)|take your time|time is (?:short|tight|running out)|pressed for time|under (?:a lot of )?(?:time )?pressure)\b"), topic="time", whole=True),
+    _Shape("context", _compiled(r"[^?]{0,40}?\b(?:the |our |my |a )(?:hard )?(?:deadline|demo|release|launch|presentation|exam|code freeze|deploy|go-live|submission) (?:is|'s) (?:due |set |planned |scheduled )?(?:on |in |at |for |by )?(?:today|tomorrow|tonight|this|next|monday|tuesday|wednesday|thursday|friday|saturday|sunday|the|\d)"), topic="time", whole=True),
+    _Shape("context", _compiled(r"(?:the |our |my )?(?:(?:top|main|first|highest|current|number one|biggest|new) )*priorit(?:y|ies)(?: (?:now|today|this week|right now))? (?:is|are|now)\b|(?:the )?most important (?:thing|part)(?: (?:now|today|right now|for us|for me))? is\b"), topic="priority", whole=True),
+    _Shape("context", _compiled(r"(?:we|i)(?:'re| are|'m| am)? (?:need to |should |want to |will |have to )?focus(?:ing|ed)? (?:only |mainly |first )?on\b[^?]{2,80}\b(?:now|today|this week|this month|this sprint|first|for now)\b"), topic="priority", whole=True),
+    _Shape("context", _compiled(r"(?:i'?m|i am|i feel|i'?ve been|i have been)(?: feeling)?(?: (?:a bit|really|so|very|pretty|quite|just|too|kind of|kinda|completely|totally|feeling))* (?:tired|exhausted|frustrated|annoyed|stressed|overwhelmed|burn(?:ed|t) out|sick|in a (?:good|bad) mood|fed up|worn out|low on energy|full of energy)\b"), topic="mood", whole=True),
+)  # fmt: skip
+
+_YES = _compiled(
+    r"(?:yes|yep|yeah|yup|sure|ok(?:ay)?|sounds (?:good|great|right|fine)|perfect|agreed|go ahead|go for it|do it|please do|works for me|lgtm|looks good"
+    r"|approved?|make it so|ship it|that works|absolutely|exactly|definitely|let'?s do (?:it|that|this)|great idea|good idea|i agree)\b"
+)
+_PROPOSES = _compiled(
+    r"\?|\b(?:i (?:suggest|recommend|propose|would|could|can)|i'd|should (?:i|we)|shall (?:i|we)|want me to|would you like|option|my (?:proposal|recommendation|suggestion|plan))\b"
+)
+_LEAD = _compiled(
+    r"(?:(?:yes|yep|yeah|yup|no|nah|ok|okay|sure|right|so|and|but|hmm+|ah+|oh|well|great|cool|nice|perfect|good|actually|alright|lol|then|uh|um|hm|fine|thanks|awesome|in that case|i think|maybe|for now|now)\b[\s,.!:;–—-]*|[^\w\s#`(]+\s*|\d[.)]\s+(?=[a-z]))+"
+)
+_ASKS = re.compile(r"\?\s*$")
+_TENTATIVE = _compiled(
+    r"\b(?:maybe|perhaps|not sure|i wonder|what if|could we|should we|how about|or)\b.{0,40}\?"
+)
+_VERBS = (
+    "add|implement|fix|write|create|build|update|refactor|remove|delete|rename|change|make|move|replace|set up|install|upgrade|configure|draft|translate"
+    "|summari[sz]e|convert|migrate|extract|split|merge|rebase|deploy|release|publish|document|design|generate|prepare|clean up|investigate|debug"
+    "|improve|optimi[sz]e|extend|wire|integrate|test|review|revert|port|sort|organi[sz]e|plan|research|compare|analy[sz]e|simplify|rewrite|finish|schedule"
+)
+_REQUEST = _compiled(
+    rf"(?:please |now |then |also |next,? |first,? )*(?:(?:can|could|would|will) you (?:please |also |now |just |first )*|i(?:'d like| want| need) you to |we need to |i want to |help me (?:to )?)?(?:please )?(?P<verb>{_VERBS})\b(?!\s*(?:is|was|are|were|has|:|\?))"
+)
+
+
+def statements(text: str, before: str = "") -> tuple[Statement, ...]:
+    """What a user's message says besides demands, in its order.
+
+    Args:
+        text: The whole message, quotes and pasted material included.
+        before: What the agent said last, for a "yes" that answers it.
+
+    >>> [(s.sort, s.text) for s in statements("ok, let's go with the second layout. The demo is on Friday")]
+    [('decision', "Let's go with the second layout"), ('context', 'The demo is on Friday')]
+    """
+    plain, original = own_words(text), straighten(text)
+    found: list[Statement] = []
+    for number, sentence in enumerate(sentences(plain)):
+        one = _of_sentence(plain, original, sentence)
+        if one is None and number == 0:
+            one = _agreed(plain, original, sentence, before)
+        if one and not (one.sort == "task" and any(other.sort == "task" for other in found)):
+            found.append(one)
+    return tuple(found[:MAX_STATEMENTS])
+
+
+def _of_sentence(plain: str, original: str, sentence: Span) -> Statement | None:
+    asks = bool(_ASKS.search(plain, sentence.start, sentence.end))
+    for clause in clauses(plain, sentence):
+        start, words = _bare(plain, clause)
+        for shape in SHAPES:
+            match = shape.pattern.match(words)
+            if not match or (asks and (shape.sort != "decision" or clause.end == sentence.end)):
+                continue
+            span = Span(
+                start if not shape.whole else sentence.start, clause.end if not shape.whole else sentence.end
+            )
+            if made := _statement(shape.sort, original, span, shape.topic):
+                return made
+    start, words = _bare(plain, sentence)
+    if (match := _REQUEST.match(words)) and (not asks or "you" in match.group().lower()):
+        return _statement("task", original, Span(start + match.start("verb"), sentence.end))
+    return None
+
+
+def _agreed(plain: str, original: str, sentence: Span, before: str) -> Statement | None:
+    """A "yes" to what the agent proposed last: decided is what it proposed."""
+    words = plain[sentence.start : sentence.end]
+    if not before or not _YES.match(words) or _ASKS.search(words):
+        return None
+    proposal = last_proposal(before)
+    if not proposal:
+        return None
+    end = min(sentence.end, sentence.start + MAX_QUOTE)
+    said = one_line(original[sentence.start : end])
+    return Statement("decision", f"{said} (to: “{proposal}”)", Span(sentence.start, end))
+
+
+def last_proposal(said: str) -> str:
+    """The last sentence in which an agent proposed or asked something; empty where it ended otherwise.
+
+    >>> last_proposal("I looked at both. Should I move the cache to disk?")
+    'Should I move the cache to disk?'
+    """
+    plain = own_words(said)
+    ends = [said[one.start : one.end] for one in sentences(plain)][-3:]
+    return next((one_line(one)[:200] for one in reversed(ends) if _PROPOSES.search(one)), "")
+
+
+def first_sentence(text: str) -> Span | None:
+    """The first sentence of an agent's answer that says something; ``None`` where there is none."""
+    plain = own_words(text)
+    for one in sentences(plain):
+        if len(content_words(plain[one.start : one.end].replace(NAME, "x"))) >= _MIN_WORDS:
+            return Span(one.start, min(one.end, one.start + MAX_QUOTE))
+    return None
+
+
+_FOUND = _compiled(
+    r"\b(?:root cause (?:is|was)|i (?:found|discovered|noticed)(?: out)? (?:that|the|a|an)\b|(?:it )?turns out|the (?:actual |real |underlying )*(?:bug|cause|problem|culprit|failure) (?:is|was)\b)"
+)
+
+
+def findings_of_agent(text: str) -> Iterator[Span]:
+    """Where an agent's answer says what it found out."""
+    plain = own_words(text)
+    for one in sentences(plain):
+        if _FOUND.search(plain, one.start, one.end) and not _ASKS.search(plain, one.start, one.end):
+            yield Span(one.start, min(one.end, one.start + MAX_QUOTE))
+
+
+def _bare(plain: str, clause: Span) -> tuple[int, str]:
+    """A clause without what opens it, and where that begins."""
+    words = plain[clause.start : clause.end]
+    lead = _LEAD.match(words)
+    start = clause.start + (lead.end() if lead else 0)
+    return start, plain[start : clause.end]
+
+
+def _statement(sort: Sort, original: str, span: Span, topic: str = "") -> Statement | None:
+    span = Span(span.start, min(span.end, span.start + MAX_QUOTE))
+    text = one_line(original[span.start : span.end]).strip(" ,;:")
+    if not content_words(text) and sort != "decision":
+        return None
+    return Statement(sort, text[:1].upper() + text[1:], span, topic)

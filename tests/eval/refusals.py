@@ -1,0 +1,204 @@
+"""What a person refused, answered and approved, taken from a coding agent's calls without a model.
+
+Each session's refused calls and answered questions are recorded in a workspace of its own, in order: once with the text
+that the harness gave its agent, once with the harness's own sentence left out, once as a person's word on a call that
+waits for it. Counted is what became of each, and how much of the reason was kept.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentx import Workspace
+from agentx.settings import Settings
+from agentx.storage.events import Draft, Event, ToolCallExecuted, ToolCallRequested
+from agentx.synthesis.items import MemoryItem, RejectionDetail
+from tests.eval.data import Row, rows
+from tests.eval.labels import Drawn, draw
+from tests.eval.scores import Score, token_f1
+from tests.figures import Figure
+
+IMPORTED = "import:transcript"
+
+Say = Callable[[Workspace, int, Row], Event]
+
+
+@dataclass(frozen=True)
+class Told:
+    """A refusal, and the rejections that rest on it, as they stood right after it."""
+
+    row: Row
+    seq: int
+    items: tuple[MemoryItem, ...]
+
+    @property
+    def f1(self) -> float:
+        """The best of what was kept of its reason, against the reason."""
+        said = [text for item in self.items for text in _reasons(item, self.seq)]
+        return max((token_f1(text, self.row["reason"]) for text in said), default=0.0)
+
+
+def refusals(data: Path, scratch: Path, told: Callable[[str], None]) -> Iterator[Figure]:
+    """The section ``refusals`` of ``make eval``."""
+    folder = data / "coding_transcripts"
+    if refused := list(rows(folder / "rejections.jsonl.gz")):
+        ways: dict[str, tuple[str, Say]] = {
+            "": ("as they are", _as_it_is),
+            "bare_": ("without the harness's sentence", _bare),
+            "asked_": ("as a person's word on a call", _asked),
+        }
+        for key, (name, say) in ways.items():
+            told(f"refusals {name}")
+            made = list(_told(refused, scratch / f"refusals-{key}", say))
+            yield from _of_refusals(key, name, made)
+    if decided := list(rows(folder / "decisions.jsonl.gz")):
+        told("answers and plans")
+        yield from _of_decisions(decided, scratch / "decided")
+    said = list(draw(rows(folder / "labels.jsonl.gz"), scratch / "notes", told))
+    if said:
+        yield from _of_notes(said)
+
+
+# --- refusals --------------------------------------------------------------------------------------------------------
+
+
+def _told(refused: Iterable[Row], scratch: Path, say: Say) -> Iterator[Told]:
+    for number, session in enumerate(_sessions(refused).values()):
+        with Workspace.create(scratch / str(number), settings=_settings(scratch)) as ws:
+            for place, row in enumerate(session):
+                seq = say(ws, place, row).seq
+                items = ws.memory("rejection", status=None)
+                yield Told(
+                    row, seq, tuple(item for item in items if any(one.seq == seq for one in item.evidence))
+                )
+
+
+def _sessions(made: Iterable[Row]) -> dict[str, list[Row]]:
+    sessions: dict[str, list[Row]] = {}
+    for row in made:
+        sessions.setdefault(row.get("session", ""), []).append(row)
+    return sessions
+
+
+def _settings(scratch: Path) -> Settings:
+    return Settings(environ=dict(os.environ), cache_dir=scratch / "no-models")
+
+
+def _as_it_is(ws: Workspace, number: int, row: Row) -> Event:
+    return _denied(ws, number, row, row.get("raw") or row.get("reason") or "")
+
+
+def _bare(ws: Workspace, number: int, row: Row) -> Event:
+    return _denied(ws, number, row, row.get("reason") or "")
+
+
+def _denied(ws: Workspace, number: int, row: Row, text: str) -> Event:
+    call = ToolCallExecuted(
+        call_id=f"call-{number}", tool=row.get("tool") or "", status="DENIED", arguments=_arguments(row), output=ws.body(text)
+    )  # fmt: skip
+    (event,) = ws.record(Draft(data=call, actor=IMPORTED))
+    return event
+
+
+def _asked(ws: Workspace, number: int, row: Row) -> Event:
+    call = ToolCallRequested(
+        call_id=f"call-{number}", tool=row.get("tool") or "", arguments=_arguments(row), awaits_approval=True
+    )
+    ws.record(Draft(data=call, actor="agent:main"))
+    return ws.approve(f"call-{number}", approved=False, reason=row.get("reason") or "")
+
+
+def _arguments(row: Row) -> Row:
+    given = row.get("input")
+    arguments = dict(given) if isinstance(given, dict) else {}
+    return arguments | ({"command": row["command"]} if row.get("command") else {})
+
+
+def _reasons(item: MemoryItem, seq: int) -> Iterator[str]:
+    if isinstance(item.detail, RejectionDetail):
+        yield item.detail.reason
+    yield from (one.quote for one in item.evidence if one.seq == seq)
+
+
+def _of_refusals(key: str, name: str, made: list[Told]) -> Iterator[Figure]:
+    captured = sum(bool(one.items) for one in made)
+    yield _figure(f"{key}captured", f"refusals {name}: recorded", captured / len(made), 1.0, 1.0, beside=f"{captured} of {len(made)}")  # fmt: skip
+    given = [one for one in made if (one.row.get("reason") or "").strip()]
+    if not given:
+        return
+    kept = [one.f1 for one in given]
+    plain = [token_f1(_last_line(one.row.get("raw") or ""), one.row["reason"]) for one in given]
+    beside = f"{sum(score >= 0.8 for score in kept)} of {len(given)} at 0.8 or more; the last line of the harness's text: {_mean(plain):.2f}"
+    yield _figure(f"{key}reason_f1", f"refusals {name}: words of the reason", _mean(kept), 0.8, 0.95, beside=beside)  # fmt: skip
+    standing = [item for one in made for item in one.items if item.status == "active"]
+    yield Figure(f"refusals.{key}standing", f"refusals {name}: ideas that stand", len({item.text for item in standing}), beside="; ".join(sorted({item.text for item in standing}))[:400])  # fmt: skip
+
+
+def _last_line(text: str) -> str:
+    return next((line for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 1.0
+
+
+# --- answers and plans -----------------------------------------------------------------------------------------------
+
+_TOOLS = {"plan_approved": "ExitPlanMode", "answer": "AskUserQuestion"}
+
+
+def _of_decisions(decided: list[Row], scratch: Path) -> Iterator[Figure]:
+    counted: dict[str, list[bool]] = {}
+    for number, session in enumerate(_sessions(decided).values()):
+        with Workspace.create(scratch / str(number), settings=_settings(scratch)) as ws:
+            for place, row in enumerate(session):
+                kind = row.get("kind") or ""
+                given = row.get("question_input")
+                call = ToolCallExecuted(
+                    call_id=f"call-{place}",
+                    tool=_TOOLS.get(kind, kind),
+                    status="SUCCEEDED",
+                    arguments=given if isinstance(given, dict) else {},
+                    output=ws.body(row.get("result") or ""),
+                )
+                (event,) = ws.record(Draft(data=call, actor=IMPORTED))
+                counted.setdefault(kind, []).append(any(one.seq == event.seq for item in ws.memory("decision", status=None) for one in item.evidence))  # fmt: skip
+    for kind, found in counted.items():
+        name = {"plan_approved": "approved plans", "answer": "answered questions"}.get(kind, kind)
+        yield _figure(f"{kind}_recorded", f"{name} recorded as decisions", sum(found) / len(found), 0.9, 1.0, beside=f"{sum(found)} of {len(found)}")  # fmt: skip
+
+
+# --- notes of what developers said -----------------------------------------------------------------------------------
+
+_PLAIN = {
+    "decision": re.compile(r"\b(?:let's|go with|option|decided?|i'd|should)\b", re.IGNORECASE),
+    "discovery": re.compile(r"\b(?:found|noticed|turns out|bug|issue|problem|because)\b", re.IGNORECASE),
+}
+"""The floor: a message that holds one of these words."""
+
+
+def _of_notes(said: list[Drawn]) -> Iterator[Figure]:
+    for kind, pattern in _PLAIN.items():
+        taken = [one for one in said if any(item.kind == kind and item.id in one.new for item in one.items)]
+        score = Score.of((one in taken, kind in one.row.get("labels", ())) for one in said)
+        plain = Score.of(
+            (bool(pattern.search(one.row.get("text", ""))), kind in one.row.get("labels", ())) for one in said
+        )
+        clear = [one for one in said if kind in one.row.get("labels", ()) and kind not in one.row.get("weak_labels", ())]  # fmt: skip
+        beside = f"{score.right} of {score.right + score.wrong}; a plain pattern: {plain.precision:.2f}"
+        yield _figure(f"{kind}_precision", f"notes of a {kind}: right", score.precision, beside=beside)
+        yield _figure(f"{kind}_clear_recall", f"notes of a {kind}: of the clear ones", _mean([float(one in taken) for one in clear]), beside=f"{len(clear)} clear; a plain pattern: {plain.recall:.2f} of all")  # fmt: skip
+
+
+def _figure(
+    key: str,
+    measure: str,
+    value: float,
+    at_least: float | None = None,
+    aim: float | None = None,
+    *,
+    beside: str = "",
+) -> Figure:
+    return Figure(f"refusals.{key}", measure, value, at_least, aim, more_is_better=True, beside=beside)
