@@ -9,8 +9,8 @@ never negative idf of Lucene, so that a word which every chunk holds still finds
 
 ``g`` is how often ``t`` occurs in ``q`` (what a long question names again is what it is about), ``f`` how often it
 occurs in ``d``, ``|d|`` how many terms ``d`` has, ``avg`` the mean of that over the index,
-``N`` the number of chunks and ``n`` how many of them hold ``t``. ``N``, ``n`` and ``avg`` are those of the whole index,
-whatever the filter, so that a filter never changes an order.
+``N`` the number of chunks and ``n`` how many of them hold ``t``. ``N``, ``n`` and ``avg`` are those of all open chunks of
+the index, whatever the filter, so that a filter never changes an order, and neither do old versions of a file.
 """
 
 import math
@@ -30,11 +30,11 @@ class Statistics(Protocol):
     """What the formula needs to know of an index as a whole."""
 
     def totals(self) -> tuple[int, int]:
-        """How many chunks there are, and how many terms in all of them."""
+        """How many open chunks there are, and how many terms in all of them."""
         ...
 
     def frequency(self, term: str) -> int:
-        """How many chunks hold ``term``."""
+        """How many open chunks hold ``term``."""
         ...
 
 

@@ -106,7 +106,7 @@ class LanceIndex:
         self._database = Database(path)
         self._lock = threading.RLock()
         self._appended = 0
-        self._open: tuple[tuple[str, int], float] = ("", 0), 0.0
+        self._shape: tuple[tuple[str, int], int, float] = ("", 0), 0, 0.0
         self._bare: tuple[tuple[str, int, bool], int, list[Row]] = ("", 0, False), 0, []
         self._manifest = self._first_manifest()
         self._dimensions = self._manifest.dimensions
@@ -219,7 +219,10 @@ class LanceIndex:
             hidden = frozenset(self._overlay.rows.by_id)
             comparable = not self._overlay.forgotten and 4 * self._manifest.dimensions == size
         if table is not None and comparable:
-            rows = self._below(table, k, where, hidden, lambda *asked: table.nearest(vector, *asked))
+            size_of_table, _ = self._shape_of(table)
+            rows = self._below(
+                table, k, where, hidden, lambda *asked: table.nearest(vector, size_of_table, *asked)
+            )
             if rows:
                 similar = cosines(vector, [row.vector for row in rows])
                 scored += [(float(score), row.chunk) for score, row in zip(similar, rows, strict=True)]
@@ -234,7 +237,7 @@ class LanceIndex:
         ask: Callable[[str, int], list[Row]],
     ) -> list[Row]:
         """The ``k`` best rows of the table and some more; ``ask`` finds them by a condition, so many at most."""
-        share = self._open_share(table) if where.as_of is None else 0.0
+        share = self._shape_of(table)[1] if where.as_of is None else 0.0
         if share <= _MOSTLY:
             condition = filters.sql(where)
             return _visible(k, k + _SPARE, hidden, lambda limit: ask(condition, limit))
@@ -245,13 +248,13 @@ class LanceIndex:
 
         return _visible(k, int((k + _SPARE) / share), hidden, fetch, lambda row: row.chunk.to_seq == OPEN)
 
-    def _open_share(self, table: Table) -> float:
-        """How much of the table is open; looked for once for each state of the table."""
+    def _shape_of(self, table: Table) -> tuple[int, float]:
+        """How many rows the table has, and what share of them is open; looked for once for each state of the table."""
         state = self._manifest.table, self._manifest.flushes
-        if self._open[0] != state:
+        if self._shape[0] != state:
             every = table.count("true", ())
-            self._open = state, table.count(f"to_seq = {OPEN}", ()) / every if every else 0.0
-        return self._open[1]
+            self._shape = state, every, table.count(f"to_seq = {OPEN}", ()) / every if every else 0.0
+        return self._shape[1:]
 
     def without_vectors(self, limit: int) -> list[Chunk]:
         """Up to ``limit`` open chunks that have no vector yet, oldest first."""

@@ -15,7 +15,7 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,7 @@ _FILTERED = ("id", "kind", "path", "source", "actor", "at", "seq", "to_seq")
 _LOOKED_UP = ("id", "path", "at", "to_seq")
 _OF_FEW_VALUES = ("kind", "source", "actor")
 _NUMBERS = frozenset({"seq", "to_seq"})
+_STANDS = f"to_seq = {OPEN}"
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Row)
 
@@ -167,7 +168,7 @@ class Table:
     Args:
         handle: It, for writing.
         asked: It, for searching: what is asked through the other handle looks up the schema seven times.
-        counts: How often terms occur in it.
+        counts: How often terms occur in its open rows.
     """
 
     def __init__(self, handle: Any, asked: Any, counts: TermCounts) -> None:
@@ -184,9 +185,9 @@ class Table:
         query = self._asked.query().nearest_to_text(match(words, "tokens"))
         return _rows(_wait(_found(query, condition, ["row", "_score"], limit)))
 
-    def nearest(self, vector: Vector, condition: str, limit: int) -> list[Row]:
-        """Rows with the nearest vectors, as far as the index of the vectors tells."""
-        probes = max(1, round(PROBED * self.counts.totals()[0] / PARTITION_ROWS))
+    def nearest(self, vector: Vector, size: int, condition: str, limit: int) -> list[Row]:
+        """Rows with the nearest vectors, as far as the index of the vectors tells; ``size`` is that of the table."""
+        probes = max(1, round(PROBED * size / PARTITION_ROWS))
         query = (
             self._asked.query().nearest_to(vector).column("vector").distance_type("cosine").nprobes(probes)
         )
@@ -194,7 +195,7 @@ class Table:
 
     def oldest(self, limit: int, *, embedded: bool | None) -> list[Row]:
         """The first open rows by the event that brought them; with or without a vector, or ``None`` for both."""
-        condition = f"to_seq = {OPEN}"
+        condition = _STANDS
         if embedded is not None:
             condition += f" AND embedded = {str(embedded).lower()}"
         # Ordered here: with an index on to_seq LanceDB's own ordering fails ("TakeExec requires" a column of its own).
@@ -237,9 +238,9 @@ class Table:
             merge.execute(data, on_bad_vectors="null")
         else:
             self._handle.add(data, on_bad_vectors="null")
-        self.counts.add((row.tokens for row in old), -1)
-        self.counts.add(row.tokens for row in rows)
-        if self.counts.totals()[0] != self._handle.count_rows():  # a flush was killed in the middle
+        self.counts.add(_open_tokens(old), -1)
+        self.counts.add(_open_tokens(rows))
+        if self.counts.totals()[0] != self._handle.count_rows(_STANDS):  # a flush was killed in the middle
             self._recount()
 
     def drop_vectors(self) -> None:
@@ -257,7 +258,7 @@ class Table:
         late = self._handle.index_stats(_TEXT_INDEX).num_unindexed_rows
         parts = self._parts()
         most = MAX_FRAGMENTS * slack + (4 * MAX_PARTS if parts else 0)
-        over = fragments > most or late > slack * max(MAX_UNINDEXED, self.counts.totals()[0] // 100)
+        over = fragments > most or late > slack * max(MAX_UNINDEXED, self._handle.count_rows() // 100)
         if over or self._old_versions() > MAX_VERSIONS * slack:
             if fragments > most or parts > MAX_PARTS:
                 self._drop_vector_index()
@@ -293,7 +294,7 @@ class Table:
 
     def _recount(self) -> None:
         self.counts.reset()
-        for batch in self._handle.search().select(["tokens"]).limit(None).to_batches():
+        for batch in self._handle.search().where(_STANDS).select(["tokens"]).limit(None).to_batches():
             self.counts.add(batch.column("tokens").to_pylist())
 
     def _has_vectors(self) -> bool:
@@ -328,6 +329,10 @@ def _arrow(rows: list[Row], dimensions: int) -> Any:
             for row, fit in zip(rows, fits, strict=True)
         ]
     return pa.table(columns, schema=_schema(dimensions))
+
+
+def _open_tokens(rows: Iterable[Row]) -> Iterator[str]:
+    return (row.tokens for row in rows if row.chunk.to_seq == OPEN)
 
 
 def _wait(asked: Coroutine[Any, Any, Any]) -> Any:

@@ -83,14 +83,19 @@ def cosines(vector: Vector, packed: Sequence[bytes]) -> npt.NDArray[np.float32]:
 
 
 class Rows:
-    """Rows in memory, with what is needed to rank them; the statistics that ranking uses are given from outside."""
+    """Rows in memory, with what is needed to rank them; the statistics that ranking uses are given from outside.
+
+    Closed rows are found like others, and are left out of the statistics: the versions of a file that is edited often
+    would make its words look common.
+    """
 
     def __init__(self) -> None:
         self.by_id: dict[str, Row] = {}
         self._counts: dict[str, Counter[str]] = {}
         self._postings: dict[str, set[str]] = {}
         self._paths: dict[tuple[str, str], set[str]] = {}
-        self._length = 0
+        self._open: Counter[str] = Counter()
+        self._docs = self._length = 0
 
     def put(self, row: Row) -> None:
         """Add a row, replacing that of the same id."""
@@ -98,7 +103,7 @@ class Rows:
         chunk, counts = row.chunk, Counter(row.tokens.split(" ") if row.tokens else ())
         self.by_id[chunk.id] = row
         self._counts[chunk.id] = counts
-        self._length += counts.total()
+        self._count(row, 1)
         self._paths.setdefault((chunk.source, chunk.path), set()).add(chunk.id)
         for term in counts:
             self._postings.setdefault(term, set()).add(chunk.id)
@@ -119,15 +124,16 @@ class Rows:
         """End the validity of the open rows of a file."""
         for chunk_id in self._paths.get((source, path), ()):
             row = self.by_id[chunk_id]
+            self._count(row, -1)
             self.by_id[chunk_id] = closed(row, seq)
 
     def totals(self) -> tuple[int, int]:
-        """How many rows there are, and how many terms in all of them."""
-        return len(self.by_id), self._length
+        """How many open rows there are, and how many terms in all of them."""
+        return self._docs, self._length
 
     def frequency(self, term: str) -> int:
-        """How many rows hold a term."""
-        return len(self._postings.get(term, ()))
+        """How many open rows hold a term."""
+        return self._open[term]
 
     def score_text(self, weights: bm25.Weights, keep: Keep) -> Iterator[tuple[float, Chunk]]:
         """Score the rows that hold a term of the query and pass the filter."""
@@ -146,17 +152,28 @@ class Rows:
                 yield float(score), row.chunk
 
     def _remove(self, chunk_id: str) -> None:
-        row = self.by_id.pop(chunk_id, None)
+        row = self.by_id.get(chunk_id)
         if row is None:
             return
+        self._count(row, -1)
+        del self.by_id[chunk_id]
         counts = self._counts.pop(chunk_id)
-        self._length -= counts.total()
         self._paths[row.chunk.source, row.chunk.path].discard(chunk_id)
         for term in counts:
             holders = self._postings[term]
             holders.discard(chunk_id)
             if not holders:
                 del self._postings[term]
+
+    def _count(self, row: Row, sign: int) -> None:
+        """Count a row in or out, if it is open."""
+        if row.chunk.to_seq != OPEN:
+            return
+        counts = self._counts[row.chunk.id]
+        self._docs += sign
+        self._length += sign * counts.total()
+        for term in counts:
+            self._open[term] += sign
 
 
 def closed(row: Row, seq: int) -> Row:

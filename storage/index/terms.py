@@ -2,7 +2,7 @@
 
 LanceDB ranks by the statistics of whatever state its own index is in, and tells them to nobody. So that rows in the
 table and rows that wait beside it are scored alike, and both as the reference scores them, the owner of the table
-keeps the number of rows that hold each term. Terms share :data:`SLOTS` counters by hash: a rare collision makes a
+keeps the number of open rows that hold each term. Terms share :data:`SLOTS` counters by hash: a rare collision makes a
 term look a little more frequent, and changes an idf in its second digit at most.
 """
 

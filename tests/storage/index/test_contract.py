@@ -199,6 +199,17 @@ def test_closed_chunks_are_seen_only_as_of_their_time(index, settle, message):
     assert index.get(["v1"])["v1"].to_seq == 8
 
 
+def test_old_versions_do_not_make_the_words_of_a_file_look_common(index, settle, message):
+    for version in range(1, 9):
+        index.close_chunks(path="p.py", seq=version)
+        settle()
+        index.put([message(f"v{version}", f"parser {version}", path="p.py", seq=version)])
+        settle()
+    index.put([message(f"m{number}", "the lexer") for number in range(3)])
+    settle()
+    assert ids(index.search_text("lexer or parser", 5, ALL)) == ["v8", "m0", "m1", "m2"]
+
+
 def test_closing_ends_open_chunks_of_that_file_and_source_only(index, settle, message):
     index.put([
         message("mine", "x", path="p.py", seq=1),
