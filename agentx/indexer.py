@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,6 +35,9 @@ _BATCH_EVENTS = 2_000
 _EMBED_BATCH = 64
 _EMBED_AHEAD = 4
 """Batches that are asked of the index at once: it looks through all its rows for them."""
+
+_VECTORS_KEPT = 4_096
+"""The latest vectors, 6 MB, by what was embedded: of a file that is edited, most passages stay as they are."""
 
 T = TypeVar("T")
 
@@ -87,6 +91,7 @@ class Indexer:
         self._embedder: Embedder | None = None
         self._reading = threading.RLock()
         self._embedding = threading.Lock()
+        self._vectors: dict[bytes, Vector] = {}
         self._passages: Passages | None = None
         self._background = Background(
             "agentx-indexer",
@@ -236,13 +241,20 @@ class Indexer:
         return self._background.stopping or (end is not None and time.monotonic() >= end)
 
     def _embed_batch(self, embedder: Embedder, chunks: Sequence[Chunk]) -> None:
-        texts = [to_embed(chunk) for chunk in chunks]
+        texts = {_digest(text): text for text in map(to_embed, chunks)}
         with self._embedding:
-            vectors: list[Vector] = []
-            for start in range(0, len(texts), embedder.batch):
-                vectors += embedder.embed_passages(texts[start : start + embedder.batch])
+            missing = [name for name in texts if name not in self._vectors]
+            for start in range(0, len(missing), embedder.batch):
+                some = missing[start : start + embedder.batch]
+                made = embedder.embed_passages([texts[name] for name in some])
+                self._vectors.update(zip(some, made, strict=True))
                 self._background.step()
+            # What was asked for last goes to the end, and the oldest are let go.
+            self._vectors |= {name: self._vectors.pop(name) for name in texts}
+            vectors = [self._vectors[_digest(to_embed(chunk))] for chunk in chunks]
             self.index.embed([chunk.id for chunk in chunks], vectors)
+            for name in list(self._vectors)[:-_VECTORS_KEPT]:
+                del self._vectors[name]
 
     # --- in the background ---------------------------------------------------------------------------------------
 
@@ -346,6 +358,10 @@ class Indexer:
         if self.watermark < self._write_path.state.seq:
             return False
         return self._embedder is None or not self.index.without_vectors(1)
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
 
 
 def _empty(index: MemoryIndex) -> None:

@@ -5,6 +5,7 @@ import shutil
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from agentx import Workspace, indexer
@@ -188,6 +189,37 @@ def test_while_most_passages_have_no_vector_a_search_goes_by_words_alone(tmp_pat
         assert ws.settle(timeout_s=60)
         assert indexer.search("part_7 value", 5, Filter())
         assert not indexer.behind
+
+
+class Counting:
+    """An embedder that counts what it is given."""
+
+    name, dimensions, batch = "counting", 8, 1
+
+    def __init__(self):
+        self.given = []
+
+    def embed_query(self, text):
+        return np.eye(8, dtype=np.float32)[len(text) % 8]
+
+    def embed_passages(self, texts):
+        self.given += texts
+        return [self.embed_query(text) for text in texts]
+
+
+def test_of_a_file_that_is_edited_only_the_passages_that_changed_are_embedded_again(ws):
+    functions = [f"def part_{n}():\n" + f"    value = {n}\n" * 60 for n in range(4)]
+    ws.tools.write_file("many.py", "\n\n".join(functions))
+    ws.engine.indexer._embedder = embedder = Counting()
+    assert ws.settle()
+    first = len(embedder.given)
+    functions[2] = functions[2].replace("value", "other")
+    ws.tools.write_file("many.py", "\n\n".join(functions))
+    assert ws.settle()
+    again = embedder.given[first:]
+    assert len(again) < first
+    assert all("other" in text for text in again)
+    assert all(hit.vector_rank for hit in ws.search("part", kind="artifact"))
 
 
 def test_by_its_deadline_a_search_answers_or_is_told_to_be_late_and_goes_on():
