@@ -21,7 +21,7 @@ DEPTH = 200
 WORDS, MEANING, NAME = 1.0, 0.3, 0.26
 """What each sort of evidence counts."""
 
-NEXT_BY_WORDS, NEXT_BY_MEANING = 0.5, 0.3
+NEXT_BY_WORDS, NEXT_BY_MEANING = 0.4, 0.3
 """What the next passage of a file counts, as a share of the one before it."""
 
 _File = tuple[str, str]
@@ -61,9 +61,11 @@ def retrieve_files(
     best: dict[_File, Chunk] = {}
     for ranked in (*lexical, *by_meaning):
         best.setdefault(_file(ranked.chunk), ranked.chunk)
+    # What the last of a list that was cut off has, every passage in it has; by meaning every chunk has a score.
+    cut_off = lexical[-1].score if len(lexical) == DEPTH else 0.0
     floor = by_meaning[-1].score if len(by_meaning) > 1 else 0.0
     evidence = (
-        (WORDS, _added_up(lexical, 0.0, NEXT_BY_WORDS)),
+        (WORDS, _added_up(lexical, cut_off, NEXT_BY_WORDS)),
         (MEANING, _added_up(by_meaning, floor, NEXT_BY_MEANING)),
         (NAME, _named(best, query)),
     )

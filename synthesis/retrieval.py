@@ -11,6 +11,7 @@ by id.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import PurePosixPath
 
 import msgspec
 
@@ -38,6 +39,9 @@ are what a question about them looks for."""
 
 QUOTED_DEPTH = 300
 """How many matches of a quoted phrase's words are looked through for the phrase itself."""
+
+QUOTED_WORDS = 8
+"""What has more words than this is looked for no deeper than the query: few chunks hold so many of them."""
 
 SCORE_DIGITS = 6
 """Fused scores are rounded to this, so that the order of near ties depends on no processor; ties go by id."""
@@ -143,11 +147,12 @@ def retrieve(
         lexical = index.search_text(query, depth, where)
         by_meaning = meaning.result() if meaning else []
     needles = exact_needles(query)
-    apart = [needle for needle in needles if needle != query.strip()]
-    quoted = [hit for needle in apart for hit in index.search_text(needle, max(depth, QUOTED_DEPTH), where)]
+    found = [ranked.chunk.text for ranked in (*lexical, *by_meaning)]
+    missing = [needle for needle in needles if needle != query.strip() and not _any_holds(found, needle)]
+    quoted = [hit for needle in missing for hit in index.search_text(needle, _deep(needle, depth), where)]
     by_kind = {kind: weights or balance(lexical, by_meaning, gain) for kind, gain in MEANING_GAIN.items()}
     hits = _fuse(lexical, by_meaning, quoted, by_kind, depth)
-    wholes = [(plain, plain.split()) for plain in map(_plain, needles)]
+    wholes = list(map(_with_words, needles))
     held = {hit.id: _held(hit.text, wholes) for hit in hits}
     wanted = [hit for hit in hits if hit.lexical_rank or hit.vector_rank or held[hit.id]]
     wanted.sort(key=lambda hit: (-held[hit.id], -hit.score, hit.id))
@@ -158,11 +163,14 @@ def to_embed(chunk: Chunk) -> str:
     r"""What an embedder is given of a chunk: who says what, and the context behind it.
 
     A model reads a text from its beginning, up to a limit, and the beginning weighs most: with the context in front,
-    neighbouring turns look alike. A passage of a file that holds the name of its definition or section stands alone.
+    neighbouring turns look alike. A passage of a file has path and symbol in front: a definition seldom says what its file
+    is about. Where the file is only numbered, a passage that holds the name of its definition or section stands alone.
 
     >>> to_embed(Chunk(id="a", kind="message", text="Two weeks.", context="Ann How long?", actor="user:Ann"))
     'Ann: Two weeks.\nAnn How long?'
     """
+    if chunk.kind in _FILES and any(map(str.isalpha, PurePosixPath(chunk.path).stem)):
+        return f"{chunk.context}\n{chunk.text}"
     speaker = chunk.actor.rpartition(":")[2] if chunk.kind == "message" else ""
     said = f"{speaker}: {chunk.text}" if speaker else chunk.text
     name = _LAST_NAME.split(chunk.symbol)[-1]
@@ -217,6 +225,21 @@ def exact_needles(query: str) -> list[str]:
     pasted = (line for line in lines if len(line) >= _MIN_LINE_CHARS and len(line.split()) >= _MIN_LINE_WORDS)
     needles = [*quoted, *_HASH.findall(head), *(line for line in pasted if len(line) <= MAX_NEEDLE_CHARS)]
     return list(dict.fromkeys(needles))[:MAX_NEEDLES]
+
+
+def _deep(needle: str, depth: int) -> int:
+    """How many matches of a needle's words are looked through for it."""
+    return max(depth, QUOTED_DEPTH) if len(needle.split()) <= QUOTED_WORDS else depth
+
+
+def _any_holds(texts: Iterable[str], needle: str) -> bool:
+    wanted = [_with_words(needle)]
+    return any(_held(text, wanted) for text in texts)
+
+
+def _with_words(needle: str) -> tuple[str, list[str]]:
+    plain = _plain(needle)
+    return plain, plain.split()
 
 
 def _held(text: str, needles: Sequence[tuple[str, list[str]]]) -> int:

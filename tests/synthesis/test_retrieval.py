@@ -10,6 +10,7 @@ from agentx.storage.index.port import Chunk, Filter, Ranked
 from agentx.synthesis.retrieval import (
     DEPTH,
     MEANING_GAIN,
+    QUOTED_DEPTH,
     Weights,
     balance,
     exact_needles,
@@ -156,6 +157,31 @@ def test_what_a_query_pastes_comes_first(query):
     assert ids(retrieve(index, query, None, 3, ALL))[0] == "c1"
 
 
+class Asked(InMemoryIndex):
+    """Remembers how it was searched by words."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked = []
+
+    def search_text(self, query, k, where):
+        self.asked.append((query, k))
+        return super().search_text(query, k, where)
+
+
+def test_what_is_quoted_is_searched_apart_only_where_the_query_did_not_find_it_and_a_long_line_no_deeper():
+    index, line = Asked(), "the worker died of a signal that nobody had sent to it"
+    index.put([Chunk(id="a", kind="message", text="connection reset by peer")])
+    query = f'where is "connection reset" or "no route"?\n{line}'
+    assert ids(retrieve(index, query, None, 3, ALL)) == ["a"]
+    assert index.asked == [
+        (query, DEPTH),
+        ("no route", QUOTED_DEPTH),
+        ('where is "connection reset" or "no route"?', QUOTED_DEPTH),
+        (line, DEPTH),
+    ]
+
+
 def test_needles_are_bounded():
     assert len(exact_needles('"abc" ' * 5_000 + "\n" + "long line of words " * 5_000)) <= 4
     assert exact_needles("") == exact_needles("two words") == []
@@ -226,18 +252,33 @@ def test_what_is_embedded_begins_with_what_is_said_and_by_whom():
     said = Chunk(id="a", kind="message", text="Two weeks.", context="Ann How long?", actor="user:Ann")
     assert to_embed(said) == "Ann: Two weeks.\nAnn How long?"
     part = Chunk(
-        id="b", kind="artifact", text="return 1", context="a.py A.go", symbol="A.go", actor="agent:main"
+        id="b",
+        kind="artifact",
+        text="return 1",
+        context="1.py A.go",
+        symbol="A.go",
+        path="1.py",
+        actor="agent:main",
     )
-    assert to_embed(part) == "return 1\na.py A.go"
+    assert to_embed(part) == "return 1\n1.py A.go"
     assert to_embed(Chunk(id="c", kind="message", text="Hi.")) == "Hi."
 
 
-def test_a_passage_that_holds_its_own_name_is_embedded_alone():
+def test_path_and_symbol_are_embedded_in_front_of_a_passage_of_a_file_that_has_a_name():
+    for kind in ("artifact", "source"):
+        part = Chunk(
+            id="a", kind=kind, text="def go(): ...", context="src/pay.py go", symbol="go", path="src/pay.py"
+        )
+        assert to_embed(part) == "src/pay.py go\ndef go(): ..."
+
+
+def test_in_a_numbered_file_a_passage_that_holds_its_own_name_is_embedded_alone():
     for kind, symbol, text in (
         ("artifact", "A.go", "def go(self): ..."),
         ("source", "Aim > Cost", "## Cost\nLow."),
     ):
-        assert to_embed(Chunk(id="a", kind=kind, text=text, context="a.py", symbol=symbol)) == text
+        numbered = Chunk(id="a", kind=kind, text=text, context="a/1.py", symbol=symbol, path="a/1.py")
+        assert to_embed(numbered) == text
     remembered = Chunk(id="i", kind="memory", text="Ask c-1 first.", context="constraint", symbol="c-1")
     assert to_embed(remembered) == "Ask c-1 first.\nconstraint"
 
