@@ -67,6 +67,7 @@ def start_of(state: State, agent: str, max_tokens: int) -> Context:
         counted=frozenset(TITLES),
     )
     page.must(weak_rules=False)
+    page.weak_rules()
     listed = page.listed
     lines = [
         *(_flow(item) for item in page.state.active("flow")),

@@ -136,6 +136,7 @@ def assemble(
     draft.flow(flows)
     draft.recall(recall)
     draft.rest()
+    draft.weak_rules()
     if request.tier >= FULL_LOG:
         draft.log(history)
     elif request.tier >= 1:

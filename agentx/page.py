@@ -71,6 +71,7 @@ class Page:
         self.left_out: list[Omitted] = []
         self.unshown: Counter[str] = Counter()
         self.notices: list[str] = []
+        self.weak: list[MemoryItem] = []
         self.held = _HINT_TOKENS
         title = cut(on_one_line(state.title), _TITLE_TOKENS)
         self.head = f"# Task: {title}\n" if title else ""
@@ -84,8 +85,8 @@ class Page:
         Where not even their short forms have room, the failing checks are told in one line for each runner.
 
         Args:
-            weak_rules: Whether rules that are neither critical nor pinned must come too; they come where there is room
-                otherwise.
+            weak_rules: Whether rules that are neither critical nor pinned must come too; otherwise they wait for
+                :meth:`weak_rules`.
 
         Raises:
             BudgetTooSmall: Not even that has room.
@@ -113,8 +114,12 @@ class Page:
         if needed > self.max_tokens:
             raise BudgetTooSmall(needed, self.max_tokens)
         self.used = needed
+        self.weak = weak
         self._widen(items, short)
-        for item in weak:
+
+    def weak_rules(self) -> None:
+        """The rules that need not be there, the strongest first."""
+        for item in self.weak:
             self.fit(self._line(item, "mission", brief=True), item.text)
 
     def _widen(self, items: Sequence[tuple[MemoryItem, Section]], short: Sequence[ContextItem]) -> None:
