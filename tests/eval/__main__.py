@@ -59,7 +59,9 @@ ONLY_BY_NAME = frozenset({"ablations"})
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make eval", description=__doc__)
-    parser.add_argument("section", nargs="*", help=f"which; all by default: {', '.join(SECTIONS)}")
+    alone = ", ".join(sorted(ONLY_BY_NAME))
+    said = f"which of {', '.join(SECTIONS)}; by default all but {alone}, which is run only when it is named"
+    parser.add_argument("section", nargs="*", help=said)
     parser.add_argument("--data", type=Path, required=True, help="the folder with the labelled data")
     parser.add_argument("--out", type=Path, default=Path("eval.json"), help="where the flat object goes")
     parser.add_argument("--model", default="", help="score capture with this model, too: PROVIDER/NAME")
