@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentx.synthesis.conclusions import Add, Change, Patch
-from agentx.synthesis.demands.classify import Demand, Reading, Rejection, as_sentence
+from agentx.synthesis.demands.classify import Demand, Reading, Rejection, as_sentence, is_brief
 from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reversals import (
@@ -61,6 +61,7 @@ class Book:
         self.changes: list[Change] = []
         self._seq = seq
         self._text = text
+        self._brief = is_brief(text)
         self._items = dict(state.items)
         self._messages = state.messages
         self._known = frozenset(
@@ -263,9 +264,10 @@ class Book:
     def _repeat(self, item: MemoryItem, evidence: Evidence, certainty: Status) -> None:
         """The same again: more evidence; a proposal becomes a rule when it is certain now, or said in another message.
 
-        One that has lapsed is a proposal again.
+        One that has lapsed is a proposal again. A brief that is sent again says nothing twice.
         """
-        again = item.status == "proposed" and item.evidence and item.evidence[-1].seq != self._seq
+        before = item.evidence[-1].seq if item.evidence else self._seq
+        again = item.status == "proposed" and before != self._seq and not self._brief
         settled = item.status == "active" or certainty == "active" or again
         status: Status = "active" if settled else "proposed"
         reason = msgspec.UNSET if item.status in _STANDING else ""

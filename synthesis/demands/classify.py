@@ -14,7 +14,7 @@ import msgspec
 from agentx.synthesis.demands import tables
 from agentx.synthesis.demands import vocabulary as v
 from agentx.synthesis.demands.clause import Clause, has, is_base_verb, lead_length, take_apart
-from agentx.synthesis.demands.material import own_words, straighten
+from agentx.synthesis.demands.material import NAME, own_words, straighten
 from agentx.synthesis.demands.rejections import ruled_out
 from agentx.synthesis.demands.reversals import (
     Fulfilment,
@@ -105,6 +105,12 @@ class Reading(msgspec.Struct, frozen=True):
 
 Finding = Demand | Rejection | Retraction | Permission | Fulfilment
 
+BRIEF_CHARACTERS = 3_000
+"""Own words of so many characters are a brief: what it says may be about one piece of work, so it is proposed at most."""
+
+MOST_OF_A_BRIEF = 5
+"""So many rules are proposed of a brief, the first ones: a person will not settle more."""
+
 
 def findings(text: str) -> tuple[Finding, ...]:
     """Everything in a user's message that concerns rules, in the order of the message, whatever rules stand.
@@ -142,9 +148,26 @@ def readings(text: str) -> Iterator[Reading]:
     found = [_reading(plain, original, sentence) for sentence in spans]
     for number in range(len(spans)):
         _record(plain, original, spans[max(0, number - 1) : number + 1], found, number)
+    brief, left = _is_long(plain), MOST_OF_A_BRIEF
     for reading in _once(found):
-        if reading.reversals or reading.rules:
-            yield Reading(_as_written(reading.reversals, spelt), _as_written(reading.rules, spelt))
+        rules = _as_written(reading.rules, spelt)
+        if brief:
+            rules, left = _only_proposed(rules[:left]), left - len(rules[:left])
+        if reading.reversals or rules:
+            yield Reading(_as_written(reading.reversals, spelt), rules)
+
+
+def is_brief(text: str) -> bool:
+    """Whether a message is a brief: so much of it is own words that it was written, or pasted, at length."""
+    return len(text) > BRIEF_CHARACTERS and _is_long(own_words(text))
+
+
+def _is_long(plain: str) -> bool:
+    return sum(map(len, plain.replace(NAME, "").split())) > BRIEF_CHARACTERS
+
+
+def _only_proposed(rules: tuple[Demand | Rejection, ...]) -> tuple[Demand | Rejection, ...]:
+    return tuple(msgspec.structs.replace(rule, certainty="proposed") for rule in rules)
 
 
 _Placed = TypeVar("_Placed", Reversal, Demand | Rejection)
