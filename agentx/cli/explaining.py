@@ -16,6 +16,7 @@ from agentx.synthesis.demands.explanation import Part, Verdict, explain
 _COLOURS: dict[Verdict, str] = {
     "active": "bold green",
     "proposed": "bold yellow",
+    "changes": "bold red",
     "ends": "bold red",
     "left": "",
     "material": "dim",
@@ -23,7 +24,8 @@ _COLOURS: dict[Verdict, str] = {
 _WORDS: dict[Verdict, str] = {
     "active": "captured",
     "proposed": "proposed",
-    "ends": "ends a rule",
+    "changes": "may change a rule",
+    "ends": "may end a rule",
     "left": "left alone",
     "material": "not yours",
 }

@@ -5,16 +5,25 @@ from typing import Literal
 import msgspec
 
 from agentx.synthesis.demands import vocabulary as v
-from agentx.synthesis.demands.classify import Demand, Finding, Rejection, findings
+from agentx.synthesis.demands.classify import Demand, Reading, Rejection, readings
 from agentx.synthesis.demands.clause import take_apart
 from agentx.synthesis.demands.material import material, own_words
+from agentx.synthesis.demands.reversals import (
+    Amendment,
+    Echo,
+    Fulfilment,
+    Reversal,
+    Revision,
+    Withdrawal,
+    closes,
+)
 from agentx.synthesis.demands.rulings import RULINGS
 from agentx.synthesis.demands.sentences import sentences
 from agentx.synthesis.demands.spelling import spelt_out
 from agentx.synthesis.demands.tables import RECORDED, SHAPES
 
-Verdict = Literal["active", "proposed", "ends", "left", "material"]
-"""A rule, a proposal, words that end a rule, nothing that outlives the turn, or not the user's own words."""
+Verdict = Literal["active", "proposed", "changes", "ends", "left", "material"]
+"""A rule, a proposal, words that change or end a rule, nothing that outlives the turn, or not the user's own words."""
 
 _EXAMPLES = (
     {shape.name: shape.takes for shape in SHAPES}
@@ -54,12 +63,12 @@ def explain(text: str) -> tuple[Part, ...]:
     left - | a question
     material - | what somebody else says
     """
-    found = findings(text)
-    parts = [_of_finding(finding) for finding in found]
+    parts = [part for reading in readings(text) for part in _of_reading(reading)]
+    own = [(part.start, part.end) for part in parts]
     plain = own_words(text)
     for span in sentences(plain):
         words = plain[span.start : span.end]
-        alone = not any(one.evidence.start < span.end and span.start < one.evidence.end for one in found)
+        alone = not any(start < span.end and span.start < end for start, end in own)
         if alone and not _is_scrap(words):
             why = _why_left(words)
             parts.append(Part(start=span.start, end=span.end, verdict="left", why=why))
@@ -77,27 +86,47 @@ def _is_scrap(words: str) -> bool:
     return (len(words) < _SCRAP and words[-1:] not in ".!?") or not any(map(str.isalpha, words))
 
 
-def _of_finding(finding: Finding) -> Part:
-    start, end = finding.evidence.start, finding.evidence.end
-    if isinstance(finding, Demand):
-        kind = "preference" if finding.modality == "prefer" else "constraint"
-        why = _read_as(finding.shape) + _doubt(finding.certainty)
-        return Part(start=start, end=end, verdict=finding.certainty, kind=kind, why=why)
-    if isinstance(finding, Rejection):
-        why = f'rules out "{finding.idea}"' if finding.idea else "turns down what was said just before"
-        why += (f', because "{finding.reason}"' if finding.reason else "") + f"; {_read_as(finding.shape)}"
-        why += _doubt(finding.certainty)
-        return Part(start=start, end=end, verdict=finding.certainty, kind="rejection", why=why)
-    why = f'ends a rule about "{finding.what}", where one stands'
+def _of_reading(reading: Reading) -> list[Part]:
+    """What a sentence may do: to rules that stand where it is about nothing else, or else its own rules."""
+    # A repetition or another choice is one only where a rule stands that says so: most such orders are about the work.
+    turns = [turn for turn in reading.reversals if not isinstance(turn, Echo | Revision)]
+    if reading.closed:
+        return [_of_turn(next(turn for turn in turns if closes(turn)))]
+    return [_of_rule(rule) for rule in reading.rules] or [_of_turn(turn) for turn in turns[:1]]
+
+
+def _of_rule(rule: Demand | Rejection) -> Part:
+    start, end = rule.evidence.start, rule.evidence.end
+    doubt = "; it may be meant for this once" if rule.certainty == "proposed" else ""
+    if isinstance(rule, Demand):
+        kind = "preference" if rule.modality == "prefer" else "constraint"
+        return Part(start=start, end=end, verdict=rule.certainty, kind=kind, why=_read_as(rule.shape) + doubt)
+    why = f'rules out "{rule.idea}"' if rule.idea else "turns down what was said just before"
+    why += (f', because "{rule.reason}"' if rule.reason else "") + f"; {_read_as(rule.shape)}{doubt}"
+    return Part(start=start, end=end, verdict=rule.certainty, kind="rejection", why=why)
+
+
+def _of_turn(turn: Reversal) -> Part:
+    start, end = turn.evidence.start, turn.evidence.end
+    match turn:
+        case Amendment(what=what):
+            why = (
+                f'an exception to a rule about "{what}"'
+                if what
+                else "an exception to what was said just before"
+            )
+            return Part(start=start, end=end, verdict="changes", why=f"{why}, where one stands")
+        case Withdrawal():
+            why = "takes back the rule that was said just before, where one was"
+        case Fulfilment(what=what):
+            why = f'ends a rule that was to last until "{what}", where one stands'
+        case _:
+            why = f'ends a rule about "{turn.what}", where one stands'  # type: ignore[union-attr]
     return Part(start=start, end=end, verdict="ends", why=why)
 
 
 def _read_as(shape: str) -> str:
     return f'read as "{shape}", as in "{_EXAMPLES[shape]}"'
-
-
-def _doubt(certainty: v.Certainty) -> str:
-    return "; it may be meant for this once" if certainty == "proposed" else ""
 
 
 def _why_left(written: str) -> str:

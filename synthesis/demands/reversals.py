@@ -175,13 +175,14 @@ def _retracted(said: _Sentence) -> Iterator[Reversal]:
 
 
 def _amended(said: _Sentence) -> Iterator[Reversal]:
+    bare = said.bare.rstrip(" .!")
     for row in endings.AMENDMENTS:
-        match = row.pattern.match(said.bare)
+        match = row.pattern.match(bare)
         if match and not endings.ONCE.search(match["place"]):
             start = said.span.start + said.begins
             yield Amendment(
                 what=said.named(match.groupdict().get("what") or ""),
-                words=Span(start, said.span.end),
+                words=Span(start, start + len(bare)),
                 evidence=quoted(said.span),
                 only=row.only,
                 of=row.of,

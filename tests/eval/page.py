@@ -16,7 +16,8 @@ _GOOD_LENGTH, _LONG = 200, 600
 _WORDS = {
     "active": "captured",
     "proposed": "proposed",
-    "ends": "ends a rule",
+    "changes": "may change a rule",
+    "ends": "may end a rule",
     "left": "left alone",
     "material": "not theirs",
 }
@@ -59,7 +60,7 @@ def _chosen(messages: Iterable[Row]) -> list[Row]:
 
 
 def _pair(row: Row) -> tuple[str, ...]:
-    rank = ("active", "proposed", "ends", "material", "left")
+    rank = ("active", "proposed", "changes", "ends", "material", "left")
     verdict = min((part.verdict for part in explain(row["text"])), key=rank.index, default="left")
     return ("-".join(sorted(row.get("labels") or ["none"])).replace("none", "~"), str(rank.index(verdict)))
 
