@@ -37,6 +37,9 @@ AGENT_SHARE = 0.9
 """What the score of an agent's message counts for: it repeats the words of what it answers, and the person's own words
 are what a question about them looks for."""
 
+LATER_SHARE = 0.8
+"""What the score of a later part of a long message counts for: its beginning says what it is about."""
+
 QUOTED_DEPTH = 300
 """How many matches of a quoted phrase's words are looked through for the phrase itself."""
 
@@ -57,6 +60,7 @@ _QUOTED = re.compile(
 )
 _HASH = re.compile(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b")
 _LAST_NAME = re.compile(r"\.|, | > ")
+_LATER_PART = re.compile(r":[1-9][0-9]*$")
 _FILES = ("artifact", "source")
 _MIN_LINE_CHARS = 12
 _MIN_LINE_WORDS = 3
@@ -269,9 +273,16 @@ def _fuse(
     for i, chunk in chunks.items():
         each = weights[chunk.kind]
         score = each.lexical * by_words.get(i, 0.0) + each.vector * by_sense.get(i, 0.0)
-        score *= AGENT_SHARE if chunk.kind == "message" and chunk.actor.startswith("agent:") else 1.0
-        hits.append(as_hit(chunk, round(score, SCORE_DIGITS), lexical_rank.get(i, 0), vector_rank.get(i, 0)))
+        score = round(score * _share(chunk), SCORE_DIGITS)
+        hits.append(as_hit(chunk, score, lexical_rank.get(i, 0), vector_rank.get(i, 0)))
     return hits
+
+
+def _share(chunk: Chunk) -> float:
+    if chunk.kind != "message":
+        return 1.0
+    by_whom = AGENT_SHARE if chunk.actor.startswith("agent:") else 1.0
+    return by_whom * (LATER_SHARE if _LATER_PART.search(chunk.id) else 1.0)
 
 
 def _levels(ranked: Sequence[Ranked], depth: int) -> dict[str, float]:

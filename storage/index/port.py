@@ -25,7 +25,8 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A passage that can be found.
 
     Attributes:
-        id: Unique in the index; the same passage of the same content always has the same id.
+        id: Unique in the index; the same passage of the same content always has the same id. That of a message ends with
+            a colon and the number of its part, from 0.
         text: What a hit shows.
         context: Words put in front of ``text`` for ranking only: path and symbol, the previous turn, the date.
         kind: Where it comes from.

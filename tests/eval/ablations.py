@@ -91,6 +91,7 @@ CHANGES = (
     Change("meaning's gain 2 for files too", ("CoSQA",), constants=_one_gain(2.0)),
     Change("meaning's gain 3 for talks too", TALKS, constants=_one_gain(3.0)),
     Change("an agent's message counts in full", ("BEAM",), constants={(retrieval, "AGENT_SHARE"): 1.0}),
+    Change("a later part of a message counts in full", TALKS, constants={(retrieval, "LATER_SHARE"): 1.0}),
     Change("near duplicates stay", constants={(retrieval, "NEAR_DUPLICATE"): 2.0}),
     Change("names whole, not split", constants={(analysis, "_PART"): re.compile(r"(?!)")}),
     Change("no path and symbol in front", ("CoSQA",), bare=True),

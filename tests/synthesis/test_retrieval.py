@@ -283,6 +283,15 @@ def test_in_a_numbered_file_a_passage_that_holds_its_own_name_is_embedded_alone(
     assert to_embed(remembered) == "Ask c-1 first.\nconstraint"
 
 
+def test_the_beginning_of_a_long_message_comes_before_a_later_part_that_says_as_much():
+    index = InMemoryIndex()
+    parts = ("m:3:1", "m:3:12", "m:4:0", "m:10:0")
+    index.put([
+        Chunk(id=i, kind="message", text=f"The budget is ten thousand {i.replace(':', 'x')}") for i in parts
+    ])  # fmt: skip
+    assert ids(retrieve(index, "budget", None, 4, ALL)) == ["m:10:0", "m:4:0", "m:3:1", "m:3:12"]
+
+
 def test_what_a_person_said_comes_before_an_agent_that_repeats_it():
     index = InMemoryIndex()
     told = {"a": "agent:main", "b": "user", "c": "user:Ann"}
