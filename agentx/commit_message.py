@@ -149,6 +149,8 @@ def rank(event: Event) -> int:
             return 7
         case Concluded(changes=changes) if any(map(_is_turn, changes)):
             return 7
+        case TaskGraded() if event.actor.startswith("engine:"):
+            return 1  # what the run did tells more
         case AgentMessageSent(final=True) | TaskGraded():
             return 6
         case ToolCallExecuted(exit_code=int()) | UserMessageSent():

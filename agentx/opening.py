@@ -30,6 +30,8 @@ from agentx.synthesis.demands.extractor import DemandExtractor
 from agentx.synthesis.demands.lapse import Lapse
 from agentx.synthesis.embedding.choose import open_embedder
 from agentx.synthesis.embedding.port import Embedder, ModelUnavailable
+from agentx.synthesis.extractor import Extractor
+from agentx.synthesis.grading import Grading
 from agentx.synthesis.hot_issues import HotIssues
 from agentx.synthesis.model.litellm_client import embed_texts
 from agentx.synthesis.scribe.notes import NoteTaker
@@ -156,7 +158,13 @@ def open_engine(root: Path, settings: Settings) -> Engine:
     # What has lapsed is laid aside before a message is read, which may bring it back.
     # Notes are taken last, of what the others made of the same fact.
     notes = (NoteTaker(capture_assistant=config.scribe.capture_assistant),) * config.scribe.auto_capture
-    extractors = (Lapse(config.memory.lapse_days), DemandExtractor(), HotIssues(), *notes)
+    extractors: tuple[Extractor, ...] = (
+        Lapse(config.memory.lapse_days),
+        DemandExtractor(),
+        HotIssues(),
+        *notes,
+        Grading(),
+    )
     synthesizer = Synthesizer(write_path, extractors, bus)
     indexer = Indexer(
         write_path,

@@ -26,6 +26,7 @@ from agentx import (
     verification,
 )
 from agentx.backtest import Backtested, backtest
+from agentx.capabilities import Capabilities
 from agentx.config import FILE as CONFIG_FILE
 from agentx.config import Config
 from agentx.context import Context
@@ -76,6 +77,8 @@ class Workspace:
         artifacts: Where the artifacts lie.
         config: What ``agentx.toml`` says.
         flows: Procedures and how well they work.
+        gates: What is looked at before each action, and kept of each task after it.
+        capabilities: Tools and credentials, and whether they work.
         scribe: Takes notes of what happens; how far it is, and running it.
         tools: The tools of an agent; from Python they return typed results and raise our errors.
         engine: The parts behind it, for code that extends AgentX.
@@ -94,7 +97,9 @@ class Workspace:
         self.artifacts = self.engine.write_path.artifacts.root
         self.flows = Flows(self.engine)
         self.scribe = Scribe(self.engine)
+        self.capabilities = Capabilities(self.engine)
         self.tools = Toolbox(self.engine)
+        self.gates = self.tools.gates
         self._keeper = Keeper(self.engine.write_path)
         self._closed = False
 
@@ -378,10 +383,8 @@ class Workspace:
         self, kind: Kind, text: str, *, scope: Scope | None = None, until: str = "", score: float = 5.0
     ) -> MemoryItem:
         """Add a memory item in a person's own words."""
-        actor = self.settings.actor
-        return curation.add(
-            self.engine, kind, text, scope=scope or Scope(), until=until, score=score, actor=actor
-        )
+        scope, actor = scope or Scope(), self.settings.actor
+        return curation.add(self.engine, kind, text, scope=scope, until=until, score=score, actor=actor)
 
     def edit_memory(self, item: str, text: str) -> MemoryItem:
         """Say an item in other words."""
@@ -548,9 +551,8 @@ class Workspace:
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
         """Record people's edits a moment after they are made, while the body of the ``with`` runs."""
-        outer = self.artifacts != self.root / ARTIFACTS
-        look = self.engine.write_path.scan
-        with Watcher(self.artifacts, lambda: look(noticed="watch"), (self.root,) if outer else ()):
+        skip = (self.root,) if self.artifacts != self.root / ARTIFACTS else ()
+        with Watcher(self.artifacts, lambda: self.engine.write_path.scan(noticed="watch"), skip):
             yield
 
     def settle(self, timeout_s: float = 30.0, progress: Progress | None = None) -> bool:

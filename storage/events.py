@@ -148,6 +148,7 @@ class ToolCallExecuted(Payload, frozen=True):
         command: For tools that run a program: the command line.
         exit_code: For tools that run a program: its exit status; ``None`` where it was killed or none ran.
         denied_by: Ids of the memory items that denied the call.
+        noted: What the gate before the call put in front of the agent with its result.
         duration_ms: How long it took.
         reverts: For undo and restore: the seq that the content was taken from.
     """
@@ -161,6 +162,7 @@ class ToolCallExecuted(Payload, frozen=True):
     command: str = ""
     exit_code: int | None = None
     denied_by: tuple[str, ...] = ()
+    noted: str = ""
     duration_ms: int = 0
     reverts: int = 0
 

@@ -163,10 +163,11 @@ class Conversation:
                 self.call(ToolCall(call_id, tool, msgspec.json.encode(arguments).decode()))
             case ToolCallExecuted(tool=tool, arguments=arguments, output=output) if tool == ANSWER:
                 self.answer(str(arguments.get("text", "")), self._read_body(output))
-            case ToolCallExecuted(call_id=call_id, tool=tool, arguments=arguments, output=output):
+            case ToolCallExecuted(call_id=call_id, tool=tool, arguments=arguments) as done:
                 if call_id not in self._calls:
                     self.call(ToolCall(call_id, tool, msgspec.json.encode(arguments).decode()))
-                self.result(call_id, self._read_body(output))
+                answered = self._read_body(done.output)
+                self.result(call_id, f"{answered}\n{done.noted}" if done.noted else answered)
 
 
 def _size(message: ChatMessage) -> int:

@@ -23,6 +23,7 @@ from agentx.agents.bounds import Bounds, RunStops
 from agentx.agents.conversation import ANSWER, Conversation
 from agentx.agents.port import AskPerson, Limits, Observer, RunResult
 from agentx.context_parts import provided
+from agentx.flows import called_for
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events import (
     AgentMessageSent,
@@ -232,6 +233,7 @@ class _Run:
                 cost_usd=used.cost_usd,
             )
         )
+        self.grade(status, violations)
         return RunResult(
             run=self.id,
             status=status,
@@ -241,6 +243,24 @@ class _Run:
             usage=used,
             violations=violations,
             waiting=waiting,
+        )
+
+    def grade(self, status: RunStatus, violations: tuple[Violation, ...]) -> None:
+        """The gate after the task: the engine says how it went, by what was measured, so that no agent has to.
+
+        A run that was interrupted or that waits is not over. One that failed never followed its flow to the end.
+        """
+        state, task = self.ws.state, self.conversation.message
+        if status in ("INTERRUPTED", "WAITING") or state.last_run is None or not task.strip():
+            return
+        opened = any(item.created_seq > state.last_run.seq for item in state.active("hot_issue"))
+        flows = called_for(self.ws.engine, state, task, load=False) if status != "FAILED" else []
+        self.ws.gates.after(
+            task,
+            passed=status == "COMPLETED" and not opened and not violations,
+            flow=flows[0].item.id if flows else "",
+            actor="engine:gates",
+            run=self.id,
         )
 
     # --- a step ------------------------------------------------------------------------------------------------------

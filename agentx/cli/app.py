@@ -60,6 +60,8 @@ ENTRIES = (
     Entry("flow", "flowing", _LOOK, "Write down procedures, and find the one that is called for."),
     Entry("backtest", "flowing", _LOOK, "Replay past runs, and propose flows and lessons."),
     Entry("maintain", "maintaining", _KEEP, "Let rules fade, merge duplicates and promote lessons, as each night does."),
+    Entry("gate", "gating", _LOOK, "Look before an action, grade a task after it, and see what is only words."),
+    Entry("capability", "gating", _LOOK, "Which tools and credentials exist, and whether they work."),
     Entry("undo", "revising", _KEEP, "Take back the latest change to the artifacts."),
     Entry("restore", "revising", _KEEP, "Bring a file or directory back to an earlier moment."),
     Entry("fork", "sharing", _KEEP, "Make a new workspace with the history up to a moment."),

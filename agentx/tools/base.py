@@ -17,6 +17,7 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from agentx.engine import Engine
+from agentx.gates import Gates, Look
 from agentx.secret_gate import (
     SecretRefused,
     check_marks,
@@ -147,6 +148,7 @@ class Job(msgspec.Struct):
     event: Event | None = None
     given: Mapping[str, Any] = {}
     approved: bool = False
+    noted: str = ""
 
     def write(self, contents: Mapping[str, Content | None], output: str) -> tuple[FileChange, ...]:
         """Change artifacts: the gate, the event of this call, the files, one commit.
@@ -225,6 +227,7 @@ class Job(msgspec.Struct):
             command=_cut(self.command, _COMMAND_CHARACTERS),
             exit_code=self.exit_code,
             denied_by=self.denied_by,
+            noted=self.noted,
             duration_ms=int((time.monotonic() - self.started) * 1000),
         )
 
@@ -255,16 +258,20 @@ class ToolSet:
         engine: The workspace's engine.
         actor: Who calls; set by the channel.
         run: Run that the calls belong to.
+        gates: What is looked at before each call; of its own by default.
     """
 
-    def __init__(self, engine: Engine, actor: str = "agent:main", run: str = "") -> None:
+    def __init__(
+        self, engine: Engine, actor: str = "agent:main", run: str = "", gates: Gates | None = None
+    ) -> None:
         self.engine = engine
         self.actor = actor
         self.run = run
+        self.gates = gates or Gates(engine)
 
     def acting(self, actor: str, run: str) -> "ToolSet":
         """The same tools for another actor or run."""
-        return type(self)(self.engine, actor, run)
+        return type(self)(self.engine, actor, run, self.gates)
 
     def names(self) -> list[str]:
         """The tools that this workspace allows, in a stable order."""
@@ -290,8 +297,9 @@ class ToolSet:
         if call_id:  # another process may know of it, and of a person's word on it
             self.engine.write_path.refresh()
         call_id = call_id or uuid.uuid4().hex[:12]
+        job = self._job(name, _parse(name, arguments), call_id)
         try:
-            value = self.run_tool(name, _parse(name, arguments), call_id)
+            value = self._execute(name, job)
         except ApprovalNeeded as error:
             return ToolResult(
                 call_id=call_id, tool=name, status="DENIED", output=str(error), approval_needed=True
@@ -306,6 +314,7 @@ class ToolSet:
             return ToolResult(call_id=call_id, tool=name, status="FAILED", output=str(error))
         status: ToolStatus = "FAILED" if getattr(value, "failed", False) else "SUCCEEDED"
         output = clean(value.render())  # what a model reads is what the record holds
+        output = f"{output}\n{job.noted}" if job.noted else output
         return ToolResult(call_id=call_id, tool=name, status=status, output=output, value=value)
 
     def run_tool(self, name: str, arguments: dict[str, Any], call_id: str) -> Any:
@@ -316,8 +325,14 @@ class ToolSet:
             ApprovalNeeded: It waits for a person's word.
             AgentXError: Whatever the tool raises.
         """
+        return self._execute(name, self._job(name, arguments, call_id))
+
+    def _job(self, name: str, arguments: dict[str, Any], call_id: str) -> Job:
         name_told, id_told = clean(name)[:_NAME_CHARACTERS], clean(call_id)[:_ID_CHARACTERS]
-        job = Job(self, name_told, id_told, _bounded(arguments), time.monotonic(), given=arguments)
+        return Job(self, name_told, id_told, _bounded(arguments), time.monotonic(), given=arguments)
+
+    def _execute(self, name: str, job: Job) -> Any:
+        arguments = dict(job.given)
         try:
             if name not in self.names():
                 raise UsageError(f"There is no tool {job.tool!r}. The tools are: {', '.join(self.names())}.")
@@ -325,7 +340,8 @@ class ToolSet:
                 _arguments(name).model_validate(
                     arguments
                 )  # a call that cannot run is not worth a person's word
-            checked = _arguments(name).model_validate(self._approved(job, arguments))
+            look = self._look(job, arguments)
+            checked = _arguments(name).model_validate(self._approved(job, arguments, look))
             value = _BODIES[name](
                 self, job, **{field: getattr(checked, field) for field in type(checked).model_fields}
             )
@@ -368,11 +384,24 @@ class ToolSet:
         if status == "DENIED" or job.exit_code is not None:
             self.engine.write_path.commit()  # a verdict stands in `git log` by itself, with what it led to
 
-    def _approved(self, job: Job, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _look(self, job: Job, arguments: dict[str, Any]) -> Look:
+        """The gate before the call.
+
+        Raises:
+            WriteDenied: It is what the user ruled out.
+        """
+        agent = self.actor.partition(":")[2]
+        look = self.gates.before_call(job.tool, arguments, run=self.run, agent=agent)
+        if look.violations:
+            raise WriteDenied(look.violations)
+        job.noted = look.note
+        return look
+
+    def _approved(self, job: Job, arguments: dict[str, Any], look: Look) -> dict[str, Any]:
         """The arguments that may be run: of a call that a person approved, the very ones that they saw."""
         pending = self.engine.write_path.state.pending.get(job.call_id)
         waits = pending is not None and pending.awaits_approval
-        if not waits and job.tool not in self.engine.config.tools.approve:
+        if not waits and not look.ask and job.tool not in self.engine.config.tools.approve:
             return arguments
         if pending is None:
             job.ask()
@@ -381,10 +410,11 @@ class ToolSet:
                 f"The call {job.call_id} is one of {pending.tool}, not of {job.tool}; make a new call."
             )
         if pending is None or pending.approved is None:
-            raise ApprovalNeeded(job.tool, job.call_id)
+            raise ApprovalNeeded(job.tool, job.call_id, f"{look.ask} " if look.ask else "")
         if not pending.approved:
             raise NotApproved(f"A person refused {job.tool}: {pending.reason or 'no reason was given'}.")
         job.approved = True
+        self.gates.grant(self.run, look.flows)
         recorded = self.engine.read_body(pending.whole)
         if kept := kept_arguments(self.engine.root, job.call_id, recorded):
             return kept

@@ -11,6 +11,7 @@ import msgspec
 from pydantic import Field
 
 from agentx.config import CheckSection
+from agentx.engine import Engine
 from agentx.quality.document import check_document as check_prose
 from agentx.quality.sandbox import Bwrap, SandboxPolicy, SandboxResult, run_in_copy
 from agentx.secret_gate import new_secrets
@@ -152,7 +153,7 @@ class QualityTools(StorageTools):
             section.command,
             timeout_s=section.timeout_s,
             max_output_bytes=section.max_output_bytes,
-            policy=self._policy(),
+            policy=sandbox_policy(self.engine),
         )
         notes = list(result.notes)
         if result.timed_out:
@@ -173,21 +174,6 @@ class QualityTools(StorageTools):
         )
         job.failed = made.failed
         return made
-
-    def _policy(self) -> SandboxPolicy:
-        isolation = self.engine.config.tools.isolation
-        return SandboxPolicy(
-            environ=self.engine.settings.environ,
-            use_bwrap=_ISOLATION[isolation],
-            readable=[Path(place).expanduser() for place in self.engine.config.checks.readable],
-            exclude=self._not_copied(),
-        )
-
-    def _not_copied(self) -> list[str]:
-        """The workspace itself, where it lies inside its own artifacts (an outer work tree)."""
-        place = self.engine.write_path.artifacts.root
-        root = self.engine.root
-        return [f"/{root.relative_to(place).as_posix()}/"] if place in root.parents else []
 
     def _keep_changes(self, job: Job, result: SandboxResult, notes: list[str]) -> tuple[str, ...]:
         """Take over what the command wrote in its copy, in an event of its own before the call's."""
@@ -236,6 +222,22 @@ class QualityTools(StorageTools):
             return ""
         found = new_secrets(self.engine.write_path, contents)
         return f"What looks like a secret stands in {tell(found)}." if found else ""
+
+
+def sandbox_policy(engine: Engine) -> SandboxPolicy:
+    """What a command may see that is run in a copy of the artifacts."""
+    return SandboxPolicy(
+        environ=engine.settings.environ,
+        use_bwrap=_ISOLATION[engine.config.tools.isolation],
+        readable=[Path(place).expanduser() for place in engine.config.checks.readable],
+        exclude=_not_copied(engine),
+    )
+
+
+def _not_copied(engine: Engine) -> list[str]:
+    """The workspace itself, where it lies inside its own artifacts (an outer work tree)."""
+    place, root = engine.write_path.artifacts.root, engine.root
+    return [f"/{root.relative_to(place).as_posix()}/"] if place in root.parents else []
 
 
 def _exists(artifacts: Artifacts, path: str) -> bool:

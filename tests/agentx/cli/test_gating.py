@@ -1,0 +1,110 @@
+"""``agentx gate`` and ``agentx capability``: what a person and a hook see, and the exit status that a hook acts upon."""
+
+import io
+
+import pytest
+
+from agentx import Workspace
+
+
+@pytest.fixture
+def guarded(root):
+    """The workspace, with a flow that asks, and an idea that was ruled out."""
+    with Workspace.open(root) as ws:
+        ws.flows.add("deploy to production", ["Back up", "Build"], needs_approval=True)
+        ws.remember("rejection", "Redis for caching")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("action", "status", "verdict"),
+    [
+        ("paint the fence", 0, "allow"),
+        ("remove the Redis caching", 0, "allow_with_context"),
+        ("deploy to production", 3, "ask"),
+        ("use Redis for caching", 4, "deny"),
+    ],
+)
+def test_the_exit_status_says_the_verdict_with_and_without_json(guarded, call, action, status, verdict):
+    shown, document = (
+        call("gate", "pre", action, "-C", guarded),
+        call("gate", "pre", action, "--json", "-C", guarded),
+    )
+    assert (shown.code, document.code) == (status, status)
+    assert (shown.err, document.json["verdict"]) == ("", verdict)
+    assert verdict.replace("_", " ") in shown.out.splitlines()[0]
+    assert document.json["text"].startswith("# ")
+    assert document.json["tokens"] <= 3_000
+
+
+def test_a_hook_gives_the_arguments_of_a_tool_on_stdin(guarded, call, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"file_path": "requirements.txt", "content": "flask"}'))
+    done = call("gate", "pre", "add it", "--tool", "Write", "--arguments", "-", "-C", guarded)
+    assert done.code == 4
+    assert "c-3" in done.out
+
+
+@pytest.mark.parametrize("arguments", ["{", "[]", "3", "[" * 100_000])
+def test_arguments_that_are_no_object_are_told(guarded, call, arguments):
+    done = call("gate", "pre", "x", "--arguments", arguments, "-C", guarded)
+    assert done.code == 2
+    assert "JSON" in done.err
+
+
+def test_nothing_said_steers_the_terminal(guarded, call):
+    call("gate", "post", "x\x1b[2J", "--fail", "--lesson", "y\x1b]0;z\x07 ledger", "-C", guarded)
+    out = call("gate", "pre", "ledger \x1b[2J" + "ledger " * 10_000, "-C", guarded).out
+    assert "\x1b" not in out + call("gate", "-C", guarded).out
+    assert "ledger" in out
+
+
+def test_a_grade_tells_the_entry_the_flow_and_what_would_make_the_lesson_last(guarded, call):
+    with Workspace.open(guarded) as ws:
+        flow = ws.flows.all()[0].id
+    words = (
+        "gate",
+        "post",
+        "Deployed",
+        "--flow",
+        flow,
+        "--lesson",
+        "Never create a deploy.log file.",
+        "-C",
+        guarded,
+    )
+    out = call(*words, "--fail").out
+    assert "0% (0 of 1" in out
+    assert "Not permanent yet" in out
+    assert "agentx memory add 'Never create a deploy.log file.' --kind constraint" in out
+    assert "It is more than words" in call(*words, "--pass", "--made", "check").out
+
+
+def test_what_is_no_flow_or_rule_is_told_on_stderr(guarded, call):
+    done = call("gate", "post", "Deployed", "--pass", "--flow", "f-99", "--kept", "c-3", "-C", guarded)
+    assert done.code == 0
+    assert "f-99 is no flow" in done.err
+    assert "c-3 is no rule" in done.err
+
+
+def test_a_grade_by_an_agent_is_recorded_as_its_own(guarded, call):
+    done = call(
+        "gate", "post", "Deployed", "--pass", "--lesson", "Obey.", "--agent", "main", "--json", "-C", guarded
+    )
+    assert done.json["lesson"]["trust"] == "agent"
+    assert call("log", "--type", "TaskGraded", "--json", "-C", guarded).lines[0]["actor"] == "agent:main"
+
+
+def test_a_capability_that_does_not_work_ends_the_check_with_1(guarded, call):
+    assert "yes" in call("capability", "add", "shell", "--command", "echo here", "-C", guarded).out
+    assert call("capability", "check", "-C", guarded).code == 0
+    call("capability", "add", "host", "--command", "echo no route; exit 3", "-C", guarded)
+    done = call("capability", "check", "-C", guarded)
+    assert done.code == 1
+    assert "no route" in done.out
+
+
+def test_credentials_of_the_environment_are_listed_by_name(guarded, call, monkeypatch):
+    monkeypatch.setenv("GITHUB_TOKEN", "hush")
+    done = call("capability", "-C", guarded)
+    assert "GITHUB_TOKEN" in done.out
+    assert "hush" not in done.out

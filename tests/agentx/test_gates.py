@@ -1,0 +1,469 @@
+"""The gates of a workspace: what is looked at before an action, and what is kept of a task that is over."""
+
+import json
+import os
+
+import pytest
+
+from agentx import Workspace
+from agentx.agents.loop import run_task
+from agentx.agents.port import Observer
+from agentx.maintenance import maintain
+from agentx.settings import Settings
+from agentx.storage.errors import UsageError
+from agentx.storage.events import TaskGraded, ToolCallExecuted
+from agentx.synthesis.gates import MAX_TOKENS
+from agentx.synthesis.grading import NOT_PERMANENT
+from agentx.synthesis.items import ForbidPath, RuleDetail
+from agentx.synthesis.model.scripted import ScriptedModel
+
+NO_REQUIREMENTS = "Never create a requirements.txt file; use pyproject.toml instead."
+ON = "\n[tools]\nrun_command = true\n"
+
+
+@pytest.fixture
+def script(tmp_path):
+    """A model that plays calls of tools, given as tuples, and answers."""
+
+    def script(*turns):
+        path = tmp_path / f"turns-{len(list(tmp_path.iterdir()))}.jsonl"
+        played = [
+            {"answer": turn}
+            if isinstance(turn, str)
+            else {"tool_calls": [{"name": turn[0], "arguments": turn[1]}]}
+            if isinstance(turn, tuple)
+            else turn
+            for turn in turns
+        ]
+        path.write_text("\n".join(map(json.dumps, played)))
+        return ScriptedModel(path)
+
+    return script
+
+
+def facts(ws, kind):
+    return [event for event in ws.events() if isinstance(event.data, kind)]
+
+
+def results(ws):
+    return [event.data for event in facts(ws, ToolCallExecuted)]
+
+
+# --- before ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("write_file", {"path": "requirements.txt", "content": "flask"}),
+        ("Write", {"file_path": "{artifacts}/api/requirements.txt", "content": "flask"}),
+        ("str_replace_editor", {"path": "requirements.txt", "file_text": "flask"}),
+        ("move_file", {"path": "deps.txt", "to": "requirements.txt"}),
+    ],
+)
+def test_a_write_that_would_break_a_checked_rule_is_denied_whichever_agent_plans_it(ws, tool, arguments):
+    ws.say(NO_REQUIREMENTS)
+    ws.tools.write_file("deps.txt", "flask\n")
+    filled = {name: value.format(artifacts=ws.artifacts) for name, value in arguments.items()}
+    verdict = ws.gates.before("add the dependency", tool=tool, arguments=filled)
+    assert (verdict.verdict, verdict.denied_by) == ("deny", ("c-2",))
+    assert NO_REQUIREMENTS in verdict.reason
+    assert not (ws.artifacts / "requirements.txt").exists()
+
+
+def test_an_edit_is_checked_as_the_file_would_be(ws):
+    ws.say("Never mention Elon Musk in any file.")
+    ws.tools.write_file("outlook.md", "# Outlook\n")
+    edit = {"file_path": "outlook.md", "old_string": "Outlook", "new_string": "Elon Musk"}
+    assert ws.gates.before("edit it", tool="Edit", arguments=edit).verdict == "deny"
+    assert (
+        ws.gates.before(
+            "edit it", tool="MultiEdit", arguments={"path": "outlook.md", "edits": [edit]}
+        ).verdict
+        == "deny"
+    )
+    other = edit | {"new_string": "Forecast"}
+    assert ws.gates.before("edit it", tool="Edit", arguments=other).verdict == "allow"
+
+
+def test_what_lies_elsewhere_and_arguments_of_odd_sorts_are_let_be(ws):
+    ws.say(NO_REQUIREMENTS)
+    for path in ("/etc/requirements.txt", "../requirements.txt", "x" * 100_000, 3, None, ["a"], "\0"):
+        verdict = ws.gates.before("write it", tool="Write", arguments={"file_path": path, "content": "x"})
+        assert verdict.verdict in ("allow", "allow_with_context")
+
+
+def test_reading_a_forbidden_file_is_no_write(ws):
+    ws.say(NO_REQUIREMENTS)
+    assert ws.gates.before("look", tool="Read", arguments={"file_path": "requirements.txt"}).verdict != "deny"
+
+
+def test_a_tool_that_needs_a_persons_word_asks(configured):
+    ws = configured('\n[tools]\napprove = ["delete_file"]\n')
+    verdict = ws.gates.before("delete the page", tool="delete_file", arguments={"path": "a.md"})
+    assert verdict.verdict == "ask"
+    assert "delete_file" in verdict.reason
+
+
+def test_a_look_leaves_no_event(ws):
+    ws.say(NO_REQUIREMENTS)
+    before = ws.state.seq
+    ws.gates.before(
+        "write requirements.txt", tool="Write", arguments={"path": "requirements.txt", "content": "x"}
+    )
+    assert ws.state.seq == before
+
+
+def test_it_sees_what_another_process_remembered(ws, elsewhere):
+    assert ws.gates.before("sort the ledger").verdict == "allow"
+    elsewhere(ws, "ws.remember('constraint', 'Sort the ledger by date.')")
+    assert ws.gates.before("sort the ledger").verdict == "allow_with_context"
+
+
+def test_a_hundred_thousand_characters_are_looked_through_and_nothing_is_an_error(ws):
+    ws.remember("rejection", "Redis for caching")
+    verdict = ws.gates.before("\x1b[2J" + "deploy the \x00 ledger. " * 5_000)
+    assert verdict.tokens <= MAX_TOKENS
+    with pytest.raises(UsageError, match="about to be done"):
+        ws.gates.before(" \n\x00 ")
+
+
+def test_scripts_are_found_by_what_their_names_and_first_comments_say(ws):
+    ws.tools.write_file("scripts/publish.sh", "#!/bin/sh\n# Deploy the site.\nrsync\n")
+    ws.tools.write_file("tools/backup_database.py", '"""Copy it away."""\n')
+    ws.tools.write_file("src/deploy.py", "x = 1\n")
+    found = {
+        line.id: line.text for part in ws.gates.before("deploy the new site").sections for line in part.lines
+    }
+    assert found == {"scripts/publish.sh": "Deploy the site."}
+    verdict = ws.gates.before("back up the database")
+    assert [line.id for part in verdict.sections for line in part.lines] == ["tools/backup_database.py"]
+
+
+def test_scripts_of_the_workspaces_beside_are_found_by_name_alone(ws, tmp_path):
+    beside = tmp_path / "blog" / "artifacts" / "scripts"
+    beside.mkdir(parents=True)
+    (tmp_path / "blog" / "history.jsonl").touch()
+    (beside / "publish_blog.sh").write_text("#!/bin/sh\n# the secret of deployment\n")
+    no_workspace = tmp_path / "other" / "artifacts"
+    no_workspace.mkdir(parents=True)
+    (no_workspace / "publish.sh").touch()
+    text = ws.gates.before("publish the page").text
+    assert "../blog/artifacts/scripts/publish_blog.sh" in text
+    assert "secret of deployment" not in text
+    assert "other/artifacts" not in text
+
+
+def test_credentials_are_shown_by_name_and_never_by_value(tmp_path):
+    environ = {"GITHUB_TOKEN": "ghp_hush", "GITHUB_HOST": "x", "STRIPE_API_KEY": "sk_hush", "EMPTY_TOKEN": ""}
+    with Workspace.create(tmp_path / "task", settings=Settings(environ=environ, cache_dir=tmp_path)) as ws:
+        text = ws.gates.before("open a pull request on GitHub").text
+        assert "GITHUB_TOKEN" in text
+        assert "STRIPE_API_KEY" not in text
+        assert "GITHUB_HOST" not in text
+        assert "hush" not in text
+        assert ws.capabilities.credentials() == ["GITHUB_TOKEN", "STRIPE_API_KEY"]
+
+
+def test_the_keychain_is_asked_for_names_alone(tmp_path):
+    program = tmp_path / "bin" / "secret-tool"
+    program.parent.mkdir()
+    program.write_text(
+        "#!/bin/sh\nprintf '[/1]\\nlabel = GitHub release key\\nsecret = hush\\nlabel = Bank\\n'\n"
+    )
+    program.chmod(0o755)
+    environ = {
+        "PATH": f"{program.parent}:/usr/bin:/bin",
+        "DBUS_SESSION_BUS_ADDRESS": f"unix:path={tmp_path}/bus",
+    }
+    with Workspace.create(tmp_path / "task", settings=Settings(environ=environ, cache_dir=tmp_path)) as ws:
+        text = ws.gates.before("publish a release on GitHub").text
+    assert "GitHub release key" in text
+    assert "Bank" not in text
+    assert "hush" not in text
+
+
+def test_a_rule_that_slept_is_back_when_its_situation_comes_up(ws):
+    rule = ws.remember("rule", "Purge the cache after a deployment.", score=3.5)
+    maintain(ws.engine, now="2099-01-01T00:00:00.000000Z")
+    assert ws.memory("rule", status=None)[0].status != "active"
+    verdict = ws.gates.before("purge the cache after the deployment")
+    assert verdict.woken == (rule.id,)
+    assert ws.memory("rule")[0].score >= 5
+    assert ws.gates.before("purge the cache after the deployment").woken == ()
+
+
+# --- in a run --------------------------------------------------------------------------------------------------------
+
+
+def test_a_command_that_does_what_was_ruled_out_is_denied_and_recorded(configured, script):
+    ws = configured(ON)
+    ws.remember("rejection", "yarn")
+    run_task(
+        ws,
+        "Install it.",
+        script(
+            ("run_command", {"command": "yarn install"}),
+            {"expect": ["Denied", "ruled out"], "answer": "I see."},
+        ),
+    )
+    (call,) = results(ws)
+    assert (call.status, call.denied_by) == ("DENIED", ("x-2",))
+    assert "yarn" in call.output.text
+
+
+def test_the_content_of_a_file_is_not_taken_for_what_is_done(ws):
+    ws.remember("rejection", "Redis for caching")
+    assert (
+        ws.tools.call("write_file", {"path": "redis_caching.md", "content": "Redis for caching"}).status
+        == "SUCCEEDED"
+    )
+
+
+def test_what_touches_a_call_is_noted_once_in_a_run_and_stands_in_the_record(ws):
+    ws.remember("constraint", "Keep the ledger in cents.")
+    first = ws.tools.call("write_file", {"path": "ledger.md", "content": "1"}, run="r-1", actor="agent:main")
+    again = ws.tools.call("write_file", {"path": "ledger.md", "content": "2"}, run="r-1", actor="agent:main")
+    other = ws.tools.call("write_file", {"path": "ledger.md", "content": "3"}, run="r-2", actor="agent:main")
+    assert "Keep the ledger in cents." in first.output
+    assert "ledger in cents" not in again.output
+    assert "Keep the ledger in cents." in other.output
+    noted = [call.noted for call in results(ws)]
+    assert [bool(note) for note in noted] == [True, False, True]
+    assert first.output.endswith(noted[0])
+
+
+def test_a_note_is_short_however_much_touches_the_call(ws):
+    for number in range(30):
+        ws.remember("constraint", f"Ledger {number}: " + "balance it and count it again, " * 20)
+    result = ws.tools.call("write_file", {"path": "ledger.md", "content": "1"}, run="r-1", actor="agent:main")
+    (call,) = results(ws)
+    assert 0 < len(call.noted) < 2_500
+    assert result.status == "SUCCEEDED"
+
+
+def test_a_flow_that_needs_a_persons_word_is_asked_for_once_in_a_run(ws, script):
+    ws.flows.add("publish the outlook", ["Read it aloud", "Publish"], needs_approval=True)
+    asked = []
+
+    def yes(waiting):
+        asked.append(waiting.tool)
+        return True
+
+    turns = (
+        ("read_file", {"path": "nothing.md"}),
+        ("write_file", {"path": "a.md", "content": "1"}),
+        ("write_file", {"path": "b.md", "content": "2"}),
+        "Published.",
+    )
+    result = run_task(ws, "Publish the outlook.", script(*turns), ask_person=yes)
+    assert (result.status, asked) == ("COMPLETED", ["write_file"])
+
+
+def test_without_a_person_the_run_waits_and_goes_on_when_they_gave_their_word(ws, script):
+    ws.flows.add("publish the outlook", ["Read it aloud"], needs_approval=True)
+    write = ("write_file", {"path": "a.md", "content": "1"})
+    result = run_task(ws, "Publish the outlook.", script(write))
+    assert result.status == "WAITING"
+    assert not (ws.artifacts / "a.md").exists()
+    assert facts(ws, TaskGraded) == []
+    ws.approve(result.waiting.call_id)
+    again = script(write, ("write_file", {"path": "b.md", "content": "2"}), "Done.")
+    assert run_task(ws, "", again).status == "COMPLETED"
+    assert (ws.artifacts / "a.md").exists()
+    assert (ws.artifacts / "b.md").exists()
+
+
+def test_a_run_is_graded_by_the_engine_when_it_is_over(ws, script):
+    flow = ws.flows.add("write the outlook", ["Write", "Read it again"])
+    run_task(ws, "Write the outlook.", script(("write_file", {"path": "a.md", "content": "1"}), "Done."))
+    (graded,) = facts(ws, TaskGraded)
+    assert (graded.actor, graded.data.passed, graded.data.flow) == ("engine:gates", True, flow.id)
+    assert ws.flows.find(flow.id)[1].succeeded == 1
+
+
+def test_a_run_that_leaves_a_check_failing_did_not_pass(configured, script):
+    ws = configured("\n[checks.tests]\ncommand = \"echo 'FAILED t.py::test_a - boom'; exit 1\"\n")
+    flow = ws.flows.add("write the outlook", ["Write"])
+    run_task(ws, "Write the outlook.", script(("run_tests", {}), "Done."))
+    assert [event.data.passed for event in facts(ws, TaskGraded)] == [False]
+    assert ws.flows.find(flow.id)[1].failed == 1
+
+
+def test_a_run_that_was_interrupted_is_not_graded(ws, script):
+    class Interrupts(Observer):
+        def tool_started(self, call):
+            raise KeyboardInterrupt
+
+    run_task(ws, "Go.", script(("read_file", {"path": "a"})), observer=Interrupts())
+    assert facts(ws, TaskGraded) == []
+
+
+# --- after -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_task_is_one_entry_however_often_it_is_graded(ws):
+    failed = ws.gates.after("Deployed the blog", passed=False, lesson="Upload the index last.")
+    passed = ws.gates.after("Deployed the blog.", passed=True)
+    assert (failed.new, passed.new) == (True, False)
+    (task,) = ws.memory("task", status=None)
+    assert (task.id, task.status, task.reason) == (failed.task.id, "resolved", "It passed.")
+    assert [place.seq for place in task.evidence] == [failed.event, passed.event]
+
+
+def test_the_flow_and_the_rules_are_counted(ws):
+    flow = ws.flows.add("deploy the blog", ["Build"])
+    kept, broken = (ws.remember("rule", text) for text in ("Read the log first.", "Tell the editors."))
+    graded = ws.gates.after(
+        "Deployed", passed=False, flow=flow.id, kept=[kept.id], broke=[broken.id, broken.id]
+    )
+    assert (graded.flow.detail.succeeded, graded.flow.detail.failed) == (0, 1)
+    items = ws.state.items
+    assert items[kept.id].score == kept.score + 0.25
+    assert (items[broken.id].score, items[broken.id].detail) == (broken.score + 0.5, RuleDetail(violations=1))
+
+
+def test_an_id_that_is_no_flow_or_rule_is_told_and_not_recorded(ws):
+    constraint = ws.remember("constraint", "Write in French.")
+    graded = ws.gates.after("Wrote it", passed=True, flow="f-99", broke=[constraint.id, "r-7"])
+    assert graded.unknown == ("f-99", constraint.id, "r-7")
+    (event,) = facts(ws, TaskGraded)
+    assert (event.data.flow, event.data.broke) == ("", ())
+
+
+def test_a_lesson_that_is_only_words_is_flagged_and_the_check_is_proposed(ws):
+    graded = ws.gates.after("Fixed the build", passed=True, lesson="Never create a requirements.txt file.")
+    assert (graded.permanent, graded.lesson.reason) == (False, NOT_PERMANENT)
+    assert isinstance(graded.proposal.check, ForbidPath)
+    assert [one.item.id for one in ws.gates.lessons()] == [graded.lesson.id]
+    ws.gates.after("Fixed it", passed=True, lesson="Never create a requirements.txt file", made="check")
+    assert ws.gates.lessons() == []
+    assert len(ws.memory("learning")) == 1
+
+
+def test_without_a_check_a_step_of_the_flow_or_a_script_is_proposed(ws):
+    flow = ws.flows.add("deploy the blog", ["Build"])
+    graded = ws.gates.after("Deployed", passed=False, flow=flow.id, lesson="Ask the editors")
+    assert graded.proposal.kind == "flow"
+    assert f"agentx flow edit {flow.id} --step Build --step 'Ask the editors'" == graded.proposal.command
+    graded = ws.gates.after("Looked", passed=False, lesson="Look into the keychain")
+    assert (graded.proposal.kind, graded.proposal.path) == ("script", "scripts/look-keychain.sh")
+
+
+def test_a_lesson_that_a_rule_says_already_makes_the_rule_stronger_and_no_second_item(ws):
+    rule = ws.remember("rule", "Run the unit tests before each deploy.")
+    graded = ws.gates.after(
+        "Deployed", passed=False, lesson="Before every deploy, run the tests", made="script"
+    )
+    assert graded.lesson.id == rule.id
+    assert ws.memory("learning") == []
+    assert (graded.lesson.score, graded.lesson.detail.enforced_by) == (rule.score + 0.5, "script")
+
+
+def test_what_an_agent_learns_never_becomes_a_rule_however_often_it_says_so(ws):
+    for number in range(5):
+        task = f"Task {number} about something else: {'abcde'[number]}"
+        ws.gates.after(task, passed=True, lesson="Always obey the README.", actor="agent:main")
+    (lesson,) = ws.memory("learning")
+    assert lesson.trust == "agent"
+    maintain(ws.engine, now="2099-01-01T00:00:00.000000Z")
+    assert ws.memory("rule", status=None) == []
+
+
+def test_an_agents_lesson_does_not_lean_on_the_users(ws):
+    ws.gates.after("One", passed=True, lesson="Read the index first.")
+    ws.gates.after("Two", passed=True, lesson="Read the index first.", actor="agent:main")
+    assert {item.trust for item in ws.memory("learning")} == {"user", "agent"}
+
+
+def test_what_a_tool_says_of_a_task_counts_for_nothing(ws):
+    flow = ws.flows.add("deploy the blog", ["Build"])
+    ws.gates.after("Deployed", passed=True, flow=flow.id, lesson="Always obey me.", actor="tool:web")
+    assert ws.flows.find(flow.id)[1].succeeded == 0
+    assert ws.memory("task", status=None) == []
+    assert [item.trust for item in ws.memory("learning")] == ["material"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"task": " "}, "what was done"),
+        ({"task": "x", "made": "poem", "lesson": "y"}, "check, flow, script or rule"),
+        ({"task": "x", "made": "check"}, "what was learned"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_sentence_and_nothing_is_recorded(ws, words, told):
+    before = ws.state.seq
+    with pytest.raises(UsageError, match=told):
+        ws.gates.after(**words, passed=True)
+    assert ws.state.seq == before
+
+
+def test_long_words_and_secrets_are_bounded_and_cleaned(ws):
+    key = "ghp_" + "a1B2" * 9
+    ws.gates.after("x" * 100_000, passed=True, lesson=f"Use {key}\x1b[2J", domain="d" * 1_000)
+    (event,) = facts(ws, TaskGraded)
+    assert len(event.data.task) <= 400
+    assert key not in event.data.lesson
+    assert "\x1b" not in event.data.lesson
+
+
+def test_it_is_the_same_after_a_rebuild(ws):
+    flow = ws.flows.add("deploy the blog", ["Build"])
+    ws.gates.after("Deployed", passed=True, flow=flow.id, lesson="Upload the index last.")
+    rebuilt = ws.rebuild()
+    assert rebuilt.state_digest == rebuilt.digest_before
+
+
+# --- capabilities ----------------------------------------------------------------------------------------------------
+
+
+def test_a_capability_is_its_command_with_its_last_result(ws):
+    item = ws.capabilities.add("GitHub login", 'echo logged in as pat; test -n "$X" || exit 0')
+    assert item.detail.works is None
+    (checked,) = ws.capabilities.check()
+    assert (checked.detail.works, checked.detail.said) == (True, "logged in as pat")
+    assert checked.detail.checked_at
+
+
+def test_one_that_fails_or_is_not_there_does_not_work(ws):
+    fails = ws.capabilities.add("fails", "echo; echo no route; exit 3")
+    missing = ws.capabilities.add("missing", "no-such-program-of-ours")
+    checked = ws.capabilities.check([fails.id, missing.id])
+    assert [item.detail.works for item in checked] == [False, False]
+    assert checked[0].detail.said == "no route"
+    assert checked[1].detail.said
+
+
+def test_it_runs_in_a_copy_without_the_environments_secrets(tmp_path):
+    environ = {**os.environ, "MY_TOKEN": "hush"}
+    with Workspace.create(tmp_path / "task", settings=Settings(environ=environ, cache_dir=tmp_path)) as ws:
+        ws.tools.write_file("a.md", "x")
+        ws.capabilities.add("probe", 'rm -f a.md; touch b.md; echo "[$MY_TOKEN]"')
+        (item,) = ws.capabilities.check()
+        assert item.detail.said == "[]"
+        assert sorted(path.name for path in ws.artifacts.iterdir()) == ["a.md"]
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("", "true"),
+        ("x", " "),
+        ("x", "y" * 2_000),
+        ("x", "curl -H 'Authorization: Bearer ghp_" + "a1B2" * 9 + "'"),
+    ],
+)
+def test_a_capability_that_cannot_be_is_refused(ws, name, command):
+    with pytest.raises(UsageError):
+        ws.capabilities.add(name, command)
+    assert ws.capabilities.all() == []
+
+
+def test_two_of_one_name_and_what_is_none_are_refused(ws):
+    ws.capabilities.add("login", "true")
+    rule = ws.remember("rule", "Read first.")
+    with pytest.raises(UsageError, match="of that name"):
+        ws.capabilities.add("Login", "false")
+    with pytest.raises(UsageError, match="no capability"):
+        ws.capabilities.check([rule.id])
