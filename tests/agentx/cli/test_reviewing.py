@@ -212,7 +212,7 @@ def test_a_run_whose_model_does_not_judge_is_a_success_all_the_same(call, root, 
     chat_server.will_call(("call_1", "record_judgement", json.dumps(KEEP)))
     lines = call("run", "Go on.", "--json", "-C", root).lines
     assert lines[-1]["type"] == "Judged"
-    assert len(lines[-1]["data"]["messages"]) == 4
+    assert len(lines[-1]["data"]["messages"]) == 6  # four of the user, two of the agent
 
 
 def test_a_run_asks_once_where_judging_is_off(call, root, use, chat_server):
