@@ -17,7 +17,8 @@ import msgspec
 from agentx.storage.git.repository import GitRepository, TreeEntry
 from agentx.storage.text import decoded, one_line
 from agentx.synthesis.flows import terms
-from agentx.synthesis.gates import DOING, Line
+from agentx.synthesis.gates import Line
+from agentx.synthesis.touching import DOING
 
 MAX_SCRIPTS = 300
 """So many scripts of a workspace are known, the first by path."""

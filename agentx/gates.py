@@ -22,21 +22,13 @@ from agentx.storage.text import one_line
 from agentx.synthesis.demands.words import vocabulary
 from agentx.synthesis.enforcement import Violation
 from agentx.synthesis.flows import FlowMatch, match
-from agentx.synthesis.gates import (
-    ACTION_CHARACTERS,
-    Action,
-    Board,
-    Line,
-    Verdict,
-    fitted,
-    judge,
-    violation_of,
-)
+from agentx.synthesis.gates import Line, Verdict, fitted, judge, violation_of
 from agentx.synthesis.grading import LASTING, Made, is_only_words, rule_that_says
 from agentx.synthesis.items import MemoryItem, shorten
 from agentx.synthesis.proposing import Proposal, propose
 from agentx.synthesis.rules import triggered
 from agentx.synthesis.state import State
+from agentx.synthesis.touching import ACTION_CHARACTERS, Action, Board
 
 EXTRACTOR = "gates"
 """The ``extractor`` of what a look through the gate changes: a rule that slept wakes."""

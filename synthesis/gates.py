@@ -1,22 +1,18 @@
-"""The gate before an action: what is remembered that touches it, and whether it may go on.
+"""The gate before an action: its verdict, from what is remembered that touches it.
 
-Pure: a state and an action in, a verdict out. Words decide what touches an action, as they decide which flow is called for;
-a word that few items share weighs most, and one that every action is put in ("add", "run") nothing. Scopes decide before
-words do. What a check forbids and what was ruled out is denied; all else is shown, so that it is read before, not after.
+Pure: what is remembered and an action in, a verdict out. What a check forbids and what was ruled out is denied; all else is
+shown, so that it is read before, not after.
 """
 
-import math
 import re
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 import msgspec
 
 from agentx.storage.text import one_line
-from agentx.synthesis.demands.words import stem, vocabulary, words_of
-from agentx.synthesis.enforcement import Violation, about, matches
-from agentx.synthesis.flows import FlowMatch, sentences, terms, told
+from agentx.synthesis.enforcement import Violation
+from agentx.synthesis.flows import FlowMatch, told
 from agentx.synthesis.items import (
     CapabilityDetail,
     FlowDetail,
@@ -27,70 +23,17 @@ from agentx.synthesis.items import (
     is_checked,
     shorten,
 )
-from agentx.synthesis.likeness import meaning
-from agentx.synthesis.rules import boot_rules, has_faded, is_critical
-from agentx.synthesis.state import State
 from agentx.synthesis.tokens import count_tokens, cut
+from agentx.synthesis.touching import STATE_KINDS, Action, Board, Touch, applies, ruled_out, touching, woken
 
 MAX_TOKENS = 3_000
 """What a verdict says, at most."""
 
-ACTION_CHARACTERS = 8_000
-"""Of an action so much is read."""
-
-TOUCHES = 0.3
-"""From this share of the weight of an item's words, or of the action's, the one touches the other."""
-
-WAKES = 0.75
-"""From this share of the weight of its words a rule that slept is woken."""
-
 _LINE_TOKENS = 120
 _REASON_WORDS = 150
-_UNHEARD = math.log(3)
-"""The weight of a word of an action that no item has: that of one that all have."""
 _HINT_TOKENS = 24
 
 Decision = Literal["allow", "allow_with_context", "ask", "deny"]
-
-_DOING_WORDS = """
-    add use adopt switch move build make create implement install introduce set setup try propose start begin write run
-    put get do go change update edit let give take bring keep turn enable configure apply fix work please need want new
-    again back file code task project thing way next now today step
-"""
-DOING = frozenset(stem(word) for word in vocabulary(_DOING_WORDS)) | frozenset(
-    term for word in vocabulary(_DOING_WORDS) for term in terms(word)
-)
-"""Stems of the words in which any action is put; beside an idea they say that it is done."""
-
-_UNDOING = vocabulary("off out down instead")
-
-
-class Action(msgspec.Struct, frozen=True, kw_only=True):
-    """What is about to be done.
-
-    Attributes:
-        text: It, in any words; of a call, its command or what else its arguments say.
-        tool: The tool that does it; empty where none is named.
-        paths: Artifacts that it changes or reads.
-        domain: What it belongs to ("payments"); empty for anything.
-        agent: Role of the agent that does it; empty for any.
-        task: What the user asked for, which may say the topic.
-        changes: Whether it changes something. What only reads is never stopped by an idea that was ruled out, nor by a flow.
-    """
-
-    text: str
-    tool: str = ""
-    paths: tuple[str, ...] = ()
-    domain: str = ""
-    agent: str = ""
-    task: str = ""
-    changes: bool = True
-
-    @property
-    def words(self) -> frozenset[str]:
-        """Stems of what it is about."""
-        said = frozenset(terms(self.text[:ACTION_CHARACTERS]))
-        return (said - DOING) or said
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,179 +106,6 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return head + "".join(map(_rendered, self.sections)) + left
 
 
-# --- what memory holds, by its words ---------------------------------------------------------------------------------
-
-_BY_WORDS: tuple[Kind, ...] = (
-    "rejection", "constraint", "rule", "learning", "discovery", "decision", "task", "context", "agent_state",
-    "capability",
-)  # fmt: skip
-
-
-class Board:
-    """The items of a state that can touch an action, held by their words so that a look does not go through them all.
-
-    Args:
-        state: It is not kept; the items are.
-    """
-
-    def __init__(self, state: State) -> None:
-        self.state = state.copy()
-        self.items = {item.id: item for item in state.items.values() if _can_touch(item)}
-        self.words = {name: _item_words(item) for name, item in self.items.items()}
-        spread = Counter(word for words in self.words.values() for word in words)
-        self.weight = {word: math.log(2 + len(self.items) / count) for word, count in spread.items()}
-        self._holding: defaultdict[str, list[str]] = defaultdict(list)
-        for name, words in self.words.items():
-            for word in words:
-                self._holding[word].append(name)
-        self.critical = [item for item in boot_rules(state) if item.pinned or is_critical(item)]
-        self.issues = list(state.active("hot_issue"))
-
-    def near(self, words: frozenset[str]) -> dict[str, float]:
-        """By the id of an item, how near it is to some words: the larger of two shares of weight, from 0 to 1."""
-        reached = Counter[str]()
-        for word in words & self._holding.keys():
-            for name in self._holding[word]:
-                reached[name] += self.weight[word]  # type: ignore[assignment]  # a weight, not a count
-        mine = sum(self.weight.get(word, _UNHEARD) for word in words)
-        return {name: common / min(self.whole(name), mine) for name, common in reached.items()}
-
-    def share(self, name: str, words: frozenset[str]) -> float:
-        """How much of the weight of an item's words stands among some."""
-        own = self.words[name]
-        return sum(self.weight[word] for word in own & words) / (self.whole(name) or 1.0)
-
-    def whole(self, name: str) -> float:
-        """The weight of all words of an item."""
-        return sum(self.weight[word] for word in self.words[name])
-
-
-def _can_touch(item: MemoryItem) -> bool:
-    """What stands; a rule that sleeps or has faded, which may wake; and a call that was refused once."""
-    if item.kind not in _BY_WORDS:
-        return False
-    sleeps = item.kind in ("rule", "rejection") and item.status == "dormant"
-    return item.status == "active" or sleeps or has_faded(item)
-
-
-def _item_words(item: MemoryItem) -> frozenset[str]:
-    said = frozenset(terms(item.text[:ACTION_CHARACTERS]))
-    return (said - DOING) or said
-
-
-# --- what was ruled out ----------------------------------------------------------------------------------------------
-
-
-def names_exactly(idea: str, text: str) -> bool:
-    """Whether one sentence of a text does an idea: all of its words stand there, and nothing else but doing.
-
-    A sentence that denies, or that undoes something, is another: "remove X" is not X.
-
-    >>> names_exactly("Redis for caching", "Let us add caching with Redis."), names_exactly("Redis", "Remove Redis")
-    (True, False)
-    """
-    wanted = frozenset(terms(idea))
-    core = (wanted - DOING) or wanted
-    if not core:
-        return False
-    meant = meaning(idea)
-    for sentence in sentences(text[:ACTION_CHARACTERS]):
-        there = frozenset(terms(sentence))
-        if not core <= there or (there - core) - DOING - wanted:
-            continue
-        said = meaning(sentence)
-        undone = {word.casefold() for word in words_of(sentence)} & _UNDOING
-        if (
-            said.denies == meant.denies
-            and meant.names <= said.names
-            and not undone - set(idea.casefold().split())
-        ):
-            return True
-    return False
-
-
-def ruled_out(board: Board, action: Action) -> list[MemoryItem]:
-    """The standing rejections whose idea is this very action."""
-    if not action.changes:
-        return []
-    found = board.near(action.words)
-    return [
-        item
-        for name in found
-        if (item := board.items[name]).kind == "rejection"
-        and item.status == "active"
-        and isinstance(item.detail, RejectionDetail)
-        and _applies(item, action)
-        and names_exactly(item.detail.idea or item.text, action.text)
-    ]
-
-
-def _applies(item: MemoryItem, action: Action) -> bool:
-    """Whether nothing in an item's scope rules the action out."""
-    scope = item.scope
-    if item.agent and action.agent and item.agent != action.agent:
-        return False
-    if item.domain and action.domain and item.domain.casefold() != action.domain.casefold():
-        return False
-    if scope.tools and action.tool and action.tool not in scope.tools:
-        return False
-    if scope.paths and action.paths and not any(matches(scope.paths, path) for path in action.paths):
-        return False
-    return not scope.topic or about(scope.topic, action.text, action.task, *action.paths)
-
-
-# --- what touches an action ------------------------------------------------------------------------------------------
-
-
-class _Touch(msgspec.Struct, frozen=True):
-    item: MemoryItem
-    near: float
-    why: str
-
-
-def touching(board: Board, action: Action) -> list[_Touch]:
-    """The items that touch an action, the nearest first."""
-    near = board.near(action.words)
-    found: list[_Touch] = []
-    for name, item in board.items.items():
-        why = _why(item, action, near.get(name, 0.0))
-        if why and _applies(item, action):
-            found.append(_Touch(item, near.get(name, 0.0), why))
-    return sorted(found, key=lambda one: (-one.near, one.item.created_seq, one.item.id))
-
-
-def _why(item: MemoryItem, action: Action, near: float) -> str:
-    """Why an item touches an action; empty where it does not."""
-    if item.status != "active":
-        again = (
-            item.kind == "rejection"
-            and isinstance(item.detail, RejectionDetail)
-            and names_exactly(item.detail.idea, action.text)
-        )
-        return "a person refused this call before" if again else ""
-    if item.scope.paths and any(matches(item.scope.paths, path) for path in action.paths):
-        return f"it is about {item.scope.paths[0]}"
-    if item.scope.tools and action.tool in item.scope.tools:
-        return f"it is about {action.tool}"
-    if near >= TOUCHES:
-        return "its words are in the action"
-    if item.domain and action.domain and item.domain.casefold() == action.domain.casefold():
-        return f"it belongs to {item.domain}"
-    return ""
-
-
-def woken(board: Board, action: Action) -> list[MemoryItem]:
-    """The rules that sleep or have faded, and whose situation this is."""
-    return [
-        item
-        for name in board.near(action.words)
-        if (item := board.items[name]).kind == "rule"
-        and item.status != "active"
-        and _applies(item, action)
-        and board.share(name, action.words) >= WAKES
-    ]
-
-
 # --- the verdict -----------------------------------------------------------------------------------------------------
 
 _SHOWN: tuple[tuple[str, str, tuple[Kind, ...], int], ...] = (
@@ -349,7 +119,6 @@ _SHOWN: tuple[tuple[str, str, tuple[Kind, ...], int], ...] = (
 _ORDER = ("flow", "rejections", "rules", "critical", "capabilities", "tools", "lessons", "state")
 """What comes first is kept where there is no room for all."""
 
-_STATE: tuple[Kind, ...] = ("task", "decision", "context", "agent_state")
 _STATE_SHOWN = 6
 _ISSUES_SHOWN = 3
 
@@ -375,7 +144,7 @@ def judge(
         granted: Ids of flows for which a person gave their word.
         tools: Gives what exists already for this: scripts, credentials by name.
     """
-    flows = [one for one in flows if _applies(one.item, action)][:2]
+    flows = [one for one in flows if applies(one.item, action)][:2]
     against = ruled_out(board, action)
     awake = woken(board, action)
     denied = tuple(dict.fromkeys([*(one.item_id for one in violations), *(item.id for item in against)]))
@@ -386,7 +155,7 @@ def judge(
     ]
     touched = [
         *_would_break(board, violations),
-        *(_Touch(item, 1.0, "its situation is back") for item in awake),
+        *(Touch(item, 1.0, "its situation is back") for item in awake),
     ]
     known = {one.item.id for one in touched}
     touched += [one for one in touching(board, action) if one.item.id not in known]
@@ -417,9 +186,9 @@ def judge(
     )
 
 
-def _would_break(board: Board, violations: Sequence[Violation]) -> list[_Touch]:
+def _would_break(board: Board, violations: Sequence[Violation]) -> list[Touch]:
     broken = dict.fromkeys(one.item_id for one in violations)
-    return [_Touch(board.items[name], 1.0, "it would be broken") for name in broken if name in board.items]
+    return [Touch(board.items[name], 1.0, "it would be broken") for name in broken if name in board.items]
 
 
 def _needs_word(item: MemoryItem) -> bool:
@@ -467,7 +236,7 @@ def _flow_part(flows: Sequence[FlowMatch]) -> Iterator[Part]:
     yield Part(name="flow", title="The procedure: follow its steps in order", lines=(*lines, *also))
 
 
-def _parts(touched: Sequence[_Touch]) -> Iterator[Part]:
+def _parts(touched: Sequence[Touch]) -> Iterator[Part]:
     for name, title, kinds, most in _SHOWN:
         mine = [one for one in touched if one.item.kind in kinds]
         if mine:
@@ -475,13 +244,10 @@ def _parts(touched: Sequence[_Touch]) -> Iterator[Part]:
             yield Part(name=name, title=title, lines=lines, left=len(mine) - len(lines))
 
 
-def _standing(board: Board, action: Action, touched: Sequence[_Touch]) -> Iterator[Part]:
+def _standing(board: Board, action: Action, touched: Sequence[Touch]) -> Iterator[Part]:
     """Active state and the rules that every agent keeps; of the state, what touches the action comes first."""
-    mine = [one for one in touched if one.item.kind in _STATE]
+    mine = [one for one in touched if one.item.kind in STATE_KINDS]
     here = [item for item in board.issues if _is_of(item, action)]
-    latest = [
-        item for item in reversed(board.items.values()) if item.kind in _STATE and item.status == "active"
-    ]
     known = {one.item.id for one in mine}
     lines = [
         *(
@@ -489,7 +255,7 @@ def _standing(board: Board, action: Action, touched: Sequence[_Touch]) -> Iterat
             for item in (here or board.issues)[:_ISSUES_SHOWN]
         ),
         *(_line(one) for one in mine[:_STATE_SHOWN]),
-        *(Line(id=item.id, kind=item.kind, text=item.text) for item in latest if item.id not in known),
+        *(Line(id=item.id, kind=item.kind, text=item.text) for item in board.latest if item.id not in known),
     ]
     if lines:
         kept = tuple(lines[: _STATE_SHOWN + _ISSUES_SHOWN])
@@ -514,7 +280,7 @@ def _is_of(issue: MemoryItem, action: Action) -> bool:
     return isinstance(detail, HotIssueDetail) and bool(detail.path) and detail.path in action.paths
 
 
-def _line(touch: _Touch) -> Line:
+def _line(touch: Touch) -> Line:
     item, detail = touch.item, touch.item.detail
     why, good = touch.why, None
     if isinstance(detail, CapabilityDetail):

@@ -4,7 +4,7 @@ import pytest
 
 from agentx.synthesis.enforcement import Violation
 from agentx.synthesis.flows import match
-from agentx.synthesis.gates import MAX_TOKENS, Action, Board, fitted, judge, names_exactly
+from agentx.synthesis.gates import MAX_TOKENS, fitted, judge
 from agentx.synthesis.items import (
     CapabilityDetail,
     ConstraintDetail,
@@ -16,6 +16,7 @@ from agentx.synthesis.items import (
     Scope,
 )
 from agentx.synthesis.state import State
+from agentx.synthesis.touching import Action, Board, names_exactly
 
 AT = "2026-05-02T09:00:00.000000Z"
 

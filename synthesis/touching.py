@@ -1,0 +1,261 @@
+"""What is remembered that touches an action: by its scope first, then by its words.
+
+Words decide as they decide which flow is called for: a word that few items share weighs most, and one that every action is
+put in ("add", "run") nothing.
+"""
+
+import math
+from collections import Counter, defaultdict
+from itertools import islice
+
+import msgspec
+
+from agentx.synthesis.demands.words import stem, vocabulary, words_of
+from agentx.synthesis.enforcement import about, matches
+from agentx.synthesis.flows import sentences, terms
+from agentx.synthesis.items import Kind, MemoryItem, RejectionDetail
+from agentx.synthesis.likeness import meaning
+from agentx.synthesis.rules import boot_rules, has_faded, is_critical
+from agentx.synthesis.state import State
+
+ACTION_CHARACTERS = 8_000
+"""Of an action so much is read."""
+
+TOUCHES = 0.3
+"""From this share of the weight of an item's words, or of the action's, the one touches the other."""
+
+WAKES = 0.75
+"""From this share of the weight of its words a rule that slept is woken."""
+
+_UNHEARD = math.log(3)
+"""The weight of a word of an action that no item has: that of one that all have."""
+
+STATE_KINDS: tuple[Kind, ...] = ("task", "decision", "context", "agent_state")
+"""What tells how things stand."""
+
+LATEST = 9
+"""So many of these are held, the latest."""
+
+_DOING_WORDS = """
+    add use adopt switch move build make create implement install introduce set setup try propose start begin write run
+    put get do go change update edit let give take bring keep turn enable configure apply fix work please need want new
+    again back file code task project thing way next now today step
+"""
+DOING = frozenset(stem(word) for word in vocabulary(_DOING_WORDS)) | frozenset(
+    term for word in vocabulary(_DOING_WORDS) for term in terms(word)
+)
+"""Stems of the words in which any action is put; beside an idea they say that it is done."""
+
+_UNDOING = vocabulary("off out down instead")
+
+
+class Action(msgspec.Struct, frozen=True, kw_only=True):
+    """What is about to be done.
+
+    Attributes:
+        text: It, in any words; of a call, its command or what else its arguments say.
+        tool: The tool that does it; empty where none is named.
+        paths: Artifacts that it changes or reads.
+        domain: What it belongs to ("payments"); empty for anything.
+        agent: Role of the agent that does it; empty for any.
+        task: What the user asked for, which may say the topic.
+        changes: Whether it changes something. What only reads is never stopped by an idea that was ruled out, nor by a flow.
+    """
+
+    text: str
+    tool: str = ""
+    paths: tuple[str, ...] = ()
+    domain: str = ""
+    agent: str = ""
+    task: str = ""
+    changes: bool = True
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Stems of what it is about."""
+        said = frozenset(terms(self.text[:ACTION_CHARACTERS]))
+        return (said - DOING) or said
+
+
+# --- what memory holds, by its words ---------------------------------------------------------------------------------
+
+_BY_WORDS: tuple[Kind, ...] = (
+    "rejection", "constraint", "rule", "learning", "discovery", "decision", "task", "context", "agent_state",
+    "capability",
+)  # fmt: skip
+
+
+class Board:
+    """The items of a state that can touch an action, held by their words so that a look does not go through them all.
+
+    Args:
+        state: It is not kept; the items are.
+    """
+
+    def __init__(self, state: State) -> None:
+        self.state = state.copy()
+        self.items = {item.id: item for item in state.items.values() if _can_touch(item)}
+        self.words = {name: _item_words(item) for name, item in self.items.items()}
+        spread = Counter(word for words in self.words.values() for word in words)
+        self.weight = {word: math.log(2 + len(self.items) / count) for word, count in spread.items()}
+        self._whole = {
+            name: sum(self.weight[word] for word in words) or 1.0 for name, words in self.words.items()
+        }
+        self._asked: tuple[frozenset[str], dict[str, float]] = frozenset(), {}
+        self._holding: defaultdict[str, list[str]] = defaultdict(list)
+        for name, words in self.words.items():
+            for word in words:
+                self._holding[word].append(name)
+        self.critical = [item for item in boot_rules(state) if item.pinned or is_critical(item)]
+        self.issues = list(state.active("hot_issue"))
+        standing = (item for item in reversed(self.items.values()) if item.kind in STATE_KINDS)
+        self.latest = list(islice((item for item in standing if item.status == "active"), LATEST))
+        self.scoped = [
+            item.id for item in self.items.values() if item.scope.paths or item.scope.tools or item.domain
+        ]
+
+    def near(self, words: frozenset[str]) -> dict[str, float]:
+        """By the id of an item, how near it is to some words: the larger of two shares of weight, from 0 to 1."""
+        if words == self._asked[0]:
+            return self._asked[1]
+        reached: defaultdict[str, float] = defaultdict(float)
+        for word in words & self._holding.keys():
+            for name in self._holding[word]:
+                reached[name] += self.weight[word]
+        mine = sum(self.weight.get(word, _UNHEARD) for word in words)
+        found = {name: common / min(self._whole[name], mine) for name, common in reached.items()}
+        self._asked = words, found
+        return found
+
+    def share(self, name: str, words: frozenset[str]) -> float:
+        """How much of the weight of an item's words stands among some."""
+        return sum(self.weight[word] for word in self.words[name] & words) / self._whole[name]
+
+
+def _can_touch(item: MemoryItem) -> bool:
+    """What stands; a rule that sleeps or has faded, which may wake; and a call that was refused once."""
+    if item.kind not in _BY_WORDS:
+        return False
+    sleeps = item.kind in ("rule", "rejection") and item.status == "dormant"
+    return item.status == "active" or sleeps or has_faded(item)
+
+
+def _item_words(item: MemoryItem) -> frozenset[str]:
+    said = frozenset(terms(item.text[:ACTION_CHARACTERS]))
+    return (said - DOING) or said
+
+
+# --- what was ruled out ----------------------------------------------------------------------------------------------
+
+
+def names_exactly(idea: str, text: str) -> bool:
+    """Whether one sentence of a text does an idea: all of its words stand there, and nothing else but doing.
+
+    A sentence that denies, or that undoes something, is another: "remove X" is not X.
+
+    >>> names_exactly("Redis for caching", "Let us add caching with Redis."), names_exactly("Redis", "Remove Redis")
+    (True, False)
+    """
+    wanted = frozenset(terms(idea))
+    core = (wanted - DOING) or wanted
+    if not core:
+        return False
+    meant = meaning(idea)
+    for sentence in sentences(text[:ACTION_CHARACTERS]):
+        there = frozenset(terms(sentence))
+        if not core <= there or (there - core) - DOING - wanted:
+            continue
+        said = meaning(sentence)
+        undone = {word.casefold() for word in words_of(sentence)} & _UNDOING
+        if (
+            said.denies == meant.denies
+            and meant.names <= said.names
+            and not undone - set(idea.casefold().split())
+        ):
+            return True
+    return False
+
+
+def ruled_out(board: Board, action: Action) -> list[MemoryItem]:
+    """The standing rejections whose idea is this very action."""
+    if not action.changes:
+        return []
+    found = board.near(action.words)
+    return [
+        item
+        for name in found
+        if (item := board.items[name]).kind == "rejection"
+        and item.status == "active"
+        and isinstance(item.detail, RejectionDetail)
+        and applies(item, action)
+        and names_exactly(item.detail.idea or item.text, action.text)
+    ]
+
+
+def applies(item: MemoryItem, action: Action) -> bool:
+    """Whether nothing in an item's scope rules the action out."""
+    scope = item.scope
+    if item.agent and action.agent and item.agent != action.agent:
+        return False
+    if item.domain and action.domain and item.domain.casefold() != action.domain.casefold():
+        return False
+    if scope.tools and action.tool and action.tool not in scope.tools:
+        return False
+    if scope.paths and action.paths and not any(matches(scope.paths, path) for path in action.paths):
+        return False
+    return not scope.topic or about(scope.topic, action.text, action.task, *action.paths)
+
+
+# --- what touches an action ------------------------------------------------------------------------------------------
+
+
+class Touch(msgspec.Struct, frozen=True):
+    """An item that touches an action: how near its words are, from 0 to 1, and why it is shown."""
+
+    item: MemoryItem
+    near: float
+    why: str
+
+
+def touching(board: Board, action: Action) -> list[Touch]:
+    """The items that touch an action, the nearest first."""
+    near = board.near(action.words)
+    found: list[Touch] = []
+    for name in dict.fromkeys((*near, *board.scoped)):
+        item = board.items[name]
+        why = _why(item, action, near.get(name, 0.0))
+        if why and applies(item, action):
+            found.append(Touch(item, near.get(name, 0.0), why))
+    return sorted(found, key=lambda one: (-one.near, one.item.created_seq, one.item.id))
+
+
+def _why(item: MemoryItem, action: Action, near: float) -> str:
+    """Why an item touches an action; empty where it does not."""
+    if item.status != "active":
+        again = (
+            item.kind == "rejection"
+            and isinstance(item.detail, RejectionDetail)
+            and names_exactly(item.detail.idea, action.text)
+        )
+        return "a person refused this call before" if again else ""
+    if item.scope.paths and any(matches(item.scope.paths, path) for path in action.paths):
+        return f"it is about {item.scope.paths[0]}"
+    if item.scope.tools and action.tool in item.scope.tools:
+        return f"it is about {action.tool}"
+    if near >= TOUCHES:
+        return "its words are in the action"
+    if item.domain and action.domain and item.domain.casefold() == action.domain.casefold():
+        return f"it belongs to {item.domain}"
+    return ""
+
+
+def woken(board: Board, action: Action) -> list[MemoryItem]:
+    """The rules that sleep or have faded, and whose situation this is."""
+    return [
+        item
+        for name in board.near(action.words)
+        if (item := board.items[name]).kind == "rule"
+        and item.status != "active"
+        and applies(item, action)
+        and board.share(name, action.words) >= WAKES
+    ]
