@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -30,13 +31,15 @@ from agentx.synthesis.demands.extractor import DemandExtractor
 from agentx.synthesis.demands.lapse import Lapse
 from agentx.synthesis.embedding.choose import open_embedder
 from agentx.synthesis.embedding.port import Embedder, ModelUnavailable
-from agentx.synthesis.extractor import Extractor
 from agentx.synthesis.grading import Grading
 from agentx.synthesis.hot_issues import HotIssues
 from agentx.synthesis.model.litellm_client import embed_texts
 from agentx.synthesis.scribe.notes import NoteTaker
 from agentx.synthesizer import Synthesizer
 from agentx.write_path import WritePath
+
+if TYPE_CHECKING:
+    from agentx.synthesis.extractor import Extractor
 
 FORMAT = 1
 """Number of the record's format; a workspace with a higher one opens read-only."""

@@ -56,11 +56,23 @@ ENTRIES = (
     Entry("diff", "comparing", _LOOK, "What changed between two moments, in files and memory."),
     Entry("bisect", "comparing", _LOOK, "Which event made an item or a file what it is, and why."),
     Entry("memory", "memory", _LOOK, "List, add, correct, end and review what is remembered."),
-    Entry("scribe", "scribing", _LOOK, "Take the notes that are still to be taken, and say how far they lag behind."),
+    Entry(
+        "scribe",
+        "scribing",
+        _LOOK,
+        "Take the notes that are still to be taken, and say how far they lag behind.",
+    ),
     Entry("flow", "flowing", _LOOK, "Write down procedures, and find the one that is called for."),
     Entry("backtest", "flowing", _LOOK, "Replay past runs, and propose flows and lessons."),
-    Entry("maintain", "maintaining", _KEEP, "Let rules fade, merge duplicates and promote lessons, as each night does."),
-    Entry("gate", "gating", _LOOK, "Look before an action, grade a task after it, and see what is only words."),
+    Entry(
+        "maintain",
+        "maintaining",
+        _KEEP,
+        "Let rules fade, merge duplicates and promote lessons, as each night does.",
+    ),
+    Entry(
+        "gate", "gating", _LOOK, "Look before an action, grade a task after it, and see what is only words."
+    ),
     Entry("capability", "gating", _LOOK, "Which tools and credentials exist, and whether they work."),
     Entry("undo", "revising", _KEEP, "Take back the latest change to the artifacts."),
     Entry("restore", "revising", _KEEP, "Bring a file or directory back to an earlier moment."),
@@ -193,7 +205,9 @@ def _register(app: typer.Typer, entry: Entry) -> None:
             default(ctx, **options)
         elif given := [one for one in options if _is_given(ctx, one)]:
             option = f"--{given[0].replace('_', '-')}"
-            raise UsageError(f"{option} belongs behind the command: `agentx {entry.name} {first} {option} …`.")
+            raise UsageError(
+                f"{option} belongs behind the command: `agentx {entry.name} {first} {option} …`."
+            )
 
     below = typer.Typer(help=entry.help, rich_markup_mode="rich", epilog=EPILOG)
     below.callback(invoke_without_command=True)(alone)
