@@ -68,8 +68,10 @@ class Scope(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Link(msgspec.Struct, frozen=True):
-    """A directed relation to another item: ``supersedes``, ``superseded_by``, ``recurs``, ``learned_from``,
-    ``differs_from`` (a person told them apart)."""
+    """A directed relation to another item.
+
+    ``supersedes``, ``superseded_by``, ``recurs``, ``learned_from``, ``differs_from`` (a person told them apart).
+    """
 
     relation: str
     target: str
