@@ -23,7 +23,6 @@ from agentx.agents.bounds import Bounds, RunStops
 from agentx.agents.conversation import ANSWER, Conversation
 from agentx.agents.port import AskPerson, Limits, Observer, RunResult
 from agentx.context_parts import provided
-from agentx.flows import called_for
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events import (
     AgentMessageSent,
@@ -40,6 +39,7 @@ from agentx.storage.events import (
 from agentx.storage.lock import FileLock, WorkspaceBusy
 from agentx.storage.redaction import clean
 from agentx.synthesis.enforcement import Violation
+from agentx.synthesis.flows import match
 from agentx.synthesis.model.port import ChatMessage, ModelClient, Reply, ToolCall
 from agentx.synthesis.state import PendingCall
 
@@ -254,7 +254,7 @@ class _Run:
         if status in ("INTERRUPTED", "WAITING") or state.last_run is None or not task.strip():
             return
         opened = any(item.created_seq > state.last_run.seq for item in state.active("hot_issue"))
-        flows = called_for(self.ws.engine, state, task, load=False) if status != "FAILED" else []
+        flows = match(state, task) if status != "FAILED" else []  # by its words: a likeness is no record
         self.ws.gates.after(
             task,
             passed=status == "COMPLETED" and not opened and not violations,
