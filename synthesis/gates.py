@@ -312,10 +312,10 @@ def _tally(sections: Sequence[Part]) -> str:
 
 
 def fitted(verdict: Verdict) -> Verdict:
-    """A verdict with its sections as far as there is room, each line cut where it is long.
+    r"""A verdict with its sections as far as there is room, each line cut where it is long.
 
     >>> fitted(Verdict(verdict="allow", reason="Nothing touches this.")).text
-    '# Allow: Nothing touches this.\\n'
+    '# Allow: Nothing touches this.\n'
     """
     bare = msgspec.structs.replace(verdict, sections=())
     room = MAX_TOKENS - count_tokens(bare.text) - _HINT_TOKENS
