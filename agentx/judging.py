@@ -8,7 +8,7 @@ two processes never record the same twice.
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -27,7 +27,6 @@ from agentx.synthesis.state import RECENT_MESSAGES, RECENT_TEXT, State
 
 if TYPE_CHECKING:
     from agentx.engine import Engine
-    from agentx.workspace import Workspace
 
 TIMEOUT_S = 60.0
 
@@ -55,8 +54,17 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
 
 
+class Open(Protocol):
+    """An open workspace: whatever has its parts."""
+
+    @property
+    def engine(self) -> "Engine":
+        """The parts."""
+        ...
+
+
 def judge(
-    ws: "Workspace", model: ModelClient, *, all_proposals: bool = False, timeout_s: float = TIMEOUT_S
+    ws: Open, model: ModelClient, *, all_proposals: bool = False, timeout_s: float = TIMEOUT_S
 ) -> Judged:
     """Have a model read what was said lately, note what matters of it, and settle what is only proposed.
 

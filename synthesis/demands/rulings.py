@@ -162,6 +162,26 @@ _RULINGS: tuple[Ruling, ...] = (
         mood="either",
     ),
     Ruling(
+        "undo",
+        compiled(
+            r"^(?:(?:no|please|just|kindly|let's|(?:can|could|would) (?:you|we)),? )*(?:revert|undo|roll ?back)"
+            r"(?: (?:that|it|this|them|everything|all(?: of)? (?:this|that|it|these|those)|(?:the|your) (?:last|latest) (?:changes?|edits?|commit)))?"
+            r"(?: to (?:the )?(?:earlier|previous|last|old|original|before)\b[^.;?!]{0,40})?(?:,? please)?\s*[.!?]*$"
+        ),
+        takes="please revert to the earlier version",
+        leaves="how do I undo a commit",
+        mood="either",
+        alone=True,
+    ),
+    Ruling(
+        "no solution",
+        compiled(
+            r"^(?P<idea>[^,;:?!]{2,70}?) (?:is|are|was) not (?:really )?(?:a|an|the) (?:good |right |proper |real )?(?:solution|answer|option|fix|way to go|way forward|idea)\b"
+        ),
+        takes="a global lock is not a solution",
+        leaves="it is not a problem",
+    ),
+    Ruling(
         "take it out",
         compiled(
             r"\b(?:remove|drop|scrap|ditch|get rid of|kill) (?P<idea>[^.?!]{2,100}?)\s*\b(?:entirely|completely|altogether|it's not|we don't (?:need|want))\b[^?]{0,80}$"
