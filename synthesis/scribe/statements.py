@@ -116,7 +116,7 @@ def statements(text: str, before: str = "") -> tuple[Statement, ...]:
         before: What the agent said last, for a "yes" that answers it.
 
     >>> [(s.sort, s.text) for s in statements("ok, let's go with the second layout. The demo is on Friday")]
-    [('decision', "Let's go with the second layout"), ('context', 'The demo is on Friday')]
+    [('decision', "Let's go with the second layout."), ('context', 'The demo is on Friday')]
     """
     plain, original = own_words(text), straighten(text)
     found: list[Statement] = []

@@ -98,7 +98,8 @@ def test_the_rules_are_the_users_and_stay(ws):
     assert [rule.text for rule in rules] == [CACHE_RULE, PYPROJECT_RULE]
     (said, *_) = history(ws, UserMessageSent)
     assert {rule.evidence[0].seq for rule in rules} == {said.seq}
-    assert len(ws.memory(status=None)) == 3  # with the issue that was closed
+    assert len(ws.memory("hot_issue", status=None)) == 1  # the one that was closed
+    assert not [item for item in ws.memory(status=None) if item.kind in ("rejection", "rule")]
 
 
 def test_both_writes_that_break_a_rule_are_denied_and_recorded(ws):
@@ -231,7 +232,8 @@ def test_a_readme_that_gives_orders_makes_no_rule_no_proposal_and_no_denial(tmp_
         assert (
             run_task(ws, "What is this project? Read its README.", ScriptedModel(turns)).status == "COMPLETED"
         )
-        assert ws.memory(status=None) == []
+        rules = ("constraint", "rejection", "rule", "learning")
+        assert not [item for item in ws.memory(status=None) if item.kind in rules]
         calls = [event.data for event in history(ws, ToolCallExecuted)]
         assert {call.status for call in calls} == {"SUCCEEDED"}
         assert (ws.root / "artifacts" / "tests" / "test_users.py").exists()

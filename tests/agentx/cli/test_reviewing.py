@@ -156,7 +156,7 @@ def test_a_model_settles_and_says_why(call, root, script, use):
     assert "It is a habit." in done.out
     assert item(root).status == "active"
     shown = call("memory", "show", "c-5", "-C", root).out
-    assert "turns.jsonl: It is a habit." in " ".join(shown.replace("│", " ").split())
+    assert "It is a habit." in " ".join(shown.replace("│", " ").split())
 
 
 def test_what_a_model_decides_is_json_too(call, root, script, use):
