@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from agentx.synthesis.flows import phrases, terms
-from agentx.synthesis.items import Evidence, FlowDetail, MemoryItem, shorten
+from agentx.synthesis.items import Evidence, FlowDetail, MemoryItem, free_id, shorten
 from agentx.synthesis.past_lessons import lessons
 from agentx.synthesis.past_runs import (
     EVIDENCE,
@@ -21,7 +21,6 @@ from agentx.synthesis.past_runs import (
     QUOTE_CHARACTERS,
     Run,
     common_form,
-    free_id,
 )
 from agentx.synthesis.state import State
 
@@ -161,8 +160,10 @@ def _flow(group: Sequence[Run], taken: set[str]) -> MemoryItem | None:
         succeeded=len(followed),
         failed=len(failed),
     )
+    identity = free_id("flow", followed[0].seq, taken)
+    taken.add(identity)
     return MemoryItem(
-        id=free_id("flow", followed[0].seq, taken),
+        id=identity,
         kind="flow",
         text=name,
         short=shorten(name),

@@ -17,7 +17,16 @@ import numpy as np
 
 from agentx.storage.index.port import Vector
 from agentx.synthesis.conclusions import Patch
-from agentx.synthesis.demands.words import STOP_WORDS, SYNONYMS, stem, vocabulary, words_of
+from agentx.synthesis.demands.words import (
+    STOP_WORDS,
+    SYNONYMS,
+    Phrases,
+    meanings,
+    named,
+    stem,
+    vocabulary,
+    words_of,
+)
 from agentx.synthesis.items import FlowDetail, MemoryItem
 from agentx.synthesis.state import State
 from agentx.synthesis.vitality import days_between
@@ -188,7 +197,7 @@ def _flows(state: State, status: str) -> Iterator[tuple[MemoryItem, FlowDetail]]
 
 # --- which one is called for -----------------------------------------------------------------------------------------
 
-_PHRASES = (
+_PHRASES: Phrases = (
     (re.compile(r"\b(?:pull|merge)[ -]requests?\b", re.IGNORECASE), "pr"),
     (re.compile(r"\broll(?:ed|ing|s)?[ -](?:\w+ ){0,3}back\b", re.IGNORECASE), "revert"),
     (re.compile(r"\broll(?:ed|ing|s)?[ -](?:\w+ ){0,3}out\b", re.IGNORECASE), "deploy"),
@@ -200,7 +209,7 @@ _PHRASES = (
 )
 """Words that only together name one thing."""
 
-_SAME = """
+_SYNONYMS = f"""{SYNONYMS}
 production prod
 deploy ship deployment
 revert rollback undo
@@ -234,12 +243,6 @@ _KEPT = vocabulary("new down up off out over live")
 _STOP = (STOP_WORDS | vocabulary("please hey hello today ready")) - _KEPT
 
 
-@lru_cache(maxsize=1)
-def _representatives() -> dict[str, str]:
-    rows = [row.split() for row in (SYNONYMS + _SAME).split("\n") if row.strip()]
-    return {stem(word): stem(row[0]) for row in rows for word in reversed(row)}
-
-
 @lru_cache(maxsize=16_384)
 def terms(text: str) -> tuple[str, ...]:
     """The words that say what a task is, in order, each once: stems, with words that mean the same as one.
@@ -247,10 +250,12 @@ def terms(text: str) -> tuple[str, ...]:
     >>> terms("Can you ship this to prod?") == terms("deploy to production")
     True
     """
-    for pattern, word in _PHRASES:
-        text = pattern.sub(word, text)
-    same = _representatives()
-    found = (stem(word) for word in words_of(text) if word.casefold().replace("’", "'") not in _STOP)
+    same = meanings(_SYNONYMS)
+    found = (
+        stem(word)
+        for word in words_of(named(text, _PHRASES))
+        if word.casefold().replace("’", "'") not in _STOP
+    )
     return tuple(dict.fromkeys(same.get(word, word) for word in found))
 
 

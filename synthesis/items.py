@@ -4,6 +4,8 @@ Items are values. A change to one is a :class:`Patch` in a ``Concluded`` event (
 what may create, show, fade and end each kind is a row of the policy table (:mod:`agentx.synthesis.policies`).
 """
 
+from collections.abc import Container
+from itertools import count
 from typing import Literal
 
 import msgspec
@@ -348,6 +350,15 @@ def item_id(kind: Kind, seq: int, ordinal: int = 0) -> str:
     ('c-12', 'h-31.2')
     """
     return f"{PREFIXES[kind]}-{seq}" + (f".{ordinal + 1}" if ordinal else "")
+
+
+def free_id(kind: Kind, seq: int, taken: Container[str]) -> str:
+    """The first name for an item that rests on an event which no other item has.
+
+    >>> free_id("flow", 7, {"f-7"})
+    'f-7.2'
+    """
+    return next(name for ordinal in count() if (name := item_id(kind, seq, ordinal)) not in taken)
 
 
 def is_checked(item: MemoryItem) -> bool:

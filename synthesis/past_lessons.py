@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentx.synthesis.checks.command import selection
-from agentx.synthesis.items import Evidence, MemoryItem, shorten
-from agentx.synthesis.past_runs import EVIDENCE, MIN_TIMES, QUOTE_CHARACTERS, Move, Run, common_form, free_id
+from agentx.synthesis.items import Evidence, MemoryItem, free_id, shorten
+from agentx.synthesis.past_runs import EVIDENCE, MIN_TIMES, QUOTE_CHARACTERS, Move, Run, common_form
 
 
 class _Turn(msgspec.Struct, frozen=True):
@@ -39,6 +39,7 @@ def lessons(runs: Sequence[Run], taken: set[str]) -> Iterator[MemoryItem]:
     for turns in sorted(found, key=lambda turns: (-len(turns), turns[0].failing.seq)):
         text = _lesson(turns)
         name = free_id("learning", turns[1].working.seq, taken)
+        taken.add(name)
         moves = [move for turn in turns[:EVIDENCE] for move in (turn.failing, turn.working)]
         yield MemoryItem(
             id=name,

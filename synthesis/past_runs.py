@@ -25,7 +25,6 @@ from agentx.synthesis.checks.command import Step, is_check_command, masks_exit_s
 from agentx.synthesis.checks.registry import parse_output
 from agentx.synthesis.demands.words import vocabulary
 from agentx.synthesis.extractor import ReadBody
-from agentx.synthesis.items import item_id
 
 MIN_TIMES = 2
 """What happened once proves nothing."""
@@ -251,12 +250,3 @@ def common_form(uses: Sequence[tuple[str, ...]]) -> str:
         if kept or words[-1] != "…":
             words.append(word if kept else "…")
     return " ".join(words)[:COMMAND_CHARACTERS]
-
-
-def free_id(kind: Literal["flow", "learning"], seq: int, taken: set[str]) -> str:
-    """The id of an item that rests on an event, where others may rest on it too; it is taken from then on."""
-    ordinal = 0
-    while item_id(kind, seq, ordinal) in taken:
-        ordinal += 1
-    taken.add(item_id(kind, seq, ordinal))
-    return item_id(kind, seq, ordinal)

@@ -19,7 +19,7 @@ from agentx.synthesis.items import (
     MemoryItem,
     RuleDetail,
     Status,
-    item_id,
+    free_id,
 )
 from agentx.synthesis.likeness import near_duplicates
 from agentx.synthesis.policies import POLICIES
@@ -268,9 +268,8 @@ class _Work:
         self._end_lesson(lesson, rule.id, f"{rule.id} says it.")
 
     def _make_rule(self, lesson: MemoryItem, at: str) -> None:
-        seq, ordinal = lesson.evidence[0].seq if lesson.evidence else lesson.created_seq, 0
-        while (name := item_id("rule", seq, ordinal)) in self.items:
-            ordinal += 1
+        seq = lesson.evidence[0].seq if lesson.evidence else lesson.created_seq
+        name = free_id("rule", seq, self.items)
         basis = "on your words" if lesson.trust == "user" else "on what was measured more than once"
         self.items[name] = MemoryItem(
             id=name,

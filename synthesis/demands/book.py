@@ -37,7 +37,7 @@ from agentx.synthesis.items import (
     RejectionDetail,
     Scope,
     Status,
-    item_id,
+    free_id,
     shorten,
 )
 from agentx.synthesis.state import Message, State
@@ -218,7 +218,7 @@ class Book:
         self._make(demand, contrary)
 
     def _make(self, demand: Demand, replaced: Sequence[MemoryItem]) -> None:
-        identity = self._identity("constraint")
+        identity = free_id("constraint", self._seq, self._items)
         for item in replaced:
             links = (*item.links, Link("superseded_by", identity))
             self._patch(Patch(id=item.id, status="superseded", links=links))
@@ -250,7 +250,7 @@ class Book:
             return
         self._add(
             MemoryItem(
-                id=self._identity("rejection"),
+                id=free_id("rejection", self._seq, self._items),
                 kind="rejection",
                 text=rejection.text,
                 short=shorten(rejection.text),
@@ -281,12 +281,6 @@ class Book:
 
     def _evidence(self, span: Span) -> Evidence:
         return Evidence(self._seq, span.start, span.end, self._text[span.start : span.end])
-
-    def _identity(self, kind: Kind) -> str:
-        ordinal = 0
-        while (identity := item_id(kind, self._seq, ordinal)) in self._items:
-            ordinal += 1
-        return identity
 
     def _add(self, item: MemoryItem) -> None:
         self._items[item.id] = item

@@ -5,6 +5,7 @@ Nothing here learns or guesses: two words mean the same where a row of :data:`SY
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from functools import lru_cache
 
 import snowballstemmer
@@ -119,7 +120,9 @@ apologise apologize sorry
 """
 """One row of words that mean the same to a rule; the first stands for all."""
 
-_PHRASES = (
+Phrases = tuple[tuple[re.Pattern[str], str], ...]
+
+_PHRASES: Phrases = (
     (re.compile(r"\bpull[ -]requests?\b", re.IGNORECASE), "pr"),
     (re.compile(r"\btype[ -](?:hints?|hinting|annotations?)\b", re.IGNORECASE), "typehint"),
     (re.compile(r"\bdoc[ -]strings?\b", re.IGNORECASE), "docstring"),
@@ -140,10 +143,18 @@ _WEAK = vocabulary(
 """Stems of the words in which a demand is put, whatever it is about."""
 
 
-@lru_cache(maxsize=1)
-def _representatives() -> dict[str, str]:
-    rows = (row.split() for row in SYNONYMS.split("\n") if row)
+@lru_cache(maxsize=4)
+def meanings(synonyms: str) -> Mapping[str, str]:
+    """The stems of a table like :data:`SYNONYMS`, each with the one that stands for its row; of two rows the later one."""
+    rows = (row.split() for row in synonyms.split("\n") if row.strip())
     return {stem(word): stem(row[0]) for row in rows for word in reversed(row)}
+
+
+def named(text: str, phrases: Phrases) -> str:
+    """A text in which words that together name one thing are one word."""
+    for pattern, word in phrases:
+        text = pattern.sub(word, text)
+    return text
 
 
 @lru_cache(maxsize=8_192)
@@ -153,7 +164,6 @@ def subject_words(text: str) -> frozenset[str]:
     >>> subject_words("Keep your answers short") == subject_words("please give brief replies")
     True
     """
-    for pattern, word in _PHRASES:
-        text = pattern.sub(word, text)
-    same = _representatives()
+    same = meanings(SYNONYMS)
+    text = named(text, _PHRASES)
     return frozenset(same.get(word, word) for word in content_words(text)) - _WEAK

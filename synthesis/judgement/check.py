@@ -25,7 +25,7 @@ from agentx.synthesis.items import (
     RejectionDetail,
     Scope,
     Status,
-    item_id,
+    free_id,
     shorten,
 )
 from agentx.synthesis.judgement.answer import Answer, Found, Refused, Verdict, shortened
@@ -151,7 +151,7 @@ class _Book:
             return
         gone = [self._standing(name, (kind,)) for name in found.replaces]
         gone = [item for item in gone if not item.by_hand]
-        identity = self._identity(kind, evidence.seq)
+        identity = free_id(kind, evidence.seq, self.items)
         for old in gone:
             links = (*old.links, Link("superseded_by", identity))
             self._patch(Patch(id=old.id, status="superseded", links=links, reason=self._why(found.reason)))
@@ -168,12 +168,6 @@ class _Book:
         )
         self.items[identity] = item
         self.changes.append(Add(item))
-
-    def _identity(self, kind: Kind, seq: int) -> str:
-        ordinal = 0
-        while (identity := item_id(kind, seq, ordinal)) in self.items:
-            ordinal += 1
-        return identity
 
     def _standing_on(self, evidence: Evidence, found: Found) -> list[MemoryItem] | None:
         """The proposals of another kind that rest on the same words; ``None`` where an item of this kind does.
@@ -227,7 +221,7 @@ class _Book:
         ):  # a person's word stands: it is for them to say which of the two holds
             sure, contrary = False, []
         kind: Kind = "rejection" if found.kind == "rejection" else "constraint"
-        identity = self._identity(kind, evidence.seq)
+        identity = free_id(kind, evidence.seq, self.items)
         gone = [*replaced, *(contrary if sure else ())]
         item = MemoryItem(
             id=identity,

@@ -19,7 +19,7 @@ from agentx.synthesis.items import (
     Scope,
     Status,
     Trust,
-    item_id,
+    free_id,
     shorten,
 )
 from agentx.synthesis.state import State
@@ -113,9 +113,7 @@ class Ledger:
 
     def add(self, note: Note, replaced: Sequence[MemoryItem] = ()) -> MemoryItem:
         """Make an item, in place of others where there are any."""
-        ordinal = 0
-        while (identity := item_id(note.kind, note.evidence.seq, ordinal)) in self._items:
-            ordinal += 1
+        identity = free_id(note.kind, note.evidence.seq, self._items)
         for old in replaced:
             links = (*old.links, Link("superseded_by", identity))
             self.patch(Patch(id=old.id, status="superseded", links=links))
