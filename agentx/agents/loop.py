@@ -333,7 +333,8 @@ class _Run:
                 f"{waiting.tool} waits for your word: `agentx approve {waiting.call_id}`, then `agentx run`.",
                 waiting,
             )
-        self.ws.approve(waiting.call_id, approved=self.ask_person(waiting))
+        word = self.ask_person(waiting)
+        self.ws.approve(waiting.call_id, approved=word.approved, reason=word.reason)
 
     # --- the answer --------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,20 @@ if TYPE_CHECKING:
     from agentx.context import Context
     from agentx.tools.base import ToolResult
 
-AskPerson = Callable[[PendingCall], bool]
+
+class Approval(msgspec.Struct, frozen=True):
+    """A person's word on a call that waits for it.
+
+    Attributes:
+        approved: Whether it may run.
+        reason: Why, or why not, in their words: the agent reads it, and memory keeps it. Empty for none.
+    """
+
+    approved: bool
+    reason: str = ""
+
+
+AskPerson = Callable[[PendingCall], Approval]
 """Asks the person at the terminal whether a call may run."""
 
 

@@ -21,11 +21,11 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from agentx.agents.port import Observer, RunResult
+from agentx.agents.port import Approval, Observer, RunResult
 from agentx.bus import MEMORY_CHANGED, MemoryChanged
 from agentx.commit_message import compose
 from agentx.storage.events import Event, RunStatus, changes_of
-from agentx.storage.text import plain
+from agentx.storage.text import encodable, plain
 from agentx.synthesis.enforcement import Violation
 from agentx.synthesis.items import HotIssueDetail, MemoryItem
 from agentx.synthesis.model.port import Reply, ToolCall
@@ -194,8 +194,8 @@ class LiveView(Observer):
             )
         )
 
-    def ask(self, waiting: PendingCall) -> bool:
-        """Ask the person at the terminal whether a call may run; no answer is a no."""
+    def ask(self, waiting: PendingCall) -> Approval:
+        """Ask the person at the terminal whether a call may run, and why not; no answer is a no."""
         self._stop_moving()
         call = ToolCall(waiting.call_id, waiting.tool, msgspec.json.encode(waiting.arguments).decode())
         self._row(
@@ -203,11 +203,18 @@ class LiveView(Observer):
             Text.assemble(("May it run ", "bold yellow"), _tool_line(call), ("?", "bold yellow")),
             "yellow",
         )
+        word = self._typed("y = yes, n = no, or say why not: ")
+        if word.lower() in ("y", "yes"):
+            return Approval(approved=True)
+        reason = word if word.lower() not in ("", "n", "no") else self._typed("Why not? (Enter: no reason) ")
+        return Approval(approved=False, reason=reason)
+
+    def _typed(self, prompt: str) -> str:
+        """A line that the person types; none where they end the input."""
         try:
-            word = self.console.input(" " * (GUTTER + 1) + "y = yes, anything else = no: ")
+            return encodable(self.console.input(" " * (GUTTER + 1) + prompt, markup=False)).strip()
         except EOFError:
-            return False
-        return word.strip().lower() in ("y", "yes")
+            return ""
 
     # --- the bus -----------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from agentx.agents.loop import run_task
-from agentx.agents.port import AskPerson, Limits, Observer, RunResult
+from agentx.agents.port import Approval, AskPerson, Limits, Observer, RunResult
 from agentx.cli import picture
 from agentx.cli.live import LiveView
 from agentx.cli.opened import as_json, configured_model, opened, scan_sources
@@ -20,7 +20,7 @@ from agentx.cli.samples import find_sample, make_workspace, show_story
 from agentx.cli.terminal import Terminal
 from agentx.judging import judge
 from agentx.storage.errors import AgentXError, UsageError
-from agentx.storage.events import RunStatus
+from agentx.storage.events import Event, RunStatus
 from agentx.storage.text import encodable, one_line, plain
 from agentx.synthesis.items import MemoryItem, is_checked
 from agentx.synthesis.model.open import SCRIPT, open_model
@@ -162,8 +162,8 @@ def _shown(terminal: Terminal, ws: Workspace) -> Iterator[tuple[Observer, AskPer
         yield view, view.ask if sys.stdin.isatty() and terminal.out.is_terminal else None
 
 
-def _agree(_call: PendingCall) -> bool:
-    return True
+def _agree(_call: PendingCall) -> Approval:
+    return Approval(approved=True)
 
 
 def _text(message: str) -> str:
@@ -200,13 +200,18 @@ def say(
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         event = ws.say(_text(text))
-        news = [item for item in ws.memory(status=None) if item.changed_seq > event.seq]
+        news = _noted(ws, event)
     if terminal.json:
         terminal.document({"event": as_json(event), "memory": news})
         return
     terminal.show(Text.assemble((f"{event.seq}  ", "dim"), "said"))
     for item in news:
         terminal.show(_news(item))
+
+
+def _noted(ws: Workspace, event: Event) -> list[MemoryItem]:
+    """What memory gained or changed by an event."""
+    return [item for item in ws.memory(status=None) if item.changed_seq > event.seq]
 
 
 def _news(item: MemoryItem) -> Text:
@@ -228,7 +233,7 @@ def approve(
     call_id: Annotated[
         str, typer.Argument(metavar="[CALL_ID]", help="The call; not needed where only one waits.")
     ] = "",
-    reason: Annotated[str, typer.Option(help="Why, for the agent to read.")] = "",
+    reason: Annotated[str, typer.Option(help="Why, for the agent to read and for memory to keep.")] = "",
     *,
     deny: Annotated[bool, typer.Option("--deny", help="Refuse it.")] = False,
 ) -> None:
@@ -240,6 +245,7 @@ def approve(
         ]
         call = _waiting(waiting, call_id)
         event = ws.approve(call.call_id, approved=not deny, reason=encodable(reason))
+        news = [item for item in _noted(ws, event) if item.status == "active"]
     if terminal.json:
         terminal.document(as_json(event))
         return
@@ -247,6 +253,8 @@ def approve(
     terminal.show(
         Text.assemble((f"{mark} {word} ", style), one_line(f"{_told(call)}: `agentx run` goes on."))
     )
+    for item in news:
+        terminal.show(_news(item))
 
 
 def _waiting(calls: list[PendingCall], call_id: str) -> PendingCall:

@@ -7,7 +7,7 @@ import pytest
 
 from agentx import Workspace
 from agentx.agents.loop import run_task
-from agentx.agents.port import Observer
+from agentx.agents.port import Approval, Observer
 from agentx.maintenance import maintain
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError
@@ -248,7 +248,7 @@ def test_a_flow_that_needs_a_persons_word_is_asked_for_once_in_a_run(ws, script)
 
     def yes(waiting):
         asked.append(waiting.tool)
-        return True
+        return Approval(approved=True)
 
     turns = (
         ("read_file", {"path": "nothing.md"}),

@@ -8,10 +8,11 @@ import sys
 import pytest
 
 from agentx.agents.loop import NothingToDo, run_task
-from agentx.agents.port import Limits, Observer
+from agentx.agents.port import Approval, Limits, Observer
 from agentx.storage.events import (
     AgentMessageSent,
     AgentThoughtProcess,
+    ApprovalDecided,
     ContextProvided,
     RunEnded,
     RunStarted,
@@ -304,11 +305,24 @@ def test_a_person_who_is_there_is_asked(careful, script, approved):
         careful,
         "Write hello.",
         script(WRITE, "Done."),
-        ask_person=lambda waiting: asked.append(waiting.tool) or approved,
+        ask_person=lambda waiting: asked.append(waiting.tool) or Approval(approved=approved),
     )
     assert result.answer == "Done."
     assert asked == ["write_file"]
     assert [data.status for data in results(careful)] == ["SUCCEEDED" if approved else "DENIED"]
+
+
+def test_a_persons_reason_reaches_the_record_the_agent_and_memory(careful, script):
+    why = "We don't write text files here."
+    turns = [WRITE, {"expect": [f"A person refused write_file: {why}"], "answer": "I see."}]
+    result = run_task(
+        careful, "Write hello.", script(*turns), ask_person=lambda _: Approval(approved=False, reason=why)
+    )
+    assert result.answer == "I see."
+    (decided,) = [event.data for event in careful.events() if isinstance(event.data, ApprovalDecided)]
+    assert (decided.approved, decided.reason) == (False, why)
+    (item,) = careful.memory("rejection")
+    assert item.detail.idea == "text files"
 
 
 def test_a_real_client_and_a_real_server_do_a_task_end_to_end(ws, chat_server):

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from agentx import Workspace
-from agentx.agents.port import RunResult
+from agentx.agents.port import Approval, RunResult
 from agentx.bus import MemoryChanged
 from agentx.cli.live import LiveView
 from agentx.storage.events import Event, FileChange, ToolCallExecuted
@@ -210,13 +210,24 @@ def test_a_recorded_run_can_be_exported_as_a_picture(shown, tmp_path):
     assert "requirements.txt" in (tmp_path / "run.svg").read_text()
 
 
-@pytest.mark.parametrize(("typed", "allowed"), [("y\n", True), ("no\n", False), ("\n", False), ("", False)])
-def test_a_person_is_asked_and_silence_is_a_no(shown, monkeypatch, typed, allowed):
+@pytest.mark.parametrize(
+    ("typed", "word"),
+    [
+        ("y\n", Approval(approved=True)),
+        ("Yes\n", Approval(approved=True)),
+        ("no\n\n", Approval(approved=False)),
+        ("n\nthe [tests] are red\n", Approval(approved=False, reason="the [tests] are red")),
+        ("We don't push on Fridays.\n", Approval(approved=False, reason="We don't push on Fridays.")),
+        ("\n", Approval(approved=False)),
+        ("", Approval(approved=False)),
+    ],
+)
+def test_a_person_is_asked_and_may_say_why_not_and_silence_is_a_no(shown, monkeypatch, typed, word):
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
     answers = []
     waiting = PendingCall(5, "call_1", "run_command", {"command": "ls"}, awaits_approval=True)
     text = shown(lambda view: answers.append(view.ask(waiting)))
-    assert answers == [allowed]
+    assert answers == [word]
     assert "May it run run_command  command ls?" in text
 
 

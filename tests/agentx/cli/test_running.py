@@ -74,6 +74,15 @@ def test_a_call_waits_for_a_word_and_the_next_run_goes_on(call, root, script, de
     assert (root / "artifacts" / "outlook.md").exists() is left
 
 
+def test_words_that_rule_an_idea_out_are_shown_when_a_call_is_refused(call, root, script):
+    call("config", "set", "tools.approve", '["delete_file"]', "-C", root)
+    turns = [{"tool_calls": [{"name": "delete_file", "arguments": {"path": "outlook.md"}}]}, ANSWER]
+    call("run", "Delete it.", "--model", script(*turns), "-C", root)
+    done = call("approve", "--deny", "--reason", "never delete a report", "-C", root)
+    assert "rejection" in done.out
+    assert "Never delete a report" in done.out
+
+
 def test_yes_is_a_word_given_beforehand(call, root, script):
     call("config", "set", "tools.approve", '["delete_file"]', "-C", root)
     turns = [{"tool_calls": [{"name": "delete_file", "arguments": {"path": "outlook.md"}}]}, ANSWER]
