@@ -17,12 +17,18 @@ from agentx.storage.events import (
     ArtifactChanged,
     CapabilityChecked,
     ContextProvided,
+    DirectiveFailed,
+    DirectiveIssued,
+    DuePassed,
     Event,
     EventsPurged,
+    FieldExplained,
     FileChange,
     Purged,
     RunEnded,
     RunStarted,
+    ScheduleRemoved,
+    ScheduleSet,
     SourceScanned,
     TaskGraded,
     ToolCallExecuted,
@@ -200,6 +206,18 @@ def tell(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each type o
             )
         case CapabilityChecked(item=item, exit_code=exit_code):
             return f"Check {item}: {'it works' if exit_code == 0 else 'it does not work'}"
+        case DirectiveIssued(summary=summary):
+            return f"Direct: {shorten(summary, WORDS)}"
+        case DirectiveFailed(error=error):
+            return f"The director failed: {shorten(error, WORDS)}"
+        case FieldExplained(field=field, resolver=resolver, value=value):
+            return f"Explain the field {field}: {shorten(resolver or value, WORDS)}"
+        case ScheduleSet(id=name, cron=cron, task=task):
+            return f"Schedule {name} ({cron}): {shorten(task or 'heartbeat', WORDS)}"
+        case ScheduleRemoved(id=name):
+            return f"Remove the schedule {name}"
+        case DuePassed(schedule=name, times=times, reason=reason):
+            return f"Pass over {times} due time{'s' * (times != 1)} of {name}: {reason}"
         case SourceScanned(source=source, files=files):
             return f"Scan source {source}: {files} files"
         case EventsPurged(events=events, reason=reason):

@@ -201,12 +201,25 @@ class WriteReverted(Payload, frozen=True):
 
 
 class RunStarted(Payload, frozen=True):
-    """An agent set to work on a user's message."""
+    """An agent set to work: on a user's message, or on the prompt that a director wrote for it.
+
+    Attributes:
+        task: What it was asked.
+        agent: Its role.
+        model: Who answers: a model, or the name of an executor.
+        resumes: The run that it goes on with; empty for none.
+        directive: Seq of the directive whose prompt it carries out; 0 where nobody directs.
+        schedule: Id of the schedule that it was due by; empty for none.
+        due: When it was due, as UTC time in ISO 8601.
+    """
 
     task: Body
     agent: str
     model: str
     resumes: str = ""
+    directive: int = 0
+    schedule: str = ""
+    due: str = ""
 
 
 RunStatus = Literal["COMPLETED", "FAILED", "LIMIT_REACHED", "INTERRUPTED", "WAITING"]
@@ -218,11 +231,13 @@ class RunEnded(Payload, frozen=True):
     Attributes:
         status: How it ended; ``WAITING`` means that a tool call awaits a person's word.
         reason: One sentence for a person.
+        summary: What came of it, in the words of whoever did it.
         cost_usd: What the model calls cost, as far as the provider's price is known.
     """
 
     status: RunStatus
     reason: str = ""
+    summary: str = ""
     steps: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -288,6 +303,169 @@ class CapabilityChecked(Payload, frozen=True):
     output: Body = Body("")
 
 
+class ReusePolicy(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How long a directive serves before the director is asked again.
+
+    Attributes:
+        valid_for_runs: So many runs.
+        invalidate_on: Names of conditions that end it at once, like ``executor_failed`` or ``tool_error:send_email``.
+        dynamic_fields: What stands for each ``{{name}}`` of the prompt: a resolver like
+            ``values(tool=send_email, path=titles[*], runs=5)``, or a description in words.
+    """
+
+    valid_for_runs: int = 1
+    invalidate_on: tuple[str, ...] = ()
+    dynamic_fields: dict[str, str] = {}
+
+
+CheckpointSort = Literal["milestone", "issue_resolved", "strategy_change"]
+
+
+class NewCheckpoint(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A mark on the timeline: what happened, and what to do about it another time."""
+
+    sort: CheckpointSort
+    text: str
+    actionable: str = ""
+
+
+class NewKnowledge(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A fact that holds across runs, by topic."""
+
+    topic: str
+    text: str
+
+
+class DirectiveIssued(Payload, frozen=True):
+    """A director read the history and wrote the prompt that executors carry out from now on.
+
+    Attributes:
+        why: Why it was asked.
+        summary: What it makes of the history.
+        strategy: What it goes for.
+        reflection: What it thinks of its own directive.
+        prompt: The executor's system prompt, with ``{{fields}}`` that are filled before each run.
+        policy: How long that serves.
+        checkpoints: Marks on the timeline that it leaves.
+        knowledge: Facts that it learned.
+        through: The last event that it read.
+        model: Who directed; ``deterministic`` where it was no model.
+    """
+
+    why: str
+    summary: str
+    strategy: str
+    prompt: Body
+    policy: ReusePolicy = ReusePolicy()
+    reflection: str = ""
+    checkpoints: tuple[NewCheckpoint, ...] = ()
+    knowledge: tuple[NewKnowledge, ...] = ()
+    through: int = 0
+    model: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+
+
+class DirectiveFailed(Payload, frozen=True):
+    """A director could not be reached, or its answer not be read twice.
+
+    Attributes:
+        why: Why it was asked.
+        error: What went wrong, for a person.
+        serves: Seq of the directive that serves on; 0 where there is none.
+        model: Who was asked.
+    """
+
+    why: str
+    error: str
+    serves: int = 0
+    model: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+
+
+class FieldExplained(Payload, frozen=True):
+    """A model said what a dynamic field stands for that was only described in words; it is not asked again.
+
+    Attributes:
+        directive: Seq of the directive whose field it is.
+        field: Its name.
+        words: The description.
+        resolver: The resolver that gives its value from now on; empty where no resolver can.
+        value: The value itself where no resolver can give it; holds for one run.
+        through: The last event that the value rests on.
+        model: Who said so.
+    """
+
+    directive: int
+    field: str
+    words: str
+    resolver: str = ""
+    value: str = ""
+    through: int = 0
+    model: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+
+
+CatchUp = Literal["once", "all", "none"]
+
+
+class ScheduleSet(Payload, frozen=True):
+    """A task is to run again and again; a second one under the same id takes the place of the first.
+
+    Attributes:
+        id: Its name.
+        cron: Five fields as of cron(8): minute, hour, day of month, month, day of week.
+        task: What is to be done; empty for a heartbeat.
+        zone: IANA name of the zone in which ``cron`` is read.
+        sort: ``task`` for a run of its own, ``heartbeat`` for a pulse into the run that goes on.
+        catch_up: What becomes of due times that nobody was there for: one run for all of them, one for each, or none.
+        jitter_s: A run begins so many seconds late at most, always the same for the same due time.
+        time_limit_s: A run is ended after so long; 0 for the limit of ``agentx.toml``.
+        resume: Whether a run that was cut off is gone on with.
+        directed: Whether a director writes the prompt.
+        agent: The agent's role.
+    """
+
+    id: str
+    cron: str
+    task: str = ""
+    zone: str = "UTC"
+    sort: Literal["task", "heartbeat"] = "task"
+    catch_up: CatchUp = "once"
+    jitter_s: float = 0.0
+    time_limit_s: float = 0.0
+    resume: bool = True
+    directed: bool = False
+    agent: str = "main"
+
+
+class ScheduleRemoved(Payload, frozen=True):
+    """A schedule is over."""
+
+    id: str
+
+
+class DuePassed(Payload, frozen=True):
+    """Due times came and went without a run of their own.
+
+    Attributes:
+        schedule: Id of the schedule.
+        due: The last of them, as UTC time in ISO 8601.
+        times: How many.
+        reason: Why: the policy for catching up, or that a heartbeat found nothing to do.
+    """
+
+    schedule: str
+    due: str
+    times: int = 1
+    reason: str = ""
+
+
 class SourceScanned(Payload, frozen=True):
     """A read-only source outside the workspace was scanned into the index.
 
@@ -331,6 +509,12 @@ FACTS: dict[str, type[Payload]] = {
         ContextProvided,
         TaskGraded,
         CapabilityChecked,
+        DirectiveIssued,
+        DirectiveFailed,
+        FieldExplained,
+        ScheduleSet,
+        ScheduleRemoved,
+        DuePassed,
         SourceScanned,
         EventsPurged,
     )

@@ -10,6 +10,8 @@ from typing import Literal
 
 import msgspec
 
+from agentx.storage.events import CheckpointSort
+
 Kind = Literal[
     "constraint",
     "rejection",
@@ -245,6 +247,20 @@ class CapabilityDetail(msgspec.Struct, frozen=True, tag="capability", omit_defau
     checked_at: str = ""
 
 
+class CheckpointDetail(msgspec.Struct, frozen=True, tag="checkpoint", omit_defaults=True):
+    """A mark on the timeline of the runs.
+
+    Attributes:
+        sort: ``milestone``, ``issue_resolved`` or ``strategy_change``.
+        actionable: What to do when the like comes up again; empty for nothing.
+        run: The latest run when it was left.
+    """
+
+    sort: CheckpointSort = "milestone"
+    actionable: str = ""
+    run: str = ""
+
+
 class NoteDetail(msgspec.Struct, frozen=True, tag="note", omit_defaults=True):
     """The detail of kinds that need none: free words beside the text."""
 
@@ -258,6 +274,7 @@ Detail = (
     | RuleDetail
     | FlowDetail
     | CapabilityDetail
+    | CheckpointDetail
     | NoteDetail
 )
 

@@ -15,9 +15,14 @@ from agentx.storage.events import (
     AgentMessageSent,
     ApprovalDecided,
     Body,
+    DirectiveIssued,
+    DuePassed,
     Event,
+    ReusePolicy,
     RunEnded,
     RunStarted,
+    ScheduleRemoved,
+    ScheduleSet,
     ToolCallExecuted,
     ToolCallRequested,
     Unknown,
@@ -28,7 +33,7 @@ from agentx.storage.history import Position
 from agentx.synthesis.conclusions import MAINTENANCE, MODEL, PERSON, Add, Concluded
 from agentx.synthesis.items import Kind, MemoryItem, Status
 
-FOLD_VERSION = 4
+FOLD_VERSION = 5
 """Raised whenever the same history would fold to a different state; snapshots of another version are not read."""
 
 RECENT_MESSAGES = 30
@@ -36,6 +41,12 @@ RECENT_MESSAGES = 30
 
 RECENT_TEXT = 2_000
 """Characters kept of each of them; the event has the rest."""
+
+RECENT_RUNS = 50
+"""How many runs the state keeps at hand: what a director reads."""
+
+RUN_TEXT = 500
+"""Characters kept of what a run was asked, and of what came of it."""
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -63,16 +74,51 @@ class PendingCall(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A run: what it was asked, and how it ended where it has."""
+    """A run: what it was asked, and how it ended where it has.
+
+    Attributes:
+        at: When it started; ``ended_at`` when it ended, empty while it goes on.
+        directive: Seq of the directive that it carries out; 0 for none.
+        schedule: Id of the schedule that it was due by, and ``due`` when; empty for none.
+    """
 
     run: str
     seq: int
     task: str
     agent: str
     model: str
+    at: str = ""
     status: str = "RUNNING"
     reason: str = ""
+    summary: str = ""
     ended_seq: int = 0
+    ended_at: str = ""
+    directive: int = 0
+    schedule: str = ""
+    due: str = ""
+
+
+class DirectiveRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The directive that serves: when it was issued, how long it is valid, and how many runs it has served."""
+
+    seq: int
+    at: str
+    policy: ReusePolicy
+    runs: int = 0
+
+
+class ScheduleRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A schedule, and how far its due times are settled.
+
+    Attributes:
+        rule: As it was set.
+        since: When that was; earlier times are not due.
+        settled: The latest due time that was run or passed over; empty for none.
+    """
+
+    rule: ScheduleSet
+    since: str
+    settled: str = ""
 
 
 class Stretch(msgspec.Struct, array_like=True):
@@ -113,7 +159,9 @@ class State(msgspec.Struct, kw_only=True):
         items: All memory items, by id, in the order of their creation.
         messages: The latest messages, oldest first.
         pending: Tool calls without a result, by call id.
-        last_run: The latest run.
+        runs: The latest runs, oldest first.
+        directive: The directive that serves; none where nobody directs.
+        schedules: What runs again and again, by id.
         counts: Events folded, by type.
         unknown: Events of a type that this version does not know.
     """
@@ -131,7 +179,9 @@ class State(msgspec.Struct, kw_only=True):
     items: dict[str, MemoryItem] = msgspec.field(default_factory=dict)
     messages: list[Message] = msgspec.field(default_factory=list)
     pending: dict[str, PendingCall] = msgspec.field(default_factory=dict)
-    last_run: RunRecord | None = None
+    runs: list[RunRecord] = msgspec.field(default_factory=list)
+    directive: DirectiveRecord | None = None
+    schedules: dict[str, ScheduleRecord] = msgspec.field(default_factory=dict)
     counts: dict[str, int] = msgspec.field(default_factory=dict)
     unknown: int = 0
 
@@ -166,6 +216,11 @@ class State(msgspec.Struct, kw_only=True):
             self.counts[name] = self.counts.get(name, 0) + count
         self.seq, self.hash, self.at = stretch.seq, stretch.hash, stretch.at or self.at
 
+    @property
+    def last_run(self) -> RunRecord | None:
+        """The latest run; none where nothing ran."""
+        return self.runs[-1] if self.runs else None
+
     def active(self, *kinds: Kind, status: Status = "active") -> Iterator[MemoryItem]:
         """The items of some kinds (of all where none is named) that have a status, oldest first."""
         return (i for i in self.items.values() if i.status == status and (not kinds or i.kind in kinds))
@@ -177,6 +232,8 @@ class State(msgspec.Struct, kw_only=True):
             items=dict(self.items),
             messages=list(self.messages),
             pending=dict(self.pending),
+            runs=list(self.runs),
+            schedules=dict(self.schedules),
             counts=dict(self.counts),
         )
 
@@ -290,14 +347,62 @@ def _settle(state: State, _event: Event, done: ToolCallExecuted) -> None:
 
 
 def _start_run(state: State, event: Event, run: RunStarted) -> None:
-    state.last_run = RunRecord(event.run, event.seq, run.task.text[:RECENT_TEXT], run.agent, run.model)
+    state.runs.append(
+        RunRecord(
+            event.run,
+            event.seq,
+            run.task.text[:RUN_TEXT],
+            run.agent,
+            run.model,
+            at=event.at,
+            directive=run.directive,
+            schedule=run.schedule,
+            due=run.due,
+        )
+    )
+    if len(state.runs) > RECENT_RUNS:
+        del state.runs[0]
+    if state.directive is not None and run.directive == state.directive.seq:
+        state.directive = msgspec.structs.replace(state.directive, runs=state.directive.runs + 1)
+    _settle_due(state, run.schedule, run.due)
 
 
 def _end_run(state: State, event: Event, end: RunEnded) -> None:
-    if state.last_run is not None and state.last_run.run == event.run:
-        state.last_run = msgspec.structs.replace(
-            state.last_run, status=end.status, reason=end.reason, ended_seq=event.seq
-        )
+    for place in range(len(state.runs) - 1, -1, -1):
+        if state.runs[place].run == event.run:
+            state.runs[place] = msgspec.structs.replace(
+                state.runs[place],
+                status=end.status,
+                reason=end.reason,
+                summary=end.summary[:RUN_TEXT],
+                ended_seq=event.seq,
+                ended_at=event.at,
+            )
+            return
+
+
+def _direct(state: State, event: Event, issued: DirectiveIssued) -> None:
+    state.directive = DirectiveRecord(event.seq, event.at, issued.policy)
+
+
+def _schedule(state: State, event: Event, rule: ScheduleSet) -> None:
+    before = state.schedules.get(rule.id)
+    since = before.since if before and before.rule.cron == rule.cron else event.at
+    state.schedules[rule.id] = ScheduleRecord(rule, since, before.settled if before else "")
+
+
+def _unschedule(state: State, _event: Event, removed: ScheduleRemoved) -> None:
+    state.schedules.pop(removed.id, None)
+
+
+def _pass_due(state: State, _event: Event, passed: DuePassed) -> None:
+    _settle_due(state, passed.schedule, passed.due)
+
+
+def _settle_due(state: State, schedule: str, due: str) -> None:
+    known = state.schedules.get(schedule)
+    if known is not None and due > known.settled:
+        state.schedules[schedule] = msgspec.structs.replace(known, settled=due)
 
 
 def _skip(state: State, _event: Event, _payload: Unknown) -> None:
@@ -314,6 +419,10 @@ _FOLDS: dict[type, Callable[[State, Event, Any], None]] = {
     ToolCallExecuted: _settle,
     RunStarted: _start_run,
     RunEnded: _end_run,
+    DirectiveIssued: _direct,
+    ScheduleSet: _schedule,
+    ScheduleRemoved: _unschedule,
+    DuePassed: _pass_due,
     Unknown: _skip,
 }
 """What each type of event does to the state; the others move its bookkeeping alone."""

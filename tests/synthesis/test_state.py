@@ -9,9 +9,13 @@ from agentx.storage.events import (
     AgentMessageSent,
     ApprovalDecided,
     Body,
+    DirectiveIssued,
+    DuePassed,
     Event,
     RunEnded,
     RunStarted,
+    ScheduleRemoved,
+    ScheduleSet,
     ToolCallExecuted,
     ToolCallRequested,
     Unknown,
@@ -174,6 +178,33 @@ def test_a_run_is_open_until_its_own_end():
     assert ended.last_run.status == "RUNNING"
     own = _fold(started, RunEnded(status="FAILED", reason="no"))
     assert (own.last_run.status, own.last_run.reason, own.last_run.ended_seq) == ("FAILED", "no", 2)
+
+
+def test_the_latest_fifty_runs_are_kept_and_each_is_ended_by_its_own_end():
+    started = [_events(RunStarted(task=Body("x"), agent="a", model="m"), run=f"r-{n}")[0] for n in range(60)]
+    state = State().apply_all(started)
+    assert [run.run for run in state.runs] == [f"r-{n}" for n in range(10, 60)]
+    ended = _events(RunEnded(status="COMPLETED", summary="sent two"), run="r-20")
+    assert [(run.run, run.summary) for run in state.apply_all(ended).runs if run.ended_at] == [
+        ("r-20", "sent two")
+    ]
+
+
+def test_a_directive_counts_the_runs_that_it_served_and_a_later_one_takes_its_place():
+    issued = DirectiveIssued(why="w", summary="s", strategy="t", prompt=Body("Do it."))
+    served = RunStarted(task=Body("Do it."), agent="a", model="m", directive=1)
+    state = _fold(issued, served, served, RunStarted(task=Body("other"), agent="a", model="m"))
+    assert (state.directive.seq, state.directive.runs) == (1, 2)
+    assert _fold(issued, served, issued).directive.runs == 0
+
+
+def test_due_times_are_settled_by_a_run_or_passed_over_and_never_go_back():
+    hourly = ScheduleSet(id="news", cron="0 * * * *", task="Look for news.")
+    ran = RunStarted(task=Body("x"), agent="a", model="m", schedule="news", due="2026-01-01T03:00:00Z")
+    late = DuePassed(schedule="news", due="2026-01-01T02:00:00Z")
+    assert _fold(hourly, ran, late).schedules["news"].settled == "2026-01-01T03:00:00Z"
+    assert _fold(hourly, ran, hourly).schedules["news"].settled == "2026-01-01T03:00:00Z"
+    assert _fold(hourly, ScheduleRemoved(id="news")).schedules == {}
 
 
 def test_an_event_of_an_unknown_type_is_counted_and_moves_nothing_else():
