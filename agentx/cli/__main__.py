@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import typer
 
-from agentx.cli.app import build, called, front
+from agentx.cli.app import called, execute
 from agentx.cli.terminal import Terminal, hang_up
 from agentx.settings import read_settings
 from agentx.storage.errors import AgentXError
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     notes, log = _Notes(terminal), logging.getLogger("agentx")
     log.addHandler(notes)
     try:
-        status = _run(front(words), terminal)
+        status = execute(words, terminal)
         sys.stdout.flush()
     except BrokenPipeError:
         hang_up()
@@ -47,14 +47,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         log.removeHandler(notes)
     return status
-
-
-def _run(words: list[str], terminal: Terminal) -> int:
-    name = called(words)
-    whole = name or {"-h", "--help", "--version"} & set(words)
-    asked = words if whole else [*words, "--help"]
-    status = build(name)(args=asked, prog_name="agentx", standalone_mode=False, obj=terminal)
-    return status if isinstance(status, int) else 0
 
 
 def _tell(error: Exception, words: Sequence[str], terminal: Terminal) -> int:

@@ -133,6 +133,21 @@ def called(arguments: Sequence[str]) -> str:
     return ""
 
 
+def execute(arguments: Sequence[str], terminal: "Terminal") -> int:
+    """Run a command line on a terminal; the exit status of what ends without an error.
+
+    Args:
+        arguments: What stands behind the program's name.
+        terminal: Where it prints; ``-C`` and ``--json`` are set in it.
+    """
+    words = front(arguments)
+    name = called(words)
+    whole = name or {"-h", "--help", "--version"} & set(words)
+    asked = words if whole else [*words, "--help"]
+    status = build(name)(args=asked, prog_name="agentx", standalone_mode=False, obj=terminal)
+    return status if isinstance(status, int) else 0
+
+
 def build(name: str) -> typer.Typer:
     """The application, with one command that can be called and the others for its help."""
     app = typer.Typer(

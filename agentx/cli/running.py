@@ -15,15 +15,15 @@ from agentx.agents.port import Approval, AskPerson, Limits, Observer, RunResult
 from agentx.cli import picture
 from agentx.cli.live import LiveView
 from agentx.cli.opened import as_json, configured_model, opened, scan_sources
+from agentx.cli.playing import play
 from agentx.cli.reviewing import show_judged
-from agentx.cli.samples import find_sample, make_workspace, show_story
 from agentx.cli.terminal import Terminal
 from agentx.judging import judge
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events import Event, RunStatus
 from agentx.storage.text import encodable, one_line, plain
 from agentx.synthesis.items import MemoryItem, is_checked
-from agentx.synthesis.model.open import SCRIPT, open_model
+from agentx.synthesis.model.open import SCRIPT
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.state import PendingCall
 from agentx.workspace import Workspace
@@ -88,7 +88,7 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
             raise UsageError(
                 "A sample brings its own messages and model: use --sample alone, or with --into."
             )
-        _run_sample(terminal, sample, into)
+        play(terminal, sample, into)
         return
     if into is not None:
         raise UsageError("--into goes with --sample; a run works in the workspace at -C DIR.")
@@ -159,7 +159,8 @@ def _shown(terminal: Terminal, ws: Workspace) -> Iterator[tuple[Observer, AskPer
         terminal.out.width = LOG_COLUMNS
     view = LiveView(terminal.out)
     with view.watching(ws):
-        yield view, view.ask if sys.stdin.isatty() and terminal.out.is_terminal else None
+        asks = sys.stdin.isatty() and terminal.out.is_terminal and not terminal.unattended
+        yield view, view.ask if asks else None
 
 
 def _agree(_call: PendingCall) -> Approval:
@@ -168,23 +169,6 @@ def _agree(_call: PendingCall) -> Approval:
 
 def _text(message: str) -> str:
     return encodable(sys.stdin.read() if message == "-" else message)
-
-
-# --- samples ---------------------------------------------------------------------------------------------------------
-
-
-def _run_sample(terminal: Terminal, name: str, into: Path | None) -> None:
-    sample = find_sample(name)
-    with make_workspace(terminal, sample, into) as ws:
-        for number, turn in enumerate(sample.turns, start=1):
-            if not terminal.json:
-                terminal.show(Text(f"\nMessage {number} of {len(sample.turns)}", "bold"))
-            result = work(terminal, ws, turn.say, open_model(sample.model(turn)), Limits.of(ws.config))
-            if result.status != "COMPLETED":
-                break
-        show_story(terminal, ws)
-    if EXIT[result.status]:
-        raise typer.Exit(EXIT[result.status])
 
 
 # --- a person's word -------------------------------------------------------------------------------------------------

@@ -1,71 +1,112 @@
-"""Samples: tasks that run offline, in a fresh copy, with a model whose words are read from a file.
+"""Samples: stories that play offline, in a fresh copy, with a model whose words are read from a file.
 
-A sample is a directory ``sample_workspaces/NAME`` with a ``sample.toml``::
+A sample is a directory ``sample_workspaces/NAME`` with a ``sample.toml``; each step is one of three things::
 
     title = "Add a report endpoint"
-    start = "start"                                     # becomes the artifacts
+    start = "start"                                     # becomes the artifacts; left out, the workspace is empty
     [config]
     checks.tests.command = "python -m pytest -q"        # settings of agentx.toml
-    [[turns]]
-    say = "Add fetch_orders to services.py."            # the user's words
-    script = "turns-1.jsonl"                            # the model's
+
+    [[steps]]                                           # somebody says something, and an agent works on it
+    title = "A rule is broken"                          # what to watch; may be left out
+    say = "Add fetch_orders to services.py."            # the user's words; none: the agent goes on with what is unfinished
+    script = "turns-1.jsonl"                            # the model's words
+    ends = 1                                            # the exit status that the story expects, 0 by default
+
+    [[steps]]                                           # a person types a command
+    run = "agentx memory list"
+
+    [[steps]]                                           # time goes by, and others talk
+    past = "weeks.jsonl"                                # a message in each line, recorded at once
 """
 
 import contextlib
-import os
-import tempfile
+import shlex
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
-from rich.text import Text
 
-from agentx.cli.configuring import flat
-from agentx.cli.terminal import Terminal, facts, panel
-from agentx.config import set_value
 from agentx.storage.errors import UsageError
-from agentx.storage.text import one_line
-from agentx.synthesis.model.open import SCRIPT
-from agentx.workspace import Workspace
 
 FOLDER = "sample_workspaces"
 FILE = "sample.toml"
 
-_CANNED = "The words of the model are canned: they come from a file. Everything else is real: tools, checks, commits, memory."
-
 
 class SampleInvalid(UsageError):
-    """There is no such sample, or its ``sample.toml`` says something else than a sample."""
+    """There is no such sample, its ``sample.toml`` says something else than a sample, or a step of it went another way."""
 
 
-class SampleTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the user says, and the file with what the model does about it."""
+class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A step of a story: exactly one of ``script``, ``run`` and ``past``.
 
-    say: str
-    script: str
+    Attributes:
+        title: What to watch, in one line.
+        say: What the user says; empty to go on with what is unfinished.
+        script: File with what the model does about it.
+        run: A command line, as a person types it.
+        past: File with messages that were said meanwhile.
+        ends: Exit status that the story expects of a run or a command.
+    """
+
+    title: str = ""
+    say: str = ""
+    script: str = ""
+    run: str = ""
+    past: str = ""
+    ends: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse a step that is several things, or none.
+
+        Raises:
+            ValueError: It is; the sentence names what it has.
+        """
+        if sum(map(bool, (self.script, self.run, self.past))) != 1:
+            raise ValueError("a step is one of `script` (with what the user does `say`), `run` and `past`")
+        if self.say and not self.script:
+            raise ValueError("`say` goes with a `script`")
+        if self.run and self.command[:1] != ("agentx",):
+            raise ValueError(f"`run` is a command line of agentx, and {self.run!r} is none")
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The words of ``run``; none where a quotation in it has no end."""
+        with contextlib.suppress(ValueError):
+            return tuple(shlex.split(self.run))
+        return ()
+
+    @property
+    def file(self) -> str:
+        """The file that it is read from; empty for a command."""
+        return self.script or self.past
 
 
 class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A task that can be played.
+    """A story that can be played.
 
     Attributes:
-        turns: In order.
-        start: Directory that becomes the artifacts, relative to the sample.
+        steps: In order.
+        start: Directory that becomes the artifacts, relative to the sample; empty for none.
         config: Settings, nested as TOML nests them.
         folder: Where it lies.
     """
 
     title: str
-    turns: tuple[SampleTurn, ...]
-    start: str = "start"
+    steps: tuple[Step, ...]
+    start: str = ""
     config: dict[str, Any] = {}
     folder: str = ""
 
-    def model(self, turn: SampleTurn) -> str:
-        """The name of the model that plays a turn."""
-        return f"{SCRIPT}{_near(Path(self.folder) / turn.script)}"
+
+class PastMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line of a ``past``: who said what, and a file of the sample that was pasted below it."""
+
+    by: Literal["user", "agent"]
+    text: str
+    paste: str = ""
 
 
 def find_sample(name: str) -> Sample:
@@ -96,76 +137,24 @@ def _read(folder: Path) -> Sample:
         sample = msgspec.convert(tomllib.loads(path.read_text("utf-8")), Sample)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise SampleInvalid(f"{path} is no sample: {error}.") from error
-    missing = [
-        name
-        for name in (sample.start, *(turn.script for turn in sample.turns))
-        if not (folder / name).exists()
-    ]
-    if missing or not sample.turns:
-        raise SampleInvalid(f"{path} names {missing[0] + ', which is not there' if missing else 'no turns'}.")
+    named = [sample.start, *(step.file for step in sample.steps)]
+    missing = [name for name in named if name and not (folder / name).exists()]
+    if missing or not sample.steps:
+        raise SampleInvalid(f"{path} names {missing[0] + ', which is not there' if missing else 'no steps'}.")
     return msgspec.structs.replace(sample, folder=str(folder))
 
 
-@contextlib.contextmanager
-def make_workspace(terminal: Terminal, sample: Sample, into: Path | None) -> Iterator[Workspace]:
-    """A fresh workspace of a sample, opened, and what it is said on the screen.
+def read_past(sample: Sample, step: Step) -> Iterator[tuple[str, str]]:
+    """Who said what, message by message, with what was pasted.
 
-    Args:
-        terminal: The screen.
-        sample: The sample.
-        into: A directory that is new or empty; a temporary one by default.
+    Raises:
+        SampleInvalid: A line is no message, or names a file that cannot be read; the sentence says which.
     """
-    root = into or Path(tempfile.mkdtemp(prefix=f"agentx-{Path(sample.folder).name}-"))
-    start = Path(sample.folder) / sample.start
-    with Workspace.create(root, title=sample.title, from_dir=start, settings=terminal.settings) as made:
-        root = made.root
-    for name, value in flat(sample.config):
-        set_value(root, name, msgspec.json.encode(value).decode())
-    if not terminal.json:
-        words = Text.assemble((_CANNED, "italic"), ("\nThe workspace: ", "dim"), str(root))
-        title = Text(f"Sample: {one_line(sample.title)}", "bold cyan")
-        terminal.show(panel(words, title=title, width=terminal.out.width, style="cyan"))
-    with Workspace.open(root, settings=terminal.settings) as ws:
-        ws.flush()
-        yield ws
-
-
-def show_story(terminal: Terminal, ws: Workspace) -> None:
-    """Show what came of it: the commits from the first to the last, the rules that stand, and where to look."""
-    ws.flush()
-    repo = ws.engine.write_path.repo
-    commits = [(info.id[:7], one_line(info.subject)) for info in repo.log()][::-1]
-    rules, issues, digest = ws.memory("constraint"), ws.memory("hot_issue"), ws.status().digest
-    if terminal.json:
-        story = {
-            "root": str(ws.root),
-            "commits": commits,
-            "rules": rules,
-            "issues": issues,
-            "state_digest": digest,
-        }
-        terminal.line({"type": "SampleEnded", "data": story})
-        return
-    terminal.show(Text("\nThe story, as `git log --oneline --reverse` tells it", "bold"))
-    terminal.show(*(Text.assemble((f"  {name}  ", "yellow"), subject) for name, subject in commits))
-    terminal.show(Text("\nWhat stands", "bold"))
-    stands: list[tuple[str, str | Text]] = [
-        (f"  rule {rule.id}", Text(one_line(rule.text), "yellow")) for rule in rules
-    ]
-    stands += [(f"  issue {issue.id}", Text(one_line(issue.text), "red")) for issue in issues]
-    terminal.show(facts(stands or [("  rules", "none")]))
-    terminal.show(Text("\nLook around", "bold"))
-    where = _near(ws.root)
-    told = (
-        (f"agentx -C {where} status", "how it stands"),
-        (f"agentx -C {where} log", "what happened, event by event"),
-        (f"agentx -C {where} context --explain", "what an agent would be shown next, and why"),
-        (f"git -C {where} log --stat", "the same in Git's words"),
-    )
-    terminal.show(facts([(f"  {command}", what) for command, what in told]))
-
-
-def _near(path: Path) -> str:
-    """A path as a person would type it from here: relative where it lies below."""
-    here = Path.cwd()
-    return os.path.relpath(path, here) if path.is_relative_to(here) else str(path)
+    path = Path(sample.folder) / step.past
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        try:
+            said = msgspec.json.decode(line, type=PastMessage)
+            pasted = (Path(sample.folder) / said.paste).read_text("utf-8") if said.paste else ""
+        except (msgspec.DecodeError, OSError, UnicodeDecodeError) as error:
+            raise SampleInvalid(f"{path}, line {number}, is no message: {error}.") from error
+        yield said.by, f"{said.text}\n\n{pasted}" if pasted else said.text

@@ -45,6 +45,7 @@ class Terminal:
         out: For results.
         err: For notes, progress and errors.
         pictures: Where pictures of runs go; ``None`` for none.
+        unattended: Whether a story is told: nobody is asked anything, and of a stream of results each is one line.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -52,13 +53,14 @@ class Terminal:
         self.directory = Path()
         self.json = False
         self.pictures: Path | None = None
+        self.unattended = False
         self.out = _console(settings, stderr=False)
         self.err = _console(settings, stderr=True)
 
     @property
     def interactive(self) -> bool:
         """Whether a person sits there who can be asked."""
-        return sys.stdin.isatty() and self.err.is_terminal
+        return not self.unattended and sys.stdin.isatty() and self.err.is_terminal
 
     # --- results -----------------------------------------------------------------------------------------------------
 
@@ -76,7 +78,10 @@ class Terminal:
             self._write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
     def document(self, value: Any) -> None:
-        """Print a result as one JSON document."""
+        """Print a result as one JSON document; as a line, where it is one of many."""
+        if self.unattended:
+            self.line(value)
+            return
         self._write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
     def line(self, value: Any) -> None:

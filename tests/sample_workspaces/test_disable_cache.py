@@ -38,7 +38,7 @@ told = tomllib.loads((sample / "sample.toml").read_text())
 Workspace.create(root, title=told["title"], from_dir=sample / told["start"]).close()
 set_value(root, "checks.tests.command", told["config"]["checks"]["tests"]["command"])
 with Workspace.open(root) as ws:
-    results = [run_task(ws, turn["say"], ScriptedModel(sample / turn["script"])) for turn in told["turns"]]
+    results = [run_task(ws, step["say"], ScriptedModel(sample / step["script"])) for step in told["steps"]]
     digest = ws.status().digest
 print(json.dumps({
     "runs": [[result.status, result.reason] for result in results],

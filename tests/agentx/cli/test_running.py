@@ -125,9 +125,10 @@ def test_what_is_said_is_recorded_with_what_it_demands(call, root):
 
 SAMPLE = """\
 title = "A report"
+start = "start"
 [config]
 checks.tests.command = "test -f done.txt"
-[[turns]]
+[[steps]]
 say = "From now on, never create a requirements.txt file. Then write done.txt."
 script = "turns.jsonl"
 """
@@ -202,7 +203,10 @@ def test_a_sample_that_is_none_is_named(call, sample, tmp_path):
         'title = "x"',
         SAMPLE.replace("turns.jsonl", "lost.jsonl"),
         SAMPLE.replace("title", "tilte"),
-        'title = "x"\nturns = []',
+        'title = "x"\nsteps = []',
+        SAMPLE.replace("script =", "run = 'agentx log'\nscript ="),
+        SAMPLE.replace('script = "turns.jsonl"', ""),
+        SAMPLE.replace("[[steps]]", "[[steps]]\nrun = 'rm -r .'\n[[steps]]"),
     ],
 )
 def test_a_sample_that_is_not_well_formed_is_one_sentence(call, sample, text):
@@ -211,6 +215,61 @@ def test_a_sample_that_is_not_well_formed_is_one_sentence(call, sample, text):
     assert done.code == 2, done
     assert "sample.toml" in done.err
     assert done.err.count("\n") == 1
+
+
+LONGER = (
+    SAMPLE
+    + """
+[[steps]]
+title = "The days go by"
+past = "past.jsonl"
+[[steps]]
+run = "agentx gate pre 'add a pop-up'"
+ends = 4
+[[steps]]
+run = "agentx memory add 'Never import pickle.' --kind constraint"
+"""
+)
+PAST = """\
+{"by": "user", "text": "Stop suggesting pop-ups.", "paste": "start/a.txt"}
+{"by": "agent", "text": "Understood."}
+"""
+
+
+def test_a_sample_has_commands_and_what_was_said_meanwhile_too(call, sample, tmp_path):
+    (sample(LONGER) / "past.jsonl").write_text(PAST)
+    done = call("run", "--sample", "report", "--into", tmp_path / "copy")
+    assert done.code == 0, done
+    assert "2 of 4 · The days go by" in done.out
+    assert "2 messages were said" in done.out
+    assert "$ agentx gate pre 'add a pop-up'" in done.out
+    with Workspace.open(tmp_path / "copy") as ws:
+        said, answered = ws.state.messages[-2:]
+        assert (said.actor, said.text) == ("user", "Stop suggesting pop-ups.\n\na\n")
+        assert (answered.actor, answered.text) == ("agent:main", "Understood.")
+        assert [item.text for item in ws.memory("constraint")][-1] == "Never import pickle."
+
+
+def test_a_sample_in_json_is_a_line_for_each_thing_also_of_its_commands(call, sample, tmp_path):
+    (sample(LONGER) / "past.jsonl").write_text(PAST)
+    lines = call("run", "--sample", "report", "--into", tmp_path / "copy", "--json").lines
+    steps = [line["data"]["number"] for line in lines if "type" in line and line["type"] == "SampleStep"]
+    assert steps == [1, 2, 3, 4]
+    assert [line["verdict"] for line in lines if "verdict" in line] == ["deny"]
+
+
+def test_a_sample_stops_where_a_step_goes_another_way(call, sample, tmp_path):
+    (sample(LONGER.replace("ends = 4", "")) / "past.jsonl").write_text(PAST)
+    done = call("run", "--sample", "report", "--into", tmp_path / "copy")
+    assert done.code == 4
+    assert "Step 3 of report ended with 4, and not with 0" in done.err
+
+
+def test_what_was_said_meanwhile_is_named_where_a_line_is_no_message(call, sample, tmp_path):
+    (sample(LONGER) / "past.jsonl").write_text('{"by": "nobody", "text": "x"}\n')
+    done = call("run", "--sample", "report", "--into", tmp_path / "copy")
+    assert done.code == 2
+    assert "past.jsonl, line 1, is no message" in done.err
 
 
 def test_a_setting_of_a_sample_that_is_none_is_one_sentence(call, sample, tmp_path):
