@@ -10,6 +10,7 @@ from itertools import islice
 
 import msgspec
 
+from agentx.synthesis.command_effects import carries_out
 from agentx.synthesis.demands.words import stem, vocabulary, words_of
 from agentx.synthesis.enforcement import about, matches
 from agentx.synthesis.flows import sentences, terms
@@ -46,6 +47,12 @@ DOING = frozenset(stem(word) for word in vocabulary(_DOING_WORDS)) | frozenset(
 )
 """Stems of the words in which any action is put; beside an idea they say that it is done."""
 
+_LOOKING_WORDS = "read look show list open check see view find tell explain describe ask answer"
+_LOOKING = frozenset(term for word in vocabulary(_LOOKING_WORDS) for term in terms(word))
+"""Stems of the words for looking; they weigh nothing either, but to look at an idea is not to do it."""
+
+_UNQUOTED = str.maketrans("", "", "'\"\\")
+
 _UNDOING = vocabulary("off out down instead")
 
 
@@ -53,7 +60,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     """What is about to be done.
 
     Attributes:
-        text: It, in any words; of a call, its command or what else its arguments say.
+        text: It, in any words; of a call, what its arguments say beside its command.
+        command: The command line that it runs; empty where it runs none.
         tool: The tool that does it; empty where none is named.
         paths: Artifacts that it changes or reads.
         domain: What it belongs to ("payments"); empty for anything.
@@ -63,6 +71,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     text: str
+    command: str = ""
     tool: str = ""
     paths: tuple[str, ...] = ()
     domain: str = ""
@@ -71,10 +80,14 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     changes: bool = True
 
     @property
+    def said(self) -> str:
+        """Its words and its command; a sentence each."""
+        return "; ".join(part for part in (self.text, self.command) if part)[:ACTION_CHARACTERS]
+
+    @property
     def words(self) -> frozenset[str]:
         """Stems of what it is about."""
-        said = frozenset(terms(self.text[:ACTION_CHARACTERS]))
-        return (said - DOING) or said
+        return _about(f"{self.said} {self.command.translate(_UNQUOTED)}")
 
 
 # --- what memory holds, by its words ---------------------------------------------------------------------------------
@@ -95,7 +108,7 @@ class Board:
     def __init__(self, state: State) -> None:
         self.state = state.copy()
         self.items = {item.id: item for item in state.items.values() if _can_touch(item)}
-        self.words = {name: _item_words(item) for name, item in self.items.items()}
+        self.words = {name: _about(item.text) for name, item in self.items.items()}
         spread = Counter(word for words in self.words.values() for word in words)
         self.weight = {word: math.log(2 + len(self.items) / count) for word, count in spread.items()}
         self._whole = {
@@ -140,9 +153,10 @@ def _can_touch(item: MemoryItem) -> bool:
     return item.status == "active" or sleeps or has_faded(item)
 
 
-def _item_words(item: MemoryItem) -> frozenset[str]:
-    said = frozenset(terms(item.text[:ACTION_CHARACTERS]))
-    return (said - DOING) or said
+def _about(text: str) -> frozenset[str]:
+    """Stems of what a text is about: not that something is done, or looked at, unless it says nothing else."""
+    said = frozenset(terms(text[:ACTION_CHARACTERS]))
+    return (said - DOING - _LOOKING) or said
 
 
 # --- what was ruled out ----------------------------------------------------------------------------------------------
@@ -155,6 +169,8 @@ def names_exactly(idea: str, text: str) -> bool:
 
     >>> names_exactly("Redis for caching", "Let us add caching with Redis."), names_exactly("Redis", "Remove Redis")
     (True, False)
+    >>> names_exactly("Pop-ups", "Add a pop-up")
+    True
     """
     wanted = frozenset(terms(idea))
     core = (wanted - DOING) or wanted
@@ -169,7 +185,7 @@ def names_exactly(idea: str, text: str) -> bool:
         undone = {word.casefold() for word in words_of(sentence)} & _UNDOING
         if (
             said.denies == meant.denies
-            and meant.names <= said.names
+            and set(map(stem, meant.names)) <= set(map(stem, said.names))
             and not undone - set(idea.casefold().split())
         ):
             return True
@@ -188,8 +204,13 @@ def ruled_out(board: Board, action: Action) -> list[MemoryItem]:
         and item.status == "active"
         and isinstance(item.detail, RejectionDetail)
         and applies(item, action)
-        and names_exactly(item.detail.idea or item.text, action.text)
+        and _does(item.detail.idea or item.text, action)
     ]
+
+
+def _does(idea: str, action: Action) -> bool:
+    """Whether an action is an idea: what is said of it names it, or its command carries it out."""
+    return names_exactly(idea, action.text) or (bool(action.command) and carries_out(idea, action.command))
 
 
 def applies(item: MemoryItem, action: Action) -> bool:
@@ -203,7 +224,7 @@ def applies(item: MemoryItem, action: Action) -> bool:
         return False
     if scope.paths and action.paths and not any(matches(scope.paths, path) for path in action.paths):
         return False
-    return not scope.topic or about(scope.topic, action.text, action.task, *action.paths)
+    return not scope.topic or about(scope.topic, action.said, action.task, *action.paths)
 
 
 # --- what touches an action ------------------------------------------------------------------------------------------
@@ -235,7 +256,7 @@ def _why(item: MemoryItem, action: Action, near: float) -> str:
         again = (
             item.kind == "rejection"
             and isinstance(item.detail, RejectionDetail)
-            and names_exactly(item.detail.idea, action.text)
+            and names_exactly(item.detail.idea, action.said)
         )
         return "a person refused this call before" if again else ""
     if item.scope.paths and any(matches(item.scope.paths, path) for path in action.paths):
