@@ -6,7 +6,8 @@ import msgspec
 
 from agentx.engine import Engine
 from agentx.storage.errors import UsageError
-from agentx.synthesis.conclusions import PERSON, Add, Patch
+from agentx.storage.text import one_line
+from agentx.synthesis.conclusions import MAX_ITEM_BYTES, PERSON, Add, Change, Patch, fits
 from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.items import (
     ConstraintDetail,
@@ -22,6 +23,7 @@ from agentx.synthesis.items import (
     shorten,
 )
 from agentx.synthesis.policies import POLICIES
+from agentx.synthesis.rules import standing_as
 from agentx.synthesis.state import State
 
 BY_HAND: tuple[Kind, ...] = tuple(kind for kind, policy in POLICIES.items() if policy.by_hand)
@@ -64,13 +66,15 @@ def add(
     """Add an item in a person's own words; a constraint is compiled to a check where it can be.
 
     Raises:
-        UsageError: The kind cannot be added by hand, or the text is empty.
+        UsageError: The kind cannot be added by hand, the text is empty or too long, or there is no such score.
     """
-    text = " ".join(text.split())
+    text = one_line(text)
     if kind not in BY_HAND:
         raise UsageError(f"A {kind} cannot be added by hand; what can: {', '.join(BY_HAND)}.")
     if not text:
         raise UsageError("A memory item needs a text.")
+    if not 1.0 <= score <= 10.0:  # noqa: PLR2004
+        raise UsageError(f"A score is from 1 to 10, not {score:g}.")
     with engine.write_path.exclusive():
         seq = engine.write_path.state.seq + 1
         item = MemoryItem(
@@ -83,10 +87,10 @@ def add(
             evidence=(Evidence(seq, 0, len(text), text[:400]),),
             trust="user",
             until=until,
+            status=standing_as(score) if kind == "rule" else "active",
             detail=_detail(kind, text, scope, until),
         )
-        engine.synthesizer.record((Add(item),), PERSON, actor=actor)
-        return find(engine, item.id)
+        return _record(engine, item.id, Add(item), actor)
 
 
 def _detail(kind: Kind, text: str, scope: Scope, until: str) -> Detail:
@@ -109,7 +113,7 @@ def _detail(kind: Kind, text: str, scope: Scope, until: str) -> Detail:
 
 def edit(engine: Engine, name: str, text: str, actor: str) -> MemoryItem:
     """Say an item in other words; its check is compiled anew."""
-    text = " ".join(text.split())
+    text = one_line(text)
     if not text:
         raise UsageError("A memory item needs a text; to end it, use `agentx memory retire`.")
     with engine.write_path.exclusive():
@@ -148,5 +152,13 @@ def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem
 def _patch(engine: Engine, patch: Patch, actor: str) -> MemoryItem:
     with engine.write_path.exclusive():  # with what other processes remembered
         find(engine, patch.id)
-        engine.synthesizer.record((patch,), PERSON, actor=actor)
-        return find(engine, patch.id)
+        return _record(engine, patch.id, patch, actor)
+
+
+def _record(engine: Engine, name: str, change: Change, actor: str) -> MemoryItem:
+    if not fits(change):
+        raise UsageError(
+            f"That is too long to be remembered: an item holds {MAX_ITEM_BYTES:,} bytes. Say it shorter, or write it to a file."
+        )
+    engine.synthesizer.record((change,), PERSON, actor=actor)
+    return find(engine, name)

@@ -37,7 +37,7 @@ from agentx.synthesis.items import MemoryItem, shorten
 from agentx.synthesis.state import State
 from agentx.synthesis.tokens import cut
 
-VERSION = 1
+VERSION = 2
 """Raised whenever the same events would be told differently; what is kept of another version is not read."""
 
 HOURS = 23

@@ -12,7 +12,7 @@ from agentx.bus import ALL, Bus
 from agentx.storage.blobs import BlobDamaged
 from agentx.storage.events import Draft, Event, Payload
 from agentx.storage.history import told_already
-from agentx.synthesis.conclusions import PERSON, Add, Change, Concluded
+from agentx.synthesis.conclusions import PERSON, Add, Change, Concluded, fits
 from agentx.synthesis.extractor import Extractor
 from agentx.synthesis.items import MemoryItem
 from agentx.synthesis.policies import may_be_made
@@ -172,8 +172,12 @@ def _without_watermark(data: Payload) -> Payload:
 
 
 def _admitted(changes: Sequence[Change]) -> list[Change]:
-    """The changes that the policy of each kind lets happen."""
-    return [change for change in changes if not isinstance(change, Add) or may_be_made(change.item)]
+    """The changes that the policy of each kind lets happen; what is too long for a line must not hold up what follows."""
+    return [
+        change
+        for change in changes
+        if fits(change) and (not isinstance(change, Add) or may_be_made(change.item))
+    ]
 
 
 def _groups(changes: Sequence[Change]) -> Sequence[Sequence[Change]]:

@@ -21,6 +21,10 @@ MAINTENANCE = "maintenance"
 """The ``extractor`` of what nights do to memory; its watermark is one of its own, too."""
 
 
+MAX_ITEM_BYTES = 12_000
+"""What a change may take: a line of the history holds it, with what nights add to it. No demand or note is longer."""
+
+
 class Add(msgspec.Struct, frozen=True, tag="add"):
     """A new item."""
 
@@ -55,6 +59,11 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="patch", omit_default
 
 
 Change = Add | Patch
+
+
+def fits(change: Change) -> bool:
+    """Whether a change is no longer than an item may be."""
+    return len(msgspec.json.encode(change)) <= MAX_ITEM_BYTES
 
 
 class Concluded(Payload, frozen=True):

@@ -383,6 +383,10 @@ def is_checked(item: MemoryItem) -> bool:
     return isinstance(item.detail, ConstraintDetail | RejectionDetail) and item.detail.check is not None
 
 
+_BYTES_A_WORD = 20
+"""What a word of a short form may take on average: a text without spaces is no single word of any length."""
+
+
 def shorten(text: str, max_words: int = 15) -> str:
     """Cut a text to its first words, with an ellipsis where something was cut.
 
@@ -390,4 +394,7 @@ def shorten(text: str, max_words: int = 15) -> str:
     'one two …'
     """
     words = text.split()
-    return " ".join(words) if len(words) <= max_words else " ".join(words[:max_words]) + " …"
+    whole, kept = " ".join(words), " ".join(words[:max_words])
+    most = max_words * _BYTES_A_WORD
+    kept = kept.encode(errors="replace")[:most].decode(errors="ignore").rstrip()
+    return kept if kept == whole else f"{kept} …"

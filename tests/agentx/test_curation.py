@@ -98,3 +98,21 @@ def test_an_edited_rejection_rules_out_what_it_says_now(ws):
     item = ws.remember("rejection", "No microservices.")
     edited = ws.edit_memory(item.id, "No event sourcing.")
     assert (edited.text, edited.detail.idea) == ("No event sourcing.", "No event sourcing.")
+
+
+def test_a_rule_added_with_a_low_score_stands_as_its_score_says(ws):
+    said = [ws.remember("rule", f"Read gauge {score}.", score=score).status for score in (9, 5, 4, 2)]
+    assert said == ["active", "active", "dormant", "retired"]
+    for wrong in (0.5, 11, float("nan")):
+        with pytest.raises(UsageError, match="from 1 to 10"):
+            ws.remember("rule", "Read the gauge.", score=wrong)
+
+
+def test_what_is_too_long_to_remember_is_refused_and_what_no_encoding_holds_is_replaced(ws):
+    with pytest.raises(UsageError, match="too long to be remembered"):
+        ws.remember("rule", "日本" * 3_000)
+    item = ws.remember("decision", "Use \ud800 caf\u202e\x1b[2J.")
+    assert item.text == "Use \ufffd caf[2J."
+    with pytest.raises(UsageError, match="too long to be remembered"):
+        ws.edit_memory(item.id, "日本" * 3_000)
+    assert ws.rebuild().state_digest == ws.state.digest

@@ -22,3 +22,17 @@ def test_a_demand_whose_conclusion_failed_is_concluded_with_the_next_message(tmp
             "Never use the word leverage.",
             "Never use the word synergy.",
         ]
+
+
+def test_a_demand_too_long_for_a_line_does_not_hold_up_what_is_said_after_it(tmp_path):
+    with Workspace.create(tmp_path / "task") as ws:
+        ws.say(f"Never use {'𠀀𠀁' * 2_000} in an answer.")
+        ws.say("Never use the word leverage.")
+        assert ws.memory("constraint")[-1].text == "Never use the word leverage."
+
+
+def test_demands_without_spaces_leave_room_in_the_smallest_context(tmp_path):
+    with Workspace.create(tmp_path / "task") as ws:
+        for number in range(5):
+            ws.remember("constraint", f"{'部署之前先运行测试' * 30}{number}")
+        assert ws.get_relevant_context("部署", tier=0).tokens <= 1_000
