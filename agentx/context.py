@@ -21,6 +21,7 @@ from agentx.context_parts import (
     memory_line,
     passage,
     provided,
+    remembered,
     said,
     unknown,
 )
@@ -29,6 +30,7 @@ from agentx.recap import Told
 from agentx.storage.errors import AgentXError
 from agentx.synthesis.flows import FlowMatch
 from agentx.synthesis.policies import POLICIES, Section
+from agentx.synthesis.recall import recollect
 from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.state import RECENT_TEXT, State
 from agentx.synthesis.tokens import count_tokens
@@ -55,9 +57,17 @@ WITHHELD = "it comes at the start of a day, until an agent has answered, or with
 """Why tier 3 was not given: a context that fills a conversation has it cut, and then the log is asked for again."""
 
 RECALLED = 5
-"""Recalled passages that come at every tier."""
+"""Memories that come back by themselves at every tier."""
 
-MORE_RECALLED = 10
+MORE_RECALLED = 5
+"""Passages beside them, from tier 1 on."""
+
+SEARCHED = 50
+"""How much a search is asked for, to find the memories among it."""
+
+_TOLD_HITS = 20
+"""Of what a search finds and nobody is shown, so much is told of."""
+
 STATE_SHOWN = 50
 """How many items the section of what stands now holds at most."""
 
@@ -101,6 +111,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
             in place of both, as much of it as fits.
         asked: The tier that was asked for, where it was more; 0 otherwise.
         deadline: ``time.monotonic()`` by which it should be there; depth is traded for it, in the open.
+        memories: How many memories come back by themselves, and with them passages of files; ``None`` for nothing at all.
+        again: It was shown before, with the passages that are given, in their order.
     """
 
     message: str
@@ -108,6 +120,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     tier: int = 1
     asked: int = 0
     deadline: float | None = None
+    memories: int | None = RECALLED
+    again: bool = False
 
 
 def assemble(
@@ -207,33 +221,57 @@ class _Draft(Page):
             self.fit(msgspec.structs.replace(shown, text=text, why=found.why, tokens=tokens), found.item.text)
 
     def recall(self, recall: Recall) -> None:
-        """The passages nearest to the message."""
+        """The memories that matter most for the message, and the passages nearest to it."""
         if not self.message.strip():
+            return
+        if self.request.memories is None:
+            self.omit("recall", "search", self.message, "`scribe.auto_recall` is off")
             return
         if self.request.deadline is not None and time.monotonic() > self.request.deadline:
             self.omit("recall", "search", self.message, "the deadline left no time to search")
             return
         try:
-            hits = recall(self.message, MORE_RECALLED * 2)
+            found = recall(self.message, SEARCHED)
         except AgentXError as error:
             self.omit("recall", "search", self.message, str(error))
             return
-        least = self.request.tier == 0
-        most, tokens = (RECALLED, _SHORT_PASSAGE_TOKENS) if least else (MORE_RECALLED, _PASSAGE_TOKENS)
+        brief = self.request.tier == 0
+        tokens = _SHORT_PASSAGE_TOKENS if brief else _PASSAGE_TOKENS
+        most = max(self.request.memories, RECALLED) + (0 if brief else MORE_RECALLED)
         taken = 0
+        for number, hit in enumerate(self._recollected(self._fresh(found), tokens)):
+            if not self.request.again and taken >= most:
+                if number < _TOLD_HITS:
+                    self.omit(hit.id, hit.kind, hit.text, "less near to the message than what is shown")
+                continue
+            item = self.state.items.get(hit.symbol) if hit.kind == "memory" else None
+            shown = remembered(hit, item, brief=brief) if item else passage(hit, tokens)
+            if self.fit(shown, hit.text):
+                taken += 1
+                self.recalled |= {hit.seq} if hit.kind == "message" else set()
+
+    def _fresh(self, hits: Sequence[SearchHit]) -> list[SearchHit]:
+        """What was found and stands nowhere else in the context."""
         listed = self.listed
         recent = {message.seq for message in self.state.messages[-6:]} if self.request.tier else set()
         recent.add(self._current())
-        for hit in hits:
-            if hit.kind == "memory" and hit.symbol in listed:
-                continue
-            if hit.kind == "message" and hit.seq in recent:
-                continue
-            if taken >= most:
-                self.omit(hit.id, hit.kind, hit.text, "less near to the message than what is shown")
-            elif self.fit(passage(hit, tokens), hit.text):
-                taken += 1
-                self.recalled |= {hit.seq} if hit.kind == "message" else set()
+        return [
+            hit
+            for hit in hits
+            if not (hit.kind == "memory" and hit.symbol in listed)
+            and not (hit.kind == "message" and hit.seq in recent)
+        ]
+
+    def _recollected(self, hits: Sequence[SearchHit], tokens: int) -> Sequence[SearchHit]:
+        """The memories first, each thing once."""
+        if self.request.again or self.request.memories is None:
+            return hits
+        items = self.state.items
+        shown = {name: items[name].text for name in self.listed if name in items}
+        found = recollect(hits, self.state, self.request.memories, shown, tokens)
+        for hit, same in found.repeated:
+            self.omit(hit.id, hit.kind, hit.text, f"{same} says the same")
+        return found.hits
 
     def _current(self) -> int:
         """The event of the message that the context is for, where it is the latest; 0 otherwise."""

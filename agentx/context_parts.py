@@ -285,19 +285,40 @@ def passage(hit: SearchHit, most: int) -> ContextItem:
     if tokens > most:
         shown = _fenced(hit, cut(hit.text, most))
         tokens = count_tokens(shown + "\n")
-    ranks = [
-        f"by its words (rank {hit.lexical_rank})" if hit.lexical_rank else "",
-        f"by its meaning (rank {hit.vector_rank})" if hit.vector_rank else "",
-    ]
     return ContextItem(
         id=hit.id,
         kind=hit.kind,
         section="recalled",
         text=shown,
         source=place(hit),
-        why="found " + " and ".join(rank for rank in ranks if rank) if any(ranks) else "found exactly",
+        why=_found(hit),
         tokens=tokens,
     )
+
+
+def remembered(hit: SearchHit, item: MemoryItem, *, brief: bool = False) -> ContextItem:
+    """A memory item that came back by itself, on a line that says what it is and since when.
+
+    Args:
+        hit: How it was found.
+        item: It, as it is remembered.
+        brief: In its short form.
+    """
+    line = memory_line(item, "recalled", "", brief=brief)
+    since = ", ".join(part for part in (item.kind.replace("_", " "), item.created_at[:10]) if part)
+    text = f"{line.text} ({since})"
+    return msgspec.structs.replace(
+        line, id=hit.id, kind="memory", text=text, why=_found(hit), tokens=count_tokens(text + "\n")
+    )
+
+
+def _found(hit: SearchHit) -> str:
+    """How a passage was found, in a few words."""
+    ranks = [
+        f"by its words (rank {hit.lexical_rank})" if hit.lexical_rank else "",
+        f"by its meaning (rank {hit.vector_rank})" if hit.vector_rank else "",
+    ]
+    return "found " + " and ".join(rank for rank in ranks if rank) if any(ranks) else "found exactly"
 
 
 def _fenced(hit: SearchHit, text: str) -> str:

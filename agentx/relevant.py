@@ -8,7 +8,8 @@ from agentx.context import BUDGETS, FULL_LOG, RECAP, Context, Request, assemble
 from agentx.engine import Engine, last_user_message
 from agentx.flows import called_for
 from agentx.storage.errors import UsageError
-from agentx.storage.index.port import Filter
+from agentx.storage.index.port import ChunkKind, Filter
+from agentx.synthesis.recall import is_memory
 from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.state import State
 
@@ -68,17 +69,31 @@ def relevant_context(
         tier=given,
         asked=tier if tier > given else 0,
         deadline=deadline,
+        memories=engine.config.scribe.auto_recall_top_k if engine.config.scribe.auto_recall else None,
     )
 
-    def recall(wanted: str, k: int) -> list[SearchHit]:
+    def find(wanted: str, k: int, *kinds: ChunkKind) -> list[SearchHit]:
+        where = Filter(as_of=seq, kinds=kinds)
         if seq is None:
-            return engine.search(wanted, k, Filter(), deadline=deadline)
-        return moments.search_at(engine, wanted, k, Filter(as_of=seq), state, deadline=deadline)
+            return engine.search(wanted, k, where, deadline=deadline)
+        return moments.search_at(engine, wanted, k, where, state, deadline=deadline)
+
+    def recall(wanted: str, k: int) -> list[SearchHit]:
+        found = find(wanted, k)
+        if len(found) == k and sum(is_memory(hit, state) for hit in found) < (request.memories or 0):
+            known = {hit.id for hit in found}  # files alone are near: the memories are asked for by name
+            found += [hit for hit in find(wanted, k, "memory", "message") if hit.id not in known]
+        listens = engine.config.scribe.capture_assistant
+        return [hit for hit in found if listens or hit.kind != "message" or not _of_agent(hit)]
 
     flows = called_for(engine, state, request.message, load=False)
     now_told = seq is None and given == RECAP
     told = engine.recaps.at(state) if now_told else replay.told_at(engine, state, given)
     return assemble(state, request, recall, told, flows)
+
+
+def _of_agent(hit: SearchHit) -> bool:
+    return hit.actor.partition(":")[0] == "agent"
 
 
 def has_begun(state: State, now: str) -> bool:

@@ -69,7 +69,11 @@ def replay(engine: Engine, shown: Event) -> Context:
             state.items[name] = _purged_item(name, _KINDS.get(letter[1], "context"))
     hits = [_passage(engine, state, name) for name in data.recalled]
     request = Request(
-        message=_message(engine, state), max_tokens=data.max_tokens, tier=data.tier, asked=data.asked
+        message=_message(engine, state),
+        max_tokens=data.max_tokens,
+        tier=data.tier,
+        asked=data.asked,
+        again=True,
     )
     items = (state.items.get(name) for name in data.items)
     flows = [
