@@ -6,7 +6,7 @@ two processes never record the same twice.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,9 +20,10 @@ from agentx.synthesis.conclusions import MODEL
 from agentx.synthesis.items import MemoryItem
 from agentx.synthesis.judgement import answer as answers
 from agentx.synthesis.judgement import question
-from agentx.synthesis.judgement.answer import Answer, AnswerUnreadable, Refused
+from agentx.synthesis.judgement.answer import Refused
 from agentx.synthesis.judgement.check import check
-from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, Reply, Usage
+from agentx.synthesis.model.port import ModelClient, Usage
+from agentx.synthesis.model.structured import ask
 from agentx.synthesis.state import RECENT_MESSAGES, RECENT_TEXT, State
 
 if TYPE_CHECKING:
@@ -108,7 +109,14 @@ def _judge(engine: "Engine", model: ModelClient, deadline: float, *, all_proposa
     said, heard = batch.said, batch.heard
     if not batch and not (all_proposals and question.proposals(state)):
         return Judged()
-    answer, usage = _ask(model, question.conversation(said, state, heard), deadline)
+    answer, usage = ask(
+        model,
+        question.conversation(said, state, heard),
+        question.schema(),
+        answers.read,
+        question.prompt("judge_repair.md"),
+        deadline=deadline,
+    )
     with engine.write_path.exclusive():
         now = engine.write_path.state
         if now.judged != state.judged:
@@ -176,33 +184,3 @@ def unread(engine: "Engine", state: State, most: int = RECENT_MESSAGES) -> Batch
 def _at_hand(state: State) -> int:
     """Seq before the earliest message that the state holds."""
     return state.messages[0].seq - 1 if state.messages else state.seq
-
-
-def _ask(model: ModelClient, asked: Sequence[ChatMessage], deadline: float) -> tuple[Answer, Usage]:
-    """Ask, and once more where the answer cannot be read."""
-    first = _reply(model, asked, deadline)
-    try:
-        return answers.read(first), first.usage
-    except AnswerUnreadable as error:
-        repair = question.prompt("judge_repair.md").format(error=error)
-    wrong = first.text or "\n".join(call.arguments for call in first.tool_calls)
-    again = [
-        *asked,
-        ChatMessage("assistant", wrong[: question.MESSAGE_CHARACTERS] or "(nothing)"),
-        ChatMessage("user", repair),
-    ]
-    second = _reply(model, again, deadline)
-    used = zip(msgspec.structs.astuple(first.usage), msgspec.structs.astuple(second.usage), strict=True)
-    return answers.read(second), Usage(*map(sum, used))
-
-
-def _reply(model: ModelClient, asked: Sequence[ChatMessage], deadline: float) -> Reply:
-    left_s = deadline - time.monotonic()
-    if left_s <= 0:
-        raise ModelError(
-            f"{model.name} did not answer in time; run again, or allow more time", retryable=True
-        )
-    for part in model.stream(asked, [question.schema()], timeout_s=left_s):
-        if isinstance(part, Reply):
-            return part
-    raise ModelError(f"{model.name} ended its stream without a reply")

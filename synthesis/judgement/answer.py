@@ -6,19 +6,13 @@ import msgspec
 
 from agentx.storage.text import one_line
 from agentx.synthesis.judgement.question import TOOL
-from agentx.synthesis.model.port import ModelError, Reply
-
-MAX_CHARACTERS = 400_000
-"""A longer answer is none."""
+from agentx.synthesis.model.port import Reply
+from agentx.synthesis.model.structured import AnswerUnreadable, object_of
 
 MAX_ENTRIES = 200
 """So many of each sort are looked at."""
 
 _EXTRACT = 80
-
-
-class AnswerUnreadable(ModelError):
-    """A model's answer is not of the shape that it was asked for."""
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,8 +69,7 @@ def read(reply: Reply) -> Answer:
     Raises:
         AnswerUnreadable: It is no JSON object with ``found`` and ``verdicts``; the sentence can be shown to the model.
     """
-    called = next((call.arguments for call in reply.tool_calls if call.name == TOOL), "")
-    whole = _object(called or reply.text, reply.model)
+    whole = object_of(reply, TOOL)
     lists = [whole.get("found", []), whole.get("verdicts", [])]
     if not whole.keys() & {"found", "verdicts"} or not all(isinstance(one, list) for one in lists):
         raise AnswerUnreadable(f"the answer of {reply.model} has no lists `found` and `verdicts`")
@@ -87,20 +80,6 @@ def read(reply: Reply) -> Answer:
         refused=tuple(refused),
         beyond=sum(max(0, len(one) - MAX_ENTRIES) for one in lists),
     )
-
-
-def _object(text: str, model: str) -> dict[str, Any]:
-    """The JSON object in a text; prose and fences around it do not matter."""
-    if len(text) > MAX_CHARACTERS:
-        raise AnswerUnreadable(
-            f"the answer of {model} has {len(text):,} characters; {MAX_CHARACTERS:,} are read"
-        )
-    piece = text[max(text.find("{"), 0) : text.rfind("}") + 1]
-    try:
-        decoded: dict[str, Any] = msgspec.json.decode(piece.encode("utf-8", "replace"), type=dict[str, Any])
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise AnswerUnreadable(f"the answer of {model} is no JSON object ({error})") from error
-    return decoded
 
 
 def _entries(raw: list[Any], shape: type[_Entry], refused: list[Refused]) -> tuple[_Entry, ...]:

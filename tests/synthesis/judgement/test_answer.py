@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentx.synthesis.judgement.answer import MAX_CHARACTERS, MAX_ENTRIES, AnswerUnreadable, read
+from agentx.synthesis.judgement.answer import MAX_ENTRIES, read
 from agentx.synthesis.judgement.question import TOOL
 from agentx.synthesis.model.port import Reply, ToolCall, Usage
+from agentx.synthesis.model.structured import MAX_CHARACTERS, AnswerUnreadable
 
 ENTRY = {"message": 1, "quote": "use tabs", "kind": "constraint", "lasting": "yes", "more": 1}
 ANSWER = {"found": [ENTRY], "verdicts": [{"id": "c-1", "verdict": "keep"}]}
