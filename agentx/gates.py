@@ -28,7 +28,7 @@ from agentx.synthesis.items import MemoryItem, shorten
 from agentx.synthesis.proposing import Proposal, propose
 from agentx.synthesis.rules import triggered
 from agentx.synthesis.state import State
-from agentx.synthesis.touching import ACTION_CHARACTERS, Action, Board
+from agentx.synthesis.touching import ACTION_CHARACTERS, Action, Board, suggested
 
 EXTRACTOR = "gates"
 """The ``extractor`` of what a look through the gate changes: a rule that slept wakes."""
@@ -221,6 +221,16 @@ class Gates:
             flows=verdict.asked_by,
             note=_note(verdict, memory) if run else "",
         )
+
+    def before_answer(self, answer: str, *, agent: str = "") -> tuple[Violation, ...]:
+        """What an answer suggests again although the user ruled it out.
+
+        Args:
+            answer: What is about to be said to the user.
+            agent: Role of the agent.
+        """
+        found = suggested(self._known(), answer, self.engine.last_user_message(), agent)
+        return tuple(map(violation_of, found))
 
     def grant(self, run: str, flows: Sequence[str]) -> None:
         """A person gave their word on what these flows begin; the rest of the run is not asked about again."""

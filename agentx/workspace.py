@@ -535,8 +535,8 @@ class Workspace:
         return tracing.trace_item(self.engine, item, every=every)
 
     def check_answer(self, text: str, message: str = "") -> tuple[Violation, ...]:
-        """Which of the user's rules an answer would break."""
-        return self.engine.check_answer(text, message)
+        """Which of the user's rules an answer would break, and what it suggests again although they ruled it out."""
+        return (*self.engine.check_answer(text, message), *self.gates.before_answer(text))
 
     def scan_sources(self, progress: Progress | None = None) -> list[SourceReport]:
         """Bring the index up to the read-only sources that ``agentx.toml`` declares."""

@@ -208,7 +208,10 @@ def violation_of(item: MemoryItem) -> Violation:
     """That an action is what the user ruled out, as the denial of a call tells it."""
     words = item.evidence[0].quote if item.evidence and item.evidence[0].quote else item.text
     return Violation(
-        item_id=item.id, rule=item.text, sentence=words, reason="This is what the user ruled out."
+        item_id=item.id,
+        rule=item.text,
+        sentence=words,
+        reason=f"This is what the user ruled out on {item.created_at[:10]}.",
     )
 
 

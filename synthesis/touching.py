@@ -5,6 +5,7 @@ put in ("add", "run") nothing.
 """
 
 import math
+import re
 from collections import Counter, defaultdict
 from itertools import islice
 
@@ -211,6 +212,74 @@ def ruled_out(board: Board, action: Action) -> list[MemoryItem]:
 def _does(idea: str, action: Action) -> bool:
     """Whether an action is an idea: what is said of it names it, or its command carries it out."""
     return names_exactly(idea, action.text) or (bool(action.command) and carries_out(idea, action.command))
+
+
+_PROPOSES = re.compile(
+    r"\b(?:suggest|recommend|propose|consider|could|should|would|might|try|let['’]?s|let us|(?:how|what) about|why not|i['’](?:d|ll)|i will"
+    r"|(?:we|you) can|options?|ideas?|ways?)\b",
+    re.IGNORECASE,
+)
+_DID = re.compile(
+    r"\bi(?:['’]ve| have)?(?: also| now| just)? (?:added|built|made|put|wrote|created|installed|introduced|set up|switched|moved)\b",
+    re.IGNORECASE,
+)
+_TELLS = re.compile(
+    r"\b(?:instead of|rather than|rul(?:e|ed|ing)\b[^.]{0,60}?\bout|reject\w*|refused|turn(?:ed)?\b[^.]{0,60}?\bdown|(?:remove|replace|drop)\w*|as you (?:said|asked|wished))\b",
+    re.IGNORECASE,
+)
+"""Words of a sentence that tells of an idea and does not bring it up again."""
+
+_LISTED = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+")
+
+
+def suggests(idea: str, text: str) -> bool:
+    """Whether a text brings an idea up: a sentence with all of its words proposes something, or says that it was done.
+
+    An answer says more than the idea, so nothing else needs to be missing. What is listed below "… could:" is proposed.
+
+    >>> suggests("Pop-ups", "A pop-up after half a minute would bring more of them.")
+    True
+    >>> suggests("Pop-ups", "I put the form below the programme instead of a pop-up.")
+    False
+    """
+    wanted = frozenset(terms(idea))
+    core = (wanted - DOING) or wanted
+    denies, below = meaning(idea).denies, False
+    for line in text[:ACTION_CHARACTERS].splitlines():
+        marker = _LISTED.match(line)
+        below = below and bool(marker or not line.strip())
+        for sentence in sentences(line[marker.end() :] if marker else line):
+            if (
+                core
+                and core <= frozenset(terms(sentence))
+                and (below or _PROPOSES.search(sentence) or _DID.search(sentence))
+                and meaning(sentence).denies == denies
+                and not _TELLS.search(sentence)
+            ):
+                return True
+        below = below or (line.rstrip().endswith(":") and bool(_PROPOSES.search(line)))
+    return False
+
+
+def suggested(board: Board, answer: str, task: str, agent: str) -> list[MemoryItem]:
+    """The standing rejections whose idea an answer brings up again.
+
+    Args:
+        board: What is remembered.
+        answer: What is about to be said to the user.
+        task: What the user asked for, which may tell the topic.
+        agent: Role of the agent.
+    """
+    said = Action(text=answer[:ACTION_CHARACTERS], task=task, agent=agent)
+    return [
+        item
+        for item in board.items.values()
+        if item.kind == "rejection"
+        and item.status == "active"
+        and isinstance(item.detail, RejectionDetail)
+        and applies(item, said)
+        and suggests(item.detail.idea or item.text, answer)
+    ]
 
 
 def applies(item: MemoryItem, action: Action) -> bool:

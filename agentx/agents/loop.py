@@ -22,6 +22,7 @@ import msgspec
 from agentx.agents.bounds import Bounds, RunStops
 from agentx.agents.conversation import ANSWER, Conversation
 from agentx.agents.port import AskPerson, Limits, Observer, RunResult
+from agentx.context import BUDGETS
 from agentx.context_parts import provided
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events import (
@@ -271,10 +272,15 @@ class _Run:
         for event in self.recorded(self.seen):
             if isinstance(event.data, UserMessageSent):  # what the agent itself did stands there already
                 self.conversation.apply(event)
-        context = self.ws.get_relevant_context(self.conversation.message, max_tokens=self.context_tokens)
-        self.record(provided(context))
         self.conversation.begin_step()
         self.conversation.shrink(self.conversation_characters, self.ws.scribe.flush)
+        # Behind the cut, so that what is noted before it stands in the prompt; in little room, the tier made for that.
+        context = self.ws.get_relevant_context(
+            self.conversation.message,
+            max_tokens=self.context_tokens,
+            tier=int(self.context_tokens > BUDGETS[0]),
+        )
+        self.record(provided(context))
         self.observer.step_started(self.bounds.steps, context)
         system = ChatMessage("system", f"{INSTRUCTIONS}\n\n{context.text}")
         reply = self.receive([system, *self.conversation.messages])

@@ -42,6 +42,30 @@ def results(ws):
     return [event.data for event in history(ws, ToolCallExecuted)]
 
 
+def test_an_answer_that_suggests_what_was_ruled_out_goes_back_once_with_the_sentence_and_its_date(ws, script):
+    ws.say("Stop suggesting pop-ups.")
+    (rejection,) = ws.memory("rejection")
+    model = script(
+        "A pop-up could bring more readers.", {"expect": ["“Stop suggesting pop-ups.”"], "answer": "A link."}
+    )
+    result = run_task(ws, "How do we get more readers?", model)
+    assert (result.status, result.answer, result.violations) == ("COMPLETED", "A link.", ())
+    (sent_back,) = results(ws)
+    assert (sent_back.status, sent_back.denied_by) == ("DENIED", (rejection.id,))
+    assert f"ruled out on {rejection.created_at[:10]}" in sent_back.output.text
+
+
+def test_after_a_cut_the_prompt_holds_what_was_ruled_out_and_in_little_room_it_is_the_lowest_tier(ws, script):
+    ws.say("Stop suggesting pop-ups.")
+    ws.tools.write_file("long.txt", "a line of a long file\n" * 300)
+    read = ("read_file", {"path": "long.txt"})
+    cut = {"expect": ["characters more are left out", "Stop suggesting pop-ups."], "answer": "It is long."}
+    limits = Limits(conversation_tokens=1_000, context_tokens=1_000)
+    result = run_task(ws, "What is in the file?", script(read, read, cut), limits=limits)
+    assert (result.status, result.answer) == ("COMPLETED", "It is long."), result.reason
+    assert {event.data.tier for event in history(ws, ContextProvided)} == {0}
+
+
 def test_a_task_runs_to_its_answer_and_every_part_of_it_is_an_event(ws, script):
     result = run_task(
         ws, "Write hello.", script({"thought": "I write.", "tool_calls": [call(WRITE)]}, "Done.")
