@@ -5,8 +5,8 @@ So no agent chooses to look. As a library call, and as ``agentx gate pre`` and `
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -14,16 +14,18 @@ from agentx import existing
 from agentx.engine import Engine
 from agentx.existing import Scripts, is_script
 from agentx.flows import called_for
+from agentx.lasting import look_for
 from agentx.planned import command_of, paths_of, planned, words_of
 from agentx.storage.errors import UsageError
 from agentx.storage.events import Draft, Event, TaskGraded
 from agentx.storage.redaction import clean
 from agentx.storage.text import one_line
+from agentx.synthesis.command_effects import looks_only
 from agentx.synthesis.demands.words import vocabulary
 from agentx.synthesis.enforcement import Violation
 from agentx.synthesis.flows import FlowMatch, match
-from agentx.synthesis.gates import Line, Verdict, fitted, judge, violation_of
-from agentx.synthesis.grading import LASTING, Made, is_only_words, rule_that_says
+from agentx.synthesis.gates import Line, Verdict, fitted, judge, needs_approval, violation_of
+from agentx.synthesis.grading import is_only_words, lasts, rule_that_says
 from agentx.synthesis.items import MemoryItem, shorten
 from agentx.synthesis.proposing import Proposal, propose
 from agentx.synthesis.rules import triggered
@@ -67,6 +69,7 @@ class Graded(msgspec.Struct, frozen=True, kw_only=True):
         permanent: Whether the lesson is more than words; ``None`` where nothing was learned.
         proposal: What would make it permanent.
         unknown: Ids that name no flow or rule, and were passed over.
+        unmade: Why it is not believed what the lesson is said to be made into; empty where it is.
     """
 
     event: int
@@ -79,6 +82,7 @@ class Graded(msgspec.Struct, frozen=True, kw_only=True):
     permanent: bool | None = None
     proposal: Proposal | None = None
     unknown: tuple[str, ...] = ()
+    unmade: str = ""
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,21 +160,23 @@ class Gates:
         'allow_with_context'
         """
         arguments = arguments or {}
-        text = one_line(" ".join(part for part in (action[:ACTION_CHARACTERS], words_of(arguments)) if part))
-        if not text:
+        text = one_line("; ".join(part for part in (action[:ACTION_CHARACTERS], words_of(arguments)) if part))
+        command = command_of(arguments)
+        if not text and not command.strip():
             raise UsageError("Say what is about to be done: `agentx gate pre TEXT`.")
         self.engine.write_path.refresh()
         board = self._known()
         what = Action(
             text=text[:ACTION_CHARACTERS],
+            command=command,
             tool=tool,
             paths=paths_of(self.engine, arguments),
             domain=domain.strip(),
             agent=agent.strip(),
             task=self.engine.last_user_message(),
-            changes=tool not in _READS,
+            changes=tool not in _READS and not (tool and command and looks_only(command)),
         )
-        flows = called_for(self.engine, board.state, what.text, load=False)
+        flows = called_for(self.engine, board.state, what.said, load=False)
         verdict = judge(
             board,
             what,
@@ -192,18 +198,19 @@ class Gates:
             agent: Role of the agent.
         """
         board, message = self._known(), self.engine.last_user_message()
-        said = command_of(arguments)
+        command = command_of(arguments)
         what = Action(
-            text=(said or words_of(arguments) or tool)[:ACTION_CHARACTERS],
+            text="" if command else (words_of(arguments) or tool)[:ACTION_CHARACTERS],
+            command=command,
             tool=tool,
             paths=paths_of(self.engine, arguments),
             agent=agent,
             task=message,
-            changes=tool not in _READS and tool not in _CHECKS,
+            changes=tool not in _READS | _CHECKS and not (command and looks_only(command)),
         )
-        flows = self._flows(board, what, message)
         memory = self._memory(run)
-        looks = bool(said) or any(map(is_script, what.paths))
+        flows = self._flows(board, what, message, memory.granted)
+        looks = bool(command) or any(map(is_script, what.paths))
         granted = frozenset(memory.granted)
         verdict = judge(
             board,
@@ -214,7 +221,7 @@ class Gates:
         )
         self._wake(board, verdict)
         # Only a command says what is done; the text and the name of a file can be about anything.
-        denied = [board.items[name] for name in verdict.denied_by] if said else []
+        denied = [board.items[name] for name in verdict.denied_by] if command else []
         return Look(
             violations=tuple(map(violation_of, denied)),
             ask=verdict.reason if verdict.asked_by else "",
@@ -236,10 +243,16 @@ class Gates:
         """A person gave their word on what these flows begin; the rest of the run is not asked about again."""
         self._memory(run).granted.update(flows)
 
-    def _flows(self, board: Board, action: Action, message: str) -> list[FlowMatch]:
-        """The flows that a call itself calls for; where none, and it changes something, those of the user's message."""
-        found = match(board.state, action.text)
-        return found or (match(board.state, message) if message and action.changes else [])
+    def _flows(self, board: Board, action: Action, message: str, granted: Collection[str]) -> list[FlowMatch]:
+        """The flows that a call itself calls for; where none, and it changes something, those of the user's message.
+
+        A flow of the message that still waits for a person's word comes first: no words of a call talk it away.
+        """
+        own = match(board.state, action.said)
+        asked = match(board.state, message) if message and action.changes else []
+        waits = [one for one in asked[:1] if needs_approval(one) and one.item.id not in granted]
+        known = {one.item.id for one in waits}
+        return [*waits, *(one for one in own or asked if one.item.id not in known)]
 
     def _known(self) -> Board:
         """The memory by its words; made again where it changed."""
@@ -265,7 +278,7 @@ class Gates:
         own = self._scripts.all(path.tree, path.manifest)
         keys = existing.keychain(environ.get("PATH", ""), environ.get("DBUS_SESSION_BUS_ADDRESS", ""))
         beside = existing.scripts_beside(self.engine.root)
-        found = existing.for_action(action.text, own, beside, existing.credentials(environ), keys)
+        found = existing.for_action(action.said, own, beside, existing.credentials(environ), keys)
         return tuple(line for line in found if line.id not in action.paths)
 
     def _wake(self, board: Board, verdict: Verdict) -> None:
@@ -299,7 +312,8 @@ class Gates:
             passed: Whether it succeeded.
             flow: Id of the flow that it followed.
             lesson: What was learned, in one sentence.
-            made: What the lesson was made into: ``check``, ``flow``, ``script`` or ``rule``.
+            made: What the lesson was made into: ``check:ID``, ``flow:ID``, ``script:PATH`` or ``rule``. It is looked for: what
+                is not there is told, and the lesson stays words. Without a name the words of the lesson find it.
             broke: Ids of rules that it broke.
             kept: Ids of rules that it kept.
             domain: What it belongs to ("payments").
@@ -313,14 +327,11 @@ class Gates:
         task, lesson = one_line(clean(task))[:MAX_WORDS], one_line(clean(lesson))[:MAX_WORDS]
         if not task:
             raise UsageError("Say what was done: `agentx gate post TEXT --pass` (or `--fail`).")
-        if made and made not in get_args(Made):
-            raise UsageError(
-                f"A lesson is made a {', '.join(get_args(Made)[:-1])} or {get_args(Made)[-1]}, not {one_line(made)[:40]!r}."
-            )
         if made and not lesson:
             raise UsageError("Say what was learned, too: `--lesson TEXT`.")
         with self.engine.write_path.exclusive():
             before = self.engine.snapshot()
+            made, unmade = look_for(self.engine, one_line(made), lesson) if made else ("", "")
             names = tuple(dict.fromkeys(name for name in (flow, *broke, *kept) if name))
             unknown = tuple(name for name in names if not _is_graded(before, name, flow))
             graded = TaskGraded(
@@ -336,7 +347,8 @@ class Gates:
             (event,) = self.engine.write_path.record(
                 [Draft(data=graded, actor=actor or self.engine.settings.actor, run=run)]
             )
-        return _graded(event, graded, before, self.engine.snapshot(), unknown)
+        told = _graded(event, graded, before, self.engine.snapshot())
+        return msgspec.structs.replace(told, unknown=unknown, unmade=unmade)
 
     def lessons(self) -> list[Lesson]:
         """The lessons and rules that nothing but their words enforces, the latest first."""
@@ -353,9 +365,7 @@ def _known_of(names: Sequence[str], unknown: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(names) if name not in unknown)
 
 
-def _graded(
-    event: Event, graded: TaskGraded, before: State, after: State, unknown: tuple[str, ...]
-) -> Graded:
+def _graded(event: Event, graded: TaskGraded, before: State, after: State) -> Graded:
     """What a grading led to, found in what changed."""
     resting = [
         item for item in after.items.values() if any(place.seq == event.seq for place in item.evidence)
@@ -364,7 +374,7 @@ def _graded(
     lesson = next((item for item in resting if item.kind == "learning"), None)
     if lesson is None and graded.lesson:
         lesson = rule_that_says(after, graded.lesson, graded.domain)
-    permanent = graded.made in LASTING if graded.lesson else None
+    permanent = lasts(graded.made) if graded.lesson else None
     flow = after.items.get(graded.flow)
     names = dict.fromkeys((*graded.broke, *graded.kept))
     return Graded(
@@ -377,7 +387,6 @@ def _graded(
         lesson=lesson,
         permanent=permanent,
         proposal=propose(graded.lesson, flow) if permanent is False else None,
-        unknown=unknown,
     )
 
 

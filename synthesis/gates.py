@@ -149,9 +149,7 @@ def judge(
     awake = woken(board, action)
     denied = tuple(dict.fromkeys([*(one.item_id for one in violations), *(item.id for item in against)]))
     asking = [
-        one.item
-        for one in flows[:1]
-        if action.changes and _needs_word(one.item) and one.item.id not in granted
+        one.item for one in flows[:1] if action.changes and needs_approval(one) and one.item.id not in granted
     ]
     touched = [
         *_would_break(board, violations),
@@ -191,8 +189,10 @@ def _would_break(board: Board, violations: Sequence[Violation]) -> list[Touch]:
     return [Touch(board.items[name], 1.0, "it would be broken") for name in broken if name in board.items]
 
 
-def _needs_word(item: MemoryItem) -> bool:
-    return isinstance(item.detail, FlowDetail) and item.detail.needs_approval
+def needs_approval(called: FlowMatch) -> bool:
+    """Whether a flow begins only with a person's word."""
+    detail = called.item.detail
+    return isinstance(detail, FlowDetail) and detail.needs_approval
 
 
 def _broken(one: Violation) -> str:

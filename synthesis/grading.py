@@ -7,7 +7,6 @@ was made nothing but words is said to be not permanent yet.
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Literal
 
 import msgspec
 
@@ -32,13 +31,11 @@ from agentx.synthesis.likeness import likeness
 from agentx.synthesis.rules import AGAIN, has_faded, reinforced, strengthened, triggered, violated
 from agentx.synthesis.state import State
 
-Made = Literal["check", "flow", "script", "rule"]
-"""What a lesson can be made into; of these, a rule is words alone."""
+MADE = ("check", "flow", "script", "rule")
+"""What a lesson can be made into; of these, a rule is words alone. The record names it too: ``script:scripts/deploy.sh``."""
 
 NOT_PERMANENT = "Not permanent yet: it is only words."
 """The reason of a lesson that nothing enforces."""
-
-LASTING = ("check", "flow", "script")
 
 _COMPARED = 100
 _MAX_EVIDENCE = 8
@@ -65,6 +62,15 @@ def trust_of(actor: str) -> Trust:
     """What the word of an actor is worth."""
     known: dict[str, Trust] = {"user": "user", "engine": "engine", "agent": "agent"}
     return known.get(actor.partition(":")[0], "material")
+
+
+def lasts(made: str) -> bool:
+    """Whether what a lesson was made into is more than words.
+
+    >>> lasts("script:scripts/deploy.sh"), lasts("rule"), lasts("")
+    (True, False, False)
+    """
+    return made not in ("", "rule")
 
 
 def is_only_words(item: MemoryItem) -> bool:
@@ -157,12 +163,12 @@ def _learned(event: Event, graded: TaskGraded, state: State, trust: Trust) -> It
     """A lesson: the rule that says it already counts for more; else one learning, however often it is learned."""
     start = len(graded.task) + 1
     place = Evidence(event.seq, start, start + len(graded.lesson), graded.lesson)
-    lasting = graded.made if graded.made in LASTING else ""
+    lasting = graded.made if lasts(graded.made) else ""
     rule = rule_that_says(state, graded.lesson, graded.domain) if trust != "material" else None
     if rule is not None:
         yield _rule_again(event, graded, rule, trust, lasting, place)
         return
-    reason = f"It was made a {lasting}." if lasting else NOT_PERMANENT
+    reason = f"It was made a {lasting.replace(':', ', ')}." if lasting else NOT_PERMANENT
     known = _same_lesson(graded, state, trust)
     if known is None:
         item = MemoryItem(

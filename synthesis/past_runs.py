@@ -159,7 +159,7 @@ class _Reader:
         if command:
             check = is_check_command(command)
             worked = self._checked(call, command) if check else worked
-            done = [step for step in steps(command) if not _only_looks(step)]
+            done = [step for step in steps(command) if not only_looks(step)]
             return [Move(event.seq, _key(step), _bounded(step), worked=worked, check=check) for step in done]
         if call.changes:
             paths = tuple(change.path for change in call.changes)
@@ -207,13 +207,14 @@ _PROGRAM = re.compile(r"[\w./+-]+")
 _BARE = re.compile(r"[A-Za-z][\w:-]*")
 
 
-def _only_looks(step: Step) -> bool:
-    words = _subcommands(step)
+def only_looks(step: Step) -> bool:
+    """Whether a program only shows something, or only steers a command line."""
+    words = subcommands(step)
     looks = step.program in _LOOKS or bool(words and words[-1] in _LOOKING)
     return looks or not _PROGRAM.fullmatch(step.program)
 
 
-def _subcommands(step: Step) -> tuple[str, ...]:
+def subcommands(step: Step) -> tuple[str, ...]:
     """The words that say what a program does: one, or two where the first one names a group."""
     words: list[str] = []
     arguments = list(step.arguments)
@@ -227,7 +228,7 @@ def _subcommands(step: Step) -> tuple[str, ...]:
 
 
 def _key(step: Step) -> str:
-    return " ".join(("$", step.program[:_ARGUMENT_CHARACTERS], *_subcommands(step)))
+    return " ".join(("$", step.program[:_ARGUMENT_CHARACTERS], *subcommands(step)))
 
 
 def _bounded(step: Step) -> tuple[str, ...]:

@@ -130,7 +130,11 @@ def grade_after(  # noqa: PLR0913 - each is a part of the fact that is recorded
     flow: Annotated[str, typer.Option(metavar="ID", help="The flow that it followed.")] = "",
     lesson: Annotated[str, typer.Option(metavar="TEXT", help="What was learned, in one sentence.")] = "",
     made: Annotated[
-        str, typer.Option(metavar="WHAT", help="What the lesson was made: check, flow, script or rule.")
+        str,
+        typer.Option(
+            metavar="WHAT",
+            help="What the lesson was made: check:ID, flow:ID, script:PATH or rule; it is looked for.",
+        ),
     ] = "",
     broke: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="A rule that it broke (may be repeated).")
@@ -163,6 +167,8 @@ def grade_after(  # noqa: PLR0913 - each is a part of the fact that is recorded
         terminal.note(
             f"{name} is no {'flow' if name == flow else 'rule'} that is known here; it was passed over."
         )
+    if graded.unmade:
+        terminal.note(graded.unmade)
     if terminal.json:
         terminal.document(graded)
         return

@@ -71,6 +71,84 @@ def test_a_write_that_would_break_a_checked_rule_is_denied_whichever_agent_plans
     assert not (ws.artifacts / "requirements.txt").exists()
 
 
+@pytest.fixture(scope="module")
+def many_rules(tmp_path_factory):
+    """A workspace with rules about paths, words, and a directory that stays as it is; two links lead into it."""
+    root = tmp_path_factory.mktemp("rules") / "task"
+    with Workspace.create(root) as ws:
+        for text in (NO_REQUIREMENTS, "Never mention Elon Musk in any file."):
+            ws.say(text)
+        ws.tools.write_file("legacy/a.py", "x = 1\n")
+        ws.remember("constraint", "Never modify files in legacy/.")
+        (ws.artifacts / "old").symlink_to("legacy")
+        (root.parent / "alias").symlink_to(ws.artifacts)
+        for idea in ("yarn", "force pushes", "Redis"):
+            ws.remember("rejection", idea)
+        yield ws
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "sub/../REQUIREMENTS.TXT",
+        "requirements.txt ",
+        "artifacts/requirements.txt",
+        "file://{artifacts}/requirements.txt",
+        "{artifacts}/sub/../requirements.txt",
+        "{alias}/requirements.txt",
+        "sub\\requirements.txt",
+        "old/new.py",
+        "{alias}/legacy/a.py",
+    ],
+)
+def test_a_path_is_known_however_it_is_written(many_rules, path):
+    ws = many_rules
+    path = path.format(artifacts=ws.artifacts, alias=ws.root.parent / "alias")
+    verdict = ws.gates.before("write it", tool="Write", arguments={"file_path": path, "content": "x"})
+    assert verdict.verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("move_file", {"source": "a.txt", "destination": "requirements.txt"}),
+        ("move_file", {"path": "legacy", "to": "new"}),
+        ("delete_file", {"path": "legacy"}),
+        ("create_file", {"filePath": "requirements.txt", "content": "x"}),
+        ("edit_file", {"target_file": "requirements.txt", "code": "x"}),
+        ("edit_file", {"path": "a.md", "edits": [{"oldText": "", "newText": "Elon Musk"}]}),
+        ("apply_patch", {"input": "*** Begin Patch\n*** Add File: requirements.txt\n+flask\n*** End Patch"}),
+        ("apply_patch", {"patch": "--- a/a.md\n+++ b/a.md\n@@ -1 +1 @@\n+Elon Musk\n"}),
+        ("Bash", {"command": "echo flask > requirements.txt"}),
+        ("Bash", {"command": "cat <<EOF >> a.md\nElon Musk\nEOF"}),
+        ("Bash", {"command": "rm -rf legacy"}),
+        ("shell", {"command": ["bash", "-lc", "mv deps.txt requirements.txt"]}),
+        ("Bash", {"command": "cd web && npx y''arn add react"}),
+        ("Bash", {"command": "git push -f origin main"}),
+        ("Bash", {"command": "pip install redis"}),
+    ],
+)
+def test_what_the_words_of_a_call_say_of_its_effects_is_denied_whoever_calls(many_rules, tool, arguments):
+    assert many_rules.gates.before("do it", tool=tool, arguments=arguments).verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("str_replace_editor", {"command": "view", "path": "requirements.txt"}),
+        ("Bash", {"command": "pip install -r requirements.txt"}),
+        ("Bash", {"command": "cp legacy/a.py new.py && diff new.py legacy/a.py"}),
+        ("Bash", {"command": "cp templates/requirements.txt deps.txt"}),
+        ("Bash", {"command": "rm requirements.txt yarn.lock"}),
+        ("Bash", {"command": "grep -rn 'Elon Musk' . > hits.txt; which yarn; git push origin main"}),
+        ("Bash", {"command": "npm uninstall yarn && git commit -m 'No force pushes, no yarn'"}),
+        ("Bash", {"command": "python -c \"print(open('requirements.txt').read())\""}),
+    ],
+)
+def test_what_only_names_what_is_forbidden_is_let_be(many_rules, tool, arguments):
+    assert many_rules.gates.before("do it", tool=tool, arguments=arguments).verdict != "deny"
+
+
 def test_an_edit_is_checked_as_the_file_would_be(ws):
     ws.say("Never mention Elon Musk in any file.")
     ws.tools.write_file("outlook.md", "# Outlook\n")
@@ -260,6 +338,16 @@ def test_a_flow_that_needs_a_persons_word_is_asked_for_once_in_a_run(ws, script)
     assert (result.status, asked) == ("COMPLETED", ["write_file"])
 
 
+def test_the_words_of_a_call_do_not_talk_away_the_flow_that_the_user_called_for(configured, script):
+    ws = configured(ON)
+    ws.flows.add("publish the outlook", ["Read it aloud"], needs_approval=True)
+    ws.flows.add("sort the ledger", ["Sort"])
+    look = ("run_command", {"command": "ls | head"})
+    write = ("write_file", {"path": "sort the ledger.md", "content": "1"})
+    result = run_task(ws, "Publish the outlook.", script(look, write))
+    assert (result.status, result.waiting.tool) == ("WAITING", "write_file")
+
+
 def test_without_a_person_the_run_waits_and_goes_on_when_they_gave_their_word(ws, script):
     ws.flows.add("publish the outlook", ["Read it aloud"], needs_approval=True)
     write = ("write_file", {"path": "a.md", "content": "1"})
@@ -336,9 +424,40 @@ def test_a_lesson_that_is_only_words_is_flagged_and_the_check_is_proposed(ws):
     assert (graded.permanent, graded.lesson.reason) == (False, NOT_PERMANENT)
     assert isinstance(graded.proposal.check, ForbidPath)
     assert [one.item.id for one in ws.gates.lessons()] == [graded.lesson.id]
-    ws.gates.after("Fixed it", passed=True, lesson="Never create a requirements.txt file", made="check")
+    rule = ws.remember("constraint", "Never create a requirements.txt file.")
+    graded = ws.gates.after(
+        "Fixed it", passed=True, lesson="Never create a requirements.txt file", made="check"
+    )
+    assert (graded.permanent, graded.lesson.detail.detail) == (True, f"check:{rule.id}")
     assert ws.gates.lessons() == []
     assert len(ws.memory("learning")) == 1
+
+
+@pytest.mark.parametrize(
+    "made", ["check", "check:c-99", "check:tests", "flow:deploy", "script:../x.sh", "script"]
+)
+def test_what_a_lesson_is_said_to_be_made_is_looked_for_and_not_believed(ws, made):
+    ws.remember("constraint", "Answer in French.")
+    graded = ws.gates.after("Fixed it", passed=True, lesson="Ask the editors twice.", made=made)
+    assert (graded.permanent, graded.lesson.reason) == (False, NOT_PERMANENT)
+    assert "still only words" in graded.unmade
+    assert graded.proposal is not None
+    assert [event.data.made for event in facts(ws, TaskGraded)] == [""]
+
+
+def test_the_check_the_flow_or_the_script_that_is_there_is_recorded_by_its_name(configured):
+    ws = configured('\n[checks.tests]\ncommand = "true"\n')
+    ws.tools.write_file("scripts/ask-editors.sh", "echo\n")
+    flow = ws.flows.add("deploy the blog", ["Build", "Ask the editors twice."])
+    lessons = {
+        "script:scripts/ask-editors.sh": "script:scripts/ask-editors.sh",
+        "flow:Deploy the blog": f"flow:{flow.id}",
+        "flow": f"flow:{flow.id}",
+        "check:tests": "check:tests",
+    }
+    for said, found in lessons.items():
+        graded = ws.gates.after(f"Did {said}", passed=True, lesson="Ask the editors twice.", made=said)
+        assert (graded.permanent, graded.unmade, graded.lesson.detail.detail) == (True, "", found)
 
 
 def test_without_a_check_a_step_of_the_flow_or_a_script_is_proposed(ws):
@@ -351,13 +470,14 @@ def test_without_a_check_a_step_of_the_flow_or_a_script_is_proposed(ws):
 
 
 def test_a_lesson_that_a_rule_says_already_makes_the_rule_stronger_and_no_second_item(ws):
+    ws.tools.write_file("deploy.sh", "pytest && rsync\n")
     rule = ws.remember("rule", "Run the unit tests before each deploy.")
     graded = ws.gates.after(
-        "Deployed", passed=False, lesson="Before every deploy, run the tests", made="script"
+        "Deployed", passed=False, lesson="Before every deploy, run the tests", made="script:deploy.sh"
     )
     assert graded.lesson.id == rule.id
     assert ws.memory("learning") == []
-    assert (graded.lesson.score, graded.lesson.detail.enforced_by) == (rule.score + 0.5, "script")
+    assert (graded.lesson.score, graded.lesson.detail.enforced_by) == (rule.score + 0.5, "script:deploy.sh")
 
 
 def test_what_an_agent_learns_never_becomes_a_rule_however_often_it_says_so(ws):

@@ -76,6 +76,10 @@ def test_a_grade_tells_the_entry_the_flow_and_what_would_make_the_lesson_last(gu
     assert "0% (0 of 1" in out
     assert "Not permanent yet" in out
     assert "agentx memory add 'Never create a deploy.log file.' --kind constraint" in out
+    done = call(*words, "--pass", "--made", "check")
+    assert "No check here says this" in done.err
+    assert "Not permanent yet" in done.out
+    call("memory", "add", "Never create a deploy.log file.", "--kind", "constraint", "-C", guarded)
     assert "It is more than words" in call(*words, "--pass", "--made", "check").out
 
 

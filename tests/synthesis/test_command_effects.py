@@ -1,0 +1,121 @@
+"""What a command line would do, as far as its words say."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentx.synthesis.command_effects import carries_out, effects, looks_only
+
+
+@pytest.mark.parametrize(
+    ("command", "path", "text"),
+    [
+        ("echo flask > a.txt", "a.txt", "flask"),
+        ("echo x 2>&1 >a.txt", "a.txt", "x"),
+        ("ls 2>/dev/null >| 'a'.txt", "a.txt", None),
+        ("cat > a.txt <<'EOF'\nflask\nEOF\nls", "a.txt", "flask\n"),
+        ("cd sub && echo x > ../a.txt", "sub/../a.txt", "x"),
+        ("f=a.txt; echo x > ${f}", "a.txt", "x"),
+        ("bash -c 'echo x > a.txt'", "a.txt", "x"),
+        ("bash <<E\ntouch a.txt\nE", "a.txt", None),
+        ("eval 'touch a.txt'", "a.txt", None),
+        ("echo x | sudo tee -a a.txt", "a.txt", "x"),
+        ("echo $(touch a.txt)", "a.txt", None),
+        ("cp b.txt sub/", "sub/b.txt", None),
+        ("install -m 644 b.txt a.txt", "a.txt", None),
+        ("ln -s /dev/null a.txt", "a.txt", None),
+        ("sed -i -e s/a/b/ a.txt", "a.txt", None),
+        ("dd if=/dev/zero of=a.txt", "a.txt", None),
+        ("curl -s -o a.txt http://x", "a.txt", None),
+        ("pip-compile --output=a.txt", "a.txt", None),
+        ("python3 -c \"open('a.txt', 'w').write('x')\"", "a.txt", None),
+        ("python3 - <<E\nfrom pathlib import Path\nPath('a.txt').write_text('x')\nE", "a.txt", None),
+        ("node -e \"require('fs').writeFileSync('a.txt', 'x')\"", "a.txt", None),
+    ],
+)
+def test_a_file_that_is_written_is_seen_with_its_text_where_that_is_known(command, path, text):
+    assert [(one.path, one.text, one.removes) for one in effects(command)] == [(path, text, False)]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["rm -rf a b", "git rm -r a b", "unlink a; rm b", "python -c \"os.remove('a'); shutil.rmtree('b')\""],
+)
+def test_files_that_are_removed_are_seen(command):
+    assert [(one.path, one.removes) for one in effects(command)] == [("a", True), ("b", True)]
+
+
+def test_what_is_moved_is_written_there_and_removed_here():
+    assert {(one.path, one.removes) for one in effects("git mv a.txt b.txt")} == {
+        ("b.txt", False),
+        ("a.txt", True),
+    }
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat a.txt", "echo 'a > b'", "python app.py < a.txt", "diff <(ls a) <(ls b)", "grep -o a.txt b", "git rm --cached a",
+        "python -c \"print(open('a.txt').read())\"", "ls 2>/dev/null", "git commit -m 'touch a.txt'", "sed -n 1p a.txt", "",
+    ],
+)  # fmt: skip
+def test_what_only_reads_has_no_effects(command):
+    assert effects(command) == ()
+
+
+@pytest.mark.parametrize(
+    ("idea", "command"),
+    [
+        ("yarn", "sudo yarn build"),
+        ("yarn", "./node_modules/.bin/yarn add x"),
+        ("yarn", "bash -c 'yarn'"),
+        ("force pushes", "git push -f"),
+        ("pushing to main", "git push origin main"),
+        ("docker compose", "docker compose up -d"),
+        ("Redis", "pip install redis"),
+        ("--no-verify", "git commit --no-verify"),
+    ],
+)
+def test_a_command_carries_out_what_its_program_and_options_say(idea, command):
+    assert carries_out(idea, command)
+
+
+@pytest.mark.parametrize(
+    ("idea", "command"),
+    [
+        ("yarn", "rm yarn.lock"),
+        ("yarn", "git commit -m 'drop yarn'"),
+        ("yarn", "yarn --version"),
+        ("yarn", "npm uninstall yarn"),
+        ("yarn", "git checkout yarn"),
+        ("force pushes", "git push origin main"),
+        ("verify", "git commit --no-verify"),
+        ("docker", "docker info"),
+        ("Redis for caching", "pip install redis"),
+        ("npm install", "npm test"),
+    ],
+)
+def test_a_command_that_is_near_an_idea_does_not_carry_it_out(idea, command):
+    assert not carries_out(idea, command)
+
+
+def test_only_what_certainly_changes_nothing_only_looks():
+    assert looks_only("cd app && git status | head -5; cat a.txt")
+    for command in (
+        "ls | xargs rm",
+        "git branch -D x",
+        "echo `rm x`",
+        'echo "$(rm x)"',
+        "sort -o a a",
+        "make",
+        "",
+        "ls;" * 9_999 + "rm x",
+    ):
+        assert not looks_only(command)
+
+
+@given(st.text(st.sampled_from("ab \n'\"\\<>|&;$(){}`=-\x01EOF0echo")))
+def test_any_text_is_read(command):
+    effects(command)
+    carries_out("b", command)
+    looks_only(command)
