@@ -62,8 +62,8 @@ RECALLED = 5
 MORE_RECALLED = 5
 """Passages beside them, from tier 1 on."""
 
-SEARCHED = 50
-"""How much a search is asked for, to find the memories among it."""
+SEARCHED = 25
+"""How much a search is asked for: to find more, it would fuse longer rankings, and put others first."""
 
 _TOLD_HITS = 20
 """Of what a search finds and nobody is shown, so much is told of."""
