@@ -25,6 +25,7 @@ from agentx.synthesis.items import (
     Status,
     Trust,
     item_id,
+    joined,
     shorten,
 )
 from agentx.synthesis.likeness import likeness
@@ -38,7 +39,6 @@ NOT_PERMANENT = "Not permanent yet: it is only words."
 """The reason of a lesson that nothing enforces."""
 
 _COMPARED = 100
-_MAX_EVIDENCE = 8
 _SAID_CHARACTERS = 120
 
 
@@ -137,7 +137,11 @@ def _entered(event: Event, graded: TaskGraded, state: State, trust: Trust) -> It
         yield Add(item)
     elif not (known.status == status == "resolved" and event.run):  # a run that completed has said so
         yield Patch(
-            id=known.id, status=status, reason=reason, evidence=_with(known.evidence, place), used_at=event.at
+            id=known.id,
+            status=status,
+            reason=reason,
+            evidence=joined(known.evidence, (place,)),
+            used_at=event.at,
         )
 
 
@@ -188,7 +192,7 @@ def _learned(event: Event, graded: TaskGraded, state: State, trust: Trust) -> It
     yield Patch(
         id=known.id,
         used_at=event.at,
-        evidence=_with(known.evidence, place),
+        evidence=joined(known.evidence, (place,)),
         detail=made,
         reason=reason if lasting or made == NoteDetail() else known.reason,
     )
@@ -211,7 +215,7 @@ def _rule_again(
         )
         patch = msgspec.structs.replace(patch, detail=RuleDetail(known.violations, lasting))
     if trust == rule.trust:
-        patch = msgspec.structs.replace(patch, evidence=_with(rule.evidence, place))
+        patch = msgspec.structs.replace(patch, evidence=joined(rule.evidence, (place,)))
     return patch
 
 
@@ -226,11 +230,6 @@ def _same_lesson(graded: TaskGraded, state: State, trust: Trust) -> MemoryItem |
         and item.domain == graded.domain
     )
     return next((item for item in lessons if likeness(item.text, graded.lesson)), None)
-
-
-def _with(evidence: tuple[Evidence, ...], place: Evidence) -> tuple[Evidence, ...]:
-    """The first, and the latest of the others."""
-    return (*evidence[:1], *(*evidence[1:], place)[-(_MAX_EVIDENCE - 1) :])
 
 
 # --- capabilities ----------------------------------------------------------------------------------------------------

@@ -378,6 +378,17 @@ def free_id(kind: Kind, seq: int, taken: Container[str]) -> str:
     return next(name for ordinal in count() if (name := item_id(kind, seq, ordinal)) not in taken)
 
 
+MAX_EVIDENCE = 8
+"""Of what says the same: the first, and the latest of the others."""
+
+
+def joined(*evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+    """The words that several rest on, each place once, oldest first; :data:`MAX_EVIDENCE` at most."""
+    places = {(one.seq, one.start): one for part in evidence for one in part}
+    every = [places[place] for place in sorted(places)]
+    return tuple(every[:1] + every[1:][-(MAX_EVIDENCE - 1) :])
+
+
 def is_checked(item: MemoryItem) -> bool:
     """Whether code enforces an item: it holds a compiled check."""
     return isinstance(item.detail, ConstraintDetail | RejectionDetail) and item.detail.check is not None

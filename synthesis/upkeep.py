@@ -13,13 +13,13 @@ import msgspec
 from agentx.synthesis.conclusions import Add, Change, Patch
 from agentx.synthesis.items import (
     TRUST_ORDER,
-    Evidence,
     Kind,
     Link,
     MemoryItem,
     RuleDetail,
     Status,
     free_id,
+    joined,
 )
 from agentx.synthesis.likeness import near_duplicates
 from agentx.synthesis.policies import POLICIES
@@ -46,9 +46,6 @@ STRONGEST = 12.0
 
 MEASURED = 2
 """So many events of the engine's own measuring make a rule of a lesson that no user said."""
-
-MAX_EVIDENCE = 8
-"""Of what says the same: the first, and the latest of the others."""
 
 APART = "differs_from"
 """The relation of items that a person told apart again; they are never merged."""
@@ -80,7 +77,7 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
         score: What its score was before.
     """
 
-    what: Literal["faded", "asleep", "retired", "merged", "promoted", "woken", "stronger", "archived", "used"]
+    what: What
     item: MemoryItem
     score: float
 
@@ -168,9 +165,7 @@ class _Work:
     def __init__(self, state: State) -> None:
         self.items = dict(state.items)
         compared = [item for item in self.items.values() if _is_compared(item)]
-        fresh = {
-            item.id for item in compared if not state.maintained_at or item.changed_at > state.maintained_at
-        }
+        fresh = {item.id for item in compared if _is_fresh(item, state) or makes_a_rule(item)}
         self._alike = near_duplicates(compared, fresh)
         self._fading = [item.id for item in self.items.values() if fades(item)]
         self._lessons = [
@@ -229,13 +224,16 @@ class _Work:
             details = [one.detail for one in every if isinstance(one.detail, RuleDetail)]
             enforced = next((one.enforced_by for one in details if one.enforced_by), "")
             detail = RuleDetail(sum(one.violations for one in details), enforced)
+        score = risen(max(one.score for one in every), AGAIN)
         self._set(
             item,
-            status="active" if any(one.status == "active" for one in every) else item.status,
-            score=risen(max(one.score for one in every), AGAIN),
+            status="active"
+            if score >= ACTIVE or any(one.status == "active" for one in every)
+            else item.status,
+            score=score,
             strength=max(one.strength for one in every),
             used_at=max(one.used_at or one.created_at for one in every),
-            evidence=_joined(*(one.evidence for one in every if one.trust == item.trust)),
+            evidence=joined(*(one.evidence for one in every if one.trust == item.trust)),
             links=(*item.links, *(Link("supersedes", one.id) for one in taken)),
             detail=detail,
             reason=f"It took in {_names(taken)}, which says the same."
@@ -263,8 +261,9 @@ class _Work:
     def _say_again(self, rule: MemoryItem, lesson: MemoryItem) -> None:
         at = lesson.used_at or lesson.created_at
         stronger = strengthened(rule, at, AGAIN, f"{lesson.id} says it again")
-        evidence = _joined(rule.evidence, lesson.evidence) if rule.trust == lesson.trust else rule.evidence
-        self._set(rule, **stronger.fields() | {"evidence": evidence})
+        evidence = joined(rule.evidence, lesson.evidence) if rule.trust == lesson.trust else rule.evidence
+        pinned = rule.pinned or lesson.pinned
+        self._set(rule, **stronger.fields() | {"evidence": evidence, "pinned": pinned})
         self._end_lesson(lesson, rule.id, f"{rule.id} says it.")
 
     def _make_rule(self, lesson: MemoryItem, at: str) -> None:
@@ -286,6 +285,7 @@ class _Work:
             links=(Link("learned_from", lesson.id),),
             detail=RuleDetail(),
             reason=f"Made of the lesson {lesson.id}, which rests {basis}.",
+            pinned=lesson.pinned,
         )
         self._fading.append(name)
         for other in self._alike.get(lesson.id, {}):
@@ -312,6 +312,11 @@ class _Work:
 
     def _set(self, item: MemoryItem, **fields: object) -> None:
         self.items[item.id] = msgspec.structs.replace(item, **fields)
+
+
+def _is_fresh(item: MemoryItem, state: State) -> bool:
+    """Whether an item changed since the last maintenance, whatever the clock said, and not by it."""
+    return item.changed_seq > state.maintained and item.changed_at != state.maintained_at
 
 
 def _is_compared(item: MemoryItem) -> bool:
@@ -341,7 +346,13 @@ def _may_take(item: MemoryItem, other: MemoryItem, at: str) -> bool:
 
 
 def _told_apart(one: MemoryItem, other: MemoryItem) -> bool:
-    return Link(APART, other.id) in one.links or Link(APART, one.id) in other.links
+    """Whether a person did, by name or by taking both out of a third."""
+    first, second = ({item.id, *_apart_from(item)} for item in (one, other))
+    return bool(first & second)
+
+
+def _apart_from(item: MemoryItem) -> set[str]:
+    return {link.target for link in item.links if link.relation == APART}
 
 
 def _rank(item: MemoryItem) -> tuple[bool, bool, int, float, int]:
@@ -353,14 +364,6 @@ def _rank(item: MemoryItem) -> tuple[bool, bool, int, float, int]:
         -item.score,
         -len(item.evidence),
     )
-
-
-def _joined(*evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
-    every = sorted(
-        {(one.seq, one.start): one for part in evidence for one in part}.values(),
-        key=lambda one: (one.seq, one.start),
-    )
-    return tuple(every[:1] + every[1:][-(MAX_EVIDENCE - 1) :])
 
 
 def _names(items: Sequence[MemoryItem]) -> str:
@@ -402,9 +405,9 @@ def _became_a_rule(item: MemoryItem, before: Mapping[str, MemoryItem]) -> bool:
 def _what(old: MemoryItem, new: MemoryItem) -> What:
     if new.status != old.status:
         return _TURNED[new.status]
-    if new.score != old.score:
-        return "faded" if new.score < old.score else "stronger"
-    return "used"
+    if new.score < old.score:
+        return "faded"
+    return "stronger" if new.score > old.score or new.links != old.links else "used"
 
 
 _TURNED: dict[Status, What] = {

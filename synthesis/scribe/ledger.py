@@ -20,6 +20,7 @@ from agentx.synthesis.items import (
     Status,
     Trust,
     free_id,
+    joined,
     shorten,
 )
 from agentx.synthesis.state import State
@@ -28,8 +29,7 @@ MAX_TEXT = 400
 """Characters of what is noted of one thing."""
 
 MAX_QUOTE = 400
-MAX_EVIDENCE = 12
-"""So many places are named of one item: the first, and the latest."""
+"""Characters of the words that it rests on."""
 
 _COMPARED = 100
 """So many of a kind are compared with something new, the latest."""
@@ -100,9 +100,7 @@ class Ledger:
 
     def again(self, item: MemoryItem, evidence: Evidence, *, status: Status | None = None) -> MemoryItem:
         """Something is said again, or went on: more evidence."""
-        places = (*item.evidence, evidence)
-        if len(places) > MAX_EVIDENCE:
-            places = (places[0], *places[1 - MAX_EVIDENCE :])
+        places = joined(item.evidence, (evidence,))
         return self.patch(
             Patch(id=item.id, evidence=places, used_at=self.event.at, status=status or item.status)
         )

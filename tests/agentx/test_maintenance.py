@@ -174,14 +174,18 @@ def test_an_undo_makes_everything_what_it_was_as_a_new_conclusion_by_hand(grown)
 
 
 def test_what_was_taken_back_is_neither_merged_nor_promoted_again(grown):
-    ws = grown((1, added(item("r-2"), item("r-3", SAME), item("l-4", "Use ruff."))))
+    third = item("r-5", "Please run the tests before you deploy!")
+    ws = grown((1, added(item("r-2"), item("r-3", SAME), item("l-4", "Use ruff."), third)))
     ws.maintain()
     undo(ws.engine, "user")
-    assert ws.maintain().upkeep.done == ()
+    for days in (0, 1, 2):
+        later = datetime.now(UTC) + timedelta(days=days)
+        assert maintain(ws.engine, now=later.strftime("%Y-%m-%dT%H:%M:%S.%fZ")).upkeep.done == ()
     assert {one.id: one.status for one in ws.memory(status=None)} == {
         "r-2": "active",
         "r-3": "active",
         "l-4": "active",
+        "r-5": "active",
         "r-2.2": "retired",
     }
 

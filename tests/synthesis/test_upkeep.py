@@ -89,6 +89,25 @@ def test_what_a_person_made_critical_pinned_or_told_apart_is_not_taken_in():
         assert maintained(state, 0.1)[1] == {}
 
 
+def test_two_that_sleep_wake_where_they_are_strong_enough_together():
+    state = memory(item("r-1", score=4.75, status="dormant"), item("r-2", SAME, score=4.0, status="dormant"))
+    items, told = maintained(state, 0.1)
+    assert told == {"r-1": "woken", "r-2": "merged"}
+    assert (items["r-1"].score, items["r-1"].status) == (5.25, "active")
+
+
+def test_a_critical_rule_that_takes_one_in_keeps_its_score_and_is_told_of():
+    items, told = maintained(memory(item("r-1", score=10.0), item("r-2", SAME)), 0.1)
+    assert (items["r-1"].score, told) == (10.0, {"r-1": "stronger", "r-2": "merged"})
+
+
+def test_what_came_after_the_clock_was_set_back_is_compared_too():
+    state = memory(item("r-1"), days=5)
+    maintained(state, 6)
+    fold(state, [Add(item("r-2", SAME))], 3)
+    assert maintained(state, 6)[1] == {"r-1": "stronger", "r-2": "merged"}
+
+
 # --- lessons ---------------------------------------------------------------------------------------------------------
 
 
@@ -142,9 +161,17 @@ def test_a_rule_that_faded_away_is_back_when_it_is_said_again():
 def test_a_rule_that_a_person_ended_is_not_made_again():
     state = memory(item("r-1", status="retired"))
     fold(state, [Add(item("l-5", SAME))], 3)
-    items, told = maintained(state, 3.1)
-    assert told == {}
-    assert items["l-5"].status == "active"
+    for days in (3.1, 4.1, 5.1):
+        items, told = maintained(state, days)
+        assert told == {}
+        assert items["l-5"].status == "active"
+
+
+def test_a_pinned_lesson_stays_pinned_as_a_rule():
+    items, _ = maintained(memory(item("l-7", pinned=True)), 0.1)
+    assert items["r-7"].pinned
+    items, _ = maintained(memory(item("r-1"), item("l-7", SAME, pinned=True)), 0.1)
+    assert items["r-1"].pinned
 
 
 # --- what is resolved, what is used ----------------------------------------------------------------------------------
