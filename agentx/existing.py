@@ -116,7 +116,8 @@ def credentials(environ: Mapping[str, str]) -> list[str]:
 def keychain(search_path: str, bus: str = "") -> tuple[str, ...]:
     """The names of what the system's keychain holds; empty where there is none, or it does not answer at once.
 
-    Only labels are asked for (macOS), or all but labels is dropped before it reaches this process (Secret Service).
+    Only labels are asked for (macOS), or all but labels is dropped before it reaches this process (Secret Service). There a
+    label is the line below the item's path; a line of a secret that looks like one is none.
 
     Args:
         search_path: Where programs are looked for, as ``PATH`` has it.
@@ -126,7 +127,7 @@ def keychain(search_path: str, bus: str = "") -> tuple[str, ...]:
     if shutil.which("security", path=search_path):
         command = "security dump-keychain 2>/dev/null | sed -n 's/^ *0x00000007 <blob>=\"\\(.*\\)\"$/\\1/p'"
     elif bus and shutil.which("secret-tool", path=search_path):
-        command = "secret-tool search --all xdg:schema org.freedesktop.Secret.Generic 2>/dev/null | sed -n 's/^label = //p'"
+        command = "secret-tool search --all xdg:schema org.freedesktop.Secret.Generic 2>/dev/null | sed -n '/^\\[\\//{n;s/^label = //p;}'"
     else:
         return ()
     try:

@@ -198,9 +198,9 @@ class Gates:
             agent: Role of the agent.
         """
         board, message = self._known(), self.engine.last_user_message()
-        command = command_of(arguments)
+        command, words = command_of(arguments), words_of(arguments)
         what = Action(
-            text="" if command else (words_of(arguments) or tool)[:ACTION_CHARACTERS],
+            text="" if command else (words or tool)[:ACTION_CHARACTERS],
             command=command,
             tool=tool,
             paths=paths_of(self.engine, arguments),
@@ -220,8 +220,8 @@ class Gates:
             tools=(lambda: self._existing(what)) if looks and what.changes else tuple,
         )
         self._wake(board, verdict)
-        # Only a command says what is done; the text and the name of a file can be about anything.
-        denied = [board.items[name] for name in verdict.denied_by] if command else []
+        # A command says what is done, and the name of a tool; the text and the name of a file can be about anything.
+        denied = [board.items[name] for name in verdict.denied_by] if command or not words else []
         return Look(
             violations=tuple(map(violation_of, denied)),
             ask=verdict.reason if verdict.asked_by else "",

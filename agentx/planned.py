@@ -152,6 +152,8 @@ def _by_command(engine: Engine, command: str) -> Contents:
     made: Contents = {}
     root = engine.write_path.artifacts.root
     for one in effects(command, lambda path: path.endswith("/") or (root / path).is_dir()):
+        if one.removes and os.path.realpath(root / one.path) == os.path.realpath(root):
+            made |= _removed(engine, "*")
         for path in _artifacts(engine, one.path):
             made |= _removed(engine, path) if one.removes else {path: _as_left(engine, path, one)}
     return made

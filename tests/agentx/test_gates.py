@@ -16,6 +16,9 @@ from agentx.synthesis.gates import MAX_TOKENS
 from agentx.synthesis.grading import NOT_PERMANENT
 from agentx.synthesis.items import ForbidPath, RuleDetail
 from agentx.synthesis.model.scripted import ScriptedModel
+from agentx.tools.base import Job, tool
+from agentx.tools.storage_tools import Written
+from agentx.tools.toolbox import Toolbox
 
 NO_REQUIREMENTS = "Never create a requirements.txt file; use pyproject.toml instead."
 ON = "\n[tools]\nrun_command = true\n"
@@ -122,6 +125,7 @@ def test_a_path_is_known_however_it_is_written(many_rules, path):
         ("Bash", {"command": "echo flask > requirements.txt"}),
         ("Bash", {"command": "cat <<EOF >> a.md\nElon Musk\nEOF"}),
         ("Bash", {"command": "rm -rf legacy"}),
+        ("Bash", {"command": "cd legacy && rm -rf .."}),
         ("shell", {"command": ["bash", "-lc", "mv deps.txt requirements.txt"]}),
         ("Bash", {"command": "cd web && npx y''arn add react"}),
         ("Bash", {"command": "git push -f origin main"}),
@@ -247,7 +251,7 @@ def test_the_keychain_is_asked_for_names_alone(tmp_path):
     program = tmp_path / "bin" / "secret-tool"
     program.parent.mkdir()
     program.write_text(
-        "#!/bin/sh\nprintf '[/1]\\nlabel = GitHub release key\\nsecret = hush\\nlabel = Bank\\n'\n"
+        "#!/bin/sh\nprintf '[/1]\\nlabel = GitHub release key\\nsecret = hush\\nlabel = GitHub hush\\n[/2]\\nlabel = Bank\\n'\n"
     )
     program.chmod(0o755)
     environ = {
@@ -288,6 +292,22 @@ def test_a_command_that_does_what_was_ruled_out_is_denied_and_recorded(configure
     (call,) = results(ws)
     assert (call.status, call.denied_by) == ("DENIED", ("x-2",))
     assert "yarn" in call.output.text
+
+
+class OwnTools(Toolbox):
+    """The tools of a program that brings one of its own."""
+
+    @tool
+    def post_tweet(self, job: Job, text: str) -> Written:
+        """Post a tweet."""
+        raise AssertionError(f"{job.tool} was called: {text}")
+
+
+def test_the_gate_stands_before_a_tool_of_ones_own_too(ws):
+    rejection = ws.remember("rejection", "posting tweets")
+    result = OwnTools(ws.engine, run="r-1").call("post_tweet", {"text": "hello"})
+    assert (result.status, result.denied_by) == ("DENIED", (rejection.id,))
+    assert [call.denied_by for call in results(ws)] == [(rejection.id,)]
 
 
 def test_the_content_of_a_file_is_not_taken_for_what_is_done(ws):
