@@ -43,7 +43,17 @@ TAIL_LINES = 12
 ARGUMENT = 50
 """Characters that are shown of one argument of a tool."""
 
-_KINDS = {"constraint": "rule", "rejection": "rejected", "hot_issue": "issue", "agent_state": "state"}
+_KINDS = {
+    "constraint": "rule",
+    "rejection": "no to",
+    "hot_issue": "issue",
+    "decision": "agreed",
+    "agent_state": "state",
+    "discovery": "found",
+    "learning": "lesson",
+    "knowledge": "known",
+}
+"""What stands in the gutter for a kind; six letters have room."""
 _ENDINGS: dict[RunStatus, tuple[str, str]] = {
     "COMPLETED": ("✓ done", "green"),
     "WAITING": ("… waiting for you", "yellow"),
@@ -181,6 +191,8 @@ class LiveView(Observer):
         parts: list[RenderableType] = []
         if result.answer.strip():
             parts.append(Markdown(plain(result.answer), hyperlinks=False))
+        if result.waiting is not None:
+            parts.append(_waiting_line(result.waiting))
         if result.reason:
             parts.append(Text(plain(result.reason), "yellow" if result.status == "COMPLETED" else color))
         parts.append(Padding(Text(self._summary(result), "dim"), (1 if parts else 0, 0, 0, 0)))
@@ -197,12 +209,8 @@ class LiveView(Observer):
     def ask(self, waiting: PendingCall) -> Approval:
         """Ask the person at the terminal whether a call may run, and why not; no answer is a no."""
         self._stop_moving()
-        call = ToolCall(waiting.call_id, waiting.tool, msgspec.json.encode(waiting.arguments).decode())
-        self._row(
-            "asks",
-            Text.assemble(("May it run ", "bold yellow"), _tool_line(call), ("?", "bold yellow")),
-            "yellow",
-        )
+        asked = Text.assemble(("May it run ", "bold yellow"), _waiting_line(waiting), ("?", "bold yellow"))
+        self._row("asks", asked, "yellow")
         word = self._typed("y = yes, n = no, or say why not: ")
         if word.lower() in ("y", "yes"):
             return Approval(approved=True)
@@ -337,6 +345,12 @@ def _tool_line(call: ToolCall) -> Text:
             text = f"{text[: ARGUMENT - 1]}…"
         line.append("  ").append("" if name == "path" else f"{plain(name)[:30]} ", "dim").append(text, "cyan")
     return line
+
+
+def _waiting_line(waiting: PendingCall) -> Text:
+    return _tool_line(
+        ToolCall(waiting.call_id, waiting.tool, msgspec.json.encode(waiting.arguments).decode())
+    )
 
 
 def _item_line(item: MemoryItem, *, came: bool) -> Text:

@@ -11,6 +11,7 @@ A sample is a directory ``sample_workspaces/NAME`` with a ``sample.toml``; each 
     title = "A rule is broken"                          # what to watch; may be left out
     say = "Add fetch_orders to services.py."            # the user's words; none: the agent goes on with what is unfinished
     script = "turns-1.jsonl"                            # the model's words
+    yes = true                                          # a person's word on every call that asks: yes
     ends = 1                                            # the exit status that the story expects, 0 by default
 
     [[steps]]                                           # a person types a command
@@ -46,8 +47,9 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         title: What to watch, in one line.
         say: What the user says; empty to go on with what is unfinished.
         script: File with what the model does about it.
-        run: A command line, as a person types it.
+        run: A command line, as a person types it; a backslash at the end of a line goes on in the next.
         past: File with messages that were said meanwhile.
+        yes: Whether a person said yes beforehand to every call that asks.
         ends: Exit status that the story expects of a run or a command.
     """
 
@@ -56,6 +58,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     script: str = ""
     run: str = ""
     past: str = ""
+    yes: bool = False
     ends: int = 0
 
     def __post_init__(self) -> None:
@@ -66,8 +69,8 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """
         if sum(map(bool, (self.script, self.run, self.past))) != 1:
             raise ValueError("a step is one of `script` (with what the user does `say`), `run` and `past`")
-        if self.say and not self.script:
-            raise ValueError("`say` goes with a `script`")
+        if (self.say or self.yes) and not self.script:
+            raise ValueError("`say` and `yes` go with a `script`")
         if self.run and self.command[:1] != ("agentx",):
             raise ValueError(f"`run` is a command line of agentx, and {self.run!r} is none")
 
@@ -75,7 +78,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def command(self) -> tuple[str, ...]:
         """The words of ``run``; none where a quotation in it has no end."""
         with contextlib.suppress(ValueError):
-            return tuple(shlex.split(self.run))
+            return tuple(shlex.split(self.run.replace("\\\n", " ")))
         return ()
 
     @property

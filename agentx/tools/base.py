@@ -49,6 +49,12 @@ S = TypeVar("S", bound="ToolSet")
 ARGUMENT_CHARACTERS = 300
 """Longer arguments are cut in the record; what a write wrote is named by its blob id."""
 
+IDEMPOTENCY_KEY = "idempotency_key"
+"""A parameter of this name is filled by the engine: the same for the same call, however often it is tried."""
+
+OWN_PARAMETERS = frozenset(("self", "job", IDEMPOTENCY_KEY))
+"""Parameters that the engine fills, so that no agent is told of them."""
+
 _SHORTER = (ARGUMENT_CHARACTERS, 30, 10)
 _ARGUMENTS_BYTES = 5_000
 _NAME_CHARACTERS = 64
@@ -278,9 +284,17 @@ class ToolSet:
         off = set() if self.engine.config.tools.run_command else {"run_command"}
         return [name for name in _BODIES if hasattr(type(self), name) and name not in off]
 
+    def body(self, name: str) -> Callable[..., Any]:
+        """The code of a tool: it takes the tool set, the job, and the tool's arguments by their names."""
+        return _BODIES[name]
+
+    def declared(self, name: str) -> Callable[..., Any]:
+        """The function whose signature and docstring say what a tool takes and does."""
+        return _BODIES[name]
+
     def schemas(self) -> list[ToolSchema]:
         """The tools as a model is told of them."""
-        return [_schema(name) for name in self.names()]
+        return [_schema(name, self.declared(name)) for name in self.names()]
 
     def call(
         self,
@@ -337,12 +351,13 @@ class ToolSet:
             if name not in self.names():
                 raise UsageError(f"There is no tool {job.tool!r}. The tools are: {', '.join(self.names())}.")
             if job.call_id not in self.engine.write_path.state.pending:
-                _arguments(name).model_validate(
-                    arguments
-                )  # a call that cannot run is not worth a person's word
+                # a call that cannot run is not worth a person's word
+                _arguments(name, self.declared(name)).model_validate(arguments)
             look = self._look(job, arguments)
-            checked = _arguments(name).model_validate(self._approved(job, arguments, look))
-            value = _BODIES[name](
+            checked = _arguments(name, self.declared(name)).model_validate(
+                self._approved(job, arguments, look)
+            )
+            value = self.body(name)(
                 self, job, **{field: getattr(checked, field) for field in type(checked).model_fields}
             )
         except ApprovalNeeded:
@@ -412,7 +427,8 @@ class ToolSet:
         if pending is None or pending.approved is None:
             raise ApprovalNeeded(job.tool, job.call_id, f"{look.ask} " if look.ask else "")
         if not pending.approved:
-            raise NotApproved(f"A person refused {job.tool}: {pending.reason or 'no reason was given'}.")
+            why = pending.reason.strip().rstrip(".") or "no reason was given"
+            raise NotApproved(f"A person refused {job.tool}: {why}.")
         job.approved = True
         self.gates.grant(self.run, look.flows)
         recorded = self.engine.read_body(pending.whole)
@@ -428,25 +444,26 @@ class ToolSet:
 
 
 @functools.cache
-def _arguments(name: str) -> type[BaseModel]:
+def _arguments(name: str, declared: Callable[..., Any]) -> type[BaseModel]:
     """The arguments of a tool as a model of pydantic's: what checks them, and where their JSON schema comes from."""
+    hints = get_type_hints(declared, include_extras=True)
     fields: dict[str, Any] = {
-        parameter.name: (hint, ... if parameter.default is inspect.Parameter.empty else parameter.default)
-        for parameter, hint in _parameters(_BODIES[name])
+        parameter.name: (
+            hints.get(parameter.name, Any),
+            ... if parameter.default is inspect.Parameter.empty else parameter.default,
+        )
+        for parameter in inspect.signature(declared).parameters.values()
+        if parameter.name not in OWN_PARAMETERS
     }
     return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
 
 
-def _parameters(method: Callable[..., Any]) -> list[tuple[inspect.Parameter, Any]]:
-    """The parameters behind ``self`` and ``job``, with their annotations resolved."""
-    hints = get_type_hints(method, include_extras=True)
-    return [(part, hints[part.name]) for part in list(inspect.signature(method).parameters.values())[2:]]
-
-
 @functools.cache
-def _schema(name: str) -> ToolSchema:
-    description = inspect.cleandoc(_BODIES[name].__doc__ or "").partition("\n\n")[0].replace("\n", " ")
-    return ToolSchema(name=name, description=description, parameters=_arguments(name).model_json_schema())
+def _schema(name: str, declared: Callable[..., Any]) -> ToolSchema:
+    description = inspect.cleandoc(declared.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+    return ToolSchema(
+        name=name, description=description, parameters=_arguments(name, declared).model_json_schema()
+    )
 
 
 def _parse(name: str, arguments: str | Mapping[str, Any]) -> dict[str, Any]:

@@ -302,7 +302,7 @@ def _lesson(state: State, through: int) -> str:
     if fixed:
         parts.append(f"Failed, and passes now: {_listed(_checks(fixed))}.")
     if refusals:
-        parts.append(f"Refused on the way: {_listed([item.short for item in refusals])}.")
+        parts.append(f"Refused on the way: {_listed([item.short.rstrip('.') for item in refusals])}.")
     return " ".join(parts)
 
 
