@@ -7,6 +7,7 @@ that could match the same text in two ways.
 import re
 from typing import Literal
 
+from agentx.synthesis.demands.patterns import on_use
 from agentx.synthesis.demands.words import vocabulary
 
 Modality = Literal["must", "must_not", "prefer"]
@@ -18,7 +19,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
     # "[^.;!?]" means: to the end of the sentence; a dot inside a name ("requirements.txt") does not end one.
     for stops in (".;!?", ".,;!?", ".?!", ".!?"):
         pattern = pattern.replace(f"[^{stops}]", rf"(?:[^{stops}]|\.(?=\w))")
-    return re.compile(pattern, re.IGNORECASE)
+    return on_use(pattern, re.IGNORECASE)
 
 
 # --- vocabulary -------------------------------------------------------------------------------------------------------

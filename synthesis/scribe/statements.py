@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from agentx.storage.text import one_line
 from agentx.synthesis.demands.material import NAME, own_words, straighten
+from agentx.synthesis.demands.patterns import on_use
 from agentx.synthesis.demands.sentences import Span, clauses, sentences
 from agentx.synthesis.demands.words import content_words
 
@@ -46,7 +47,7 @@ class _Shape(NamedTuple):
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+    return on_use(pattern, re.IGNORECASE)
 
 
 _LOOKING = (
