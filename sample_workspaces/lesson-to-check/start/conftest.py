@@ -1,0 +1,1 @@
+"""Lets the tests import daily.py from where it lies."""
