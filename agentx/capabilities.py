@@ -128,7 +128,9 @@ class Capabilities:
                 policy=sandbox_policy(self.engine),
                 collect_changes=False,
             )
-            said = result.output if result.output.strip() else "; ".join(result.notes)
+            said = (
+                result.output if result.output.strip() else f"It printed nothing (exit {result.exit_code})."
+            )
             said = f"It was ended after {TIMEOUT_S:g} s." if result.timed_out else said
             exit_code = result.exit_code
         except SandboxError as error:

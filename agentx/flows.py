@@ -43,7 +43,7 @@ class Flows:
             NoSuchItem: There is none.
             UsageError: It is no flow.
         """
-        item = self._named(name) or curation.find(self.engine, name)
+        item = self.named(name) or curation.find(self.engine, name)
         if not isinstance(item.detail, FlowDetail):
             raise UsageError(f"{name} is a {item.kind.replace('_', ' ')}, no flow; see `agentx flow list`.")
         return item, item.detail
@@ -145,12 +145,13 @@ class Flows:
         item, _ = self.find(flow)
         return curation.retire(self.engine, item.id, self.engine.settings.actor)
 
-    def _named(self, name: str) -> MemoryItem | None:
+    def named(self, name: str) -> MemoryItem | None:
+        """The active flow of a name, whatever its case; ``None`` where there is none."""
         wanted = _line(name).casefold()
         return next((one for one in self.all() if one.text.casefold() == wanted), None)
 
     def _refuse_same_name(self, name: str) -> None:
-        if same := self._named(name):
+        if same := self.named(name):
             raise UsageError(
                 f"There is a flow of that name, {same.id}: change it with `agentx flow edit {same.id}`."
             )

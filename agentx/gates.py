@@ -13,7 +13,7 @@ import msgspec
 from agentx import existing
 from agentx.engine import Engine
 from agentx.existing import Scripts, is_script
-from agentx.flows import called_for
+from agentx.flows import Flows, called_for
 from agentx.lasting import look_for
 from agentx.planned import command_of, paths_of, planned, words_of
 from agentx.storage.errors import UsageError
@@ -310,7 +310,7 @@ class Gates:
         Args:
             task: What was done, in one sentence.
             passed: Whether it succeeded.
-            flow: Id of the flow that it followed.
+            flow: Id or name of the flow that it followed.
             lesson: What was learned, in one sentence.
             made: What the lesson was made into: ``check:ID``, ``flow:ID``, ``script:PATH`` or ``rule``. It is looked for: what
                 is not there is told, and the lesson stays words. Without a name the words of the lesson find it.
@@ -332,6 +332,8 @@ class Gates:
         with self.engine.write_path.exclusive():
             before = self.engine.snapshot()
             made, unmade = look_for(self.engine, one_line(made), lesson) if made else ("", "")
+            called = Flows(self.engine).named(flow)
+            flow = called.id if called else flow
             names = tuple(dict.fromkeys(name for name in (flow, *broke, *kept) if name))
             unknown = tuple(name for name in names if not _is_graded(before, name, flow))
             graded = TaskGraded(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from agentx.engine import Engine
+from agentx.flows import Flows
 from agentx.storage.errors import UsageError
 from agentx.storage.paths import PathRefused, check_path
 from agentx.synthesis.grading import MADE
@@ -51,10 +52,11 @@ def _checks(engine: Engine, name: str, lesson: str) -> Iterator[str]:
 
 def _flows(engine: Engine, name: str, lesson: str) -> Iterator[str]:
     """A flow by its id or its name, or one of which a step says the lesson."""
+    called = Flows(engine).named(name)
     for item in _active(engine):
         if isinstance(item.detail, FlowDetail):
-            called = name.casefold() in (item.id, item.text.casefold())
-            if called if name else any(likeness(step, lesson) for step in item.detail.steps):
+            says = any(likeness(step, lesson) for step in item.detail.steps)
+            if (item == called or item.id == name) if name else says:
                 yield item.id
 
 

@@ -199,15 +199,15 @@ def _flows(state: State, status: str) -> Iterator[tuple[MemoryItem, FlowDetail]]
 
 _PHRASES: Phrases = (
     (re.compile(r"\b(?:pull|merge)[ -]requests?\b", re.IGNORECASE), "pr"),
-    (re.compile(r"\broll(?:ed|ing|s)?[ -](?:\w+ ){0,3}back\b", re.IGNORECASE), "revert"),
-    (re.compile(r"\broll(?:ed|ing|s)?[ -](?:\w+ ){0,3}out\b", re.IGNORECASE), "deploy"),
-    (re.compile(r"\b(?:go|going|went|put|push)(?:ing)? (?:\w+ ){0,3}live\b", re.IGNORECASE), "deploy"),
+    (re.compile(r"\broll(?:ed|ing|s)?[ -]((?:\w+ ){0,3})back\b", re.IGNORECASE), r"revert \1"),
+    (re.compile(r"\broll(?:ed|ing|s)?[ -]((?:\w+ ){0,3})out\b", re.IGNORECASE), r"deploy \1"),
+    (re.compile(r"\b(?:go|going|went|put|push)(?:ing)? ((?:\w+ ){0,3})live\b", re.IGNORECASE), r"deploy \1"),
     (re.compile(r"\bback(?:ed|ing|s)?[ -]up\b", re.IGNORECASE), "backup"),
     (re.compile(r"\b(?:set(?:ting|s)?|spin(?:ning|s)?)[ -]up\b", re.IGNORECASE), "setup"),
-    (re.compile(r"\bclean(?:ed|ing|s)?[ -](?:\w+ ){0,3}up\b", re.IGNORECASE), "cleanup"),
+    (re.compile(r"\bclean(?:ed|ing|s)?[ -]((?:\w+ ){0,3})up\b", re.IGNORECASE), r"cleanup \1"),
     (re.compile(r"\b(?:take|taking|taken|took)[ -]down\b", re.IGNORECASE), "unpublish"),
 )
-"""Words that only together name one thing."""
+"""Words that only together name one thing; what stands between them is about which."""
 
 _SYNONYMS = f"""{SYNONYMS}
 production prod

@@ -258,7 +258,11 @@ def _standing(board: Board, action: Action, touched: Sequence[Touch]) -> Iterato
             for item in (here or board.issues)[:_ISSUES_SHOWN]
         ),
         *(_line(one) for one in mine[:_STATE_SHOWN]),
-        *(Line(id=item.id, kind=item.kind, text=item.text) for item in board.latest if item.id not in known),
+        *(
+            Line(id=item.id, kind=item.kind, text=item.text, why=item.reason)
+            for item in board.latest
+            if item.id not in known
+        ),
     ]
     if lines:
         kept = tuple(lines[: _STATE_SHOWN + _ISSUES_SHOWN])
@@ -296,6 +300,8 @@ def _line(touch: Touch) -> Line:
     elif isinstance(detail, RejectionDetail):
         because = f"; because {one_line(detail.reason)}" if detail.reason else ""
         why = f"said on {item.created_at[:10]}{because}"
+    elif item.kind in STATE_KINDS:
+        why = item.reason or why
     return Line(id=item.id, kind=item.kind, text=item.text, why=why, good=good)
 
 

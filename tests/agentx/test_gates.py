@@ -426,6 +426,7 @@ def test_the_flow_and_the_rules_are_counted(ws):
         "Deployed", passed=False, flow=flow.id, kept=[kept.id], broke=[broken.id, broken.id]
     )
     assert (graded.flow.detail.succeeded, graded.flow.detail.failed) == (0, 1)
+    assert ws.gates.after("Deployed it once more", passed=True, flow="Deploy the blog").flow.id == flow.id
     items = ws.state.items
     assert items[kept.id].score == kept.score + 0.25
     assert (items[broken.id].score, items[broken.id].detail) == (broken.score + 0.5, RuleDetail(violations=1))

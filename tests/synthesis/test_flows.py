@@ -146,6 +146,12 @@ def test_the_words_stand_in_one_sentence_not_in_bits_of_many():
     assert match(state(DEPLOY), "Production is slow. Whoever can deploy should be asked.") == []
 
 
+def test_a_phrase_keeps_the_words_that_stand_within_it():
+    live = flow(4, "push the site live")
+    assert names(match(state(live), "Put the site live, please.")) == ["f-4"]
+    assert match(state(live), "switch to blue-green deployments") == []
+
+
 def test_the_phrase_that_says_more_wins_and_then_the_better_record():
     report = flow(4, "write the incident report")
     incident = flow(5, "incident")

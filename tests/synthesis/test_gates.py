@@ -187,6 +187,12 @@ def test_a_rule_that_slept_is_woken_by_its_situation_and_one_that_a_person_ended
     assert looked([slept], "purge the logs").woken == ()
 
 
+def test_how_things_stand_is_told_with_what_came_of_them():
+    failed = item("t-1", "task", "Deployed the blog", reason="It failed: the index was late.")
+    for text in ("deploy the blog", "sing"):
+        assert "Deployed the blog (It failed: the index was late.)" in fitted(looked([failed], text)).text
+
+
 def test_a_capability_is_shown_with_what_its_last_check_said():
     works = CapabilityDetail(command="true", works=True, said="logged in", checked_at=AT)
     fails = CapabilityDetail(command="false", works=False, said="no route", checked_at=AT)
