@@ -23,18 +23,20 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events import FACTS, EventsPurged
 from agentx.storage.git import clones
 from agentx.storage.git.repository import GitRepository
-from agentx.storage.history import LIVE
+from agentx.storage.history import LIVE, told_already
 from agentx.storage.index.lance import open_index
 from agentx.storage.index.port import MemoryIndex
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.demands.extractor import DemandExtractor
 from agentx.synthesis.demands.lapse import Lapse
+from agentx.synthesis.directing.direction import Direction
 from agentx.synthesis.embedding.choose import open_embedder
 from agentx.synthesis.embedding.port import Embedder, ModelUnavailable
 from agentx.synthesis.grading import Grading
 from agentx.synthesis.hot_issues import HotIssues
 from agentx.synthesis.model.litellm_client import embed_texts
 from agentx.synthesis.scribe.notes import NoteTaker
+from agentx.synthesis.scribe.sessions import Sessions
 from agentx.synthesizer import Synthesizer
 from agentx.write_path import WritePath
 
@@ -161,12 +163,16 @@ def open_engine(root: Path, settings: Settings) -> Engine:
     # What has lapsed is laid aside before a message is read, which may bring it back.
     # Notes are taken last, of what the others made of the same fact.
     notes = (NoteTaker(capture_assistant=config.scribe.capture_assistant),) * config.scribe.auto_capture
+    distils = config.scribe.auto_capture and config.scribe.session_strategy == "memory"
+    sessions = (Sessions(lambda after: write_path.history.read(after, told_already)),) * distils
     extractors: tuple[Extractor, ...] = (
         Lapse(config.memory.lapse_days),
         DemandExtractor(),
         HotIssues(),
         *notes,
+        *sessions,
         Grading(),
+        Direction(),
     )
     synthesizer = Synthesizer(write_path, extractors, bus)
     indexer = Indexer(

@@ -10,7 +10,7 @@ from agentx.synthesis.items import Evidence, MemoryItem, free_id, shorten
 from agentx.synthesis.past_runs import EVIDENCE, MIN_TIMES, QUOTE_CHARACTERS, Move, Run, common_form
 
 
-class _Turn(msgspec.Struct, frozen=True):
+class Turn(msgspec.Struct, frozen=True):
     """Where something failed and the next of its kind worked.
 
     Attributes:
@@ -31,13 +31,13 @@ def lessons(runs: Sequence[Run], taken: set[str]) -> Iterator[MemoryItem]:
         runs: Past runs.
         taken: Ids that are in use; those of the lessons come with them.
     """
-    seen: defaultdict[tuple[str, ...], dict[int, _Turn]] = defaultdict(dict)
+    seen: defaultdict[tuple[str, ...], dict[int, Turn]] = defaultdict(dict)
     for run in runs:
-        for turn in _turns(run):
+        for turn in turns_of(run):
             seen[turn.of].setdefault(run.seq, turn)
     found = [list(turns.values()) for turns in seen.values() if len(turns) >= MIN_TIMES]
     for turns in sorted(found, key=lambda turns: (-len(turns), turns[0].failing.seq)):
-        text = _lesson(turns)
+        text = told(turns)
         name = free_id("learning", turns[1].working.seq, taken)
         taken.add(name)
         moves = [move for turn in turns[:EVIDENCE] for move in (turn.failing, turn.working)]
@@ -55,7 +55,8 @@ def lessons(runs: Sequence[Run], taken: set[str]) -> Iterator[MemoryItem]:
         )
 
 
-def _turns(run: Run) -> Iterator[_Turn]:
+def turns_of(run: Run) -> Iterator[Turn]:
+    """Where something failed in a run, and the next of its kind worked for one difference."""
     for place, failing in enumerate(run.moves):
         if failing.worked or not failing.words:
             continue
@@ -68,21 +69,21 @@ def _turns(run: Run) -> Iterator[_Turn]:
             between.append(move)
 
 
-def _turn(failing: Move, working: Move, between: Sequence[Move]) -> _Turn | None:
+def _turn(failing: Move, working: Move, between: Sequence[Move]) -> Turn | None:
     """What made the difference, where it was one thing: what ran in between, or how the command was written."""
     if any(move.key == "edit" for move in between):
         return None  # what was changed made it work
     helped = {move.key: move for move in between if move.worked and move.seq != failing.seq}
     if failing.words == working.words and len(helped) == 1:
         ((key, only),) = helped.items()
-        return _Turn((failing.key, key), failing, working, only) if only.words else None
+        return Turn((failing.key, key), failing, working, only) if only.words else None
     if failing.words == working.words or helped or "…" in (*failing.words, *working.words):
         return None
     added = tuple(word for word in working.words if word not in failing.words)
     dropped = tuple(word for word in failing.words if word not in working.words)
     if failing.check and (dropped or _selects(failing) != _selects(working)):
         return None  # fewer checks pass more easily
-    return _Turn((failing.key, "+", *added, "-", *dropped), failing, working)
+    return Turn((failing.key, "+", *added, "-", *dropped), failing, working)
 
 
 def _selects(move: Move) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -90,7 +91,7 @@ def _selects(move: Move) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return selected.paths, selected.names
 
 
-def _lesson(turns: Sequence[_Turn]) -> str:
+def told(turns: Sequence[Turn]) -> str:
     """A sentence of the first two turns, so that it stays the same when more are seen."""
     first = turns[:MIN_TIMES]
     failing = common_form([turn.failing.words for turn in first])

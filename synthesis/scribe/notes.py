@@ -15,7 +15,7 @@ from agentx.storage.text import one_line
 from agentx.synthesis.conclusions import Change, Patch
 from agentx.synthesis.demands.book import from_user
 from agentx.synthesis.extractor import ReadBody
-from agentx.synthesis.items import Evidence, MemoryItem, NoteDetail, Status, Trust
+from agentx.synthesis.items import Evidence, NoteDetail, Status, Trust
 from agentx.synthesis.scribe import harness
 from agentx.synthesis.scribe.calls import call_name
 from agentx.synthesis.scribe.ledger import Ledger, Note
@@ -27,7 +27,6 @@ _MAX_FOUND = 2
 _STATE_CHARACTERS = 200
 _ASKED = NoteDetail("what the user asked for")
 _IN_RUN = NoteDetail("what a run works on")
-_NAMES_SHOWN = 3
 
 
 class NoteTaker:
@@ -38,7 +37,7 @@ class NoteTaker:
     """
 
     name = "scribe"
-    version = 1
+    version = 2
 
     def __init__(self, *, capture_assistant: bool = True) -> None:
         self._capture_assistant = capture_assistant
@@ -253,7 +252,7 @@ def _ended(ledger: Ledger, state: State, end: RunEnded) -> None:
 
 
 def _answered(ledger: Ledger, state: State, text: str) -> None:
-    """An agent's answer ends its turn: what it says that it did, what it found, and what became of what went wrong."""
+    """An agent's answer ends its turn: what it says that it did, and what it found."""
     if not ledger.event.run:
         for task in list(ledger.standing("task")):
             if task.detail == _ASKED and not task.by_hand:
@@ -271,8 +270,6 @@ def _answered(ledger: Ledger, state: State, text: str) -> None:
             words = one_line(text[found.start : found.end])
             place = ledger.evidence(text, found.start, found.end)
             ledger.enter(Note(kind="discovery", text=words, evidence=place, trust="agent"))
-    if lesson := _lesson(state, ledger.event.seq):
-        ledger.add(Note(kind="learning", text=f"{lesson} {said}", evidence=evidence, trust="agent"))
 
 
 def _note_state(ledger: Ledger, said: str, evidence: Evidence) -> None:
@@ -285,42 +282,6 @@ def _note_state(ledger: Ledger, said: str, evidence: Evidence) -> None:
         ledger.restate(last, said, evidence)
 
 
-def _lesson(state: State, through: int) -> str:
-    """What went wrong in this turn and was put right: checks that failed and pass, calls that a person refused."""
-    began = _turn_began(state, through)
-    fixed = [
-        item
-        for item in state.items.values()
-        if item.kind == "hot_issue" and item.status == "resolved" and item.changed_seq > began
-    ]
-    refusals = [
-        item
-        for item in state.items.values()
-        if item.kind == "rejection" and any(place.seq > began for place in item.evidence)
-    ]
-    parts = []
-    if fixed:
-        parts.append(f"Failed, and passes now: {_listed(_checks(fixed))}.")
-    if refusals:
-        parts.append(f"Refused on the way: {_listed([item.short.rstrip('.') for item in refusals])}.")
-    return " ".join(parts)
-
-
-def _turn_began(state: State, through: int) -> int:
-    """Seq of the user's message that the turn answers."""
-    asked = _last_said(state, through)
-    return asked.seq if asked else through
-
-
 def _last_said(state: State, before: int) -> Message | None:
     said = (one for one in reversed(state.messages) if from_user(one.actor) and one.seq < before)
     return next(said, None)
-
-
-def _checks(items: Sequence[MemoryItem]) -> list[str]:
-    return [f"`{getattr(item.detail, 'check', '')}`" for item in items]
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _NAMES_SHOWN
-    return ", ".join(names[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")

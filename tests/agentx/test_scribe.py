@@ -208,7 +208,7 @@ def test_a_rule_is_not_noted_as_a_decision_as_well(ws):
     assert len(kept(ws, "constraint", "decision")) == 1
 
 
-# --- tasks, states, lessons ------------------------------------------------------------------------------------------
+# --- tasks and states -------------------------------------------------------------------------------------------------
 
 
 def test_a_run_s_task_is_open_until_it_is_completed(ws):
@@ -272,18 +272,6 @@ def test_how_things_stand_is_told_by_the_latest_word_on_it(ws):
         "Actually, the demo is on Monday.",
         "I'm really tired today.",
     ]
-
-
-def test_what_was_refused_on_the_way_to_an_answer_is_a_lesson(ws):
-    ws.say("Publish the package.")
-    refuse(ws, "the changelog comes first")
-    answer(ws, "I wrote the changelog, then pushed.")
-    (lesson,) = ws.memory("learning")
-    assert lesson.text == (
-        "Refused on the way: run_command `git push`: the changelog comes first. I wrote the changelog, then pushed."
-    )
-    answer(ws, "Nothing else to do now.")
-    assert len(ws.memory("learning")) == 1
 
 
 def test_notes_are_the_same_after_a_rebuild_and_are_not_taken_twice(ws):

@@ -1,0 +1,287 @@
+"""The extractor ``sessions``: what a session taught, once it is over, as memories that fade unless they are used.
+
+A session is over when its run ends and is not to be gone on with, or, outside of runs, when a person comes back after
+hours of silence. It teaches where something did not go and then went: a refused call and what was accepted instead, a
+check that failed and the files that made it pass, a command that failed and the one that worked. All of it was measured or
+decided; of what a tool printed nothing goes in but the names of checks, and what holds one is material.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, takewhile
+
+import msgspec
+
+from agentx.storage.events import (
+    ApprovalDecided,
+    Event,
+    RunEnded,
+    RunStarted,
+    ToolCallExecuted,
+    ToolCallRequested,
+    UserMessageSent,
+    changes_of,
+)
+from agentx.storage.text import one_line
+from agentx.synthesis.conclusions import Change
+from agentx.synthesis.demands.book import from_user
+from agentx.synthesis.extractor import ReadBody
+from agentx.synthesis.items import Evidence, HotIssueDetail, MemoryItem, Trust
+from agentx.synthesis.likeness import likeness
+from agentx.synthesis.past_lessons import Turn, told, turns_of
+from agentx.synthesis.past_runs import Move, Run, read_runs
+from agentx.synthesis.scribe.calls import call_name
+from agentx.synthesis.scribe.harness import is_question_tool, refused
+from agentx.synthesis.scribe.ledger import MAX_QUOTE, Ledger, Note
+from agentx.synthesis.state import Message, State
+from agentx.synthesis.vitality import days_between
+
+MOST_LESSONS = 3
+"""Of one session."""
+
+SILENCE_HOURS = 4
+"""Outside of runs a session is over after so long without a message."""
+
+MOST_EVENTS = 5_000
+"""Of a session so many are read, its last ones."""
+
+Past = Callable[[int], Iterable[Event]]
+"""The history behind an event, in order."""
+
+_OVER = ("COMPLETED", "FAILED", "LIMIT_REACHED")
+_NAMES = 3
+_REASON_CHARACTERS = 120
+_IN_COMMON = 2
+"""Two commands of which at least so many words are the same are forms of one thing."""
+
+
+class Lesson(msgspec.Struct, frozen=True):
+    """Something that a session taught.
+
+    Attributes:
+        text: It, in a sentence.
+        seq: The event that it rests on.
+        words: What that event is about, in its own words.
+        trust: The least trusted of what stands in the sentence.
+    """
+
+    text: str
+    seq: int
+    words: str
+    trust: Trust = "agent"
+
+
+class _Refused(msgspec.Struct, frozen=True):
+    """A call that was refused or denied.
+
+    Attributes:
+        reason: What a person said; empty for nothing.
+        by: The rules that denied it; empty where it was a person.
+    """
+
+    seq: int
+    call: ToolCallExecuted
+    reason: str = ""
+    by: tuple[str, ...] = ()
+
+
+class Sessions:
+    """Concludes lessons from sessions that are over.
+
+    Args:
+        past: Gives the history; what came before an event never changes, so the same event gives the same lessons.
+    """
+
+    name = "sessions"
+    version = 1
+
+    def __init__(self, past: Past) -> None:
+        self._past = past
+
+    def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
+        """What the session that ends with an event, or ended before it, taught; nothing for most events."""
+        began = _began(event, state)
+        if not began:
+            return ()
+        after = max(began - 1, event.seq - MOST_EVENTS)
+        events = list(takewhile(lambda one: one.seq < event.seq, self._past(after)))
+        if isinstance(event.data, RunEnded):
+            events = _with_what_was_asked(events, began, self._past)
+        ledger = Ledger(event, state)
+        for lesson in islice(lessons_of(events, state, read), MOST_LESSONS):
+            _learn(
+                ledger, lesson, f"It happened in the session of events {events[0].seq} to {events[-1].seq}."
+            )
+        return tuple(ledger.changes)
+
+
+def _with_what_was_asked(events: list[Event], began: int, past: Past) -> list[Event]:
+    """The events of a run with those of the runs that it goes on from."""
+    start = next((one for one in events if one.seq == began), None)
+    if start is None or not isinstance(start.data, RunStarted) or not start.data.resumes or not start.cause:
+        return events
+    earlier = takewhile(lambda one: one.seq < began, past(max(start.cause - 1, events[-1].seq - MOST_EVENTS)))
+    return [*earlier, *events]
+
+
+def _began(event: Event, state: State) -> int:
+    """The first event of the session that is over now; 0 where none is."""
+    last = state.last_run
+    match event.data:
+        case RunEnded(status=status) if last is not None and last.run == event.run:
+            return last.seq if status in _OVER else 0
+        case UserMessageSent() if from_user(event.actor):
+            return max(
+                _talk_began(state.messages, event), last.ended_seq if last and last.status in _OVER else 0
+            )
+    return 0
+
+
+def _talk_began(messages: Sequence[Message], event: Event) -> int:
+    """The first message of a talk that ended hours before an event; 0 where it goes on."""
+    began, later = 0, event.at
+    for message in reversed(messages):
+        if message.seq >= event.seq:
+            continue
+        silent = days_between(message.at, later) * 24 >= SILENCE_HOURS
+        if silent == bool(began):
+            break
+        began, later = message.seq, message.at
+    return began
+
+
+# --- what it taught --------------------------------------------------------------------------------------------------
+
+
+def lessons_of(events: Sequence[Event], state: State, read: ReadBody) -> Iterator[Lesson]:
+    """What some events taught: refusals first, then checks, then commands.
+
+    Args:
+        events: Of one session, in order.
+        state: What was concluded from them.
+        read: Gives the whole text of a body.
+    """
+    kept_off = _refused(events, read)
+    moves = [move for run in read_runs(_as_failed(events, kept_off), read) for move in run.moves]
+    for one in kept_off.values():
+        if instead := _accepted(one, moves, events):
+            yield _of_refusal(one, instead)
+    yield from _of_checks(events, state)
+    for turn in turns_of(Run(0, "", [move for move in moves if move.seq not in kept_off])):
+        if turn.between is not None or _alike(turn):
+            yield Lesson(told([turn]), turn.working.seq, " ".join(turn.working.words))
+
+
+def _refused(events: Iterable[Event], read: ReadBody) -> dict[int, _Refused]:
+    """The calls that a person refused or a rule denied, by the event that says so."""
+    asked: dict[str, ToolCallRequested] = {}
+    found: dict[int, _Refused] = {}
+    seen: set[str] = set()
+    for event in events:
+        match event.data:
+            case ToolCallRequested() as call:
+                asked[call.call_id] = call
+            case ApprovalDecided(approved=False, call_id=name, reason=reason) if name in asked:
+                call = asked[name]
+                made = ToolCallExecuted(
+                    call_id=name, tool=call.tool, status="FAILED", arguments=call.arguments
+                )
+                found[event.seq] = _Refused(event.seq, made, reason)
+                seen.add(name)
+            case ToolCallExecuted(status="DENIED") as done if done.call_id not in seen:
+                made = msgspec.structs.replace(done, status="FAILED")
+                found[event.seq] = _Refused(event.seq, made, _reason(read(done.output)), done.denied_by)
+    return found
+
+
+def _as_failed(events: Iterable[Event], kept_off: dict[int, _Refused]) -> Iterator[Event]:
+    """The events, with calls that were refused as calls that failed, so that what they were for is known."""
+    for event in events:
+        one = kept_off.get(event.seq)
+        yield msgspec.structs.replace(event, data=one.call) if one else event
+
+
+def _accepted(one: _Refused, moves: Sequence[Move], events: Sequence[Event]) -> str:
+    """The next call for the same that ran, where it was another one: the same program, or the same tool on a file."""
+    name = call_name(one.call.tool, one.call.arguments, one.call.command)
+    keys = {move.key for move in moves if move.seq == one.seq and move.words}
+    if not keys and (one.call.command or "command" in one.call.arguments or is_question_tool(one.call.tool)):
+        return ""  # what only looks, or asks, is followed by much that has nothing to do with it
+    ran = {move.seq for move in moves if move.seq > one.seq and move.worked and move.key in keys}
+    for event in events:
+        data = event.data
+        if event.seq <= one.seq or not isinstance(data, ToolCallExecuted) or data.tool != one.call.tool:
+            continue
+        if data.status == "SUCCEEDED" and (event.seq in ran or not keys):
+            other = call_name(data.tool, data.arguments, data.command)
+            return other if other not in (name, data.tool) else ""
+    return ""
+
+
+def _reason(output: str) -> str:
+    """What a person said, in the words of a harness that was refused a call."""
+    found = refused(output)
+    return output[found.reason.start : found.reason.end] if found and found.reason else ""
+
+
+def _of_refusal(one: _Refused, instead: str) -> Lesson:
+    name = call_name(one.call.tool, one.call.arguments, one.call.command)
+    why = f" (“{one_line(one.reason)[:_REASON_CHARACTERS]}”)" if one.reason and not one.by else ""
+    how = f"denied by {_listed(one.by)}" if one.by else "refused"
+    return Lesson(f"{_upper(name)} was {how}{why}; then {instead} was accepted.", one.seq, name)
+
+
+def _of_checks(events: Sequence[Event], state: State) -> Iterator[Lesson]:
+    """The checks that failed and pass, by the files that changed between."""
+    began = events[0].seq if events else 0
+    fixed: dict[tuple[str, ...], list[HotIssueDetail]] = {}
+    for item in state.items.values():
+        detail = item.detail
+        if isinstance(detail, HotIssueDetail) and _passed_since(item, detail, began):
+            between = (one for one in events if detail.last_seq < one.seq < item.changed_seq)
+            paths = tuple(dict.fromkeys(change.path for one in between for change in changes_of(one)))
+            if paths:
+                fixed.setdefault(paths, []).append(detail)
+    for paths, details in fixed.items():
+        checks = _listed([f"`{detail.check}`" for detail in details])
+        text = f"{_upper(checks)} failed, and passed once {_listed([f'`{path}`' for path in paths])} had changed."
+        last = max(details, key=lambda detail: detail.last_seq)
+        yield Lesson(text, last.last_seq, last.check, "material")
+
+
+def _passed_since(item: MemoryItem, detail: HotIssueDetail, began: int) -> bool:
+    return item.status == "resolved" and detail.ended == "passed" and began < item.changed_seq
+
+
+def _alike(turn: Turn) -> bool:
+    """Whether two commands are forms of one thing, and not two things that one program does."""
+    failing, working = set(turn.failing.words), set(turn.working.words)
+    return failing <= working or len(failing & working) >= _IN_COMMON
+
+
+def _learn(ledger: Ledger, lesson: Lesson, reason: str) -> None:
+    """Note a lesson; what says the same and is as trusted rests on one more place."""
+    words = one_line(lesson.words)[:MAX_QUOTE]
+    place = Evidence(lesson.seq, 0, len(words), words)
+    for item in ledger.standing("learning"):
+        if any(one.seq == place.seq for one in item.evidence):
+            return
+        if item.trust == lesson.trust and likeness(item.text, lesson.text):
+            ledger.again(item, place)
+            return
+    ledger.add(Note(kind="learning", text=lesson.text, evidence=place, trust=lesson.trust, reason=reason))
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names in a sentence, the first few of many.
+
+    >>> _listed(["a", "b"]), _listed(list("abcde"))
+    ('a and b', 'a, b, c and 2 more')
+    """
+    shown = list(names[:_NAMES])
+    if len(names) > _NAMES:
+        shown.append(f"{len(names) - _NAMES} more")
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:] if text.startswith("the ") else text
