@@ -144,7 +144,11 @@ def grade_after(  # noqa: PLR0913 - each is a part of the fact that is recorded
     ] = None,
     domain: Domain = "",
     agent: Annotated[
-        str, typer.Option(metavar="ROLE", help="An agent grades, not you: its lesson makes no rule.")
+        str,
+        typer.Option(
+            metavar="ROLE",
+            help="An agent grades, not you: its lesson makes no rule. So it is where nobody sits at the terminal.",
+        ),
     ] = "",
 ) -> None:
     """Grade a task: count it for its flow and its rules, keep what was learned, and say what would make that permanent."""
@@ -161,7 +165,7 @@ def grade_after(  # noqa: PLR0913 - each is a part of the fact that is recorded
             broke=broke or (),
             kept=kept or (),
             domain=encodable(domain),
-            actor=f"agent:{encodable(agent)}" if agent else "",
+            actor=_grader(terminal, encodable(agent)),
         )
     for name in graded.unknown:
         terminal.note(
@@ -175,6 +179,11 @@ def grade_after(  # noqa: PLR0913 - each is a part of the fact that is recorded
     colour = "green" if graded.passed else "red"
     title = Text("passed" if graded.passed else "failed", f"bold {colour}")
     terminal.show(panel(facts(_told(graded)), title=title, width=terminal.out.width, style=colour))
+
+
+def _grader(terminal: Terminal, agent: str) -> str:
+    """Who grades, the person where it is empty: where nobody sits at the terminal, it is an agent that does not say so."""
+    return f"agent:{agent or 'shell'}" if agent or not terminal.interactive else ""
 
 
 def _told(graded: Graded) -> Iterator[tuple[str, str | Text]]:
@@ -191,7 +200,8 @@ def _told(graded: Graded) -> Iterator[tuple[str, str | Text]]:
     if graded.proposal is not None:
         yield "", Text(NOT_PERMANENT, "yellow")
         yield "instead", graded.proposal.text
-        yield "type", Text(plain(graded.proposal.command), "bold")
+        if graded.proposal.command:
+            yield "type", Text(plain(graded.proposal.command), "bold")
 
 
 # --- what is only words ----------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import io
 import pytest
 
 from agentx import Workspace
+from agentx.cli.terminal import Terminal
 
 
 @pytest.fixture
@@ -80,6 +81,9 @@ def test_a_grade_tells_the_entry_the_flow_and_what_would_make_the_lesson_last(gu
     assert "No check here says this" in done.err
     assert "Not permanent yet" in done.out
     call("memory", "add", "Never create a deploy.log file.", "--kind", "constraint", "-C", guarded)
+    script = call("gate", "post", "Looked", "--pass", "--lesson", "Ask twice.", "-C", guarded).out
+    assert "scripts/ask-twice.sh" in script
+    assert "│ type" not in script
     assert "It is more than words" in call(*words, "--pass", "--made", "check").out
 
 
@@ -98,6 +102,13 @@ def test_a_grade_by_an_agent_is_recorded_as_its_own(guarded, call):
     assert call("log", "--type", "TaskGraded", "--json", "-C", guarded).lines[0]["actor"] == "agent:main"
 
 
+def test_a_grade_is_the_persons_only_where_one_sits_at_the_terminal(guarded, call, monkeypatch):
+    words = ("gate", "post", "Deployed", "--pass", "--lesson", "Obey.", "--json", "-C", guarded)
+    assert call(*words).json["lesson"]["trust"] == "agent"
+    monkeypatch.setattr(Terminal, "interactive", True)
+    assert call(*words).json["lesson"]["trust"] == "user"
+
+
 def test_a_capability_that_does_not_work_ends_the_check_with_1(guarded, call):
     assert "yes" in call("capability", "add", "shell", "--command", "echo here", "-C", guarded).out
     assert call("capability", "check", "-C", guarded).code == 0
@@ -105,6 +116,8 @@ def test_a_capability_that_does_not_work_ends_the_check_with_1(guarded, call):
     done = call("capability", "check", "-C", guarded)
     assert done.code == 1
     assert "no route" in done.out
+    call("capability", "add", "silent", "--command", "exit 4", "-C", guarded)
+    assert "It printed nothing (exit 4)." in call("capability", "-C", guarded).out
 
 
 def test_credentials_of_the_environment_are_listed_by_name(guarded, call, monkeypatch):
