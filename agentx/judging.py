@@ -23,6 +23,7 @@ from agentx.synthesis.judgement import question
 from agentx.synthesis.judgement.answer import Refused
 from agentx.synthesis.judgement.check import check
 from agentx.synthesis.model.port import ModelClient, Usage
+from agentx.synthesis.model.prompts import prompt
 from agentx.synthesis.model.structured import ask
 from agentx.synthesis.state import RECENT_MESSAGES, RECENT_TEXT, State
 
@@ -114,7 +115,7 @@ def _judge(engine: "Engine", model: ModelClient, deadline: float, *, all_proposa
         question.conversation(said, state, heard),
         question.schema(),
         answers.read,
-        question.prompt("judge_repair.md"),
+        prompt("judge_repair.md"),
         deadline=deadline,
     )
     with engine.write_path.exclusive():

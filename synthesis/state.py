@@ -15,6 +15,7 @@ from agentx.storage.events import (
     AgentMessageSent,
     ApprovalDecided,
     Body,
+    DirectiveFailed,
     DirectiveIssued,
     DuePassed,
     Event,
@@ -44,6 +45,9 @@ RECENT_TEXT = 2_000
 
 RECENT_RUNS = 50
 """How many runs the state keeps at hand: what a director reads."""
+
+RECENT_INSTRUCTIONS, RECENT_DIRECTIVES = 20, 5
+"""How many of the user's messages, and of the director's directives and failures, are named: what a director reads."""
 
 RUN_TEXT = 500
 """Characters kept of what a run was asked, and of what came of it."""
@@ -99,11 +103,12 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class DirectiveRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The directive that serves: when it was issued, how long it is valid, and how many runs it has served."""
+    """The directive that serves: how far its director read, how long it is valid, and how many runs it has served."""
 
     seq: int
     at: str
     policy: ReusePolicy
+    through: int = 0
     runs: int = 0
 
 
@@ -133,6 +138,7 @@ class Stretch(msgspec.Struct, array_like=True):
         lines: The lines of those that may change a state, in order.
         messages: The lines of the latest messages.
         results: By tool, the call ids of the results whose call is not among them.
+        said: Seqs of the latest messages of the user.
     """
 
     after: str
@@ -143,6 +149,7 @@ class Stretch(msgspec.Struct, array_like=True):
     lines: list[bytes]
     messages: list[bytes]
     results: dict[str, set[str]]
+    said: list[int]
 
 
 class State(msgspec.Struct, kw_only=True):
@@ -158,9 +165,11 @@ class State(msgspec.Struct, kw_only=True):
         maintained_at: When that was recorded; empty where there was none.
         items: All memory items, by id, in the order of their creation.
         messages: The latest messages, oldest first.
+        said: Seqs of the user's latest messages.
         pending: Tool calls without a result, by call id.
         runs: The latest runs, oldest first.
         directive: The directive that serves; none where nobody directs.
+        directed: Seqs of the latest directives, those that failed too.
         schedules: What runs again and again, by id.
         counts: Events folded, by type.
         unknown: Events of a type that this version does not know.
@@ -178,9 +187,11 @@ class State(msgspec.Struct, kw_only=True):
     maintained_at: str = ""
     items: dict[str, MemoryItem] = msgspec.field(default_factory=dict)
     messages: list[Message] = msgspec.field(default_factory=list)
+    said: list[int] = msgspec.field(default_factory=list)
     pending: dict[str, PendingCall] = msgspec.field(default_factory=dict)
     runs: list[RunRecord] = msgspec.field(default_factory=list)
     directive: DirectiveRecord | None = None
+    directed: list[int] = msgspec.field(default_factory=list)
     schedules: dict[str, ScheduleRecord] = msgspec.field(default_factory=dict)
     counts: dict[str, int] = msgspec.field(default_factory=dict)
     unknown: int = 0
@@ -209,9 +220,11 @@ class State(msgspec.Struct, kw_only=True):
         for call in list(self.pending.values()):
             if call.call_id in stretch.results.get(call.tool, ()):
                 del self.pending[call.call_id]
+        said = [*self.said, *stretch.said][-RECENT_INSTRUCTIONS:]
         for line in (*stretch.lines, *stretch.messages):
             event = decode(line)
             _FOLDS[type(event.data)](self, event, event.data)
+        self.said = said
         for name, count in stretch.counts.items():
             self.counts[name] = self.counts.get(name, 0) + count
         self.seq, self.hash, self.at = stretch.seq, stretch.hash, stretch.at or self.at
@@ -231,8 +244,10 @@ class State(msgspec.Struct, kw_only=True):
             self,
             items=dict(self.items),
             messages=list(self.messages),
+            said=list(self.said),
             pending=dict(self.pending),
             runs=list(self.runs),
+            directed=list(self.directed),
             schedules=dict(self.schedules),
             counts=dict(self.counts),
         )
@@ -260,6 +275,11 @@ class State(msgspec.Struct, kw_only=True):
         return blake2b(self.encode(), digest_size=32).hexdigest()
 
 
+def is_instruction(event: Event) -> bool:
+    """Whether the user said something."""
+    return isinstance(event.data, UserMessageSent) and event.actor.partition(":")[0] == "user"
+
+
 def gather(start: Position, events: Iterable[tuple[Event, bytes]]) -> Stretch:
     """Go through events in a row, each with its line, for a state that will pass over them.
 
@@ -274,6 +294,7 @@ def gather(start: Position, events: Iterable[tuple[Event, bytes]]) -> Stretch:
     lines: list[bytes] = []
     messages: deque[bytes] = deque(maxlen=RECENT_MESSAGES)
     results: defaultdict[str, set[str]] = defaultdict(set)
+    said: deque[int] = deque(maxlen=RECENT_INSTRUCTIONS)
     announced: set[str] = set()
     seq, own_hash, at = start.seq, start.hash, ""
     for event, line in events:
@@ -283,11 +304,13 @@ def gather(start: Position, events: Iterable[tuple[Event, bytes]]) -> Stretch:
             results[data.tool].add(data.call_id)
         elif (fold := _FOLDS.get(type(data))) is _remember:
             messages.append(line)
+            if is_instruction(event):
+                said.append(event.seq)
         elif fold is not None:
             lines.append(line)
             if isinstance(data, ToolCallRequested):
                 announced.add(data.call_id)
-    return Stretch(start.hash, seq, own_hash, at, counts, lines, list(messages), results)
+    return Stretch(start.hash, seq, own_hash, at, counts, lines, list(messages), results, list(said))
 
 
 # --- what each type of event does to the state ------------------------------------------------------------------------
@@ -323,6 +346,8 @@ def _remember(state: State, event: Event, said: UserMessageSent | AgentMessageSe
     state.messages.append(Message(event.seq, event.at, event.actor, text, event.run))
     if len(state.messages) > RECENT_MESSAGES:
         del state.messages[0]
+    if is_instruction(event):
+        state.said = [*state.said, event.seq][-RECENT_INSTRUCTIONS:]
 
 
 def _await(state: State, event: Event, call: ToolCallRequested) -> None:
@@ -346,20 +371,35 @@ def _settle(state: State, _event: Event, done: ToolCallExecuted) -> None:
         del state.pending[done.call_id]
 
 
-def _start_run(state: State, event: Event, run: RunStarted) -> None:
-    state.runs.append(
-        RunRecord(
-            event.run,
-            event.seq,
-            run.task.text[:RUN_TEXT],
-            run.agent,
-            run.model,
-            at=event.at,
-            directive=run.directive,
-            schedule=run.schedule,
-            due=run.due,
-        )
+def began(event: Event, run: RunStarted) -> RunRecord:
+    """The record of a run that begins."""
+    return RunRecord(
+        event.run,
+        event.seq,
+        run.task.text[:RUN_TEXT],
+        run.agent,
+        run.model,
+        at=event.at,
+        directive=run.directive,
+        schedule=run.schedule,
+        due=run.due,
     )
+
+
+def ended(record: RunRecord, event: Event, end: RunEnded) -> RunRecord:
+    """The record of a run that is over."""
+    return msgspec.structs.replace(
+        record,
+        status=end.status,
+        reason=end.reason,
+        summary=end.summary[:RUN_TEXT],
+        ended_seq=event.seq,
+        ended_at=event.at,
+    )
+
+
+def _start_run(state: State, event: Event, run: RunStarted) -> None:
+    state.runs.append(began(event, run))
     if len(state.runs) > RECENT_RUNS:
         del state.runs[0]
     if state.directive is not None and run.directive == state.directive.seq:
@@ -370,19 +410,17 @@ def _start_run(state: State, event: Event, run: RunStarted) -> None:
 def _end_run(state: State, event: Event, end: RunEnded) -> None:
     for place in range(len(state.runs) - 1, -1, -1):
         if state.runs[place].run == event.run:
-            state.runs[place] = msgspec.structs.replace(
-                state.runs[place],
-                status=end.status,
-                reason=end.reason,
-                summary=end.summary[:RUN_TEXT],
-                ended_seq=event.seq,
-                ended_at=event.at,
-            )
+            state.runs[place] = ended(state.runs[place], event, end)
             return
 
 
 def _direct(state: State, event: Event, issued: DirectiveIssued) -> None:
-    state.directive = DirectiveRecord(event.seq, event.at, issued.policy)
+    state.directive = DirectiveRecord(event.seq, event.at, issued.policy, issued.through)
+    _note_directed(state, event, issued)
+
+
+def _note_directed(state: State, event: Event, _payload: DirectiveIssued | DirectiveFailed) -> None:
+    state.directed = [*state.directed, event.seq][-RECENT_DIRECTIVES:]
 
 
 def _schedule(state: State, event: Event, rule: ScheduleSet) -> None:
@@ -420,6 +458,7 @@ _FOLDS: dict[type, Callable[[State, Event, Any], None]] = {
     RunStarted: _start_run,
     RunEnded: _end_run,
     DirectiveIssued: _direct,
+    DirectiveFailed: _note_directed,
     ScheduleSet: _schedule,
     ScheduleRemoved: _unschedule,
     DuePassed: _pass_due,

@@ -2,16 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
-from importlib.resources import files
-
-import msgspec
 
 from agentx.storage.text import one_line
 from agentx.synthesis.demands.material import NAME, own_words, straighten
 from agentx.synthesis.demands.sentences import sentences
 from agentx.synthesis.items import ConstraintDetail, MemoryItem
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
+from agentx.synthesis.model.prompts import parameters, prompt
 from agentx.synthesis.state import State
 
 TOOL = "record_judgement"
@@ -30,16 +27,10 @@ _NOTE_CHARACTERS = 160
 _NAME_CHARACTERS = 40
 
 
-@lru_cache
-def prompt(name: str) -> str:
-    """The text of a file in ``synthesis/prompts``."""
-    return (files("agentx.synthesis") / "prompts" / name).read_text("utf-8")
-
-
 def schema() -> ToolSchema:
     """The shape of an answer, as a tool."""
-    parameters = msgspec.json.decode(prompt("judge.json"), type=dict)
-    return ToolSchema(TOOL, "Record what the user's messages demand, and settle the proposals.", parameters)
+    about = "Record what the user's messages demand, and settle the proposals."
+    return ToolSchema(TOOL, about, parameters("judge.json"))
 
 
 def conversation(

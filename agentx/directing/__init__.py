@@ -1,0 +1,1 @@
+"""A director that sees the whole history and writes the prompt; an executor that carries it out and knows nothing else."""

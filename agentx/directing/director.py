@@ -1,0 +1,228 @@
+"""The director at work: it decides by the record whether a new directive is wanted, and has a model or code write it.
+
+Whether it is wanted and what stands for each field is pure code over history (:mod:`agentx.synthesis.directing`). What a model
+writes is recorded, so a replay asks none. Where the model cannot be reached or understood the last good directive serves
+on; where there is none, a deterministic one is composed.
+"""
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from agentx.engine import Engine
+from agentx.moments import event_at
+from agentx.storage.events import (
+    DirectiveFailed,
+    DirectiveIssued,
+    Draft,
+    Event,
+    ReusePolicy,
+    UserMessageSent,
+)
+from agentx.storage.history import told_already
+from agentx.storage.text import one_line
+from agentx.synthesis.directing import briefing, fields
+from agentx.synthesis.directing.answer import Directive, read
+from agentx.synthesis.directing.composer import compose
+from agentx.synthesis.directing.past import Past, begin, gather
+from agentx.synthesis.directing.policy import Decision, decide
+from agentx.synthesis.items import MemoryItem
+from agentx.synthesis.model.port import ModelClient, ModelError, ToolSchema, Usage
+from agentx.synthesis.model.prompts import prompt
+from agentx.synthesis.model.structured import AnswerUnreadable, ask
+from agentx.synthesis.state import State
+
+ACTOR = "agent:director"
+DETERMINISTIC = "deterministic"
+TIMEOUT_S = 120.0
+
+INSTRUCTION_CHARACTERS = 2_000
+
+
+class Filled(msgspec.Struct, frozen=True, kw_only=True):
+    """A prompt as an executor gets it.
+
+    Attributes:
+        directive: Seq of the directive.
+        text: The prompt, with a value for each field, and what the user demands and ruled out behind it.
+        values: What stands for each field.
+    """
+
+    directive: int
+    text: str
+    values: dict[str, str]
+
+
+class Director:
+    """Directs the runs of one workspace.
+
+    Args:
+        engine: The workspace.
+        model: Who writes directives; without one they are composed by code.
+        tools: What executors will have.
+    """
+
+    def __init__(
+        self, engine: Engine, model: ModelClient | None = None, tools: Sequence[ToolSchema] = ()
+    ) -> None:
+        self._engine = engine
+        self._model = model
+        self._tools = tools
+
+    def decide(self) -> Decision:
+        """Whether a new directive is wanted before the next run, and why; the same for the same history."""
+        serving = self._engine.snapshot().directive
+        after = serving.through if serving else 0
+        return decide(serving, self._engine.write_path.history.read(after, told_already) if serving else ())
+
+    def direct(self, why: str) -> Event:
+        """Have a directive written and put it on record.
+
+        Args:
+            why: Why it is wanted.
+
+        Returns:
+            The ``DirectiveIssued``, or the ``DirectiveFailed`` where the model failed and the last good one serves on.
+        """
+        if self._model is None:
+            return self._compose(why)
+        state = self._engine.snapshot()
+        asked = briefing.question(
+            state, self.past(), self._events(state.directed), self._instructions(state), why, self._tools
+        )
+        try:
+            directive, usage = ask(
+                self._model,
+                asked,
+                briefing.shape(),
+                read,
+                prompt("direct_repair.md"),
+                deadline=time.monotonic() + TIMEOUT_S,
+            )
+        except ModelError as error:
+            return self._serve_on(state, why, error)
+        return self._issue(directive, why, state.seq, self._model.name, usage)
+
+    def fill(self) -> Filled:
+        """The prompt of the directive that serves, ready for an executor.
+
+        Raises:
+            FieldUnresolved: A field has no value; nothing may be given to an executor.
+        """
+        directive, issued = self._serving()
+        template = self._engine.read_body(issued.prompt)
+        lookups = {name: self._lookup(name, issued.policy) for name in fields.names(template)}
+        past = self.past(
+            fields.runs_needed([one for one in lookups.values() if isinstance(one, fields.Lookup)])
+        )
+        values: dict[str, str] = {}
+        for name, lookup in lookups.items():
+            try:
+                values[name] = lookup if isinstance(lookup, str) else fields.resolve(lookup, past)
+            except fields.NoAnswer as error:
+                raise fields.FieldUnresolved(name, str(error)) from error
+        text = fields.fill(template, values)
+        held = hold_to(self._engine.snapshot())
+        return Filled(
+            directive=directive,
+            text=f"{text}\n\n{held}" if held else text,
+            values=values,
+        )
+
+    def past(self, runs: int = briefing.RUNS) -> Past:
+        """What happened in the latest runs; 0 for all that there were."""
+        state = self._engine.snapshot()
+        events = self._engine.write_path.history.read(begin(state, runs), told_already)
+        now = datetime.now(tz=UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        return gather(events, state, self._engine.read_body, now)
+
+    # --- what it reads -----------------------------------------------------------------------------------------------
+
+    def _instructions(self, state: State) -> list[str]:
+        """What the user said, the latest messages, oldest first."""
+        said = self._events(state.said)
+        bodies = [event.data.body for event in said if isinstance(event.data, UserMessageSent)]
+        return [self._engine.read_body(body)[:INSTRUCTION_CHARACTERS] for body in bodies]
+
+    def _events(self, seqs: Sequence[int]) -> list[Event]:
+        """The events of some seqs; one that is damaged or purged is passed over."""
+        return [event for seq in seqs if (event := event_at(self._engine, seq)) is not None]
+
+    def _serving(self) -> tuple[int, DirectiveIssued]:
+        """The directive that serves and its seq; one is written where there is none that can be read."""
+        for why in ("there is no directive yet", "the directive cannot be read", ""):
+            serving = self._engine.snapshot().directive
+            event = event_at(self._engine, serving.seq) if serving else None
+            if event is not None and isinstance(event.data, DirectiveIssued):
+                return event.seq, event.data
+            if why:
+                self._compose(why)
+        raise AssertionError("a directive that was just issued is not there")
+
+    def _lookup(self, name: str, policy: ReusePolicy) -> fields.Lookup | str:
+        """The resolver of a field, or its value where a model gave that."""
+        words = policy.dynamic_fields.get(name, name)
+        lookup = fields.parse(words) or fields.parse(name)
+        if lookup is not None:
+            return lookup
+        raise fields.FieldUnresolved(
+            name, f"no resolver is called {words!r}, and no model is at hand to read it"
+        )
+
+    # --- what it writes ----------------------------------------------------------------------------------------------
+
+    def _issue(self, directive: Directive, why: str, through: int, model: str, usage: Usage) -> Event:
+        issued = DirectiveIssued(
+            why=why,
+            summary=directive.summary,
+            strategy=directive.strategy,
+            reflection=directive.reflection,
+            prompt=self._engine.write_path.body(directive.prompt),
+            policy=directive.policy,
+            checkpoints=directive.checkpoints,
+            knowledge=directive.knowledge,
+            through=through,
+            model=model,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            cost_usd=usage.cost_usd,
+        )
+        [event] = self._engine.write_path.record([Draft(data=issued, actor=ACTOR, cause=through)])
+        return event
+
+    def _compose(self, why: str) -> Event:
+        """A directive without a model."""
+        state = self._engine.snapshot()
+        directive = compose(state, self.past(), self._instructions(state), why)
+        return self._issue(directive, why, state.seq, DETERMINISTIC, Usage())
+
+    def _serve_on(self, state: State, why: str, error: ModelError) -> Event:
+        """The model failed: that is recorded, and the last good directive serves on, or a composed one."""
+        usage = error.usage if isinstance(error, AnswerUnreadable) else Usage()
+        failed = DirectiveFailed(
+            why=why,
+            error=one_line(str(error)),
+            serves=state.directive.seq if state.directive else 0,
+            model=self._model.name if self._model else "",
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            cost_usd=usage.cost_usd,
+        )
+        [event] = self._engine.write_path.record([Draft(data=failed, actor=ACTOR, cause=state.seq)])
+        return event if state.directive else self._compose(why)
+
+
+def hold_to(state: State) -> str:
+    """What the user demands and ruled out, as an executor is told it: without ids, sources and reasons.
+
+    It stands behind every prompt, whatever a director wrote; so no rule is lost in a directive that was written before it.
+    """
+    demands = [_told(item) for item in state.active("constraint", "rejection")]
+    return "Hold to this:\n" + "\n".join(f"- {line}" for line in demands) if demands else ""
+
+
+def _told(item: MemoryItem) -> str:
+    text = one_line(item.text)
+    return text if item.kind == "constraint" else f"Ruled out: {text}"

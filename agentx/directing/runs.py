@@ -1,0 +1,197 @@
+"""A directed run: the policy is looked at, the director asked where it says so, and an executor carries out the prompt."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from agentx.directing.director import Director
+from agentx.directing.executors import Assignment, Executor, Outcome
+from agentx.engine import Engine
+from agentx.gates import Gates
+from agentx.storage.errors import AgentXError
+from agentx.storage.events import AgentMessageSent, Draft, RunEnded, RunStarted
+from agentx.storage.lock import FileLock, WorkspaceBusy
+from agentx.storage.text import one_line
+from agentx.synthesis.directing.policy import Decision
+from agentx.synthesis.items import shorten
+from agentx.synthesis.model.port import ModelClient
+from agentx.synthesis.state import RUN_TEXT
+from agentx.tools.functions import FunctionTools
+
+_REASON_WORDS = 60
+
+
+class Due(msgspec.Struct, frozen=True):
+    """What a run was due by.
+
+    Attributes:
+        schedule: Id of the schedule.
+        at: When, as UTC time in ISO 8601.
+    """
+
+    schedule: str = ""
+    at: str = ""
+
+    @property
+    def key(self) -> str:
+        """Makes starting idempotent: no due time starts twice."""
+        return f"due:{self.schedule}:{self.at}" if self.at else ""
+
+
+class DirectedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that is over.
+
+    Attributes:
+        decision: Whether the director was asked, and why.
+        directive: Seq of the directive that was carried out.
+        prompt: All that the executor was told.
+        outcome: What came of it.
+    """
+
+    run: str
+    decision: Decision
+    directive: int
+    prompt: str
+    outcome: Outcome
+
+
+def run_directed(
+    engine: Engine,
+    executor: Executor,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    *,
+    model: ModelClient | None = None,
+    agent: str = "executor",
+    due: Due = Due(),  # noqa: B008 - a value
+    time_limit_s: float = 0.0,
+) -> DirectedRun | None:
+    """Direct and carry out one run.
+
+    Args:
+        engine: The workspace.
+        executor: Who carries it out.
+        functions: The tools that it gets, by name.
+        model: Who directs; without one, directives are composed by code.
+        agent: The executor's role; its actor is ``agent:<role>``.
+        due: What it was due by; a due time that was run already is not run again.
+        time_limit_s: How long the executor may take; 0 for no limit.
+
+    Returns:
+        The run; ``None`` where its due time was run already.
+
+    Raises:
+        FieldUnresolved: A field of the prompt has no value; a failed run says so.
+        WorkspaceBusy: Another run goes on in this workspace.
+    """
+    lock = FileLock(engine.root / ".git" / "agentx-run.lock", timeout_s=0)
+    try:
+        with lock.hold():
+            return _Run(engine, executor, functions or {}, model, agent).work(due, time_limit_s)
+    except WorkspaceBusy as error:
+        if lock.held:
+            raise
+        raise WorkspaceBusy(
+            "Another run goes on in this workspace; wait for it, or end it with Ctrl-C."
+        ) from error
+
+
+class _Run:
+    def __init__(
+        self,
+        engine: Engine,
+        executor: Executor,
+        functions: Mapping[str, Callable[..., Any]],
+        model: ModelClient | None,
+        agent: str,
+    ) -> None:
+        self.engine, self.executor, self.agent = engine, executor, agent
+        self.actor = f"agent:{agent}"
+        state = engine.snapshot()
+        self.id = f"r-{state.counts.get('RunStarted', 0) + 1}"
+        self.tools = FunctionTools(engine, functions, self.actor, self.id, Gates(engine))
+        self.director = Director(engine, model, self.tools.schemas())
+
+    def work(self, due: Due, time_limit_s: float) -> DirectedRun | None:
+        """From the decision to the end."""
+        end_crashed(self.engine)
+        settled = self.engine.snapshot().schedules.get(due.schedule)
+        if settled is not None and due.at and due.at <= settled.settled:
+            return None
+        decision = self.director.decide()
+        if decision.direct:
+            self.director.direct(decision.why)
+        try:
+            filled = self.director.fill()
+        except AgentXError as error:
+            self.start("", 0, due)
+            self.end(Outcome(status="FAILED", reason=str(error)))
+            raise
+        self.start(filled.text, filled.directive, due)
+        outcome = self.carry_out(Assignment(prompt=filled.text, tools=self.tools, time_limit_s=time_limit_s))
+        return DirectedRun(
+            run=self.id, decision=decision, directive=filled.directive, prompt=filled.text, outcome=outcome
+        )
+
+    def start(self, prompt: str, directive: int, due: Due) -> None:
+        """Put the start on record; from here on the due time is settled."""
+        started = RunStarted(
+            task=self.engine.write_path.body(prompt),
+            agent=self.agent,
+            model=self.executor.name,
+            directive=directive,
+            schedule=due.schedule,
+            due=due.at,
+        )
+        self.record(started, due.key)
+        self.engine.write_path.flush()
+
+    def carry_out(self, assignment: Assignment) -> Outcome:
+        """Have the prompt carried out; the end is on record whatever happens."""
+        try:
+            outcome = self.executor.execute(assignment)
+        except KeyboardInterrupt:
+            self.end(Outcome(status="INTERRUPTED", reason="It was interrupted."))
+            raise
+        except Exception as error:  # noqa: BLE001 - an executor may be anything
+            outcome = Outcome(
+                status="FAILED",
+                reason=f"{type(error).__name__}: {shorten(one_line(str(error)), _REASON_WORDS)}",
+            )
+        self.end(outcome)
+        return outcome
+
+    def end(self, outcome: Outcome) -> None:
+        """Put what came of it on record."""
+        if outcome.summary:
+            self.record(
+                AgentMessageSent(
+                    body=self.engine.write_path.body(outcome.summary), final=True, model=self.executor.name
+                )
+            )
+        self.record(
+            RunEnded(
+                status=outcome.status,
+                reason=outcome.reason,
+                summary=one_line(outcome.summary)[:RUN_TEXT],
+                steps=outcome.steps,
+                prompt_tokens=outcome.usage.prompt_tokens,
+                completion_tokens=outcome.usage.completion_tokens,
+                cost_usd=outcome.usage.cost_usd,
+            )
+        )
+        with suppress(WorkspaceBusy):
+            self.engine.write_path.flush()
+
+    def record(self, payload: Any, key: str = "") -> None:
+        """Record a fact of this run."""
+        self.engine.write_path.record([Draft(data=payload, actor=self.actor, run=self.id, key=key)])
+
+
+def end_crashed(engine: Engine) -> None:
+    """A run whose process is gone gets its end; to be called under the lock of runs."""
+    last = engine.snapshot().last_run
+    if last is not None and last.status == "RUNNING":
+        end = RunEnded(status="INTERRUPTED", reason="Its process ended in the middle.")
+        engine.write_path.record([Draft(data=end, actor="engine:runs", run=last.run, cause=last.seq)])

@@ -1,0 +1,256 @@
+"""The deterministic director: a prompt from what the user said, what holds, what was done already and what failed.
+
+It works offline, and stands in where a model cannot be reached and no directive was ever issued. It never writes sentences of
+its own about the task: it passes on the user's, and says of tools what was measured.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from agentx.storage.events import NewCheckpoint, NewKnowledge, ReusePolicy
+from agentx.storage.text import one_line
+from agentx.synthesis.directing.answer import Directive, without_sources
+from agentx.synthesis.directing.past import Call, Past
+from agentx.synthesis.items import CheckpointDetail, shorten
+from agentx.synthesis.state import State
+
+STABLE_RUNS, UNSURE_RUNS = 10, 3
+"""How many runs a directive serves where the last ones completed, and after a failure or at the beginning."""
+
+LOOKED_AT = 5
+"""The runs that decide whether all is stable, and whose failures are told."""
+
+PATTERN_RUNS = 10
+"""After so many runs that completed in a row, a milestone is left once."""
+
+MAX_LINES = 20
+"""Of facts and failures, so many."""
+
+_WORDS = 40
+_LOOKING = re.compile(
+    r"(?:^|_)(?:search|read|list|get|fetch|find|look|check|query|show|describe|view|browse)(?:_|$)|search$"
+)
+_NAMING = (
+    "title",
+    "titles",
+    "subject",
+    "id",
+    "ids",
+    "url",
+    "urls",
+    "link",
+    "links",
+    "name",
+    "names",
+    "key",
+    "keys",
+    "path",
+)
+_CONDITIONS = (
+    "executor_failed",
+    "user_instructions_changed",
+    "tool_error",
+    "hot_issue_opened",
+    "constraint_changed",
+)
+
+
+class Lesson(msgspec.Struct, frozen=True):
+    """An argument of a tool with which it failed, and the one with which it succeeded afterwards.
+
+    Attributes:
+        works: Empty where it has not succeeded since.
+    """
+
+    tool: str
+    argument: str
+    fails: str
+    works: str = ""
+
+
+def compose(state: State, past: Past, instructions: Sequence[str], why: str) -> Directive:
+    """Write a directive without a model.
+
+    Args:
+        state: What is concluded.
+        past: The latest runs.
+        instructions: What the user said, in full, oldest first.
+        why: Why a directive is wanted.
+    """
+    latest = past.latest(LOOKED_AT)
+    completed = sum(run.status == "COMPLETED" for run in latest)
+    stable = len(latest) == LOOKED_AT == completed
+    learned = lessons(past)
+    fields = dict(_done(past))
+    return Directive(
+        summary=f"{past.ran} runs so far; of the last {len(latest)}, {completed} completed."
+        if latest
+        else "Nothing ran yet.",
+        strategy="Go on as before."
+        if stable
+        else "Carry out what the user asked for, and keep away from what failed.",
+        reflection=_reflection(why, stable=stable, done=bool(fields)),
+        prompt=_prompt(state, instructions, learned, fields),
+        policy=ReusePolicy(STABLE_RUNS if stable else UNSURE_RUNS, _CONDITIONS, fields),
+        checkpoints=tuple(_checkpoints(state, past, learned, why)),
+        knowledge=tuple(
+            NewKnowledge(
+                one.tool, f"{one.tool} fails with {one.argument} {one.fails} and works with {one.works}."
+            )
+            for one in learned
+            if one.works
+        ),
+    )
+
+
+def _prompt(
+    state: State, instructions: Sequence[str], learned: Sequence[Lesson], fields: dict[str, str]
+) -> str:
+    mission = [one_line(item.text) for item in state.active("north_star")]
+    facts = [one_line(item.text) for item in state.active("knowledge")][-MAX_LINES:]
+    avoided = [
+        f"Do not call {one.tool} with {one.argument} {one.fails}"
+        + (f"; use {one.works}." if one.works else ".")
+        for one in learned[:MAX_LINES]
+    ]
+    parts = [
+        *(("Your mission:", mission) if mission else ()),
+        *(
+            (
+                "Carry this out now, the later words before the earlier where they differ:",
+                [one_line(text) for text in instructions],
+            )
+        ),
+        *(("What is known:", facts) if facts else ()),
+        *(("Keep away from:", avoided) if avoided else ()),
+    ]
+    text = "\n\n".join(
+        f"{title}\n" + "\n".join(f"- {line}" for line in lines)
+        for title, lines in zip(parts[::2], parts[1::2], strict=True)
+    )
+    done = "\n".join(f"{{{{{name}}}}}" for name in fields)
+    told = f"\n\nDone already, never do it again:\n{done}" if done else ""
+    return without_sources(text.replace("{{", "{ {")) + told
+
+
+# --- what was done already -------------------------------------------------------------------------------------------
+
+
+def _done(past: Past) -> Iterator[tuple[str, str]]:
+    """A field for each tool that changes something outside: what it was given, in all runs."""
+    calls: dict[str, list[Call]] = {}
+    for call in past.calls:
+        if call.status == "SUCCEEDED" and not _LOOKING.search(call.tool):
+            calls.setdefault(call.tool, []).append(call)
+    for tool, made in sorted(calls.items()):
+        path = _telling(made)
+        if path:
+            name = re.sub(r"\W", "_", tool)
+            yield f"done_{name}", f'values(tool={tool}, path="{path}", runs=0)'
+
+
+def _telling(calls: Sequence[Call]) -> str:
+    """The JSONPath of the argument that tells one call of a tool from another; empty where there is none."""
+    found: Counter[str] = Counter()
+    for call in calls:
+        for key, value in call.arguments.items():
+            for path in _paths(key, value):
+                found[path] += 1
+    varied = [path for path in found if len(_at(path, calls)) > 1 or len(calls) == 1]
+    return max(varied, key=lambda path: (_names_things(path), "[*]" in path, found[path], path), default="")
+
+
+def _paths(key: str, value: Any) -> Iterator[str]:
+    if not key.isidentifier():
+        return
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        yield f"{key}[*]"
+    elif isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+        yield from (
+            f"{key}[*].{name}" for name in _NAMING if all(isinstance(one.get(name), str) for one in value)
+        )
+    elif isinstance(value, str) and value:
+        yield key
+
+
+def _at(path: str, calls: Sequence[Call]) -> set[str]:
+    """The different values of an argument."""
+    key = re.split(r"\W", path, maxsplit=1)[0]
+    return {str(call.arguments.get(key)) for call in calls}
+
+
+def _names_things(path: str) -> bool:
+    return bool(set(re.split(r"\W+", path)) & set(_NAMING))
+
+
+# --- what failed -----------------------------------------------------------------------------------------------------
+
+
+def lessons(past: Past) -> list[Lesson]:
+    """What distinguishes the calls of a tool that failed from those that succeeded, in the latest runs.
+
+    Only where one argument explains it: a value that never succeeded since it failed.
+    """
+    recent = {run.run for run in past.latest(LOOKED_AT)}
+    found: dict[tuple[str, str], Lesson] = {}
+    for place, call in enumerate(past.calls):
+        if call.status == "SUCCEEDED" or call.run not in recent:
+            continue
+        later = [
+            one for one in past.calls[place + 1 :] if one.tool == call.tool and one.status == "SUCCEEDED"
+        ]
+        for key, value in call.arguments.items():
+            if not isinstance(value, str) or not value or _names_things(key):
+                continue
+            held = [str(one.arguments.get(key)) for one in later]
+            if value in held or (later and len({*held}) > 1):
+                continue
+            found[call.tool, key] = Lesson(call.tool, key, _quoted(value), _quoted(held[-1]) if held else "")
+    return list(found.values())
+
+
+def _quoted(value: str) -> str:
+    return '"' + shorten(one_line(value), _WORDS).replace('"', "'").replace("{{", "{ {") + '"'
+
+
+# --- marks on the timeline -------------------------------------------------------------------------------------------
+
+
+def _checkpoints(state: State, past: Past, learned: Sequence[Lesson], why: str) -> Iterator[NewCheckpoint]:
+    left = [item for item in state.active("checkpoint") if isinstance(item.detail, CheckpointDetail)]
+    last = past.latest(PATTERN_RUNS)
+    if len(last) == PATTERN_RUNS and all(run.status == "COMPLETED" for run in last):
+        tools = sorted({call.tool for call in past.calls if call.status == "SUCCEEDED"})
+        if not any(
+            isinstance(one.detail, CheckpointDetail) and one.detail.sort == "milestone" for one in left
+        ):
+            yield NewCheckpoint(
+                "milestone", f"{PATTERN_RUNS} runs in a row completed, with {', '.join(tools) or 'no tools'}."
+            )
+    for one in learned:
+        text = f"{one.tool} failed with {one.argument} {one.fails} and works with {one.works}."
+        if one.works and not any(item.text == text for item in left):
+            yield NewCheckpoint(
+                "issue_resolved", text, f"If {one.tool} fails again, look at its {one.argument} first."
+            )
+    if why.startswith("user_instructions_changed") and past.runs:
+        yield NewCheckpoint("strategy_change", "The user said something new, and the prompt follows it.")
+
+
+def _reflection(why: str, *, stable: bool, done: bool) -> str:
+    return " ".join(
+        (
+            f"Asked because {why}.",
+            "The last runs completed, so the prompt serves for long."
+            if stable
+            else "Not known to be stable, so the prompt serves for few runs.",
+            "What was done already is looked up before each run."
+            if done
+            else "Nothing shows yet what was done already.",
+            "Composed without a model: nothing weighs what the user said.",
+        )
+    )

@@ -1,0 +1,69 @@
+"""The extractor ``direction``: the checkpoints and the knowledge of a directive become memory."""
+
+from collections.abc import Iterator, Sequence
+
+from agentx.storage.events import DirectiveIssued, Event, NewKnowledge
+from agentx.synthesis.conclusions import Change
+from agentx.synthesis.demands.words import content_words
+from agentx.synthesis.extractor import ReadBody
+from agentx.synthesis.items import CheckpointDetail, Evidence, MemoryItem
+from agentx.synthesis.likeness import likeness
+from agentx.synthesis.scribe.ledger import Ledger, Note
+from agentx.synthesis.state import State
+
+SAME_SUBJECT = 0.5
+"""Of two facts of one topic that share so much of their words, but differ in a number, a name or a "not", the later holds."""
+
+
+class Direction:
+    """Concludes from directives."""
+
+    name = "direction"
+    version = 1
+
+    def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
+        """What a directive adds to memory; nothing for other facts."""
+        del read
+        if not isinstance(event.data, DirectiveIssued):
+            return ()
+        ledger, issued = Ledger(event, state), event.data
+        places = _places(
+            event.seq, [*(one.text for one in issued.checkpoints), *(one.text for one in issued.knowledge)]
+        )
+        run = state.last_run.run if state.last_run else ""
+        for mark in issued.checkpoints:
+            detail = CheckpointDetail(mark.sort, mark.actionable, run)
+            ledger.add(
+                Note(kind="checkpoint", text=mark.text, evidence=next(places), trust="agent", detail=detail)
+            )
+        for fact in issued.knowledge:
+            _learn(ledger, fact, next(places))
+        return tuple(ledger.changes)
+
+
+def _places(seq: int, texts: Sequence[str]) -> Iterator[Evidence]:
+    """Where each text stands, as if they stood one after the other."""
+    start = 0
+    for text in texts:
+        yield Evidence(seq, start, start + len(text), text)
+        start += len(text) + 1
+
+
+def _learn(ledger: Ledger, fact: NewKnowledge, evidence: Evidence) -> None:
+    """A fact that is known already is known better; one that corrects another takes its place; all else is new."""
+    known = [item for item in ledger.standing("knowledge") if item.domain.casefold() == fact.topic.casefold()]
+    same = max(known, key=lambda item: likeness(item.text, fact.text), default=None)
+    if same is not None and likeness(same.text, fact.text):
+        ledger.again(same, evidence)
+        return
+    domain = known[0].domain if known else fact.topic
+    corrected = [item for item in known if _shared(item, fact.text) >= SAME_SUBJECT and not item.by_hand]
+    ledger.add(
+        Note(kind="knowledge", text=fact.text, evidence=evidence, trust="agent", domain=domain), corrected[:1]
+    )
+
+
+def _shared(item: MemoryItem, text: str) -> float:
+    """How much two texts have of their words in common (Jaccard)."""
+    one, other = set(content_words(item.text)), set(content_words(text))
+    return len(one & other) / len(one | other) if one | other else 0.0

@@ -1,0 +1,309 @@
+"""Dynamic fields: what stands for each ``{{name}}`` of a directive's prompt, looked up in history before each run.
+
+A field is resolved by a named, typed resolver: a function of :class:`~agentx.synthesis.directing.past.Past` whose
+keyword arguments are ``int``, ``float`` or ``str``. A program registers its own::
+
+    @resolver("open_orders")
+    def open_orders(past: Past, *, shop: str) -> int: ...
+
+and a directive calls it: ``open_orders(shop=berlin)``. Each resolver also takes ``default``: what stands there where the
+history has no answer.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn, TypeVar
+
+import msgspec
+
+from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.text import one_line
+from agentx.synthesis.directing.past import Call, Past
+from agentx.synthesis.items import shorten
+from agentx.synthesis.state import RECENT_RUNS
+from agentx.synthesis.vitality import days_between
+
+Value = int | float | str | list[str]
+"""What a resolver gives; a list becomes one line for each entry."""
+
+Resolver = Callable[..., Value]
+
+RESOLVERS: dict[str, Resolver] = {}
+"""Every resolver that is known, by name."""
+
+R = TypeVar("R", bound=Resolver)
+
+VALUE_CHARACTERS = 300
+"""A longer value from a tool is cut."""
+
+_FIELD = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+_CALL = re.compile(r"([A-Za-z_]\w*)\s*(?:\((.*)\))?", re.DOTALL)
+_ARGUMENT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(\"[^\"]*\"|[^,\"]*?)\s*(?:,|$)")
+_HOURS_A_DAY = 24
+_RUNS = inspect.Parameter("runs", inspect.Parameter.KEYWORD_ONLY, default=RECENT_RUNS)
+"""What a resolver that takes no ``runs`` may look at."""
+
+
+class FieldUnresolved(AgentXError):
+    """A dynamic field of a directive has no value, so the run does not begin.
+
+    Attributes:
+        field: Its name.
+    """
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(
+            f"The field {{{{{field}}}}} of the directive cannot be resolved: {reason}. Nothing was given to the executor; "
+            "have the director write a new one with `agentx direct --now`."
+        )
+        self.field = field
+
+
+class Lookup(msgspec.Struct, frozen=True):
+    """A resolver and what it is called with."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+class NoAnswer(UsageError):
+    """The history has no answer to a resolver's question."""
+
+
+def resolver(name: str) -> Callable[[R], R]:
+    """Register a resolver under a name.
+
+    Raises:
+        UsageError: The name is taken or is none, or a parameter has no type that can be read from a directive.
+    """
+    if not name.isidentifier() or name in RESOLVERS:
+        raise UsageError(f"A resolver cannot be called {name!r}: it is taken, or no name. Choose another.")
+
+    def register(resolve: R) -> R:
+        for parameter in _parameters(resolve).values():
+            if parameter.annotation not in (int, float, str):
+                raise UsageError(
+                    f"The parameter {parameter.name} of the resolver {name} is no int, float or str; give it one of these types."
+                )
+        RESOLVERS[name] = resolve
+        return resolve
+
+    return register
+
+
+def names(prompt: str) -> list[str]:
+    """The fields of a prompt, each once, in order.
+
+    >>> names("Look at the last {{hours}} hours. {{ hours }} {{seen}}")
+    ['hours', 'seen']
+    """
+    return list(dict.fromkeys(_FIELD.findall(prompt)))
+
+
+def fill(prompt: str, values: Mapping[str, str]) -> str:
+    """Put values in place of the fields of a prompt, once: a value that looks like a field stays as it is.
+
+    Raises:
+        FieldUnresolved: A field has no value.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in values:
+            raise FieldUnresolved(found[1], "nothing says what stands for it")
+        return values[found[1]]
+
+    return _FIELD.sub(value, prompt)
+
+
+def parse(text: str) -> Lookup | None:
+    """Read a call of a resolver; ``None`` where it is a description in words.
+
+    Raises:
+        UsageError: It calls a resolver that is known with arguments that it does not take.
+
+    >>> parse("values(tool=send_email, path=titles[*], runs=5)").arguments["runs"]
+    5
+    >>> parse("titles of the last five mails") is None
+    True
+    """
+    found = _CALL.fullmatch(text.strip())
+    if found is None or found[1] not in RESOLVERS:
+        return None
+    name, inner = found[1], (found[2] or "").strip()
+    given = {key: value.strip('"') for key, value in _ARGUMENT.findall(inner)}
+    if inner and _ARGUMENT.sub("", inner).strip():
+        raise UsageError(f"{text!r} is no call of {name}; write {name}(key=value, …).")
+    return Lookup(name, _typed(name, given))
+
+
+def _typed(name: str, given: Mapping[str, str]) -> dict[str, Any]:
+    parameters = _parameters(RESOLVERS[name])
+    unknown = given.keys() - parameters.keys() - {"default"}
+    missing = [key for key, one in parameters.items() if one.default is one.empty and key not in given]
+    if unknown or missing:
+        wrong = f"takes no {min(unknown)}" if unknown else f"needs {missing[0]}"
+        raise UsageError(f"The resolver {name} {wrong}; it takes {', '.join([*parameters, 'default'])}.")
+    try:
+        return {
+            key: value if key == "default" else parameters[key].annotation(value)
+            for key, value in given.items()
+        }
+    except ValueError as error:
+        raise UsageError(f"The resolver {name} cannot read its arguments: {error}.") from error
+
+
+def _parameters(resolve: Resolver) -> dict[str, inspect.Parameter]:
+    """What a resolver takes behind the past."""
+    return dict(list(inspect.signature(resolve, eval_str=True).parameters.items())[1:])
+
+
+def signatures() -> list[str]:
+    """How each resolver is called, and what it gives."""
+    told = []
+    for name, resolve in sorted(RESOLVERS.items()):
+        parameters = [
+            f"{key}=…" if one.default is one.empty else f"{key}={one.default}"
+            for key, one in _parameters(resolve).items()
+        ]
+        about = inspect.cleandoc(resolve.__doc__ or "").partition("\n")[0]
+        told.append(f"{name}({', '.join(parameters)})" + (f": {about}" if about else ""))
+    return told
+
+
+def runs_needed(lookups: Iterable[Lookup]) -> int:
+    """How many runs back resolvers look; 0 for all that there were."""
+    wanted = [
+        int(lookup.arguments.get("runs", _parameters(RESOLVERS[lookup.name]).get("runs", _RUNS).default))
+        for lookup in lookups
+    ]
+    return 0 if 0 in wanted else max(wanted, default=1)
+
+
+def resolve(lookup: Lookup, past: Past) -> str:
+    """What a resolver finds, as it stands in a prompt.
+
+    Raises:
+        NoAnswer: The history has no answer, and no default was given.
+    """
+    arguments = dict(lookup.arguments)
+    default = arguments.pop("default", None)
+    try:
+        return shown(RESOLVERS[lookup.name](past, **arguments))
+    except NoAnswer:
+        if default is None:
+            raise
+        return str(default)
+
+
+def shown(value: Value) -> str:
+    r"""A value as it stands in a prompt: a number without needless digits, a list with one line for each entry.
+
+    >>> shown(6.0), shown(2.4999), shown(["a", "b"])
+    ('6', '2.5', '- "a"\n- "b"')
+    """
+    if isinstance(value, list):
+        return "\n".join(f'- "{one}"' for one in value) or "(none)"
+    return f"{round(value, 1):g}" if isinstance(value, float) else str(value)
+
+
+# --- the resolvers that come with it ---------------------------------------------------------------------------------
+
+
+@resolver("hours_since_last_run")
+def hours_since_last_run(past: Past) -> float:
+    """Hours since the last run that ended began."""
+    return _hours(past, past.latest(1)[0].at) if past.runs else _none("nothing ran yet")
+
+
+@resolver("days_since_last_run")
+def days_since_last_run(past: Past) -> float:
+    """Days since the last run that ended began."""
+    return hours_since_last_run(past) / _HOURS_A_DAY
+
+
+@resolver("hours_since")
+def hours_since(past: Past, *, tool: str) -> float:
+    """Hours since a tool last succeeded in a run."""
+    call = next((one for one in past.calls_of(tool) if one.status == "SUCCEEDED"), None)
+    return _hours(past, call.at) if call else _none(f"{tool} never succeeded in the runs that are at hand")
+
+
+@resolver("values")
+def values(past: Past, *, tool: str, path: str, runs: int = 5, of: str = "arguments") -> list[str]:
+    """What the successful calls of a tool in the last runs held, the latest first, each once.
+
+    Args:
+        past: What happened.
+        tool: The tool.
+        path: A JSONPath (RFC 9535) into its arguments, ``titles[*]``.
+        runs: So many runs; 0 for all that are at hand.
+        of: ``arguments``, or ``output`` where that is JSON.
+    """
+    import jsonpath  # noqa: PLC0415 - 40 ms, and few prompts have such a field
+
+    try:
+        query = jsonpath.compile(path)
+    except jsonpath.JSONPathError as error:
+        raise UsageError(f"{path!r} is no JSONPath: {one_line(str(error))}.") from error
+    found: dict[str, None] = {}
+    for call in past.calls_of(tool, runs):
+        if call.status == "SUCCEEDED":
+            for value in query.findall(_document(call, of, past)):
+                text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+                found.setdefault(one_line(text)[:VALUE_CHARACTERS].replace('"', "'"))
+    return list(found)
+
+
+def _document(call: Call, of: str, past: Past) -> Any:
+    if of == "arguments":
+        return call.arguments
+    try:
+        return msgspec.json.decode(past.read(call.output))
+    except ValueError:
+        return {}
+
+
+@resolver("count")
+def count(past: Past, *, tool: str, runs: int = 0) -> int:
+    """How often a tool succeeded in the last runs; 0 for all that are at hand."""
+    return sum(call.status == "SUCCEEDED" for call in past.calls_of(tool, runs))
+
+
+@resolver("failures")
+def failures(past: Past, *, runs: int = 5) -> int:
+    """How many of the last runs did not complete."""
+    return sum(run.status != "COMPLETED" for run in past.latest(runs))
+
+
+@resolver("run_number")
+def run_number(past: Past) -> int:
+    """The number of the run that is about to begin."""
+    return past.ran + 1
+
+
+@resolver("last_status")
+def last_status(past: Past) -> str:
+    """How the last run ended, ``COMPLETED`` or ``FAILED`` for example."""
+    return past.runs[-1].status if past.runs else _none("nothing ran yet")
+
+
+@resolver("last_summary")
+def last_summary(past: Past) -> str:
+    """What came of the last run that said so."""
+    said: Iterable[str] = (run.summary for run in reversed(past.runs) if run.summary)
+    return shorten(one_line(next(iter(said), "")), 80) or _none("no run said what came of it")
+
+
+@resolver("today")
+def today(past: Past) -> str:
+    """The date, in UTC."""
+    return past.at[:10]
+
+
+def _hours(past: Past, since: str) -> float:
+    return days_between(since, past.at) * _HOURS_A_DAY
+
+
+def _none(reason: str) -> NoReturn:
+    raise NoAnswer(reason)

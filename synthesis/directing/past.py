@@ -1,0 +1,124 @@
+"""What happened in the latest runs, as a director reads it and as dynamic fields look things up in it."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from agentx.storage.events import (
+    Body,
+    Event,
+    RunEnded,
+    RunStarted,
+    ToolCallExecuted,
+    ToolCallRequested,
+    ToolStatus,
+)
+from agentx.synthesis.extractor import ReadBody
+from agentx.synthesis.state import RECENT_RUNS, RunRecord, State, began, ended
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool call that has its result.
+
+    Attributes:
+        arguments: In full where the call was announced before it ran; otherwise as they were recorded, long values cut.
+        output: What it answered.
+    """
+
+    seq: int
+    at: str
+    run: str
+    tool: str
+    status: ToolStatus
+    arguments: dict[str, Any]
+    output: Body
+
+
+class Past(msgspec.Struct, frozen=True, kw_only=True):
+    """The latest runs and their calls.
+
+    Attributes:
+        at: The present: the time of whoever asks.
+        runs: Those that have ended, oldest first.
+        calls: What they called, oldest first.
+        ran: How many runs were started since the history began.
+        read: Gives the whole text of a body.
+    """
+
+    at: str
+    runs: tuple[RunRecord, ...]
+    calls: tuple[Call, ...]
+    ran: int
+    read: ReadBody
+
+    def latest(self, runs: int) -> tuple[RunRecord, ...]:
+        """The last ``runs`` of the runs, oldest first; all of them where it is 0."""
+        return self.runs[-runs:] if runs else self.runs
+
+    def calls_of(self, tool: str, runs: int = 0) -> Iterator[Call]:
+        """The calls of a tool in the last ``runs`` runs (0: in all), the latest first."""
+        among = {run.run for run in self.latest(runs)}
+        return (call for call in reversed(self.calls) if call.tool == tool and call.run in among)
+
+
+def begin(state: State, runs: int = RECENT_RUNS) -> int:
+    """The event before the first that :func:`gather` needs for the last ``runs`` runs; 0 for every run that there was."""
+    if not runs or runs > RECENT_RUNS:
+        return 0
+    return state.runs[-runs:][0].seq - 1 if state.runs else state.seq
+
+
+def gather(events: Iterable[Event], state: State, read: ReadBody, at: str) -> Past:
+    """Read what happened in the latest runs.
+
+    Args:
+        events: Those behind :func:`begin`, in order; what comes after ``state.seq`` is not read.
+        state: As it is.
+        read: Gives the whole text of a body.
+        at: The present, as :attr:`agentx.storage.events.Event.at` has it.
+    """
+    runs: dict[str, RunRecord] = {}
+    calls: list[Call] = []
+    whole: dict[str, Body] = {}
+    for event in events:
+        if event.seq > state.seq:
+            break
+        match event.data:
+            case RunStarted() as run:
+                runs[event.run] = began(event, run)
+            case RunEnded() as end if event.run in runs:
+                runs[event.run] = ended(runs[event.run], event, end)
+            case ToolCallRequested(call_id=name, whole=body) if body.text:
+                whole[name] = body
+            case ToolCallExecuted() as call if event.run:
+                calls.append(_call(event, call, whole.pop(call.call_id, None), read))
+    return Past(
+        at=at,
+        runs=tuple(run for run in runs.values() if run.ended_seq),
+        calls=tuple(calls),
+        ran=state.counts.get("RunStarted", 0),
+        read=read,
+    )
+
+
+def _call(event: Event, call: ToolCallExecuted, whole: Body | None, read: ReadBody) -> Call:
+    return Call(
+        seq=event.seq,
+        at=event.at,
+        run=event.run,
+        tool=call.tool,
+        status=call.status,
+        arguments=_arguments(call, whole, read),
+        output=call.output,
+    )
+
+
+def _arguments(call: ToolCallExecuted, whole: Body | None, read: ReadBody) -> dict[str, Any]:
+    if whole is None:
+        return call.arguments
+    try:
+        full = msgspec.json.decode(read(whole))
+    except ValueError:
+        return call.arguments
+    return full if isinstance(full, dict) else call.arguments

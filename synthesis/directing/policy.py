@@ -1,0 +1,137 @@
+"""When the director is asked again: the reuse policy of the directive that serves, decided over history by pure code.
+
+A condition looks at one event and says whether it ends the directive. A program registers its own::
+
+    @condition("inbox_full")
+    def inbox_full(event: Event, argument: str) -> bool: ...
+
+and a directive names it in ``invalidate_on``, with an argument behind a colon where it takes one (``tool_error:send_email``).
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+import msgspec
+
+from agentx.storage.errors import UsageError
+from agentx.storage.events import Event, RunEnded, ToolCallExecuted
+from agentx.synthesis.conclusions import Add, Concluded, Patch
+from agentx.synthesis.items import PREFIXES, Kind
+from agentx.synthesis.state import DirectiveRecord, is_instruction
+
+Condition = Callable[[Event, str], bool]
+"""Whether an event ends a directive; the second argument is what the directive wrote behind the colon."""
+
+CONDITIONS: dict[str, Condition] = {}
+"""Every condition that is known, by name."""
+
+C = TypeVar("C", bound=Condition)
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """Whether the director is asked before the next run.
+
+    Attributes:
+        direct: Whether it is.
+        why: One sentence.
+        cause: The event that ended the directive; 0 where none did.
+    """
+
+    direct: bool
+    why: str
+    cause: int = 0
+
+
+def condition(name: str) -> Callable[[C], C]:
+    """Register a condition under a name.
+
+    Raises:
+        UsageError: The name is taken, or cannot be told from one with an argument.
+    """
+    if not name or ":" in name or name in CONDITIONS:
+        raise UsageError(
+            f"A condition cannot be called {name!r}: it is taken, empty or has a colon. Choose another name."
+        )
+
+    def register(check: C) -> C:
+        CONDITIONS[name] = check
+        return check
+
+    return register
+
+
+def decide(serving: DirectiveRecord | None, events: Iterable[Event]) -> Decision:
+    """Decide whether the director is asked before the next run.
+
+    Args:
+        serving: The directive that serves; ``None`` for none.
+        events: Those behind ``serving.through``, in order.
+    """
+    if serving is None:
+        return Decision(True, "there is no directive yet")
+    conditions = [name.partition(":") for name in serving.policy.invalidate_on]
+    for name, _, _ in conditions:
+        if name not in CONDITIONS:
+            return Decision(
+                True, f"nothing here knows the condition {name}, so the directive is not relied on"
+            )
+    for event in events:
+        for name, colon, argument in conditions:
+            if CONDITIONS[name](event, argument):
+                return Decision(True, f"{name}{colon}{argument} at event {event.seq}", event.seq)
+    limit = serving.policy.valid_for_runs
+    if serving.runs >= limit:
+        return Decision(
+            True, f"the directive of event {serving.seq} has served its {limit} run{'s' * (limit != 1)}"
+        )
+    return Decision(
+        False, f"the directive of event {serving.seq} serves: this is run {serving.runs + 1} of {limit}"
+    )
+
+
+# --- the conditions that come with it --------------------------------------------------------------------------------
+
+
+@condition("executor_failed")
+def executor_failed(event: Event, _argument: str) -> bool:
+    """A run failed, or reached a limit."""
+    return isinstance(event.data, RunEnded) and event.data.status in ("FAILED", "LIMIT_REACHED")
+
+
+@condition("user_instructions_changed")
+def user_instructions_changed(event: Event, _argument: str) -> bool:
+    """The user said something."""
+    return is_instruction(event)
+
+
+@condition("tool_error")
+def tool_error(event: Event, argument: str) -> bool:
+    """A tool failed or was denied: the one that is named, or any."""
+    call = event.data
+    return isinstance(call, ToolCallExecuted) and call.status != "SUCCEEDED" and argument in ("", call.tool)
+
+
+@condition("hot_issue_opened")
+def hot_issue_opened(event: Event, _argument: str) -> bool:
+    """A check began to fail."""
+    return _changed(event, "hot_issue", opened=True)
+
+
+@condition("constraint_changed")
+def constraint_changed(event: Event, _argument: str) -> bool:
+    """What the user demands or ruled out is not what it was."""
+    return _changed(event, "constraint") or _changed(event, "rejection")
+
+
+def _changed(event: Event, kind: Kind, *, opened: bool = False) -> bool:
+    """Whether an item of a kind was made, or what it says or its status changed; only made or opened again, where asked."""
+    if not isinstance(event.data, Concluded):
+        return False
+    for change in event.data.changes:
+        if isinstance(change, Add) and change.item.kind == kind and change.item.status == "active":
+            return True
+        if isinstance(change, Patch) and change.id.startswith(f"{PREFIXES[kind]}-"):
+            fields = change.fields()
+            if fields.get("status") == "active" or (not opened and fields.keys() & {"status", "text"}):
+                return True
+    return False
