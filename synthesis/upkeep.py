@@ -165,7 +165,11 @@ class _Work:
     def __init__(self, state: State) -> None:
         self.items = dict(state.items)
         compared = [item for item in self.items.values() if _is_compared(item)]
-        fresh = {item.id for item in compared if _is_fresh(item, state) or makes_a_rule(item)}
+        last = max(
+            (item.changed_seq for item in compared if item.changed_at == state.maintained_at),
+            default=state.maintained,
+        )  # by events: the clock may have been set back
+        fresh = {item.id for item in compared if item.changed_seq > last or makes_a_rule(item)}
         self._alike = near_duplicates(compared, fresh)
         self._fading = [item.id for item in self.items.values() if fades(item)]
         self._lessons = [
@@ -312,11 +316,6 @@ class _Work:
 
     def _set(self, item: MemoryItem, **fields: object) -> None:
         self.items[item.id] = msgspec.structs.replace(item, **fields)
-
-
-def _is_fresh(item: MemoryItem, state: State) -> bool:
-    """Whether an item changed since the last maintenance, whatever the clock said, and not by it."""
-    return item.changed_seq > state.maintained and item.changed_at != state.maintained_at
 
 
 def _is_compared(item: MemoryItem) -> bool:
