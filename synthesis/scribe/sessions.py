@@ -6,8 +6,9 @@ check that failed and the files that made it pass, a command that failed and the
 decided; of what a tool printed nothing goes in but the names of checks, and what holds one is material.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice, takewhile
+from itertools import islice, takewhile, zip_longest
 
 import msgspec
 
@@ -27,10 +28,10 @@ from agentx.synthesis.demands.book import from_user
 from agentx.synthesis.extractor import ReadBody
 from agentx.synthesis.items import Evidence, HotIssueDetail, MemoryItem, Trust
 from agentx.synthesis.likeness import likeness
-from agentx.synthesis.past_lessons import Turn, told, turns_of
+from agentx.synthesis.past_lessons import told, turns_of
 from agentx.synthesis.past_runs import Move, Run, read_runs
 from agentx.synthesis.scribe.calls import call_name
-from agentx.synthesis.scribe.harness import is_question_tool, refused
+from agentx.synthesis.scribe.harness import refused
 from agentx.synthesis.scribe.ledger import MAX_QUOTE, Ledger, Note
 from agentx.synthesis.state import Message, State
 from agentx.synthesis.vitality import days_between
@@ -49,7 +50,9 @@ Past = Callable[[int], Iterable[Event]]
 
 _OVER = ("COMPLETED", "FAILED", "LIMIT_REACHED")
 _NAMES = 3
+_NAME_CHARACTERS = 80
 _REASON_CHARACTERS = 120
+_NAME = re.compile(r"\w{4,}")
 _IN_COMMON = 2
 """Two commands of which at least so many words are the same are forms of one thing."""
 
@@ -153,7 +156,7 @@ def _talk_began(messages: Sequence[Message], event: Event) -> int:
 
 
 def lessons_of(events: Sequence[Event], state: State, read: ReadBody) -> Iterator[Lesson]:
-    """What some events taught: refusals first, then checks, then commands.
+    """What some events taught: the first of each sort before the second of any.
 
     Args:
         events: Of one session, in order.
@@ -162,13 +165,16 @@ def lessons_of(events: Sequence[Event], state: State, read: ReadBody) -> Iterato
     """
     kept_off = _refused(events, read)
     moves = [move for run in read_runs(_as_failed(events, kept_off), read) for move in run.moves]
-    for one in kept_off.values():
-        if instead := _accepted(one, moves, events):
-            yield _of_refusal(one, instead)
-    yield from _of_checks(events, state)
-    for turn in turns_of(Run(0, "", [move for move in moves if move.seq not in kept_off])):
-        if turn.between is not None or _alike(turn):
-            yield Lesson(told([turn]), turn.working.seq, " ".join(turn.working.words))
+    in_turn = zip_longest(
+        (
+            _of_refusal(one, instead)
+            for one in sorted(kept_off.values(), key=lambda one: not one.reason)
+            if (instead := _accepted(one, moves, events))
+        ),
+        _of_checks(events, state),
+        _of_commands([move for move in moves if move.seq not in kept_off]),
+    )
+    return (lesson for lessons in in_turn for lesson in lessons if lesson is not None)
 
 
 def _refused(events: Iterable[Event], read: ReadBody) -> dict[int, _Refused]:
@@ -201,11 +207,12 @@ def _as_failed(events: Iterable[Event], kept_off: dict[int, _Refused]) -> Iterat
 
 
 def _accepted(one: _Refused, moves: Sequence[Move], events: Sequence[Event]) -> str:
-    """The next call for the same that ran, where it was another one: the same program, or the same tool on a file."""
+    """The next call for the same that ran, where it was another one; empty where none is known to be.
+
+    For the same are the same program, and the same tool where a rule denied the call or the reason names what ran then.
+    """
     name = call_name(one.call.tool, one.call.arguments, one.call.command)
     keys = {move.key for move in moves if move.seq == one.seq and move.words}
-    if not keys and (one.call.command or "command" in one.call.arguments or is_question_tool(one.call.tool)):
-        return ""  # what only looks, or asks, is followed by much that has nothing to do with it
     ran = {move.seq for move in moves if move.seq > one.seq and move.worked and move.key in keys}
     for event in events:
         data = event.data
@@ -213,8 +220,13 @@ def _accepted(one: _Refused, moves: Sequence[Move], events: Sequence[Event]) -> 
             continue
         if data.status == "SUCCEEDED" and (event.seq in ran or not keys):
             other = call_name(data.tool, data.arguments, data.command)
-            return other if other not in (name, data.tool) else ""
+            is_for_it = keys or one.by or _names(one.reason) & (_names(other) - _names(name))
+            return other if is_for_it and other not in (name, data.tool) else ""
     return ""
+
+
+def _names(text: str) -> set[str]:
+    return {word.casefold() for word in _NAME.findall(text)}
 
 
 def _reason(output: str) -> str:
@@ -231,31 +243,45 @@ def _of_refusal(one: _Refused, instead: str) -> Lesson:
 
 
 def _of_checks(events: Sequence[Event], state: State) -> Iterator[Lesson]:
-    """The checks that failed and pass, by the files that changed between."""
+    """The checks that failed and pass, by the files that changed between; what failed most often first.
+
+    What a linter or a compiler says of a line is put right in that line, and teaches nothing. Nor does a check that passed
+    once its own file changed, or once so many had that nobody can tell which of them it was.
+    """
     began = events[0].seq if events else 0
     fixed: dict[tuple[str, ...], list[HotIssueDetail]] = {}
     for item in state.items.values():
         detail = item.detail
-        if isinstance(detail, HotIssueDetail) and _passed_since(item, detail, began):
-            between = (one for one in events if detail.last_seq < one.seq < item.changed_seq)
-            paths = tuple(dict.fromkeys(change.path for one in between for change in changes_of(one)))
-            if paths:
-                fixed.setdefault(paths, []).append(detail)
-    for paths, details in fixed.items():
-        checks = _listed([f"`{detail.check}`" for detail in details])
-        text = f"{_upper(checks)} failed, and passed once {_listed([f'`{path}`' for path in paths])} had changed."
+        if not isinstance(detail, HotIssueDetail) or not _passed_since(item, detail, began):
+            continue
+        between = (one for one in events if detail.last_seq < one.seq < item.changed_seq)
+        paths = tuple(dict.fromkeys(change.path for one in between for change in changes_of(one)))
+        own = detail.path and all(path.endswith(detail.path) for path in paths)
+        finding = detail.path and detail.check.startswith(f"{detail.path}: ")
+        if 0 < len(paths) <= _NAMES and not own and not finding:
+            fixed.setdefault(paths, []).append(detail)
+    for paths, details in sorted(fixed.items(), key=lambda one: -max(detail.failures for detail in one[1])):
+        names = dict.fromkeys(f"`{detail.check[:_NAME_CHARACTERS]}`" for detail in details)
+        files = _listed([f"`{path}`" for path in paths])
         last = max(details, key=lambda detail: detail.last_seq)
+        text = f"{_listed(list(names))} failed, and passed once {files} had changed."
         yield Lesson(text, last.last_seq, last.check, "material")
 
 
 def _passed_since(item: MemoryItem, detail: HotIssueDetail, began: int) -> bool:
-    return item.status == "resolved" and detail.ended == "passed" and began < item.changed_seq
+    passed = item.status == "resolved" and detail.ended == "passed"
+    return passed and detail.priority == "high" and began < item.changed_seq
 
 
-def _alike(turn: Turn) -> bool:
-    """Whether two commands are forms of one thing, and not two things that one program does."""
-    failing, working = set(turn.failing.words), set(turn.working.words)
-    return failing <= working or len(failing & working) >= _IN_COMMON
+def _of_commands(moves: Sequence[Move]) -> Iterator[Lesson]:
+    """The commands that failed, and worked in another form or once something else had run."""
+    for turn in turns_of(Run(0, "", list(moves))):
+        failing, working = set(turn.failing.words), set(turn.working.words)
+        is_form = (
+            failing <= working or len(failing & working) >= _IN_COMMON
+        )  # not two things that one program does
+        if turn.between is not None or is_form:
+            yield Lesson(told([turn]), turn.working.seq, " ".join(turn.working.words))
 
 
 def _learn(ledger: Ledger, lesson: Lesson, reason: str) -> None:
