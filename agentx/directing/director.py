@@ -18,12 +18,14 @@ from agentx.storage.events import (
     DirectiveIssued,
     Draft,
     Event,
+    FieldExplained,
     ReusePolicy,
+    RunStarted,
     UserMessageSent,
 )
 from agentx.storage.history import told_already
 from agentx.storage.text import one_line
-from agentx.synthesis.directing import briefing, fields
+from agentx.synthesis.directing import briefing, explaining, fields
 from agentx.synthesis.directing.answer import Directive, read
 from agentx.synthesis.directing.composer import compose
 from agentx.synthesis.directing.past import Past, begin, gather
@@ -113,7 +115,7 @@ class Director:
         """
         directive, issued = self._serving()
         template = self._engine.read_body(issued.prompt)
-        lookups = {name: self._lookup(name, issued.policy) for name in fields.names(template)}
+        lookups = {name: self._lookup(directive, name, issued.policy) for name in fields.names(template)}
         past = self.past(
             fields.runs_needed([one for one in lookups.values() if isinstance(one, fields.Lookup)])
         )
@@ -161,15 +163,58 @@ class Director:
                 self._compose(why)
         raise AssertionError("a directive that was just issued is not there")
 
-    def _lookup(self, name: str, policy: ReusePolicy) -> fields.Lookup | str:
+    def _lookup(self, directive: int, name: str, policy: ReusePolicy) -> fields.Lookup | str:
         """The resolver of a field, or its value where a model gave that."""
         words = policy.dynamic_fields.get(name, name)
         lookup = fields.parse(words) or fields.parse(name)
         if lookup is not None:
             return lookup
-        raise fields.FieldUnresolved(
-            name, f"no resolver is called {words!r}, and no model is at hand to read it"
+        said = self._explained(directive, name) or self._explain(directive, name, words)
+        return fields.parse(said.resolver) or said.value
+
+    def _explained(self, directive: int, name: str) -> FieldExplained | None:
+        """What a model said of a field before: a resolver for good, a value for the run that it was asked for."""
+        found: FieldExplained | None = None
+        for event in self._engine.write_path.history.read(directive, told_already):
+            match event.data:
+                case FieldExplained(directive=of, field=field) as said if (of, field) == (directive, name):
+                    found = said
+                case RunStarted() if found is not None and found.value:
+                    found = None
+        return found
+
+    def _explain(self, directive: int, name: str, words: str) -> FieldExplained:
+        """Ask a model what stands for a field, and keep what it says."""
+        if self._model is None:
+            raise fields.FieldUnresolved(
+                name, f"no resolver is called {words!r}, and no model is there to read it"
+            )
+        past = self.past()
+        try:
+            said, usage = ask(
+                self._model,
+                explaining.question(name, words, past),
+                explaining.shape(),
+                explaining.reader(past),
+                prompt("direct_repair.md"),
+                deadline=time.monotonic() + TIMEOUT_S,
+            )
+        except ModelError as error:
+            raise fields.FieldUnresolved(name, f"it is only described ({words!r}), and {error}") from error
+        explained = FieldExplained(
+            directive=directive,
+            field=name,
+            words=words,
+            resolver=said.resolver,
+            value=said.value,
+            through=self._engine.snapshot().seq,
+            model=self._model.name,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            cost_usd=usage.cost_usd,
         )
+        self._engine.write_path.record([Draft(data=explained, actor=ACTOR, cause=directive)])
+        return explained
 
     # --- what it writes ----------------------------------------------------------------------------------------------
 
@@ -195,7 +240,7 @@ class Director:
     def _compose(self, why: str) -> Event:
         """A directive without a model."""
         state = self._engine.snapshot()
-        directive = compose(state, self.past(), self._instructions(state), why)
+        directive = compose(state, self.past(), self._instructions(state), why, self._tools)
         return self._issue(directive, why, state.seq, DETERMINISTIC, Usage())
 
     def _serve_on(self, state: State, why: str, error: ModelError) -> Event:

@@ -67,7 +67,7 @@ def question(
         ("Checkpoints", map(_checkpoint, list(state.active("checkpoint"))[-SHOWN:])),
         ("Knowledge", [f"{item.domain}: {item.text}" for item in _alive(state)]),
         ("Your directives so far", filter(None, map(_directive, earlier[-EARLIER:]))),
-        ("Runs", _runs(past)),
+        ("Runs", runs(past)),
     ]
     told = [
         f"## {title}\n" + "\n".join(f"- {line}" for line in lines)
@@ -134,14 +134,14 @@ def called(call: Call) -> str:
     return f"{call.tool}({shown})"
 
 
-def _runs(past: Past) -> Iterator[str]:
-    """The latest runs, oldest first."""
-    runs = past.latest(RUNS)
-    for place, run in enumerate(runs):
+def runs(past: Past) -> Iterator[str]:
+    """The latest runs, oldest first, each in a line."""
+    shown = past.latest(RUNS)
+    for place, run in enumerate(shown):
         said = shorten(one_line(run.summary or run.reason), _WORDS)
         calls = [call for call in past.calls if call.run == run.run]
         line = f"{run.run}, {run.at[:16]}: {run.status}"
-        if place >= len(runs) - IN_FULL:
+        if place >= len(shown) - IN_FULL:
             told = "; ".join(f"{called(call)} {call.status}" for call in calls)
         else:
             told = ", ".join(

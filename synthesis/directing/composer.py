@@ -6,7 +6,7 @@ its own about the task: it passes on the user's, and says of tools what was meas
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from agentx.storage.text import one_line
 from agentx.synthesis.directing.answer import Directive, without_sources
 from agentx.synthesis.directing.past import Call, Past
 from agentx.synthesis.items import CheckpointDetail, shorten
+from agentx.synthesis.model.port import ToolSchema
 from agentx.synthesis.state import State
 
 STABLE_RUNS, UNSURE_RUNS = 10, 3
@@ -72,7 +73,9 @@ class Lesson(msgspec.Struct, frozen=True):
     works: str = ""
 
 
-def compose(state: State, past: Past, instructions: Sequence[str], why: str) -> Directive:
+def compose(
+    state: State, past: Past, instructions: Sequence[str], why: str, tools: Sequence[ToolSchema] = ()
+) -> Directive:
     """Write a directive without a model.
 
     Args:
@@ -80,12 +83,13 @@ def compose(state: State, past: Past, instructions: Sequence[str], why: str) -> 
         past: The latest runs.
         instructions: What the user said, in full, oldest first.
         why: Why a directive is wanted.
+        tools: What the executor will have.
     """
     latest = past.latest(LOOKED_AT)
     completed = sum(run.status == "COMPLETED" for run in latest)
     stable = len(latest) == LOOKED_AT == completed
     learned = lessons(past)
-    fields = dict(_done(past))
+    fields = dict(_done(past, tools))
     return Directive(
         summary=f"{past.ran} runs so far; of the last {len(latest)}, {completed} completed."
         if latest
@@ -140,17 +144,27 @@ def _prompt(
 # --- what was done already -------------------------------------------------------------------------------------------
 
 
-def _done(past: Past) -> Iterator[tuple[str, str]]:
+def _done(past: Past, tools: Sequence[ToolSchema]) -> Iterator[tuple[str, str]]:
     """A field for each tool that changes something outside: what it was given, in all runs."""
-    calls: dict[str, list[Call]] = {}
+    calls: dict[str, list[Call]] = {tool.name: [] for tool in tools}
     for call in past.calls:
-        if call.status == "SUCCEEDED" and not _LOOKING.search(call.tool):
+        if call.status == "SUCCEEDED":
             calls.setdefault(call.tool, []).append(call)
+    declared = {tool.name: tool.parameters for tool in tools}
     for tool, made in sorted(calls.items()):
-        path = _telling(made)
+        path = "" if _LOOKING.search(tool) else _telling(made) or _naming(declared.get(tool, {}))
         if path:
             name = re.sub(r"\W", "_", tool)
             yield f"done_{name}", f'values(tool={tool}, path="{path}", runs=0)'
+
+
+def _naming(parameters: Mapping[str, Any]) -> str:
+    """The JSONPath of the argument by whose name one call is told from another, where none was made yet; else empty."""
+    for name in _NAMING:
+        shape = parameters.get("properties", {}).get(name)
+        if shape is not None:
+            return f"{name}[*]" if shape.get("type") == "array" else name
+    return ""
 
 
 def _telling(calls: Sequence[Call]) -> str:
@@ -158,8 +172,7 @@ def _telling(calls: Sequence[Call]) -> str:
     found: Counter[str] = Counter()
     for call in calls:
         for key, value in call.arguments.items():
-            for path in _paths(key, value):
-                found[path] += 1
+            found.update(_paths(key, value))
     varied = [path for path in found if len(_at(path, calls)) > 1 or len(calls) == 1]
     return max(varied, key=lambda path: (_names_things(path), "[*]" in path, found[path], path), default="")
 

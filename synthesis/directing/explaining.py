@@ -1,0 +1,64 @@
+"""A dynamic field that is only described in words: a model is asked once which resolver it means, or what stands there now."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from agentx.storage.errors import UsageError
+from agentx.synthesis.directing import briefing, fields
+from agentx.synthesis.directing.past import Past
+from agentx.synthesis.model.port import ChatMessage, Reply, ToolSchema
+from agentx.synthesis.model.prompts import parameters, prompt
+from agentx.synthesis.model.structured import AnswerUnreadable, object_of
+
+TOOL = "explain_field"
+"""The tool that a model answers with; nothing runs when it is called."""
+
+MAX_VALUE = 2_000
+"""Characters of a value."""
+
+
+class Explained(msgspec.Struct, frozen=True):
+    """What a model says of a field: a resolver that was tried, or a value."""
+
+    resolver: str = ""
+    value: str = ""
+
+
+def question(field: str, words: str, past: Past) -> list[ChatMessage]:
+    """The conversation that a model is asked to answer."""
+    resolvers = "; ".join(f"`{one}`" for one in fields.signatures())
+    asked = prompt("explain_field.md").format(resolvers=resolvers, field=field, words=words)
+    told = "\n".join(f"- {line}" for line in briefing.runs(past)) or "Nothing ran yet."
+    return [ChatMessage("system", asked), ChatMessage("user", f"Now: {past.at}\n\nRuns:\n{told}")]
+
+
+def shape() -> ToolSchema:
+    """The shape of an answer, as a tool."""
+    return ToolSchema(TOOL, "Say what stands for the field.", parameters("explain_field.json"))
+
+
+def reader(past: Past) -> Callable[[Reply], Explained]:
+    """Reads a reply, and tries its resolver on what happened.
+
+    The function raises :class:`AnswerUnreadable` where neither part can be used.
+    """
+
+    def read(reply: Reply) -> Explained:
+        try:
+            said = msgspec.convert(object_of(reply, TOOL), Explained)
+            lookup = fields.parse(said.resolver) if said.resolver.strip() else None
+            if lookup is not None:
+                fields.resolve(lookup, past)
+                return Explained(resolver=said.resolver.strip())
+        except (msgspec.ValidationError, UsageError) as error:
+            raise AnswerUnreadable(
+                f"the answer of {reply.model} says not what stands for the field: {error}"
+            ) from error
+        if not said.value.strip() or len(said.value) > MAX_VALUE:
+            raise AnswerUnreadable(
+                f"the answer of {reply.model} has neither a resolver that is known nor a value of at most {MAX_VALUE:,} characters"
+            )
+        return Explained(value=said.value.strip())
+
+    return read
