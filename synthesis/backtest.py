@@ -69,7 +69,8 @@ def propose(runs: Sequence[Run], state: State) -> Proposals:
             fresh.append(flow)
         elif _share_a_word(fresh[twin], flow):  # other words for the same task
             fresh[twin] = _also_called(fresh[twin], flow)
-    learned = [item for item in state.items.values() if item.kind == "learning"]
+    # What one session taught fades, and rests on an agent's word; measured twice, it is proposed for good.
+    learned = [item for item in state.items.values() if item.kind == "learning" and item.trust != "agent"]
     texts = {item.text for item in learned}
     read = {one.seq for item in learned if item.trust == "engine" for one in item.evidence}
     learnt = [
