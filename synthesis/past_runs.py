@@ -120,7 +120,7 @@ class _Reader:
                     self._begin(event.run, Run(event.seq, _task(said.body.text)))
             case ToolCallRequested() as call:
                 self._announced.add(call.call_id)
-            case ToolCallExecuted() as call if call.status != "DENIED":
+            case ToolCallExecuted() as call if call.status != "DENIED" and not _is_left_behind(event):
                 self._do(event, call)
             case RunEnded() as end if event.run in self._open:
                 self._open[event.run].ended = end.status
@@ -172,6 +172,11 @@ class _Reader:
             return call.exit_code == 0
         outcome = parse_output(self._read(call.output), command=command, exit_code=call.exit_code).outcome
         return call.status == "SUCCEEDED" if outcome == "unknown" else outcome == "passed"
+
+
+def _is_left_behind(event: Event) -> bool:
+    """Whether an event tells of the files that a command left behind: the command has an event of its own, with how it went."""
+    return event.actor.startswith("tool:")
 
 
 _TAG = re.compile(r"<[^<>]{1,80}>")

@@ -149,6 +149,25 @@ def test_what_only_looks_was_denied_or_failed_is_no_step(history):
     assert history.runs == []
 
 
+def test_the_files_that_a_failed_command_left_behind_do_not_make_it_one_that_worked(history):
+    for _ in range(2):
+        history.ask("publish the page")
+        left = (FileChange(path="out.log", after="a" * 40),)
+        said = {"tool": "run_command", "arguments": {"command": "rsync out there"}}
+        history.add(
+            ToolCallExecuted(call_id="c", status="SUCCEEDED", changes=left, **said), actor="tool:run_command"
+        )
+        history.add(
+            ToolCallExecuted(call_id="c", status="FAILED", command="rsync out there", exit_code=1, **said)
+        )
+        history.sh("ssh-add key")
+        history.sh("rsync out there")
+        history.sh("pytest -q")
+    assert [move.worked for move in history.runs[0].moves] == [False, True, True, True]
+    (lesson,) = history.propose().lessons
+    assert lesson.text == "`rsync out there` failed, and worked once `ssh-add key` had run."
+
+
 def test_a_tool_with_effects_outside_is_a_step(history):
     history.ask("tell them")
     history.add(ToolCallRequested(call_id="m-1", tool="send_mail", arguments={"to": "all"}))
@@ -323,5 +342,7 @@ def test_a_lesson_that_was_seen_once_or_is_known_is_none(history):
     turn()
     known = State(items={lesson.id: msgspec.structs.replace(lesson, status="retired")})
     assert history.propose(known).lessons == ()
+    of_a_session = State(items={"l-9": msgspec.structs.replace(lesson, id="l-9", trust="agent")})
+    assert [one.text for one in history.propose(of_a_session).lessons] == [lesson.text]
     reworded = State(items={lesson.id: msgspec.structs.replace(lesson, text="Trust first.")})
     assert history.propose(reworded).lessons == ()
