@@ -1,7 +1,8 @@
 """Items that say the same in other words: by their content words, and never where they differ in what turns a sentence round.
 
 Two texts are near-duplicates where they share most stems of what they are about (Jaccard), synonyms counted as one. "Always"
-and "never", "before" and "after", another number or another name make another sentence, however many words they share.
+and "never", "before" and "after", another number or another name make another sentence, however many words they share; and so
+do words that changed places: "tabs, not spaces", "spaces, not tabs".
 """
 
 import re
@@ -9,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from math import ceil
+from operator import eq
 
 import msgspec
 
@@ -28,8 +30,15 @@ _NEGATIONS = vocabulary(
 _TURNS = vocabulary(
     "before after above below over under until since more less fewer most least only first last both either old new "
     "enable disable off out down start open close add remove allow deny increase decrease manually automatically "
-    "optional required"
+    "optional required some"
 )
+_BINDING = vocabulary(
+    "not over from to into onto in instead rather than before after if when unless until then by with without for on at as of"
+)
+_PAUSE = re.compile(r"[,;:!?()]|\.(?!\w)")
+_BOUND = 2
+"""So many words behind one that binds them are told from others."""
+
 _NAME = re.compile(r"[^\s,;:!?\"'`()\[\]{}]*[\d_/\\.@#-][^\s,;:!?\"'`()\[\]{}]*\w")
 
 
@@ -41,12 +50,14 @@ class Meaning(msgspec.Struct, frozen=True):
         denies: Whether it says that something is not to be.
         turns: The small words in it that would turn it round.
         names: Numbers, paths and identifiers.
+        bound: What follows each word that binds what follows it: what is "not", and what another is "over".
     """
 
     words: frozenset[str]
     denies: bool
     turns: frozenset[str]
     names: frozenset[str]
+    bound: dict[str, list[tuple[str, ...]]]
 
     @property
     def must_agree(self) -> tuple[bool, frozenset[str], frozenset[str]]:
@@ -67,6 +78,29 @@ def meaning(text: str) -> Meaning:
         denies=bool(said & _NEGATIONS),
         turns=frozenset(said & _TURNS),
         names=frozenset(match.casefold().rstrip(".-") for match in _NAME.findall(text)),
+        bound=_bound(text),
+    )
+
+
+def _bound(text: str) -> dict[str, list[tuple[str, ...]]]:
+    bound: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for part in _PAUSE.split(text):
+        behind: tuple[str, ...] = ()
+        for word in reversed(words_of(part)):
+            if (binding := word.casefold()) in _BINDING:
+                bound[binding].append(behind)
+                behind = ()
+            else:
+                behind = (*subject_words(word), *behind)[:_BOUND]
+    return dict(bound)
+
+
+def _same_order(first: Meaning, second: Meaning) -> bool:
+    """Whether each word that binds in both binds the same, as far as both say."""
+    return all(
+        all(map(eq, one, other))
+        for binding in first.bound.keys() & second.bound.keys()
+        for one, other in zip(first.bound[binding], second.bound[binding], strict=False)
     )
 
 
@@ -79,14 +113,15 @@ def likeness(one: str, other: str) -> float:
     0.0
     """
     first, second = meaning(one), meaning(other)
-    return _alike(first.words, second.words) if first.must_agree == second.must_agree else 0.0
+    return _alike(first, second) if first.must_agree == second.must_agree else 0.0
 
 
-def _alike(first: frozenset[str], second: frozenset[str]) -> float:
+def _alike(one: Meaning, other: Meaning) -> float:
+    first, second = one.words, other.words
     common = len(first & second)
     least = SWAPPED if common < len(first) and common < len(second) else SAME
     alike = common / (len(first) + len(second) - common) if common else 0.0
-    return alike if alike >= least else 0.0
+    return alike if alike >= least and _same_order(one, other) else 0.0
 
 
 Likenesses = dict[str, dict[str, float]]
@@ -115,15 +150,15 @@ def near_duplicates(items: Iterable[MemoryItem], fresh: Collection[str]) -> Like
 
 def _compare(group: list[MemoryItem], fresh: Collection[str], found: Likenesses) -> None:
     """Two sets of words that are alike share one of the rarest words of each (prefix filter, Chaudhuri et al. 2006)."""
-    sets = {item.id: meaning(item.text).words for item in group}
-    often = Counter(word for words in sets.values() for word in words)
+    meanings = {item.id: meaning(item.text) for item in group}
+    often = Counter(word for said in meanings.values() for word in said.words)
     places: defaultdict[str, list[str]] = defaultdict(list)
     for item in sorted(group, key=lambda item: (item.id in fresh, item.created_seq, item.id)):
-        words = sets[item.id]
-        rarest = _rarest(words, often)
+        said = meanings[item.id]
+        rarest = _rarest(said.words, often)
         if item.id in fresh:
             for other in dict.fromkeys(name for word in rarest for name in places[word]):
-                if alike := _alike(words, sets[other]):
+                if alike := _alike(said, meanings[other]):
                     found[item.id][other] = found[other][item.id] = alike
         for word in rarest:
             places[word].append(item.id)

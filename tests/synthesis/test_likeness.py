@@ -40,6 +40,15 @@ APART = [
     ("Send the invoice to the customer by mail.", "Send the reminder to the customer by mail."),
     ("Keep commits small.", "Keep functions small."),
     ("Restart the worker when the queue is full.", "Restart the worker when the disk is full."),
+    ("Use tabs, not spaces.", "Use spaces, not tabs."),
+    ("Prefer Postgres over MySQL.", "Prefer MySQL over Postgres."),
+    ("Copy the data from staging to production.", "Copy the data from production to staging."),
+    ("Use ruff instead of flake8.", "Use flake8 instead of ruff."),
+    ("Ask Anna before you ask Ben.", "Ask Ben before you ask Anna."),
+    ("Run the migrations, then restart the workers.", "Restart the workers, then run the migrations."),
+    ("Logs go to stderr, results to stdout.", "Logs go to stdout, results to stderr."),
+    ("If the tests fail, deploy.", "If you deploy, the tests fail."),
+    ("All tests must pass.", "Some tests must pass."),
     ("Ask", "???"),
 ]
 
