@@ -180,7 +180,10 @@ class _Draft(Page):
             self.notices.append(f"The full log is left out: {WITHHELD}.")
 
     def standing(self) -> None:
-        """Decisions, tasks, state and the latest checkpoint; what is recalled keeps its share of the room."""
+        """Decisions, tasks, state and the latest checkpoint; what is recalled keeps its share of the room.
+
+        At tier 0 they stand in short form, but for the latest of each kind: that is where the work goes on.
+        """
         share = _RECALL_SHARE if self.message.strip() else 0.0
         kept = int(max(self.free, 0) * share)
         self.held += kept
@@ -189,7 +192,9 @@ class _Draft(Page):
         for item in reversed([one for one in self.state.active() if POLICIES[one.kind].section == "state"]):
             if item.id in listed:
                 continue
-            line = memory_line(item, "state", self.message, brief=brief)
+            line = memory_line(item, "state", self.message, brief=brief and bool(shown[item.kind]))
+            if brief and not self.has_room(line):
+                line = memory_line(item, "state", self.message, brief=True)
             if shown.total() >= STATE_SHOWN or shown[item.kind] >= (POLICIES[item.kind].shown or STATE_SHOWN):
                 self.omit(item.id, item.kind, item.text, "older than what is shown of what stands now")
                 self.unshown[item.kind] += item.kind != "checkpoint"
@@ -251,16 +256,20 @@ class _Draft(Page):
                 self.recalled |= {hit.seq} if hit.kind == "message" else set()
 
     def _fresh(self, hits: Sequence[SearchHit]) -> list[SearchHit]:
-        """What was found and stands nowhere else in the context."""
+        """What was found, may be shown, and stands nowhere else in the context."""
         listed = self.listed
         recent = {message.seq for message in self.state.messages[-6:]} if self.request.tier else set()
         recent.add(self._current())
-        return [
-            hit
-            for hit in hits
-            if not (hit.kind == "memory" and hit.symbol in listed)
-            and not (hit.kind == "message" and hit.seq in recent)
-        ]
+
+        def is_fresh(hit: SearchHit) -> bool:
+            if hit.kind != "memory":
+                return hit.kind != "message" or hit.seq not in recent
+            item = self.state.items.get(hit.symbol)
+            return hit.symbol not in listed and (
+                self.request.again or item is None or item.status != "proposed"
+            )
+
+        return list(filter(is_fresh, hits))
 
     def _recollected(self, hits: Sequence[SearchHit], tokens: int) -> Sequence[SearchHit]:
         """The memories first, each thing once."""

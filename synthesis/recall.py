@@ -84,10 +84,8 @@ def recollect(
 
 def is_memory(hit: SearchHit, state: State) -> bool:
     """Whether a hit is a message, or an item that holds or sleeps; what is only proposed is none."""
-    if hit.kind == "memory":
-        item = state.items.get(hit.symbol)
-        return item is not None and item.status in ("active", "dormant")
-    return hit.kind == "message"
+    item = state.items.get(hit.symbol) if hit.kind == "memory" else None
+    return hit.kind == "message" or (item is not None and item.status in ("active", "dormant"))
 
 
 def _by_life(hits: Sequence[SearchHit], state: State) -> list[SearchHit]:

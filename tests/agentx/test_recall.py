@@ -122,6 +122,13 @@ def test_what_says_the_same_as_something_shown_is_left_out_with_the_reason(ws):
     assert {one.id: one.reason for one in context.omitted}[left] == f"{kept[2:]} says the same"
 
 
+def test_what_is_only_proposed_is_not_shown(ws):
+    said = ws.say("Keep your answers short.")
+    name = f"i:c-{said.seq}"
+    assert name in [hit.id for hit in ws.search("How short are the answers?")]
+    assert name not in ws.get_relevant_context("How short are the answers?").recalled
+
+
 def test_at_an_earlier_moment_it_is_what_was_remembered_then(ws):
     first = ws.remember("knowledge", "The staging database is called heron.")
     then = ws.state.seq
