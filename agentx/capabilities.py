@@ -15,8 +15,7 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events import CapabilityChecked, Draft
 from agentx.storage.redaction import clean
 from agentx.storage.text import one_line
-from agentx.synthesis.conclusions import PERSON, Add
-from agentx.synthesis.items import CapabilityDetail, Evidence, MemoryItem, Status, item_id, shorten
+from agentx.synthesis.items import CapabilityDetail, MemoryItem, Status
 from agentx.tools.quality_tools import sandbox_policy
 
 TIMEOUT_S = 20.0
@@ -76,19 +75,10 @@ class Capabilities:
                 raise UsageError(
                     f"There is a capability of that name, {same.id}; retire it first with `agentx memory retire`."
                 )
-            seq = self.engine.write_path.state.seq + 1
-            item = MemoryItem(
-                id=item_id("capability", seq),
-                kind="capability",
-                text=name,
-                short=shorten(name),
-                domain=one_line(domain),
-                evidence=(Evidence(seq, 0, len(name), name[:400]),),
-                trust="user",
-                detail=CapabilityDetail(command=command),
+            detail, actor = CapabilityDetail(command=command), self.engine.settings.actor
+            return curation.write_down(
+                self.engine, "capability", name, detail, actor, domain=one_line(domain)
             )
-            self.engine.synthesizer.record((Add(item),), PERSON, actor=self.engine.settings.actor)
-            return curation.find(self.engine, item.id)
 
     def check(self, names: Sequence[str] = ()) -> list[MemoryItem]:
         """Run the commands of some capabilities (of all where none is named), and record what each said.

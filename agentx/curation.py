@@ -1,6 +1,6 @@
 """What a person does to memory by hand: add, edit, retire, pin, review. Each is a recorded change with its author."""
 
-from typing import get_args
+from typing import Any, get_args
 
 import msgspec
 
@@ -76,21 +76,38 @@ def add(
     if not 1.0 <= score <= 10.0:  # noqa: PLR2004
         raise UsageError(f"A score is from 1 to 10, not {score:g}.")
     with engine.write_path.exclusive():
-        seq = engine.write_path.state.seq + 1
-        item = MemoryItem(
-            id=item_id(kind, seq),
-            kind=kind,
-            text=text,
-            short=shorten(text),
-            scope=scope,
-            score=score,
-            evidence=(Evidence(seq, 0, len(text), text[:400]),),
-            trust="user",
-            until=until,
-            status=standing_as(score) if kind == "rule" else "active",
-            detail=_detail(kind, text, scope, until),
+        status = standing_as(score) if kind == "rule" else "active"
+        detail = _detail(kind, text, scope, until)
+        return write_down(
+            engine, kind, text, detail, actor, scope=scope, score=score, until=until, status=status
         )
-        return _record(engine, item.id, Add(item), actor)
+
+
+def write_down(
+    engine: Engine, kind: Kind, text: str, detail: Detail, actor: str, **fields: Any
+) -> MemoryItem:
+    """Record a new item in a person's own words; whoever calls holds the write path.
+
+    Args:
+        engine: The workspace.
+        kind: Its kind.
+        text: The words.
+        detail: The detail of its kind.
+        actor: The person.
+        fields: Others of its fields, as :class:`agentx.synthesis.items.MemoryItem` has them.
+    """
+    seq = engine.write_path.state.seq + 1
+    item = MemoryItem(
+        id=item_id(kind, seq),
+        kind=kind,
+        text=text,
+        short=shorten(text),
+        evidence=(Evidence(seq, 0, len(text), text[:400]),),
+        trust="user",
+        detail=detail,
+        **fields,
+    )
+    return _record(engine, item.id, Add(item), actor)
 
 
 def _detail(kind: Kind, text: str, scope: Scope, until: str) -> Detail:

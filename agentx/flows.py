@@ -9,9 +9,9 @@ import msgspec
 from agentx import curation
 from agentx.engine import Engine
 from agentx.storage.errors import UsageError
-from agentx.synthesis.conclusions import PERSON, Add, Patch
+from agentx.synthesis.conclusions import PERSON, Patch
 from agentx.synthesis.flows import FlowMatch, called, match, sentences, terms
-from agentx.synthesis.items import Evidence, FlowDetail, MemoryItem, Status, item_id, shorten
+from agentx.synthesis.items import FlowDetail, MemoryItem, Status, shorten
 from agentx.synthesis.state import State
 
 MAX_STEPS = 40
@@ -83,19 +83,8 @@ class Flows:
         detail = _checked(name, FlowDetail(_lines(steps), _lines(triggers), needs_approval))
         with self.engine.write_path.exclusive():
             self._refuse_same_name(name)
-            seq = self.engine.write_path.state.seq + 1
-            item = MemoryItem(
-                id=item_id("flow", seq),
-                kind="flow",
-                text=name,
-                short=shorten(name),
-                domain=_line(domain),
-                evidence=(Evidence(seq, 0, len(name), name[:400]),),
-                trust="user",
-                detail=detail,
-            )
-            self.engine.synthesizer.record((Add(item),), PERSON, actor=self.engine.settings.actor)
-            return curation.find(self.engine, item.id)
+            actor = self.engine.settings.actor
+            return curation.write_down(self.engine, "flow", name, detail, actor, domain=_line(domain))
 
     def edit(
         self,
