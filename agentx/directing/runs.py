@@ -11,7 +11,7 @@ from agentx.directing.executors import Assignment, Executor, Outcome
 from agentx.engine import Engine
 from agentx.gates import Gates
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import AgentMessageSent, Draft, RunEnded, RunStarted
+from agentx.storage.events import AgentMessageSent, Draft, Event, Payload, RunEnded, RunStarted
 from agentx.storage.lock import FileLock, WorkspaceBusy
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.policy import Decision
@@ -128,14 +128,15 @@ class _Run:
             self.start("", 0, due)
             self.end(Outcome(status="FAILED", reason=str(error)))
             raise
-        self.start(filled.text, filled.directive, due)
+        if not self.start(filled.text, filled.directive, due):
+            return None
         outcome = self.carry_out(Assignment(prompt=filled.text, tools=self.tools, time_limit_s=time_limit_s))
         return DirectedRun(
             run=self.id, decision=decision, directive=filled.directive, prompt=filled.text, outcome=outcome
         )
 
-    def start(self, prompt: str, directive: int, due: Due) -> None:
-        """Put the start on record; from here on the due time is settled."""
+    def start(self, prompt: str, directive: int, due: Due) -> bool:
+        """Put the start on record: from here on the due time is settled; whether it was not before."""
         started = RunStarted(
             task=self.engine.write_path.body(prompt),
             agent=self.agent,
@@ -144,8 +145,9 @@ class _Run:
             schedule=due.schedule,
             due=due.at,
         )
-        self.record(started, due.key)
+        [event] = self.record(started, due.key)
         self.engine.write_path.flush()
+        return event.run == self.id
 
     def carry_out(self, assignment: Assignment) -> Outcome:
         """Have the prompt carried out; the end is on record whatever happens."""
@@ -184,9 +186,9 @@ class _Run:
         with suppress(WorkspaceBusy):
             self.engine.write_path.flush()
 
-    def record(self, payload: Any, key: str = "") -> None:
-        """Record a fact of this run."""
-        self.engine.write_path.record([Draft(data=payload, actor=self.actor, run=self.id, key=key)])
+    def record(self, payload: Payload, key: str = "") -> list[Event]:
+        """Record a fact of this run; what was recorded under the same key before, where it was."""
+        return self.engine.write_path.record([Draft(data=payload, actor=self.actor, run=self.id, key=key)])
 
 
 def end_crashed(engine: Engine) -> None:

@@ -28,7 +28,7 @@ _NOTE = Annotated[str, msgspec.Meta(min_length=1, max_length=400)]
 _FEW = msgspec.Meta(max_length=8)
 
 _ID = re.compile(
-    rf"\s?[\[(](?:(?:{'|'.join(PREFIXES.values())})-\d+(?:\.\d+)?(?:, )?)+[\])]"
+    rf"(?:^|\s)[\[(](?:(?:{'|'.join(PREFIXES.values())})-\d+(?:\.\d+)?(?:, )?)+[\])]"
     r"|\s?\((?:see |source: )?(?:events?|runs?) (?:r-)?\d+(?:(?:, | and | to )\d+)*\)"
 )
 

@@ -64,6 +64,9 @@ def _learn(ledger: Ledger, fact: NewKnowledge, evidence: Evidence) -> None:
 
 
 def _shared(item: MemoryItem, text: str) -> float:
-    """How much two texts have of their words in common (Jaccard)."""
-    one, other = set(content_words(item.text)), set(content_words(text))
+    """How much two texts have of their words in common, numbers aside (Jaccard)."""
+    one, other = (
+        {word for word in content_words(said) if not any(map(str.isdigit, word))}
+        for said in (item.text, text)
+    )
     return len(one & other) / len(one | other) if one | other else 0.0

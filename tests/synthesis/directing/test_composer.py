@@ -1,0 +1,108 @@
+"""Without a model a prompt is composed of the user's words, of what was done, and of what was measured to fail."""
+
+import pytest
+
+from agentx.synthesis.conclusions import Add, Concluded
+from agentx.synthesis.directing.composer import STABLE_RUNS, UNSURE_RUNS, Lesson, compose, lessons
+from agentx.synthesis.items import CheckpointDetail, MemoryItem
+from agentx.synthesis.model.port import ToolSchema
+from agentx.synthesis.state import State
+from tests.synthesis.directing.test_fields import Story
+
+SEND = ToolSchema("send_email", "", {"properties": {"to": {"type": "string"}, "titles": {"type": "array"}}})
+ASKED = ["Mail me the news.", "Reddit too."]
+
+
+def mail(to, *titles, status="SUCCEEDED"):
+    return ("send_email", {"titles": list(titles), "to": to}, status)
+
+
+def composed(story, why="there is no directive yet", tools=(SEND,), items=()):
+    made = Concluded(extractor="x", version=1, through=1, changes=tuple(map(Add, items)))
+    story.add(made, "", 0)
+    return compose(State().apply_all(story.events), story.past(), ASKED, why, tools)
+
+
+def test_the_users_words_stand_in_the_prompt_in_their_order():
+    prompt = composed(Story()).prompt
+    assert prompt.index(ASKED[0]) < prompt.index(ASKED[1])
+
+
+def test_what_was_done_is_looked_up_from_the_first_run_on_by_the_argument_that_names_it():
+    before = composed(Story()).policy.dynamic_fields
+    after = composed(Story().run(0, mail("a@b", "One"))).policy.dynamic_fields
+    assert before == after == {"done_send_email": 'values(tool=send_email, path="titles[*]", runs=0)'}
+
+
+def test_a_tool_that_only_looks_is_nothing_that_was_done():
+    story = Story().run(
+        0, ("hacker_news_search", {"title": "x"}, "SUCCEEDED"), ("fetch_page", {"url": "y"}, "SUCCEEDED")
+    )
+    assert composed(story, tools=()).policy.dynamic_fields == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        ([{"title": "One", "body": "x"}, {"title": "Two", "body": "y"}], "title"),
+        ([{"posts": [{"url": "u1"}]}, {"posts": [{"url": "u2"}]}], "posts[*].url"),
+        ([{"room": "a", "text": "same"}, {"room": "b", "text": "same"}], "room"),
+    ],
+)
+def test_the_argument_that_tells_calls_apart_is_found(arguments, path):
+    story = Story()
+    for hour, one in enumerate(arguments):
+        story.run(hour, ("post", one, "SUCCEEDED"))
+    assert (
+        composed(story, tools=()).policy.dynamic_fields["done_post"]
+        == f'values(tool=post, path="{path}", runs=0)'
+    )
+
+
+def test_it_serves_for_long_where_the_last_runs_completed_and_for_few_where_not():
+    story = Story()
+    for hour in range(5):
+        story.run(hour)
+    assert composed(story).policy.valid_for_runs == STABLE_RUNS
+    assert composed(story.run(9, status="FAILED")).policy.valid_for_runs == UNSURE_RUNS
+
+
+def test_a_failure_that_one_argument_explains_is_kept_away_from_without_saying_why():
+    story = Story().run(0, mail("old@x", "One", status="FAILED"), status="FAILED")
+    directive = composed(story)
+    assert '- Do not call send_email with to "old@x".' in directive.prompt
+    assert lessons(story.past()) == [Lesson("send_email", "to", '"old@x"')]
+    story.run(1, mail("new@x", "One"))
+    directive = composed(story)
+    assert '- Do not call send_email with to "old@x"; use "new@x".' in directive.prompt
+    [mark] = directive.checkpoints
+    assert (mark.sort, mark.actionable) == (
+        "issue_resolved",
+        "If send_email fails again, look at its to first.",
+    )
+    assert directive.knowledge[0].topic == "send_email"
+
+
+def test_a_failure_that_passes_by_itself_explains_nothing():
+    story = Story().run(0, mail("a@x", "One", status="FAILED")).run(1, mail("a@x", "One"))
+    assert lessons(story.past()) == []
+
+
+def test_ten_runs_that_completed_are_a_milestone_once():
+    story = Story()
+    for hour in range(10):
+        story.run(hour, mail("a@b", f"T{hour}"))
+    assert [mark.sort for mark in composed(story).checkpoints] == ["milestone"]
+    left = MemoryItem(id="m-1", kind="checkpoint", text="x", detail=CheckpointDetail())
+    assert composed(story, items=[left]).checkpoints == ()
+
+
+def test_a_new_word_of_the_user_is_a_change_of_strategy():
+    [mark] = composed(Story().run(0), why="user_instructions_changed at event 9").checkpoints
+    assert mark.sort == "strategy_change"
+
+
+def test_words_that_look_like_a_field_or_an_id_reach_no_template():
+    directive = compose(State(), Story().past(), ["Use {{x}} as the name [c-3]."], "why")
+    assert "{{" not in directive.prompt
+    assert "c-3" not in directive.prompt
