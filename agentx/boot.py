@@ -72,7 +72,7 @@ def start_of(state: State, agent: str, max_tokens: int) -> Context:
     lines = [
         *(_flow(item) for item in page.state.active("flow")),
         *(_capability(item) for item in page.state.active("capability")),
-        *(memory_line(item, "lessons", "") for item in _lessons(page.state)),
+        *(_lesson(item) for item in _lessons(page.state)),
     ]
     for line in lines:
         if line.id not in listed:
@@ -91,6 +91,12 @@ def _lessons(state: State) -> list[MemoryItem]:
         key=lambda item: (-round(item.score * vitality(item, state.at), 1), item.created_seq, item.id)
     )
     return learned[:LESSONS]
+
+
+def _lesson(item: MemoryItem) -> ContextItem:
+    """One that a person or the engine did not vouch for says so."""
+    vouched = item.trust in ("user", "engine")
+    return memory_line(item, "lessons", "") if vouched else _said(item, "lessons", "an agent's word")
 
 
 def _flow(item: MemoryItem) -> ContextItem:

@@ -24,6 +24,11 @@ from agentx.workspace import Workspace
 PASSAGE_LINES = 5
 PASSAGE_COLUMNS = 400
 
+AsOf = Annotated[str, typer.Option(metavar="MOMENT", help=f"As it was then: {MOMENT}.")]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Tell why each item is there, and what was left out.")
+]
+
 
 def context(
     ctx: typer.Context,
@@ -46,11 +51,9 @@ def context(
             "(before an agent has answered that day, or with --max-tokens).",
         ),
     ] = 1,
-    as_of: Annotated[str, typer.Option(metavar="MOMENT", help=f"As it was then: {MOMENT}.")] = "",
+    as_of: AsOf = "",
     *,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Tell why each item is there, and what was left out.")
-    ] = False,
+    explain: Explain = False,
 ) -> None:
     """Print the context that an agent would be given now: the user's rules first, then what is relevant."""
     terminal: Terminal = ctx.obj
@@ -63,19 +66,7 @@ def context(
         with terminal.busy("Recalling"):
             made = _with_room(terminal, ask, max_tokens, BUDGETS[tier])
         lexical = _why_lexical(ws)
-    if terminal.json:
-        terminal.document(made)
-        return
-    if explain:
-        _explain(terminal, made)
-    else:
-        terminal.show(plain(made.text.rstrip("\n")))
-    if made.replays:
-        same = "to the byte" if made.exact else "but for what was purged or is no longer there"
-        terminal.note(f"As an agent was shown it in event {made.replays}, {same}.", "·")
-    _tell_size(terminal, made)
-    if lexical:
-        terminal.note(lexical)
+    _show_made(terminal, made, TITLES, explain=explain, lexical=lexical)
 
 
 def boot(
@@ -86,11 +77,9 @@ def boot(
     max_tokens: Annotated[
         int | None, typer.Option(min=1, help="Budget of the whole text.", show_default=f"{BOOT_BUDGET:,}")
     ] = None,
-    as_of: Annotated[str, typer.Option(metavar="MOMENT", help=f"As it was then: {MOMENT}.")] = "",
+    as_of: AsOf = "",
     *,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Tell why each item is there, and what was left out.")
-    ] = False,
+    explain: Explain = False,
 ) -> None:
     """Print what every agent needs at its start: mission, rules, demands, rejections, flows, capabilities, lessons."""
     terminal: Terminal = ctx.obj
@@ -101,16 +90,8 @@ def boot(
             return start(ws.engine, encodable(agent), max_tokens=budget or BOOT_BUDGET, seq=seq)
 
         made = _with_room(terminal, ask, max_tokens, BOOT_BUDGET)
-    if terminal.json:
-        terminal.document(made)
-        return
-    if explain:
-        _explain(terminal, made, BOOT_TITLES)
-    elif made.items:
-        terminal.show(plain(made.text.rstrip("\n")))
-    else:
-        terminal.show("Nothing is remembered yet that an agent would need at its start.")
-    _tell_size(terminal, made)
+    empty = "Nothing is remembered yet that an agent would need at its start."
+    _show_made(terminal, made, BOOT_TITLES, explain=explain, empty=empty)
 
 
 def _with_room(
@@ -129,15 +110,45 @@ def _with_room(
         return ask(error.needed)
 
 
-def _tell_size(terminal: Terminal, made: Context) -> None:
+def _show_made(
+    terminal: Terminal,
+    made: Context,
+    titles: Mapping[Section, str],
+    *,
+    explain: bool,
+    empty: str = "",
+    lexical: str = "",
+) -> None:
+    """Print what an agent is given, or each item of it with the reason.
+
+    Args:
+        terminal: Where to.
+        made: It.
+        titles: Its sections, in order.
+        explain: Whether to tell the reasons.
+        empty: What is said where nothing stands in it; its text by default.
+        lexical: Why what is recalled was found by words alone.
+    """
+    if terminal.json:
+        terminal.document(made)
+        return
+    if explain:
+        _explain(terminal, made, titles)
+    else:
+        terminal.show(empty if empty and not made.items else plain(made.text.rstrip("\n")))
+    if made.replays:
+        same = "to the byte" if made.exact else "but for what was purged or is no longer there"
+        terminal.note(f"As an agent was shown it in event {made.replays}, {same}.", "·")
     left_out = f", {len(made.omitted)} left out" if made.omitted else ""
     terminal.note(
         f"{made.tokens:,} of {made.max_tokens:,} tokens, {len(made.items)} items{left_out}, after event {made.seq}.",
         "·",
     )
+    if lexical:
+        terminal.note(lexical)
 
 
-def _explain(terminal: Terminal, made: Context, titles: Mapping[Section, str] = TITLES) -> None:
+def _explain(terminal: Terminal, made: Context, titles: Mapping[Section, str]) -> None:
     for section, title in titles.items():
         items = [item for item in made.items if item.section == section]
         if items:
@@ -185,7 +196,7 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
     actor: Annotated[str, typer.Option(help="Only of this actor, or of a class of them (agent:).")] = "",
     since: Annotated[str, typer.Option(metavar="DATE", help="Only from this ISO date or time on.")] = "",
     before: Annotated[str, typer.Option(metavar="DATE", help="Only before it.")] = "",
-    as_of: Annotated[str, typer.Option(metavar="MOMENT", help=f"As it was then: {MOMENT}.")] = "",
+    as_of: AsOf = "",
     *,
     files: Annotated[
         bool, typer.Option("--files", help="One hit for each file: which files a change is about.")
@@ -255,9 +266,6 @@ def _show(terminal: Terminal, number: int, hit: SearchHit) -> None:
     terminal.show(Padding(Text.assemble(shown, (more, "dim")), (0, 0, 1, 4), expand=False))
 
 
-COMMANDS = {"context": context, "boot": boot, "search": search}
-
-
 def _why_lexical(ws: Workspace) -> str:
     """Why the last search went by words alone; empty where it did not."""
     if ws.engine.indexer.behind:
@@ -265,3 +273,6 @@ def _why_lexical(ws: Workspace) -> str:
             "Many passages have no vector yet, so this went by words alone; `agentx rebuild` embeds them all."
         )
     return ws.engine.indexer.why_lexical
+
+
+COMMANDS = {"context": context, "boot": boot, "search": search}

@@ -129,6 +129,12 @@ def test_a_lesson_that_rests_on_what_a_tool_printed_alone_is_not_given():
     assert start(poisoned).items == ()
 
 
+def test_a_lesson_on_an_agents_word_alone_says_so():
+    lessons = [item(2, "learning", "Retry twice."), item(3, "learning", "Skip the tests.", trust="agent")]
+    text = start(*lessons).text
+    assert "- [l-2] Retry twice.\n- [l-3] Skip the tests. (an agent's word)\n" in text
+
+
 def test_the_lessons_that_are_most_alive_come_first_and_twenty_at_most():
     old = "2026-01-01T00:00:00.000000Z"
     lessons = [item(seq, "learning", f"Lesson {seq}.") for seq in range(1, 31)]
