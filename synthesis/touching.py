@@ -54,7 +54,11 @@ _LOOKING = frozenset(term for word in vocabulary(_LOOKING_WORDS) for term in ter
 
 _UNQUOTED = str.maketrans("", "", "'\"\\")
 
-_UNDOING = vocabulary("off out down instead")
+_UNDOING = vocabulary("off out down instead from away change update edit fix apply repair")
+"""Words that undo an idea, or that may: a button that is changed need no longer be the one that was ruled out."""
+
+_ASKING = vocabulary("is are was were does did why what how which who where when whether")
+"""To ask is not to do: a sentence that begins so."""
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,7 +187,8 @@ def names_exactly(idea: str, text: str) -> bool:
         if not core <= there or (there - core) - DOING - wanted:
             continue
         said = meaning(sentence)
-        undone = {word.casefold() for word in words_of(sentence)} & _UNDOING
+        words = [word.casefold() for word in words_of(sentence)]
+        undone = _UNDOING & set(words) | _ASKING & set(words[:1])
         if (
             said.denies == meant.denies
             and set(map(stem, meant.names)) <= set(map(stem, said.names))
