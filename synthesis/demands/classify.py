@@ -106,7 +106,9 @@ class Reading(msgspec.Struct, frozen=True):
 Finding = Demand | Rejection | Retraction | Permission | Fulfilment
 
 BRIEF_CHARACTERS = 3_000
-"""Own words of so many characters are a brief: what it says may be about one piece of work, so it is proposed at most."""
+"""Own words of so many characters are a brief. What it says is about one piece of work: what would be certain elsewhere is proposed
+here, and what would be proposed is left alone.
+"""
 
 MOST_OF_A_BRIEF = 5
 """So many rules are proposed of a brief, the first ones: a person will not settle more."""
@@ -152,7 +154,8 @@ def readings(text: str) -> Iterator[Reading]:
     for reading in _once(found):
         rules = _as_written(reading.rules, spelt)
         if brief:
-            rules, left = _only_proposed(rules[:left]), left - len(rules[:left])
+            rules = _of_brief(rules)[:left]
+            left -= len(rules)
         if reading.reversals or rules:
             yield Reading(_as_written(reading.reversals, spelt), rules)
 
@@ -166,8 +169,9 @@ def _is_long(plain: str) -> bool:
     return sum(map(len, plain.replace(NAME, "").split())) > BRIEF_CHARACTERS
 
 
-def _only_proposed(rules: tuple[Demand | Rejection, ...]) -> tuple[Demand | Rejection, ...]:
-    return tuple(msgspec.structs.replace(rule, certainty="proposed") for rule in rules)
+def _of_brief(rules: tuple[Demand | Rejection, ...]) -> tuple[Demand | Rejection, ...]:
+    certain = (rule for rule in rules if rule.certainty == "active")
+    return tuple(msgspec.structs.replace(rule, certainty="proposed") for rule in certain)
 
 
 _Placed = TypeVar("_Placed", Reversal, Demand | Rejection)

@@ -122,6 +122,7 @@ def _object_start(match: re.Match[str]) -> int:
 def _points(rest: str) -> bool:
     for name in ("standing", "for_now", "ever"):
         rest = v.FEATURES[name].sub(" ", rest)
+    rest = v.ALL_OF_THEM.sub(" ", rest)
     end = v.FEATURES["until"].search(rest)
     return bool(v.FEATURES["deictic"].search(rest[: end.start()] if end else rest))
 

@@ -154,6 +154,7 @@ def straighten(text: str) -> str:
     return text.translate(_STRAIGHT)
 
 
+@lru_cache(maxsize=16)
 def own_words(text: str) -> str:
     r"""The user's own words of a message, with everything else blanked out.
 

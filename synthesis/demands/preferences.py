@@ -16,7 +16,11 @@ PREFERENCES: tuple[Shape, ...] = (
             r"|\bmy (?:\w+ )?preference is(?: for| to)?)\s+(?P<object>[^?]{4,})"
         ),
         "prefer",
-        (("choice", "proposed"), ("question !narrow !asks", "proposed"), ("!narrow !asks", "active")),
+        (
+            ("choice", "proposed"),
+            ("question !narrow !asks", "proposed"),
+            ("!narrow !asks !conditional", "active"),
+        ),
         "I prefer bullet points over paragraphs",
         "I prefer that",
         anywhere=True,

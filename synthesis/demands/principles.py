@@ -4,10 +4,11 @@ None says how long it holds, so none of them is more than a proposal unless it s
 """
 
 from agentx.synthesis.demands.shape import Shape
-from agentx.synthesis.demands.vocabulary import KINDS, QUALITIES, compiled
+from agentx.synthesis.demands.vocabulary import KINDS, LANGUAGES, QUALITIES, compiled
 
 _ONES_WORK = r"(?:run|test|deploy|commit|push|merge|start|restart|build|release|publish|install|review|execute|launch|tag|bump)"
 _RUNNING = r"(?:(?:the|any|a|my|more) )?(?:[\w-]+ ){0,2}(?:servers?|app|application|services?|watchers?|containers?|docker|emulators?|simulators?|browsers?|daemons?|deploy\w*|migrations?|builds?)"
+_HABITUAL = r"(?:use|write|do|document|commit|push|deploy|mock|test|support|allow|ship|merge|import|rely|depend|hard-?code|release|squash|rebase|comment|cache|touch|edit|publish|log|abbreviate|nest|swallow|store)"
 
 PRINCIPLES: tuple[Shape, ...] = (
     Shape(
@@ -19,6 +20,17 @@ PRINCIPLES: tuple[Shape, ...] = (
         (("principle always_word !question", "active"), ("principle !question !at_hand", "proposed")),
         "as a rule, we keep handlers free of SQL",
         "as a rule, we have no time for that",
+    ),
+    Shape(
+        "from now on",
+        compiled(
+            r"^(?:(?:we|you|everyone|everybody)(?:'re|'ll| are| will)?(?: going to| be)?|(?:this|our|the) (?:team|project|repo(?:sitory)?)) (?:only |always |all |just |now )*(?P<not>don't |do not |doesn't |no longer |never |not )?"
+            r"(?P<does>(?!(?:are|is|am|was|were|be|been|have|has|had|get|got|see|saw|know|think|thought|found|find|face|hit|can|can't|cannot|could|will|would|may|might|want|hope|expect|like|should|must|need|understand|feel|love|hate|plan)\b)[\w']+)\b(?P<object>.{2,})"
+        ),
+        "must",
+        (("onward !question !deictic !soft", "active"),),
+        "from now on we use yarn",
+        "from now on we have a problem",
     ),
     Shape(
         "mind that",
@@ -45,7 +57,7 @@ PRINCIPLES: tuple[Shape, ...] = (
     Shape(
         "this and not that",
         compiled(
-            r"^we(?:'re| are)? (?:only |always )?(?P<does>use|using|run|running|write|writing|deploy with|build with|work with|stick to|follow|following)\b (?P<object>[^?]{2,60}?),? (?:and )?(?:not|never|no|instead of|rather than)\b(?! (?:yet|now|sure))"
+            r"^we(?:'re| are)? (?:only |always )?(?P<does>use|using|run|running|write|writing|deploy with|build with|work with|stick to|rely on|depend on|go through|follow|following)\b (?P<object>[^?]{2,60}?),? (?:and )?(?:not|never|no|instead of|rather than)\b(?! (?:yet|now|sure))"
         ),
         "must",
         (("!question !at_hand", "proposed"),),
@@ -143,5 +155,77 @@ PRINCIPLES: tuple[Shape, ...] = (
         "add to your memory that we use tabs",
         "add a rule to the parser that matches dates",
         anywhere=True,
+    ),
+    Shape(
+        "what we never do",
+        compiled(
+            rf"^(?:here,? |in general,? )?we (?P<not>(?:really |just |generally )*(?:don't|do not|never) (?:ever )?)?(?:only )?(?P<does>{_HABITUAL})\b (?P<object>.{{3,}})"
+        ),
+        "must",
+        (("always_word general_object !question !deictic !bounds", "proposed"),),
+        "we don't use mocks in our tests",
+        "we don't use this",
+    ),
+    Shape(
+        "after each",
+        compiled(
+            r"^(?:after|before|with|on|for|at the end of) (?:each|every)(?: single)? (?:[\w-]+ ){1,3}?,? ?(?:please |you should |you must |just |also )*"
+            r"(?P<verb>run|commit|push|update|check|test|lint|format|write|add|document|ask|review|rebase|show|tell|make|build)\b(?P<object>.*)"
+        ),
+        "must",
+        (("!question !at_hand", "proposed"),),
+        "after every change run the linter",
+        "after every change the linter complains",
+    ),
+    Shape(
+        "kept so",
+        compiled(
+            r"^(?:keep|(?:make|be) sure(?: that)?) (?P<object>(?:the |our |your |all )*(?!it\b|this\b|that\b|me\b)[\w'ˣ ./-]{2,50}?) (?:(?:is|are|stays?|remains?) )?(?:always )?(?:up[ -]to[ -]date|in sync|free of|green at)\b"
+            r"|^keep (?P<object2>(?:[\w'ˣ-]+ ){1,3}?)(?:small|short|simple|atomic|focused|minimal|pure|flat)\b(?= *(?:[.,;!]|$))"
+        ),
+        "must",
+        (("!question !at_hand", "proposed"),),
+        "keep the changelog up to date",
+        "keep this up to date",
+    ),
+    Shape(
+        "in a language",
+        compiled(
+            rf"^(?:(?:the|all|our|your|code|any) )*(?:code|documentation|commit messages?|{KINDS})(?: and (?:the )?(?:code|documentation|{KINDS}))?"
+            rf"(?: (?:should|must|has to|have to|needs? to|shall|is to|are to)(?: always| all| only)? be(?: written| kept)?)? (?:only )?in {LANGUAGES}\s*(?:,? (?:please|only))?[.!]*$"
+        ),
+        "must",
+        (("!question", "proposed"),),
+        "code and comments in English please",
+        "the comments are in English",
+    ),
+    Shape(
+        "where they belong",
+        compiled(
+            rf"^(?:all |our |new )?(?P<subject>(?:[\w-]+ )?(?:{KINDS}|branch names)) (?:always )?(?P<does>(?:go|live|belong|sit|stay) (?:in|into|under|next to|beside|inside|to|below|with)|(?:start|begin|end) with)\b (?P<object>.{{2,}})"
+        ),
+        "must",
+        (("!question !at_hand !soft", "proposed"),),
+        "tests live beside the code",
+        "tests live for ever",
+    ),
+    Shape(
+        "how kinds are made",
+        compiled(
+            rf"^(?P<verb>put|place|name|wrap|log|squash|write|keep|format|prefix|sort|group|raise|handle|document|run|store|save) (?:your |all )?(?:[\w-]+ )?(?:{KINDS}) "
+            r"(?P<object>(?:with|into?|as|by|using|via|next to|beside|under|without|like|after)\b .{2,})"
+        ),
+        "must",
+        (("!question !deictic !one_file", "proposed"),),
+        "wrap errors with their context",
+        "wrap errors in this",
+    ),
+    Shape(
+        "prefer it",
+        compiled(r"^prefer (?P<object>(?!not\b|if\b|when\b)[\w'ˣ -]{3,80})"),
+        "prefer",
+        (("general_object !question !deictic", "proposed"),),
+        "prefer small functions",
+        "prefer the first",
     ),
 )

@@ -23,6 +23,8 @@ _TURN = compiled(
 )
 """Where a sentence turns against something, so that what follows is tried on its own."""
 
+_PART = compiled(r"[,;]")
+
 _MIN_WORDS = 2
 """Content words of a sentence that can tell later what was meant; "not true" and "this is wrong" cannot."""
 
@@ -105,8 +107,10 @@ def _tried(ruling: Ruling, form: _Form, sentence: str) -> RuledOut | None:
     match = ruling.pattern.search(form.words)
     if not match:
         return None
-    named = next((text for key, text in match.groupdict().items() if key.startswith("idea") and text), "")
-    named = _bare(named)
+    key = next((key for key, text in match.groupdict().items() if key.startswith("idea") and text), "")
+    if key and FEATURES["bounds"].search(_PART.split(form.words[match.start(key) :], maxsplit=1)[0]):
+        return None
+    named = _bare(match[key]) if key else ""
     idea = named.strip() if content_words(named.replace(NAME, "x")) else ""
     if ruling.lasts == "always" and not idea:
         return None

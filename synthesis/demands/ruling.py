@@ -37,7 +37,7 @@ class Ruling(NamedTuple):
 
 SUBJECT = (
     r"(?P<idea>(?![^\w@`]|(?:i|we|you|he|she|nothing|let's|please|don't|remove|drop|delete|keep|add|change|fix|use|if|when|whenever|unless|whether|in case|because|since|once|until|make|ensure|check|verify|see|why|what|how|where|who|is|are|was|do|does|did"
-    r"|can|could|should|would|will|has|have|not)\b)(?:(?!\b(?:if|when|unless|whether|because|where|while|why|what|how|something|says?|said|error|errors|failing|i'm|not|n't)\b)[^,;:?!]){1,70}?)(?: (?:just|simply|really|also|still|actually|clearly|all))?"
+    r"|can|could|should|would|will|has|have|not)\b)(?:(?!\b(?:if|when|unless|whether|because|where|while|why|what|how|something|says?|said|error|errors|failing|there|i'm|not|n't)\b)[^,;:?!]){1,70}?)(?: (?:just|simply|really|also|still|actually|clearly|all))?"
 )
 """What is judged: the short beginning of a clause, without a condition or a question in it."""
 
@@ -55,14 +55,15 @@ POOR = (
     r"|over-?(?:engineered|complicated|complex|done)|over the top|yuck\w*|ugly|gross|awful|terrible|horrible|horrendous|bad|wrong|incorrect|backwards?|no (?:good|bueno)"
     r"|hacky|brittle|clunky|messy|misleading|misguided|noisy|noise|nonsense|garbage|rubbish|silly|stupid|dumb|ridiculous|absurd|immaterial|irrelevant|confusing"
     r"|out of scope|too (?!(?:late|soon|early|bad|small|big|large|slow|fast|high|low|dark|light|bright|close|far|short|narrow|tall|thin|hard|old|new|busy|tired|hot|cold|loud)\b)\w+|the (?:wrong|weakest|worst) \w+|(?:a|an) (?:(?:bad|terrible|horrible|poor|stupid|silly|dumb|dangerous) \w+|mess|hack"
-    r"|no-?go|hallucination|waste|distraction|code smell|smell|step back(?:wards)?|overkill|anti-?pattern)|unlikely to (?:work|help))\b"
+    r"|no-?go|hallucination|waste|work-?around|band-?aid|kludge|distraction|code smell|smell|step back(?:wards)?|overkill|anti-?pattern)|unlikely to (?:work|help)|worse|unreadable|unmaintainable|hard(?:er)? to (?:read|follow|maintain|understand|test|reason about)"
+    r"|more \w+ than (?:needed|necessary|it (?:needs|has|should)|we need|they need))\b"
 )
 """Adjectives and the like that turn down what they are said of."""
 
 MISBEHAVES = (
     r"(?:[\w'./ˣ-]+ ){0,4}?(?:outputs?|values?|counts?|numbers?|colou?rs?|dates?|times?|timestamps?|paths?|urls?|links?|alignments?|positions?|sizes?|widths?|heights?|fonts?"
     r"|buttons?|images?|icons?|layouts?|scores?|totals?|results?|performance|speed|pages?|screens?|data|responses?|spacing|margins?|padding|labels?|contrast|logs?)"
-    rf"(?: (?:on|in|of|for|from|at|to)(?: [\w'./ˣ-]+){{1,5}}?)?{IS}{VERY} (?:wrong|incorrect|bad|backwards?|duplicated?|messy|terrible|horrible|awful|confusing|too)\b"
+    rf"(?: (?:on|in|of|for|from|at|to)(?: [\w'./ˣ-]+){{1,5}}?)?{IS}{VERY} (?:wrong|incorrect|bad|worse|backwards?|duplicated?|messy|terrible|horrible|awful|confusing|too)\b"
 )
 """A report of what a program does wrong, which judges no idea."""
 

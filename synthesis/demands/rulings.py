@@ -70,7 +70,7 @@ _RULINGS: tuple[Ruling, ...] = (
         "not needed",
         compiled(
             r"^(?:(?:i|we)(?: really| also| still| just| certainly| definitely| actually)* |really |still |also )?(?:don't|do not|didn't)(?: really| quite| even| actually| particularly)*"
-            rf" (?:(?:need|want)(?! to\b)|like|love|agree(?: with| that)?|see (?:why|the (?:point|need|value|benefit)(?: of| in)?|any (?:point|need|value|reason)))\b\s*(?P<idea>{THING})"
+            rf" (?:(?:need|want)(?! to\b)|like|love|agree(?: with| that)?|(?:see|get) (?:why|the (?:point|need|value|benefit)(?: of| in)?|any (?:point|need|value|reason)))\b\s*(?P<idea>{THING})"
             rf"|^we (?:really )?(?:don't|do not) (?:need|have) to\b\s*(?P<idea2>{THING})"
             rf"|^you (?:really )?(?:don't|do not|didn't) (?:need|have) to\b\s*(?P<idea3>{THING})"
             rf"|^(?:there(?:'s| is| was) )?(?:really )?no (?:need|point|reason|sense|value|benefit) (?:to|for|in|of)\b\s*(?P<idea4>{THING})"

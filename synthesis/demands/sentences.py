@@ -30,7 +30,7 @@ _CLAUSE = re.compile(
 _LEAD = re.compile(
     r"\s*(?:so|and|but|then|also|please|ok(?:ay)?|yes|no)?,?\s*(?!(?:from (?:now|here|today)(?: on)?(?:wards?)?|(?:going|moving) forwards?|henceforth|hereafter|by default|as a (?:general )?rule)"
     r"\s+(?!when|if|in\b|for\b|every|each|any|on\b|under|before|after|while|with|at\b)\w)(?:when|whenever|if|once|until|unless|in|for|on|under|inside|within|from|going|as"
-    r"|every time|each time|any ?time|at|with|by default|before|after|while|during|henceforth|hereafter)\b.{0,160}",
+    r"|every time|each time|any ?time|at|with|by default|before|after|while|during|henceforth|hereafter|otherwise|or else|this (?:week|weekend|sprint|month|quarter))\b.{0,160}",
     re.IGNORECASE | re.DOTALL,
 )
 """How a part begins that does not stand alone: a condition, a place, a time; the comma after it cuts nothing."""

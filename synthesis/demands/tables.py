@@ -53,7 +53,8 @@ _ORDERS: tuple[Shape, ...] = (
             ("place !deictic", "active"),
             ("strict !deictic general_object", "active"),
             ("you_make", "proposed"),
-            ("!deictic general_object", "proposed"),
+            ("!deictic !bounds general_object", "proposed"),
+            ("!deictic !bounds !at_hand all_of_them", "proposed"),
             ("any_new", "proposed"),
             ("unless_asked general_object", "proposed"),
             ("recurring !at_hand", "proposed"),
@@ -75,7 +76,7 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "only",
         compiled(
-            r"^only (?:ever )?(?P<verb>use|write|import|add|commit|answer|reply|respond|create|change|edit|touch)\s+(?P<object>.+)"
+            r"^(?:you (?:can|may|should|must) )?only (?:ever )?(?P<verb>use|write|import|add|commit|answer|reply|respond|create|change|edit|touch)\s+(?P<object>.+)"
         ),
         "must",
         (("standing", "active"), ("agent_lead !deictic", "active"), ("!deictic general_object", "proposed")),
@@ -173,7 +174,7 @@ _ORDERS: tuple[Shape, ...] = (
         "passive prohibition",
         compiled(
             r"^(?P<subject>(?!i\b|it\b|that\b|this\b|they\b|he\b|she\b)[\w'ˣ @./-]{2,80}?) (?:(?:must|may|should|shall|can) never|must not|mustn't|may not"
-            r"|(?:is|are) never to|are not allowed(?: to)?|is not allowed(?: to)?)\s+(?P<does>(?!have\b)[\w'-]+)"
+            r"|(?:is|are) (?:never|not) to(?= be\b)|are never to|are not allowed(?: to)?|is not allowed(?: to)?)\s+(?P<does>(?!have\b)[\w'-]+)"
         ),
         "must_not",
         (
@@ -302,7 +303,7 @@ _ORDERS: tuple[Shape, ...] = (
         "the rule is",
         compiled(
             r"^(?:(?:my|our|the|a|one)\s+)(?:\w+ )?(?P<weight>overriding|golden|general|main|first|house|hard|strict|standing|iron|only|basic|coding|style|naming|team|project)"
-            r"\s*(?:directive|rule|policy|convention|principle|guideline|standard)s? (?:here )?(?:is|:)\s+(?P<object>.+)"
+            r"\s*(?:directive|rule|policy|convention|principle|guideline|standard)s? (?:here )?(?:is|:|that)\s+(?P<object>.+)"
         ),
         "must",
         (("question", "proposed"), ("", "active")),
@@ -418,7 +419,7 @@ _ORDERS: tuple[Shape, ...] = (
             r" is (?P<not>not |never )?(?:to|that)\b(?P<object>.{8,})"
         ),
         "must",
-        (("!deictic", "proposed"),),
+        (("!deictic lasting_aim", "proposed"),),
         "the main goal is to never lose a user's data",
         "the idea is that this works",
     ),

@@ -103,6 +103,11 @@ LANGUAGES = (
     "|danish|finnish|greek|czech|hungarian|romanian|hebrew|latin|catalan)"
 )
 
+ALL_OF_THEM = compiled(
+    rf"\b(?:to|in|for|from|into|inside|within|of|on) (?:the|our|your|my|his|their) (?:[\w-]+ )?(?:{KINDS})\b"
+)
+"""A place that is all of a kind ("to the tests"), and no one thing at hand."""
+
 # --- features of a clause -----------------------------------------------------------------------------------------------
 
 FEATURES: dict[str, re.Pattern[str]] = {
@@ -110,7 +115,7 @@ FEATURES: dict[str, re.Pattern[str]] = {
     "standing": compiled(
         r"\b(?:from now on(?:wards?)?|from here on(?: out)?|from this (?:point|moment) (?:on|forward)(?:wards?)?|from today on(?:wards?)?"
         r"|going forwards?|moving forwards?|henceforth|hereafter|at all times|without exception|no matter what|until further notice"
-        r"|in all (?:your|future)|for all future|for the rest of (?:this|the|our) (?:session|conversation|project|chat))\b"
+        r"|starting (?:now|today)|in all (?:your|future)|for all future|for the rest of (?:this|the|our) (?:session|conversation|project|chat))\b"
         r"|^(?:(?:(?:please )?note|remember|keep in mind|bear in mind|and|also|but|so|please),? (?:that )?)*(?:in (?:the )?future|as a (?:general )?rule|by default|in general|generally|permanently)\b"
     ),
     # The same for something forbidden.
@@ -118,7 +123,17 @@ FEATURES: dict[str, re.Pattern[str]] = {
         r"\bever\b(?! since)|\bagain\b|\bany ?more\b|\bunder (?:no|any) circumstances?\b|\bat any time\b|\bin any (?:case|file|way)\b"
     ),
     "for_now": compiled(
-        r"\b(?:for (?:now|the time being|the moment|today|this week|this sprint|this session)|temporarily|as a (?:temporary|stopgap) \w+)\b"
+        r"\b(?:for (?:now|the time being|the moment|today|this week|this sprint|this session)|temporarily|as a (?:temporary|stopgap) \w+"
+        r"|this (?:week|weekend|sprint|month|quarter|iteration|release))\b"
+    ),
+    # It holds from here on, and is no mere remark on how things are.
+    "onward": compiled(
+        r"\b(?:from now on(?:wards?)?|from here on(?: out)?|from (?:this|that) (?:point|moment) (?:on|forward)|from today on(?:wards?)?|starting (?:now|today)"
+        r"|(?:going|moving) forwards?|henceforth|hereafter|until further notice)\b"
+    ),
+    # A wish for the case that something at hand is so, or is not.
+    "conditional": compiled(
+        r"\b(?:if (?:not|so|it|that|this|they|the|he|she|none|neither|needed|necessary|you can't|you cannot|you could|you can)\b|unless|otherwise|or else|in that case)\b"
     ),
     "until": compiled(r"\b(?:until|till|'til|as long as|while we(?:'re| are))\s"),
     # It speaks of things still to be made.
@@ -179,7 +194,7 @@ LEAD_INS = compiled(
     r"^(?:(?:so|and|but|though|also|ok|okay|yes|yeah|yep|no(?=\s*[,;:!-])|well|then|please|pls|plz|just|btw|by the way|fyi|hey|hi|oh|hmm|right|thanks|thank you|great|good"
     r"|cool|perfect|nice|sure|actually|again|in addition|additionally|furthermore|moreover|finally|lastly|firstly|secondly|remember(?! to\b| that\b| you\b)|reminder"
     r"|important|note(?: that)?|attention|nb|ps|p\.s|new rule|rule(?: \d+)?|one (?:more|other|last) (?:thing|rule)|one thing|another thing|two things"
-    r"|first of all|for the record|to be clear|like i said|as i said|i repeat|once more|in that case|because of that|therefore|hence"
+    r"|first of all|for the record|to be clear|like i said|as i said|i(?:'ll| will| must| have to)? remind you(?: of| that)?|i repeat|once more|in that case|because of that|therefore|hence"
     r"|claude|assistant|agent|everyone|dear agent|kindly|seriously|honestly|look|listen)(?:\s*[,:;!.–—-]+\s*|\s+|$))+"
 )
 
@@ -198,7 +213,7 @@ VETOES = compiled(
     r"|don'?t (?:worry|forget|bother|mind|know|think|see|need|you|we|i|get me wrong|understand|remember|recall|care|have|be (?:sorry|shy|afraid)"
     r"|hesitate|panic|ask me why|want to|wait|stop|look|sweat|quote me)\b"
     r"|do not (?:worry|forget|know|think|see|need|hesitate|understand)\b"
-    r"|no (?:man|dude|buddy|wait|problem|worries|worry|idea|need(?! to\b.{3,60}\b(?:each|every|any|all|between|constantly|server|app)\b)|changes?|thanks?|thank|rush|hurry|issues?|errors?|matter|one|longer|doubt|way|luck|further|output"
+    r"|no (?:improvement|progress|effect|success|response|reply|man|dude|buddy|wait|problem|worries|worry|idea|need(?! to\b.{3,60}\b(?:each|every|any|all|between|constantly|server|app)\b)|changes?|thanks?|thank|rush|hurry|issues?|errors?|matter|one|longer|doubt|way|luck|further|output"
     r"|difference|other|offen[cs]e|big deal|reason|comment|diff|clue|such|wonder|surprise|i|it|that|this|the|we|you|not|don't|revert|write|just)\b"
     r"|stop (?:here|there|it|now|the|hook|hooks|working|running|waiting|session)\b)"
 )
@@ -225,7 +240,7 @@ FEATURES |= {
     # It comes round again and again, though for how long it does not say.
     "recurring": compiled(
         r"\b(?:after|before|with|on|at|for|in) (?:each|every|any)(?: (?:single|of the|new|one))? (?:[\w-]+ ){0,2}(?:change|commit|edit|step|(?:sub)?task|fix|iteration|feature|phase|push|pr|merge|session|response|answer|reply"
-        r"|update|release|message|modification|milestone|refactor(?:ing)?|round|file|turn)s?\b|\b(?:as you go|regularly|frequently|periodically|early and often)\b|\bnext time\b"
+        r"|update|release|message|modification|milestone|refactor(?:ing)?|round|file|turn)s?\b|\b(?:as you go|regularly|frequently|periodically|often)\b|\bnext time\b"
     ),
     # It is about a moment of the agent's own work.
     "before_acting": compiled(
@@ -276,13 +291,21 @@ FEATURES |= {
     "another": compiled(
         r"\b(?:a different|another|a new|a simpler|a better|an alternative|recommended|proposed|suggested|your)\b"
     ),
+    # An aim that outlives the work at hand, which is mostly what "the goal is to …" tells.
+    "lasting_aim": compiled(r"\b(?:always|never|not|any|every|each|all|philosophy|rule of thumb|priority)\b"),
+    "all_of_them": ALL_OF_THEM,
     "negated": compiled(r"\b(?:never|not|don't|no|avoid|without|stop|nothing|none)\b"),
+    # Forbidden is what lies beside the work at hand ("do not change anything else"): that bounds one task.
+    "bounds": compiled(
+        r"\b(?:any|no|some|every)(?:thing|one|body|where) (?:\w+ )?(?:other than|beyond|outside|more)\b|\belse(?:where)?\b|\b(?:any|the) (?:others?|rest|unrelated)\b|\bunrelated\b"
+        r"|\b(?:beyond|outside(?: of)?|apart from|other than) (?:this|that|these|those|what|it|the scope)\b|\bmore than (?:this|that|what|necessary|needed|asked|i)\b"
+    ),
 }
 
 BODY_FEATURES: dict[str, re.Pattern[str]] = {
     "lasting_verb": compiled(rf"^(?:{LASTING_PLACE_VERBS})\b"),
     "style": compiled(
-        rf"^(?:answer|reply|respond|write|speak|talk)\b.{{0,40}}\bin {LANGUAGES}\s*[.!]?$"
+        rf"^(?:answer|reply|respond|write|speak|talk)\b.{{0,40}}\bin {LANGUAGES}\s*(?:,? (?:please|only))?[.!]*$"
         r"|^(?:keep|make) (?:your|all|the) (?:answers|responses|replies|explanations|messages|commits|commit messages|functions|tests|summaries)\b"
     ),
     # A way of working, or a form to keep to.
@@ -364,7 +387,7 @@ COMMA_LEAD = compiled(
 
 STANDING_LEAD = compiled(
     r"^(?:from now on(?:wards?)?|going forwards?|moving forwards?|henceforth|hereafter|in (?:the )?future|for (?:now|the time being|the moment)|by default|temporarily"
-    r"|as a (?:general )?rule|at all times|from here on(?: out)?|from (?:this|that) (?:point|moment) (?:on|forward)|in general|generally)\b[\s,:]*"
+    r"|as a (?:general )?rule|at all times|from here on(?: out)?|from (?:this|that) (?:point|moment) (?:on|forward)|starting (?:now|today)|this (?:week|weekend|sprint|month|quarter)(?=,)|in general|generally)\b[\s,:]*"
 )
 
 CONDITION = compiled(

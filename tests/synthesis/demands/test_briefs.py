@@ -11,9 +11,12 @@ def _brief(*rules):
     return "".join(f"{rule} {STORY * 5}\n\n" for rule in rules) + STORY * (BRIEF_CHARACTERS // 40)
 
 
-def test_what_a_brief_says_is_at_most_proposed():
+def test_a_brief_says_everything_with_one_step_less_of_certainty():
     assert [one.certainty for one in findings(RULE)] == ["active"]
     assert [one.certainty for one in findings(_brief(RULE))] == ["proposed"]
+    likely = "Don't add comments. "
+    assert [one.certainty for one in findings(likely)] == ["proposed"]
+    assert findings(_brief(likely)) == ()
 
 
 def test_of_a_brief_full_of_rules_the_first_ones_are_proposed():

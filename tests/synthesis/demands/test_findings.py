@@ -55,6 +55,12 @@ I've decided to use plain SQL over an ORM because it is easier to read
 I'm trying to keep the image small by using few dependencies, any advice?
 I've always been someone who prioritizes small releases to keep the risk low, and it pays
 as agreed, always naming the sources when asked about prices
+from now on we use yarn
+we're using pnpm from now on
+From now on we don't deploy on Fridays.
+no deploys this week, ever
+this week, don't merge anything to main
+starting today we tag every release
 """.strip().splitlines()
 
 LIKELY = """
@@ -107,6 +113,14 @@ please make sure you read each review comment before answering
 we need to be sure our tests would notice a breaking change
 we don't care about backwards compatibility
 I'm considering short chapters to avoid fatigue and keep the pace
+no deploys this week
+don't add docstrings to the tests
+don't mock the database in the tests
+after every change run the linter
+answer in German please
+we only document public functions
+code comments in English
+generated files are not to be edited
 """.strip().splitlines()
 
 NOTHING = """
@@ -156,6 +170,17 @@ I've decided to take the train on Monday because of the strike
 I chose Anna's offer over the other because of the price
 I'm trying to keep the build green
 any hints on how to word this
+from now on we have a problem with the cache
+from now on we use yarn?
+I'll look out for a better offer from now on
+we will add a second server in the future
+don't run the tests
+Do NOT change anything else.
+rename the field, and don't touch any other files
+If not I prefer the previous look with the big header
+otherwise, I prefer small commits
+The goal is to show the totals on the start page
+No improvement.
 """.strip().splitlines()
 
 POISON = [

@@ -66,6 +66,15 @@ it doesn't warrant a class of its own
 what? these should be sorted by date
 the limit should be per user, not per session
 I told you not to rename the columns
+you understood something wrong
+the keys were mistakenly added to the start page
+instead of joining the parts just write one string
+please remove the wrappers you added
+I liked the old header better
+that makes the loader harder to read
+I wouldn't add a flag for it
+who told you to rename the columns?
+wrong approach
 """.strip().splitlines()
 
 ACTIVE = """
@@ -109,6 +118,11 @@ we don't want to break the build
 you changed the parser
 it should not take long
 please put the header back in place
+Do NOT change anything else.
+please DON'T touch the parser or ANY other file
+we don't need anything else
+I wouldn't mind a second index
+On Monday there are duplicate entries in the list
 """.strip().splitlines()
 
 
