@@ -4,11 +4,10 @@ import msgspec
 
 from agentx import moments
 from agentx.engine import Engine
-from agentx.storage.history import told_already
 from agentx.synthesis.backtest import propose
 from agentx.synthesis.conclusions import Add
 from agentx.synthesis.items import MemoryItem
-from agentx.synthesis.past_runs import Outcome, read_runs
+from agentx.synthesis.past_runs import Outcome
 
 EXTRACTOR = "backtest"
 
@@ -47,7 +46,7 @@ def backtest(engine: Engine, *, since: int | str | None = None, dry_run: bool = 
         ReadOnly: The workspace was written by a newer version.
     """
     after = 0 if since is None else moments.resolve_moment(engine, since)
-    runs = read_runs(engine.write_path.history.read(after, told_already), engine.read_body)
+    runs = engine.past_runs.at(engine.snapshot(), after)
     counts: dict[Outcome, int] = {"passed": 0, "failed": 0, "unknown": 0}
     for run in runs:
         counts[run.outcome] += 1

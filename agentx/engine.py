@@ -17,6 +17,7 @@ from agentx.commit_index import CommitIndex
 from agentx.config import Config
 from agentx.indexer import Indexer
 from agentx.meanings import Meanings
+from agentx.past_runs import PastRuns
 from agentx.recap import Recaps
 from agentx.settings import Settings
 from agentx.staging import Content
@@ -50,6 +51,7 @@ class Engine:
         summaries: Summaries of directories by tree id, path and rules; a change to any of them makes another key.
         meanings: Vectors of short phrases.
         recaps: What happened in the last day.
+        past_runs: The runs of the whole history.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Engine:
         self.summaries: OrderedDict[tuple[str, str, str], str] = OrderedDict()
         self.meanings = Meanings(indexer, root, root / CACHE / "meanings")
         self.recaps = Recaps(write_path.history, root / CACHE / "recap")
+        self.past_runs = PastRuns(write_path.history, root / CACHE / "runs", self.read_body)
         self.commits = CommitIndex(write_path.repo, root / CACHE / "commits")
 
     @property

@@ -5,7 +5,6 @@ told before, which also lies in ``.agentx/``, so the cost is that of what is new
 the byte, for any event that it may end with.
 """
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -17,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from agentx import commit_message
+from agentx.kept import Kept
 from agentx.storage.blobs import BlobDamaged
 from agentx.storage.codec import DamagedLine
 from agentx.storage.events import (
@@ -24,14 +24,12 @@ from agentx.storage.events import (
     ApprovalDecided,
     Body,
     Event,
-    EventsPurged,
     TaskGraded,
     ToolCallExecuted,
     UserMessageSent,
     changes_of,
 )
 from agentx.storage.history import History, Position, told_already
-from agentx.storage.snapshots import Snapshots
 from agentx.synthesis.conclusions import Add, Change, Concluded
 from agentx.synthesis.items import MemoryItem, shorten
 from agentx.synthesis.state import State
@@ -45,9 +43,6 @@ HOURS = 23
 
 TURNS_KEPT = 240
 """The latest turns of a day, at most."""
-
-SAVE_EVENTS = 500
-"""The day is kept after so many events, so that the next process reads no more than those."""
 
 SAID_WORDS = 40
 _FILES_SHOWN = 4
@@ -281,43 +276,12 @@ class Recaps:
     """
 
     def __init__(self, history: History, folder: Path) -> None:
-        self._history = history
-        self._kept = Snapshots(folder, history, f"{VERSION}-{history.fingerprint}")
-        self._lock = threading.Lock()
-        self._day: Day | None = None
-        self._position = Position()
-        self._saved_seq = 0
+        self._days = Kept(history, folder, str(VERSION), lambda state: day_at(history, state), Day.apply, Day)
 
     def at(self, state: State) -> list[Told]:
         """The turns of the day up to the event of a state that is the present, newest first."""
-        with self._lock:
-            if self._day is None and (found := self._kept.load(msgspec.json.Decoder(Day).decode)):
-                self._day, self._position = found
-                self._saved_seq = self._position.seq
-            day = self._extended(state)
-            if day is None:
-                day, self._saved_seq = day_at(self._history, state), 0
-            self._day, self._position = day, self._history.locate(state.seq, state.hash) or Position()
-            if state.seq - self._saved_seq >= SAVE_EVENTS:
-                self._kept.save(state.seq, state.hash, msgspec.json.encode(day))
-                self._saved_seq = state.seq
-            return list(day.told())
-
-    def _extended(self, state: State) -> Day | None:
-        """What is known with what is new; ``None`` where the log was set back, or purged."""
-        day, position = self._day, self._position
-        if day is None or not 0 < position.seq <= state.seq or not self._history.holds(position):
-            return None
-        for event in self._history.read(position, told_already):
-            if event.seq > state.seq:
-                break
-            if isinstance(event.data, EventsPurged):
-                return None
-            day.apply(event)
-        return day
+        return self._days.at(state, lambda day: list(day.told()))
 
     def clear(self) -> None:
         """Forget it; it is told anew from the log."""
-        with self._lock:
-            self._day, self._saved_seq = None, 0
-            self._kept.clear()
+        self._days.clear()

@@ -95,83 +95,96 @@ def read_runs(events: Iterable[Event], read: ReadBody) -> list[Run]:
         events: In order.
         read: Gives the whole text of a body; asked for the output of checks alone.
     """
-    reader = _Reader(read)
+    replay = Replay()
     for event in events:
-        reader.take(event)
-    return [run for run in reader.runs if run.moves and run.task]
+        replay.take(event, read)
+    return replay.past
 
 
-class _Reader:
-    def __init__(self, read: ReadBody) -> None:
-        self.runs: list[Run] = []
-        self._read = read
-        self._open: dict[str, Run] = {}
-        self._started: set[str] = set()
-        self._announced: set[str] = set()
-        self._latest: Run | None = None
+class Replay(msgspec.Struct):
+    """Runs as they are read, event by event; between two events it can be kept, and gone on with later.
 
-    def take(self, event: Event) -> None:
-        """Read one event."""
+    Attributes:
+        runs: All that began.
+        open: By the name of a run, its place among them.
+        started: Names of runs that began with a ``RunStarted`` and have not ended.
+        announced: Ids of calls that were announced.
+        latest: Place of the run in which something was done last.
+    """
+
+    runs: list[Run] = msgspec.field(default_factory=list)
+    open: dict[str, int] = msgspec.field(default_factory=dict)
+    started: set[str] = msgspec.field(default_factory=set)
+    announced: set[str] = msgspec.field(default_factory=set)
+    latest: int | None = None
+
+    @property
+    def past(self) -> list[Run]:
+        """The runs in which something was asked and done."""
+        return [run for run in self.runs if run.moves and run.task]
+
+    def take(self, event: Event, read: ReadBody) -> None:
+        """Read one event; ``read`` is as for :func:`read_runs`."""
         match event.data:
             case RunStarted() as started:
                 self._start(event, started)
             case UserMessageSent() as said:
-                if event.actor.partition(":")[0] == "user" and event.run not in self._started:
+                if event.actor.partition(":")[0] == "user" and event.run not in self.started:
                     self._begin(event.run, Run(event.seq, _task(said.body.text)))
             case ToolCallRequested() as call:
-                self._announced.add(call.call_id)
+                self.announced.add(call.call_id)
             case ToolCallExecuted() as call if call.status != "DENIED" and not _is_left_behind(event):
-                self._do(event, call)
-            case RunEnded() as end if event.run in self._open:
-                self._open[event.run].ended = end.status
-                self._started.discard(event.run)
+                self._do(event, call, read)
+            case RunEnded() as end if event.run in self.open:
+                self.runs[self.open[event.run]].ended = end.status
+                self.started.discard(event.run)
             case TaskGraded() as grade:
-                run = self._open.get(event.run) if event.run else self._latest
-                if run is not None:
-                    run.graded = grade.passed
+                place = self.open.get(event.run) if event.run else self.latest
+                if place is not None:
+                    self.runs[place].graded = grade.passed
 
-    def _do(self, event: Event, call: ToolCallExecuted) -> None:
-        run = self._open.get(event.run) or self._latest
-        if run is not None:
-            run.moves += self._moves(event, call)
-            self._latest = run
+    def _do(self, event: Event, call: ToolCallExecuted, read: ReadBody) -> None:
+        place = self.open.get(event.run, self.latest)
+        if place is not None:
+            self.runs[place].moves += _moves(event, call, read, announced=call.call_id in self.announced)
+            self.latest = place
 
     def _start(self, event: Event, started: RunStarted) -> None:
-        before = self._open.get(started.resumes) if started.resumes else None
+        before = self.open.get(started.resumes) if started.resumes else None
         if before is None:
             self._begin(event.run, Run(event.seq, _task(started.task.text)))
         else:
-            self._open[event.run] = before
-        self._started.add(event.run)
+            self.open[event.run] = before
+        self.started.add(event.run)
 
     def _begin(self, name: str, run: Run) -> None:
-        self._open[name] = self._latest = run
+        self.open[name] = self.latest = len(self.runs)
         self.runs.append(run)
 
-    def _moves(self, event: Event, call: ToolCallExecuted) -> list[Move]:
-        argument = call.arguments.get("command", "")
-        command = call.command or (argument if isinstance(argument, str) else "")
-        worked = call.status == "SUCCEEDED"
-        if (
-            call.tool.startswith("run_") and call.tool != "run_command"
-        ):  # as it is set up: the tool is the step
-            return [Move(event.seq, call.tool, worked=worked, check=True)]
-        if command:
-            check = is_check_command(command)
-            worked = self._checked(call, command) if check else worked
-            done = [step for step in steps(command) if not only_looks(step)]
-            return [Move(event.seq, _key(step), _bounded(step), worked=worked, check=check) for step in done]
-        if call.changes:
-            paths = tuple(change.path for change in call.changes)
-            return [Move(event.seq, "edit", paths=paths)] if worked else []
-        return [Move(event.seq, call.tool, worked=worked)] if call.call_id in self._announced else []
 
-    def _checked(self, call: ToolCallExecuted, command: str) -> bool:
-        """Whether a check passed: by its exit status where that is its own, otherwise by what it printed."""
-        if call.exit_code is not None and not masks_exit_status(command):
-            return call.exit_code == 0
-        outcome = parse_output(self._read(call.output), command=command, exit_code=call.exit_code).outcome
-        return call.status == "SUCCEEDED" if outcome == "unknown" else outcome == "passed"
+def _moves(event: Event, call: ToolCallExecuted, read: ReadBody, *, announced: bool) -> list[Move]:
+    argument = call.arguments.get("command", "")
+    command = call.command or (argument if isinstance(argument, str) else "")
+    worked = call.status == "SUCCEEDED"
+    if call.tool.startswith("run_") and call.tool != "run_command":  # as it is set up: the tool is the step
+        return [Move(event.seq, call.tool, worked=worked, check=True)]
+    if command:
+        check = is_check_command(command)
+        worked = _checked(call, command, read) if check else worked
+        done = [step for step in steps(command) if not only_looks(step)]
+        return [Move(event.seq, _key(step), _bounded(step), worked=worked, check=check) for step in done]
+    if call.changes:
+        paths = tuple(change.path for change in call.changes)
+        return [Move(event.seq, "edit", paths=paths)] if worked else []
+    return [Move(event.seq, call.tool, worked=worked)] if announced else []
+
+
+def _checked(call: ToolCallExecuted, command: str, read: ReadBody) -> bool:
+    """Whether a check passed: by its exit status where that is its own, otherwise by what it printed."""
+    if call.exit_code is not None and not masks_exit_status(command):
+        return call.exit_code == 0
+    outcome = parse_output(read(call.output), command=command, exit_code=call.exit_code).outcome
+    return call.status == "SUCCEEDED" if outcome == "unknown" else outcome == "passed"
 
 
 def _is_left_behind(event: Event) -> bool:

@@ -3,7 +3,18 @@
 import pytest
 
 from agentx.moments import NoSuchMoment
-from agentx.storage.events import Draft, RunEnded, RunStarted, ToolCallExecuted
+from agentx.past_runs import PastRuns
+from agentx.storage.events import (
+    AgentThoughtProcess,
+    Body,
+    Draft,
+    RunEnded,
+    RunStarted,
+    TaskGraded,
+    ToolCallExecuted,
+)
+from agentx.storage.history import segment_path
+from agentx.synthesis.past_runs import read_runs
 
 COMMANDS = ("make build", "python -m pytest -q", "git push --tags")
 
@@ -79,3 +90,45 @@ def test_more_than_one_event_holds_comes_the_next_time(ws):
 
 def test_a_history_without_runs_proposes_nothing(ws):
     assert ws.backtest().recorded == 0
+
+
+def think(ws, count):
+    """As much of what no run is made of."""
+    thought = AgentThoughtProcess(body=Body("x" * 300))
+    ws.record(*(Draft(data=thought, actor="agent:main") for _ in range(count)))
+
+
+def test_runs_kept_up_and_between_processes_are_the_same_as_read_anew(ws):
+    for number in range(3):
+        ws.say(f"Look at {number}, please.")
+        work(ws, f"Cut release 1.{number}", f"r-{number}", *COMMANDS)
+        think(ws, 300)
+        graded = TaskGraded(task="Cut it", passed=bool(number % 2))
+        ws.record(Draft(data=graded, actor="user", run=f"r-{number}"))
+        anew = read_runs(ws.events(), ws.read_body)
+        other = PastRuns(ws.engine.write_path.history, ws.root / ".agentx" / "runs", ws.read_body)
+        assert ws.engine.past_runs.at(ws.state) == other.at(ws.state) == anew
+    assert [run.outcome for run in anew] == ["failed", "passed", "failed"]
+
+
+def test_a_backtest_in_another_process_reads_only_what_is_new(ws):
+    work(ws, "Cut release 1.1", "r-1", *COMMANDS)
+    think(ws, 600)
+    assert ws.backtest().runs["passed"] == 1
+    gone = (ws.root / segment_path(1)).rename(ws.root / "elsewhere")
+    work(ws, "Cut release 1.2", "r-2", *COMMANDS)
+    other = PastRuns(ws.engine.write_path.history, ws.root / ".agentx" / "runs", ws.read_body)
+    assert len(other.at(ws.state)) == ws.backtest().runs["passed"] == 2
+    gone.rename(ws.root / segment_path(1))
+
+
+def test_what_was_purged_is_in_no_run(ws):
+    secret = ws.say("Feed the yellow walrus.")
+    ws.record(
+        Draft(data=ToolCallExecuted(call_id="c", tool="run_tests", status="SUCCEEDED"), actor="agent:main")
+    )
+    think(ws, 600)
+    assert [run.task for run in ws.engine.past_runs.at(ws.state)] == ["Feed the yellow walrus."]
+    ws.purge(secret.seq)
+    assert ws.engine.past_runs.at(ws.state) == []
+    assert not any(b"walrus" in path.read_bytes() for path in (ws.root / ".agentx").rglob("*.snapshot"))
