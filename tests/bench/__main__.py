@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.figures import Figure, flat, machine, show
 
+from .day import day
 from .opened import long_history, starts
 from .scale import SCALES, Scale
 from .searched import context, search
@@ -23,6 +24,7 @@ MEASURES: dict[str, Callable[[Path, Scale], Iterator[Figure]]] = {
     "context": context,
     "search": search,
     "starts": starts,
+    "day": day,
 }
 
 

@@ -19,6 +19,7 @@ class Scale:
     chunks: int = 100_000
     searched: tuple[int, ...] = (10_000, 100_000)
     questions: int = 100
+    day_events: int = 20_000
 
 
 SCALES = {
@@ -32,6 +33,7 @@ SCALES = {
         chunks=3_000,
         searched=(3_000,),
         questions=30,
+        day_events=2_000,
     ),
     "default": Scale(),
     "full": Scale(searched=(10_000, 100_000, 500_000), writes=500),
