@@ -20,7 +20,14 @@ from agentx.synthesis.scribe import harness
 from agentx.synthesis.scribe.calls import call_name
 from agentx.synthesis.scribe.ledger import Ledger, Note
 from agentx.synthesis.scribe.refusals import Refusal, record
-from agentx.synthesis.scribe.statements import Statement, findings_of_agent, first_sentence, statements
+from agentx.synthesis.scribe.statements import (
+    Statement,
+    findings_of_agent,
+    first_sentence,
+    goes_on,
+    request,
+    statements,
+)
 from agentx.synthesis.state import Message, State
 
 _MAX_FOUND = 2
@@ -219,19 +226,20 @@ def _heard(ledger: Ledger) -> Trust:
 def _started(ledger: Ledger, run: RunStarted) -> None:
     """A run works on what the user asked for, or goes on with what an earlier one began."""
     text = run.task.text
-    span = first_sentence(text)
+    span = request(text)
     if span is None:
         return
     evidence = ledger.evidence(text, span.start, span.end)
-    agent = run.agent
+    agent, resumes = run.agent, run.resumes or goes_on(text)
     for task in ledger.standing("task"):
         asked = any(place.seq == ledger.event.cause for place in task.evidence)
-        if (asked and task.detail == _ASKED) or (run.resumes and task.detail == _IN_RUN):
+        if (asked and task.detail == _ASKED) or (resumes and task.detail == _IN_RUN):
             ledger.again(task, evidence)
             ledger.patch(Patch(id=task.id, detail=_IN_RUN, reason=""))
             return
-    said = one_line(text[span.start : span.end])
-    ledger.add(Note(kind="task", text=said, evidence=evidence, trust="agent", agent=agent, detail=_IN_RUN))
+    if not goes_on(text):
+        said = one_line(text[span.start : span.end])
+        ledger.add(Note(kind="task", text=said, evidence=evidence, trust="agent", agent=agent, detail=_IN_RUN))
 
 
 def _ended(ledger: Ledger, state: State, end: RunEnded) -> None:

@@ -109,6 +109,11 @@ _REQUEST = _compiled(
 )
 
 
+_REQUEST_CHARACTERS = 200
+_PARAGRAPH = 2
+"""Line breaks between two sentences that belong together; what is pasted between them is many."""
+
+
 def statements(text: str, before: str = "") -> tuple[Statement, ...]:
     """What a user's message says besides demands, in its order.
 
@@ -180,6 +185,39 @@ def first_sentence(text: str) -> Span | None:
         if len(content_words(plain[one.start : one.end].replace(NAME, "x"))) >= _MIN_WORDS:
             return Span(one.start, min(one.end, one.start + MAX_QUOTE))
     return None
+
+
+def request(text: str) -> Span | None:
+    """What a message asks for, said with what it says before: its first sentences, as many as make a short text.
+
+    >>> said = "The prices are in prices.html. Deploy them to production."
+    >>> request(said) == Span(0, len(said))
+    True
+    """
+    first = first_sentence(text)
+    if first is None:
+        return Span(0, len(text)) if goes_on(text) else None
+    plain, end = own_words(text), first.end
+    for one in sentences(plain):
+        if one.start >= end:
+            if one.end - first.start > _REQUEST_CHARACTERS or plain.count("\n", end, one.start) > _PARAGRAPH:
+                break
+            end = one.end
+    return Span(first.start, end)
+
+
+_GOES_ON = _compiled(
+    r"(?:(?:please|now|ok(?:ay)?|yes|good|so)[,.]? )*(?:go on|go ahead|continue|carry on|keep going|proceed|resume)(?: (?:please|now|with (?:it|that|this|the (?:task|work))))*[.!… ]*$"
+)
+
+
+def goes_on(message: str) -> bool:
+    """Whether a message asks for nothing of its own, but to go on with what was begun.
+
+    >>> goes_on("OK, go on please."), goes_on("Go on with the second chapter.")
+    (True, False)
+    """
+    return bool(_GOES_ON.match(message.strip()))
 
 
 _FOUND = _compiled(

@@ -9,6 +9,7 @@ import pytest
 from agentx import Workspace
 from agentx.agents.loop import run_task
 from agentx.agents.port import Limits
+from agentx.config import set_value
 from agentx.scribe import is_active
 from agentx.storage.events import (
     AgentMessageSent,
@@ -389,6 +390,25 @@ def test_a_process_that_keeps_a_workspace_runs_when_it_is_due(configured, tmp_pa
     with ws.scribe.keeping(look_s=0.01):
         ws.say("Hello again.")
     assert ws.scribe.pending().messages == 2
+
+
+def test_a_task_says_what_was_asked_and_the_next_run_goes_on_with_it_where_no_more_is_said(ws, tmp_path):
+    def played(ws, message, *turns):
+        script = tmp_path / f"{len(list(tmp_path.iterdir()))}.jsonl"
+        script.write_text("\n".join(map(json.dumps, turns)))
+        return run_task(ws, message, ScriptedModel(str(script)))
+
+    played(ws, "Go on.", {"answer": "There was nothing to go on with."})
+    call = {"tool_calls": [{"name": "run_tests", "arguments": {}}]}
+    asked = "The prices are in prices.html. Deploy them to production."
+    set_value(ws.root, "checks.tests.command", "test -f done")
+    with Workspace.open(ws.root, settings=ws.settings) as configured:
+        played(configured, asked, call, {"answer": "The check fails."})
+        assert [task.text for task in configured.memory("task")] == [asked]
+        write = {"tool_calls": [{"name": "write_file", "arguments": {"path": "done", "content": "x"}}]}
+        played(configured, "OK, go on please.", write, call, {"answer": "Deployed."})
+        assert configured.memory("task") == []
+        assert asked in [task.text for task in configured.memory("task", status="resolved")]
 
 
 def test_notes_are_taken_before_a_conversation_is_shortened(ws, tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import unittest
 
 ASKED = """
 import daily
@@ -16,11 +17,6 @@ def shown():
     return subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, check=True).stdout
 
 
-def test_every_server_shows_the_same():
-    assert shown() == shown()
-
-
-def test_it_changes_from_day_to_day():
-    names = {}
-    exec(f"{ASKED}", names)
-    assert all(len(set(of_days)) > 1 for of_days in names["shown"].values())
+class OfTheDay(unittest.TestCase):
+    def test_every_server_shows_the_same(self):
+        self.assertEqual(shown(), shown())

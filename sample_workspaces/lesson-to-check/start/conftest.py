@@ -1,1 +1,0 @@
-"""Lets the tests import daily.py from where it lies."""
