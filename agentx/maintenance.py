@@ -64,14 +64,20 @@ def maintain(engine: Engine, *, now: str = "", dry_run: bool = False) -> Maintai
     """
     state = engine.snapshot()
     found = _find(engine, state, now)
-    if not dry_run and (found.nights or found.changes):
-        with engine.write_path.exclusive():
-            if engine.write_path.state.seq != state.seq:  # others wrote meanwhile
-                found = _find(engine, engine.write_path.state, now)
-            through = engine.write_path.state.seq
-            recorded = engine.synthesizer.record(found.changes, MAINTENANCE, through=through)
-        return _result(found, state, tuple(event.seq for event in recorded))
-    return _result(found, state, ())
+    if dry_run or not _is_due(found):
+        return _result(found, state, ())
+    with engine.write_path.exclusive():
+        if engine.write_path.state.seq != state.seq:  # others wrote meanwhile
+            state = engine.snapshot()
+            found = _find(engine, state, now)
+        recorded = (
+            engine.synthesizer.record(found.changes, MAINTENANCE, through=state.seq) if _is_due(found) else []
+        )
+    return _result(found, state, tuple(event.seq for event in recorded))
+
+
+def _is_due(found: Upkeep) -> bool:
+    return bool(found.nights or found.changes)
 
 
 def _find(engine: Engine, state: State, now: str) -> Upkeep:

@@ -216,6 +216,21 @@ def test_others_who_write_meanwhile_are_not_overwritten(grown, monkeypatch):
     assert ws.state.items["r-2"].score == 8.0
 
 
+def test_what_another_process_maintained_meanwhile_is_not_done_twice(grown, monkeypatch):
+    ws = grown((9, added(item("r-2"))))
+    seen = ws.engine.snapshot
+
+    def snapshot():
+        state = seen()
+        monkeypatch.undo()
+        ws.maintain()
+        return state
+
+    monkeypatch.setattr(ws.engine, "snapshot", snapshot)
+    late = ws.maintain()
+    assert (late.events, late.upkeep.done, late.dormant, len(conclusions(ws))) == ((), (), 1, 1)
+
+
 def test_an_agents_message_begins_no_maintenance_and_a_users_does(grown):
     ws = grown((9, added(item("r-2"))))
     ws.record(Draft(data=ContextProvided(), actor="agent:main"))
