@@ -10,7 +10,15 @@ from agentx import curation
 from agentx.engine import Engine
 from agentx.storage.errors import UsageError
 from agentx.synthesis.conclusions import PERSON, Patch
-from agentx.synthesis.flows import FlowMatch, called, match, sentences, terms
+from agentx.synthesis.flows import (
+    MEANING_ENOUGH,
+    MEANING_NEAR,
+    FlowMatch,
+    called,
+    match,
+    sentences,
+    terms,
+)
 from agentx.synthesis.items import FlowDetail, MemoryItem, Status, shorten
 from agentx.synthesis.state import State
 
@@ -57,6 +65,15 @@ class Flows:
             text: What is about to be done, in any words.
         """
         return called_for(self.engine, self.engine.snapshot(), text)
+
+    def nearest(self, text: str) -> FlowMatch | None:
+        """The flow that may be meant where none is near enough: by meaning alone, and for a person to judge.
+
+        Args:
+            text: What is about to be done.
+        """
+        found = called_for(self.engine, self.engine.snapshot(), text, meaning_enough=MEANING_NEAR)
+        return found[0] if found else None
 
     def add(
         self,
@@ -146,7 +163,9 @@ class Flows:
             )
 
 
-def called_for(engine: Engine, state: State, text: str, *, load: bool = True) -> list[FlowMatch]:
+def called_for(
+    engine: Engine, state: State, text: str, *, load: bool = True, meaning_enough: float = MEANING_ENOUGH
+) -> list[FlowMatch]:
     """The flows that a message calls for, by words, and by meaning where words do not decide.
 
     Args:
@@ -154,6 +173,7 @@ def called_for(engine: Engine, state: State, text: str, *, load: bool = True) ->
         state: What is remembered.
         text: The message.
         load: Load the embedding model where that is needed; otherwise it is asked only where it is loaded already.
+        meaning_enough: From this cosine on, meaning is enough.
     """
     found = match(state, text)
     flows = [] if found else list(state.active("flow"))
@@ -161,7 +181,7 @@ def called_for(engine: Engine, state: State, text: str, *, load: bool = True) ->
         return found
     wanted = [*sentences(text)[:_SENTENCES_EMBEDDED], *map(called, flows)]
     vectors = engine.meanings.of(wanted, load=load)
-    return match(state, text, vectors) if vectors else []
+    return match(state, text, vectors, meaning_enough=meaning_enough) if vectors else []
 
 
 def read_steps(text: str) -> list[str]:

@@ -46,6 +46,9 @@ WORDS_ENOUGH = 0.75
 MEANING_ENOUGH = 0.55
 """From this cosine of a sentence and what a flow is called on, meaning is enough (MiniLM)."""
 
+MEANING_NEAR = 0.4
+"""From this cosine on a person may be told of a flow that is not near enough to be followed unasked."""
+
 MAX_SENTENCES = 40
 """Sentences of a message that are read."""
 
@@ -284,6 +287,7 @@ def match(
     vectors: Mapping[str, Vector] | None = None,
     *,
     status: Literal["active", "proposed"] = "active",
+    meaning_enough: float = MEANING_ENOUGH,
 ) -> list[FlowMatch]:
     """The flows that a message calls for, the best first; empty where none is near enough.
 
@@ -293,6 +297,7 @@ def match(
         vectors: Of unit length, by sentence of the text and by what each flow is :func:`called`; those that are missing
             are passed over.
         status: Which flows.
+        meaning_enough: From this cosine on, meaning is enough.
     """
     flows = [item for item, _ in _flows(state, status)]
     said = sentences(text)
@@ -307,7 +312,7 @@ def match(
             how = "the words of" if words.share > _ALL else "most words of"
             why = f"{how} “{words.phrase}” are in the message"
             found.append((words.weight, FlowMatch(item, words.share, why, "words")))
-        elif meaning >= MEANING_ENOUGH:
+        elif meaning >= meaning_enough:
             why = f"“{item.text}” means much the same ({meaning:.2f})"
             found.append((0.0, FlowMatch(item, min(1.0, meaning), why, "meaning")))
     return [one for _, one in sorted(found, key=_order)]

@@ -199,20 +199,29 @@ def check_flow(
     with opened(terminal) as ws:
         found = ws.flows.check(encodable(text))
         if terminal.json:
-            terminal.document(_found(found))
+            near = None if found else ws.flows.nearest(encodable(text))
+            terminal.document(_found(found) | {"nearest": near and _match(near)})
             return
         _tell_found(terminal, ws, found, encodable(text))
 
 
 def _found(found: list[FlowMatch]) -> dict[str, Any]:
-    shown = [_document(one.item) | {"score": one.score, "by": one.by, "why": one.why} for one in found]
+    shown = list(map(_match, found))
     return {"flow": shown[0] if shown else None, "others": shown[1:]}
+
+
+def _match(one: FlowMatch) -> dict[str, Any]:
+    return _document(one.item) | {"score": one.score, "by": one.by, "why": one.why}
 
 
 def _tell_found(terminal: Terminal, ws: Workspace, found: list[FlowMatch], text: str) -> None:
     if not found:
         known = len(ws.flows.all())
         terminal.show(f"No flow is for this; {known} {'is' if known == 1 else 'are'} known.")
+        if nearest := ws.flows.nearest(text):
+            terminal.note(
+                f"Nearest: {nearest.item.id}, for {nearest.why}; not near enough to be shown unasked."
+            )
         if near := match(ws.state, text, status="proposed"):
             item = near[0].item
             terminal.note(f"{item.id}, “{one_line(item.text)}”, is only proposed: `agentx memory review`.")

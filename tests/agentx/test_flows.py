@@ -118,6 +118,23 @@ def test_meaning_is_asked_where_words_do_not_decide_and_each_flow_is_embedded_on
     assert ws.flows.check("let nobody have it") == []
 
 
+class HalfNear(Canned):
+    """An embedder by which all texts are near, and none is near enough."""
+
+    def embed_query(self, text):
+        common = np.eye(50, dtype=np.float32)[49]
+        return super().embed_query(text) * np.float32(0.55**0.5) + common * np.float32(0.45**0.5)
+
+
+def test_a_flow_that_is_not_near_enough_is_told_of_to_a_person_alone(ws, deploy):
+    embed_with(ws, HalfNear())
+    assert ws.flows.check("let everybody have it") == []
+    assert ws.flows.nearest("let everybody have it").item.id == deploy.id
+    assert called_for(ws.engine, ws.state, "let everybody have it") == []
+    embed_with(ws, Canned())
+    assert ws.flows.nearest("sing a song") is None
+
+
 def test_what_was_embedded_is_kept_in_the_cache_and_a_damaged_cache_is_made_again(ws):
     for number in range(20):
         ws.flows.add(f"procedure {number}", STEPS)

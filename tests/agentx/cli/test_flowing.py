@@ -55,7 +55,11 @@ def test_where_no_flow_is_for_it_that_is_said(call, root, flow):
     flow("deploy to production")
     done = call("flow", "check", "sing a song", "-C", root)
     assert (done.code, done.out) == (0, "No flow is for this; 1 is known.\n")
-    assert call("flow", "check", "sing", "-C", root, "--json").json == {"flow": None, "others": []}
+    assert call("flow", "check", "sing", "-C", root, "--json").json == {
+        "flow": None,
+        "others": [],
+        "nearest": None,
+    }
 
 
 def test_a_flow_that_is_broken_says_so_where_it_is_called_for(call, root, flow):
