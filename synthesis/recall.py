@@ -22,6 +22,9 @@ FADED_SHARE = 0.5
 MOST_LONGER = 2
 """Texts of which one has more than so many times the words of the other are not compared for what they mean."""
 
+MOST_WORDS = 60
+"""Nor are longer ones: they say more than one thing, and a search gives none that is nearly the same as another."""
+
 
 class Recollection(msgspec.Struct, frozen=True):
     """What a search found, in the order in which it takes its room.
@@ -115,7 +118,8 @@ def _said_by(hit: SearchHit, told: Sequence[_Told]) -> str:
     """The id of what says all that a hit says; empty for nothing."""
     own = _as_told(hit.id, hit.text)
     for one in told:
-        comparable = own.words <= MOST_LONGER * one.words and one.words <= MOST_LONGER * own.words
+        shorter, longer = sorted((own.words, one.words))
+        comparable = longer <= min(MOST_WORDS, MOST_LONGER * shorter)
         if own.plain in one.plain or (comparable and likeness(own.text, one.text)):
             return one.name
     return ""
