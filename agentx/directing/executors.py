@@ -1,13 +1,32 @@
 """Executors: whoever carries out a prompt. They get the prompt and tools, and nothing of the history."""
 
-from collections.abc import Callable
-from typing import Protocol
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any, Literal, Protocol
 
 import msgspec
 
+from agentx.agents.bounds import Bounds, RunStops
+from agentx.agents.port import Limits
+from agentx.directing.hands import Hands
+from agentx.storage.errors import AgentXError
 from agentx.storage.events import RunStatus
-from agentx.synthesis.model.port import Usage
-from agentx.tools.base import ToolSet
+from agentx.storage.text import one_line
+from agentx.synthesis.model.port import ChatMessage, ModelClient, Reply, Usage
+
+SUMMARY_CHARACTERS = 100_000
+"""So much of what a program prints is kept."""
+
+LINE_BYTES = 10_000_000
+"""The longest line of a program that is read."""
+
+_REASON_CHARACTERS = 500
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,12 +52,12 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         prompt: What to do.
-        tools: What it may call, with :meth:`~agentx.tools.base.ToolSet.call`; each call is on record.
+        tools: What it may call.
         time_limit_s: How long it may take; 0 for no limit.
     """
 
     prompt: str
-    tools: ToolSet
+    tools: Hands
     time_limit_s: float = 0.0
 
 
@@ -65,3 +84,198 @@ class Function(msgspec.Struct, frozen=True):
         """Call it."""
         said = self.run(assignment)
         return said if isinstance(said, Outcome) else Outcome(summary=said)
+
+
+class Loop(msgspec.Struct, frozen=True):
+    """An executor that is a model in a loop: it is asked until it calls no more tools."""
+
+    model: ModelClient
+    limits: Limits = Limits()
+
+    @property
+    def name(self) -> str:
+        """The model's."""
+        return self.model.name
+
+    def execute(self, assignment: Assignment) -> Outcome:
+        """Ask and act, in turn.
+
+        Raises:
+            ModelError: The model failed.
+        """
+        limits = self.limits
+        if assignment.time_limit_s:
+            limits = msgspec.structs.replace(limits, max_time_s=assignment.time_limit_s)
+        bounds = Bounds(limits)
+        said = [ChatMessage("system", assignment.prompt), ChatMessage("user", "Begin.")]
+        try:
+            while True:
+                bounds.begin_step()
+                reply = self._ask(said, assignment.tools, bounds)
+                said.append(ChatMessage("assistant", reply.text, reply.tool_calls))
+                if not reply.tool_calls:
+                    return Outcome(summary=reply.text, steps=bounds.steps, usage=bounds.usage)
+                for call in reply.tool_calls:
+                    bounds.check_repeats(call.name, call.arguments)
+                    result = assignment.tools.call(call.name, call.arguments)
+                    said.append(ChatMessage("tool", result.output, tool_call_id=call.id))
+        except RunStops as stop:
+            return Outcome(status=stop.status, reason=stop.reason, steps=bounds.steps, usage=bounds.usage)
+
+    def _ask(self, said: list[ChatMessage], tools: Hands, bounds: Bounds) -> Reply:
+        for part in self.model.stream(said, tools.schemas(), timeout_s=bounds.answer_time_s):
+            if isinstance(part, Reply):
+                bounds.spend(part.usage)
+                return part
+        raise ExecutorFailed(f"{self.model.name} ended its stream without a reply.")
+
+
+class ExecutorFailed(AgentXError):
+    """An executor could not be started, or did not speak the protocol that was agreed."""
+
+
+class Command(msgspec.Struct, frozen=True):
+    """An executor that is a program.
+
+    It runs in an empty directory of its own, with an environment that names no workspace. As ``text`` it reads the prompt on stdin,
+    has no tools of ours, and what it prints is its summary: that fits any agent with a command line. As ``jsonl`` it speaks JSON
+    Lines: it reads ``{"prompt": …, "tools": […]}``, writes ``{"call": {"tool": …, "arguments": {…}}}`` for each tool and reads
+    ``{"result": {"status": …, "output": …}}``, and ends with ``{"done": {"status": …, "summary": …, "reason": …}}``.
+
+    Attributes:
+        words: The program and its arguments.
+        speaks: Which of the two.
+        environ: What it finds in its environment; by default that of this process without what names AgentX.
+    """
+
+    words: tuple[str, ...]
+    speaks: Literal["text", "jsonl"] = "text"
+    environ: dict[str, str] | None = None
+
+    @property
+    def name(self) -> str:
+        """The program's."""
+        return f"command:{Path(self.words[0]).name}"
+
+    def execute(self, assignment: Assignment) -> Outcome:
+        """Run the program; its exit status says whether it completed where it does not say so itself.
+
+        Raises:
+            ExecutorFailed: It could not be started, or says what is no part of the protocol.
+        """
+        with (
+            tempfile.TemporaryDirectory(prefix="agentx-executor-") as place,
+            tempfile.TemporaryFile() as errors,
+        ):
+            program = self._start(place, errors)
+            late = threading.Event()
+            timer = threading.Timer(assignment.time_limit_s, _end_late, (program, late))
+            if assignment.time_limit_s:
+                timer.start()
+            try:
+                outcome = (self._converse if self.speaks == "jsonl" else self._tell)(program, assignment)
+            finally:
+                timer.cancel()
+                _kill(program)
+                program.communicate()
+            if late.is_set():
+                reason = f"It took longer than {assignment.time_limit_s:g} seconds and was ended."
+                return msgspec.structs.replace(outcome, status="LIMIT_REACHED", reason=reason)
+            if outcome.status == "FAILED" and not outcome.reason:
+                outcome = msgspec.structs.replace(outcome, reason=_ended(program, errors))
+            return outcome
+
+    def _start(self, place: str, errors: IO[bytes]) -> "subprocess.Popen[bytes]":
+        try:
+            return subprocess.Popen(
+                self.words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                cwd=place,
+                env=outside_environ(os.environ) if self.environ is None else self.environ,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ExecutorFailed(
+                f"The executor {self.words[0]!r} cannot be run: {error.strerror}; check director.executor in agentx.toml."
+            ) from error
+
+    @staticmethod
+    def _tell(program: "subprocess.Popen[bytes]", assignment: Assignment) -> Outcome:
+        printed, _ = program.communicate(assignment.prompt.encode())
+        summary = printed[:SUMMARY_CHARACTERS].decode("utf-8", "replace").strip()
+        return Outcome(status="FAILED" if program.returncode else "COMPLETED", summary=summary)
+
+    @staticmethod
+    def _converse(program: "subprocess.Popen[bytes]", assignment: Assignment) -> Outcome:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        with contextlib.suppress(BrokenPipeError):  # it is gone; what it printed says why
+            _send(program.stdin, {"prompt": assignment.prompt, "tools": assignment.tools.schemas()})
+            while line := program.stdout.readline(LINE_BYTES):
+                said = _heard(line)
+                if said.done is not None:
+                    return said.done
+                if said.call is not None:
+                    result = assignment.tools.call(said.call.tool, said.call.arguments)
+                    _send(program.stdin, {"result": result})
+        program.wait()
+        return Outcome(status="FAILED")
+
+
+class _Call(msgspec.Struct):
+    tool: str
+    arguments: dict[str, Any] = {}
+
+
+class _Said(msgspec.Struct):
+    """A line of a program."""
+
+    call: _Call | None = None
+    done: Outcome | None = None
+
+
+def _heard(line: bytes) -> _Said:
+    try:
+        said = msgspec.json.decode(line, type=_Said)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        shown = one_line(line[:200].decode("utf-8", "replace"))
+        raise ExecutorFailed(
+            f"The executor wrote {shown!r}, which is no call and no end ({error})."
+        ) from error
+    if said.call is None and said.done is None:
+        raise ExecutorFailed('The executor wrote a line with neither "call" nor "done".')
+    return said
+
+
+def _send(stream: IO[bytes], value: object) -> None:
+    stream.write(msgspec.json.encode(value) + b"\n")
+    stream.flush()
+
+
+def _kill(program: "subprocess.Popen[bytes]") -> None:
+    """End a program and everything that it started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(program.pid, signal.SIGKILL)
+
+
+def _end_late(program: "subprocess.Popen[bytes]", late: threading.Event) -> None:
+    late.set()
+    _kill(program)
+
+
+def _ended(program: "subprocess.Popen[bytes]", errors: IO[bytes]) -> str:
+    """How a program ended that did not say so itself, with the last of what it printed beside its results."""
+    errors.seek(0)
+    told = one_line(errors.read()[-_REASON_CHARACTERS:].decode("utf-8", "replace"))
+    return f"It ended with exit status {program.returncode}{': ' if told else '.'}{told}"
+
+
+def outside_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """An environment without what names AgentX, Git or the directory that this process works in."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(("AGENTX_", "GIT_")) and name not in ("PWD", "OLDPWD")
+    }

@@ -8,8 +8,8 @@ import msgspec
 
 from agentx.directing.director import Director
 from agentx.directing.executors import Assignment, Executor, Outcome
+from agentx.directing.hands import Hands
 from agentx.engine import Engine
-from agentx.gates import Gates
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import AgentMessageSent, Draft, Event, Payload, RunEnded, RunStarted
 from agentx.storage.lock import FileLock, WorkspaceBusy
@@ -18,7 +18,6 @@ from agentx.synthesis.directing.policy import Decision
 from agentx.synthesis.items import shorten
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.state import RUN_TEXT
-from agentx.tools.functions import FunctionTools
 
 _REASON_WORDS = 60
 
@@ -64,6 +63,7 @@ def run_directed(
     *,
     model: ModelClient | None = None,
     agent: str = "executor",
+    files: bool = False,
     due: Due = Due(),  # noqa: B008 - a value
     time_limit_s: float = 0.0,
 ) -> DirectedRun | None:
@@ -75,6 +75,7 @@ def run_directed(
         functions: The tools that it gets, by name.
         model: Who directs; without one, directives are composed by code.
         agent: The executor's role; its actor is ``agent:<role>``.
+        files: Whether it may also read and change artifacts and run the configured checks.
         due: What it was due by; a due time that was run already is not run again.
         time_limit_s: How long the executor may take; 0 for no limit.
 
@@ -88,7 +89,7 @@ def run_directed(
     lock = FileLock(engine.root / ".git" / "agentx-run.lock", timeout_s=0)
     try:
         with lock.hold():
-            return _Run(engine, executor, functions or {}, model, agent).work(due, time_limit_s)
+            return _Run(engine, executor, functions or {}, model, agent, files=files).work(due, time_limit_s)
     except WorkspaceBusy as error:
         if lock.held:
             raise
@@ -105,12 +106,14 @@ class _Run:
         functions: Mapping[str, Callable[..., Any]],
         model: ModelClient | None,
         agent: str,
+        *,
+        files: bool,
     ) -> None:
         self.engine, self.executor, self.agent = engine, executor, agent
         self.actor = f"agent:{agent}"
         state = engine.snapshot()
         self.id = f"r-{state.counts.get('RunStarted', 0) + 1}"
-        self.tools = FunctionTools(engine, functions, self.actor, self.id, Gates(engine))
+        self.tools = Hands(engine, functions, actor=self.actor, run=self.id, files=files)
         self.director = Director(engine, model, self.tools.schemas())
 
     def work(self, due: Due, time_limit_s: float) -> DirectedRun | None:

@@ -1,0 +1,145 @@
+"""When schedules are due: pure code over what the history says of them, so that every process comes to the same.
+
+A due time is settled by the run that carries it out, or by a ``DuePassed`` where the policy for catching up says so. What is
+settled is never due again.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from itertools import islice
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
+from cronsim import CronSim, CronSimError
+
+from agentx.storage.errors import UsageError
+from agentx.storage.events import DuePassed, ScheduleSet
+from agentx.synthesis.state import ScheduleRecord
+
+PUNCTUAL_S = 60.0
+"""A due time that is no older was not missed: whoever looks every few seconds was there for it."""
+
+MOST_COUNTED = 1_000
+"""So many missed due times are counted one by one."""
+
+
+class ScheduleInvalid(UsageError):
+    """A schedule cannot be read: its five fields, or its zone."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be done about a schedule now.
+
+    Attributes:
+        passed: Due times that nobody was there for and that get no run of their own; recorded before the run.
+        due: The due time that is to be run; empty for none.
+        begins: When its run begins, which is later by the jitter; it may be to come.
+    """
+
+    passed: DuePassed | None = None
+    due: str = ""
+    begins: str = ""
+
+
+def check(rule: ScheduleSet) -> None:
+    """See whether a schedule can be read.
+
+    Raises:
+        ScheduleInvalid: It cannot; the sentence says what is wrong with it.
+    """
+    next(times(rule, datetime.now(tz=UTC)), None)
+
+
+def times(rule: ScheduleSet, after: datetime) -> Iterator[datetime]:
+    """The due times of a schedule behind a moment, in UTC, in order.
+
+    Where clocks are set forward, what would be due in the missing hour is due right after it; where they are set back, it is due once
+    (as Debian's cron does it, by ``cronsim``).
+
+    Raises:
+        ScheduleInvalid: It cannot be read.
+    """
+    try:
+        zone = ZoneInfo(rule.zone)
+        due = CronSim(rule.cron, after.astimezone(zone))
+    except (CronSimError, ZoneInfoNotFoundError, ValueError) as error:
+        what = f"the zone {rule.zone!r}" if isinstance(error, ZoneInfoNotFoundError) else f"{rule.cron!r}"
+        raise ScheduleInvalid(
+            f"The schedule {rule.id} cannot be read: {what} ({error}). Write five fields, minute hour day month weekday, like "
+            "'0 */6 * * *', and a zone like Europe/Berlin."
+        ) from error
+    for one in due:
+        moment = one.astimezone(UTC)
+        if moment > after:
+            yield moment
+
+
+def upcoming(record: ScheduleRecord, now: datetime, most: int) -> list[str]:
+    """The next due times, from now on."""
+    after = max(now, _read(record.settled) or now)
+    return [_write(moment) for moment in islice(times(record.rule, after), most)]
+
+
+def plan(record: ScheduleRecord, now: datetime) -> Plan:
+    """What is to be done about a schedule.
+
+    Args:
+        record: The schedule, and how far its due times are settled.
+        now: The present.
+    """
+    rule = record.rule
+    after = max(filter(None, (_read(record.since), _read(record.settled))), default=now)
+    if rule.catch_up == "all":
+        first = next(times(rule, after), None)
+        return _run(rule, first) if first is not None and first <= now else Plan()
+    missed, latest, count = None, None, 0
+    for moment in times(rule, after):
+        if moment > now:
+            break
+        missed, latest = latest, moment
+        count += 1
+        if count == MOST_COUNTED:  # the last ones are all that counts
+            latest = _latest(rule, now)
+            missed = _latest(rule, latest - timedelta(seconds=1))
+            break
+    if latest is None:
+        return Plan()
+    punctual = now - latest <= timedelta(seconds=PUNCTUAL_S + rule.jitter_s)
+    if rule.catch_up == "none" and not punctual:
+        return Plan(passed=_pass(rule, latest, count))
+    passed = _pass(rule, missed, count - 1) if missed is not None else None
+    return msgspec.structs.replace(_run(rule, latest), passed=passed)
+
+
+def _latest(rule: ScheduleSet, now: datetime) -> datetime:
+    """The last due time up to a moment."""
+    zone = ZoneInfo(rule.zone)
+    behind = CronSim(rule.cron, (now + timedelta(seconds=1)).astimezone(zone), reverse=True)
+    return next(behind).astimezone(UTC)
+
+
+def _run(rule: ScheduleSet, due: datetime) -> Plan:
+    return Plan(due=_write(due), begins=_write(due + timedelta(seconds=_jitter(rule, due))))
+
+
+def _pass(rule: ScheduleSet, last: datetime, count: int) -> DuePassed:
+    policy = "the latest stands for them all" if rule.catch_up == "once" else "none is made up for"
+    return DuePassed(
+        schedule=rule.id, due=_write(last), times=count, reason=f"nobody was there, and {policy}"
+    )
+
+
+def _jitter(rule: ScheduleSet, due: datetime) -> float:
+    """Seconds by which a run begins later: the same for the same due time, spread evenly over the schedules of a time."""
+    share = int.from_bytes(blake2b(f"{rule.id}\0{rule.task}\0{_write(due)}".encode(), digest_size=8).digest())
+    return rule.jitter_s * share / 2**64
+
+
+def _read(at: str) -> datetime | None:
+    return datetime.fromisoformat(at) if at else None
+
+
+def _write(moment: datetime) -> str:
+    """As :attr:`agentx.storage.events.RunStarted.due` has it."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

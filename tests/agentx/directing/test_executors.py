@@ -1,0 +1,268 @@
+"""Executors of every kind carry out a prompt, are held to their limits, and see nothing but the prompt and their tools."""
+
+import json
+import os
+import sys
+import textwrap
+
+import pytest
+
+from agentx.directing.executors import Command, Function, Loop, Outcome, outside_environ
+from agentx.directing.runs import run_directed
+from agentx.storage.events import AgentMessageSent, Body, Draft, ToolCallExecuted, ToolCallRequested
+from agentx.synthesis.model.port import ModelError, Reply, ToolCall, Usage
+from agentx.synthesis.model.scripted import ScriptedModel
+
+TRACE = "zanzibar"
+
+
+def program(tmp_path, code, speaks="jsonl", **options):
+    path = tmp_path / "executor.py"
+    path.write_text("import json, os, sys, time\n" + textwrap.dedent(code), "utf-8")
+    return Command((sys.executable, str(path)), speaks, **options)
+
+
+class Tools:
+    """Functions that note how they were called."""
+
+    def __init__(self):
+        self.calls = []
+
+    def functions(self):
+        def send_email(titles: list[str], *, idempotency_key: str) -> str:
+            """Send a mail."""
+            self.calls.append((titles, idempotency_key))
+            return "sent"
+
+        def broken() -> str:
+            """Fails."""
+            raise ValueError("no such address")
+
+        return {"send_email": send_email, "broken": broken}
+
+
+CONVERSE = """
+def call(tool, **arguments):
+    print(json.dumps({"call": {"tool": tool, "arguments": arguments}}), flush=True)
+    return json.loads(sys.stdin.readline())["result"]
+begin = json.loads(sys.stdin.readline())
+"""
+
+
+def test_a_program_calls_tools_and_says_what_came_of_it(ws, tmp_path):
+    tools = Tools()
+    code = """
+    first = call("send_email", titles=["One"])
+    second = call("broken")
+    third = call("launch_rocket")
+    told = [first["status"], second["status"], second["output"], third["output"], [t["name"] for t in begin["tools"]]]
+    print(json.dumps({"done": {"summary": json.dumps(told)}}))
+    """
+    run = run_directed(ws.engine, program(tmp_path, CONVERSE + textwrap.dedent(code)), tools.functions())
+    first, second, error, third, names = json.loads(run.outcome.summary)
+    assert (first, second, names) == ("SUCCEEDED", "FAILED", ["send_email", "broken"])
+    assert "no such address" in error
+    assert "There is no tool 'launch_rocket'" in third
+    calls = [event.data for event in ws.events() if isinstance(event.data, ToolCallExecuted)]
+    assert [(call.tool, call.status) for call in calls] == [("send_email", "SUCCEEDED"), ("broken", "FAILED")]
+    [(titles, key)] = tools.calls
+    assert titles == ["One"]
+    assert len(key) == 32
+    record = ws.state.last_run
+    assert (record.status, record.model) == ("COMPLETED", f"command:{os.path.basename(sys.executable)}")
+    assert record.summary.startswith('["SUCCEEDED"')
+    said = [event for event in ws.events() if isinstance(event.data, AgentMessageSent)]
+    assert (said[-1].actor, said[-1].run) == ("agent:executor", record.run)
+
+
+def test_a_plain_program_reads_its_prompt_and_what_it_prints_is_its_summary(ws, tmp_path):
+    ws.say("Count the words of this task.")
+    run = run_directed(ws.engine, program(tmp_path, "print(len(sys.stdin.read().split()) > 5)", "text"))
+    assert run.outcome == Outcome(summary="True")
+
+
+@pytest.mark.parametrize(
+    ("code", "speaks", "told"),
+    [
+        ("print('half'); sys.exit('the disk is full')", "text", "exit status 1: the disk is full"),
+        ("sys.exit(3)", "jsonl", "exit status 3"),
+        ("print('hello')", "jsonl", "which is no call and no end"),
+        ('print(\'{"done": {"status": "SPLENDID"}}\')', "jsonl", "no call and no end"),
+        ("print('{}')", "jsonl", "neither"),
+        ('print(\'{"done": {"status": "FAILED", "reason": "no net"}}\')', "jsonl", "no net"),
+    ],
+)
+def test_a_program_that_fails_or_talks_nonsense_ends_its_run_failed_with_what_was_wrong(
+    ws, tmp_path, code, speaks, told
+):
+    run = run_directed(ws.engine, program(tmp_path, code, speaks))
+    assert run.outcome.status == ws.state.last_run.status == "FAILED"
+    assert told in ws.state.last_run.reason
+
+
+def test_a_program_that_is_not_there_is_told_with_what_to_do(ws):
+    run_directed(ws.engine, Command(("no-such-program",)))
+    assert "director.executor" in ws.state.last_run.reason
+
+
+@pytest.mark.parametrize("speaks", ["text", "jsonl"])
+def test_a_program_is_ended_at_its_time_limit_with_all_that_it_started(ws, tmp_path, speaks):
+    mark = tmp_path / "late"
+    code = f"""
+    import subprocess
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(4); open({str(mark)!r}, 'w')"])
+    time.sleep(60)
+    """
+    run = run_directed(ws.engine, program(tmp_path, code, speaks), time_limit_s=1.0)
+    assert run.outcome.status == "LIMIT_REACHED"
+    assert "1 seconds" in ws.state.last_run.reason
+    assert not mark.exists()
+
+
+def test_a_model_in_a_loop_acts_until_it_answers_and_its_tokens_are_on_record(ws, tmp_path):
+    script = tmp_path / "turns.jsonl"
+    turns = [
+        {"thought": "I send.", "tool_calls": [{"name": "send_email", "arguments": {"titles": ["One"]}}]},
+        {"expect": ["sent"], "answer": "Sent 1."},
+    ]
+    script.write_text("\n".join(map(json.dumps, turns)), "utf-8")
+    tools = Tools()
+    run = run_directed(ws.engine, Loop(ScriptedModel(script)), tools.functions())
+    assert (run.outcome.status, run.outcome.summary, run.outcome.steps) == ("COMPLETED", "Sent 1.", 2)
+    assert len(tools.calls) == 1
+    [ended] = [event.data for event in ws.events() if event.type == "RunEnded"]
+    assert ended.prompt_tokens > 0
+
+
+class Circles:
+    name = "own/circles"
+
+    def stream(self, messages, tools=(), *, timeout_s=120.0):
+        yield Reply("", (ToolCall("1", "send_email", '{"titles": []}'),), Usage(), self.name)
+
+
+class Down:
+    name = "own/down"
+
+    def stream(self, messages, tools=(), *, timeout_s=120.0):
+        raise ModelError("own/down cannot be reached")
+        yield
+
+
+def test_a_model_that_goes_round_in_circles_or_is_down_ends_its_run(ws):
+    run_directed(ws.engine, Loop(Circles()), Tools().functions())
+    assert (ws.state.last_run.status, "circles" in ws.state.last_run.reason) == ("LIMIT_REACHED", True)
+    run_directed(ws.engine, Loop(Down()))
+    assert (ws.state.last_run.status, "cannot be reached" in ws.state.last_run.reason) == ("FAILED", True)
+
+
+def test_a_call_is_announced_in_full_before_it_runs_and_a_crash_leaves_its_outcome_unknown(ws):
+    titles = [f"A title of some length, number {n}" for n in range(50)]
+    seen = []
+
+    def send_email(titles: list[str]) -> str:
+        """Send a mail."""
+        seen.append(list(ws.state.pending.values()))
+        raise KeyboardInterrupt
+
+    work = Function("f", lambda assignment: assignment.tools.call("send_email", {"titles": titles}).output)
+    with pytest.raises(KeyboardInterrupt):
+        run_directed(ws.engine, work, {"send_email": send_email})
+    [announced] = [event for event in ws.events() if isinstance(event.data, ToolCallRequested)]
+    assert json.loads(ws.read_body(announced.data.whole)) == {"titles": titles}
+    assert seen[0][0].call_id == announced.data.call_id
+    assert ws.state.last_run.status == "INTERRUPTED"
+    assert "its outcome is unknown" in ws.get_relevant_context("What was sent?").text
+
+
+def test_a_denied_call_says_what_is_ruled_out_and_not_who_said_so_when_and_why(ws):
+    ws.say(f"Never create a requirements.txt file, because {TRACE} broke.")
+    heard = []
+
+    def work(assignment):
+        heard.append(assignment.tools.call("write_file", {"path": "requirements.txt", "content": "x"}))
+        return "done"
+
+    run_directed(ws.engine, Function("f", work), files=True)
+    [result] = heard
+    assert result.status == "DENIED"
+    assert "requirements.txt" in result.output
+    for trace in ("c-", "event", "the user said", "x-"):
+        assert trace not in result.output
+
+
+# --- nothing else reaches it ------------------------------------------------------------------------------------------
+
+LOOK_AROUND = """
+def files(folder):
+    found = []
+    for root, _, names in os.walk(folder):
+        found += [os.path.join(root, name) for name in names]
+    return found
+seen = {
+    "stdin": sys.stdin.readline(),
+    "argv": sys.argv[1:],
+    "environ": dict(os.environ),
+    "place": os.getcwd(),
+    "files": files("."),
+    "above": [name for name in os.listdir("..") if not name.startswith("agentx-executor-")] and "",
+    "open": [os.readlink(f"/proc/self/fd/{n}") for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}")],
+}
+print(json.dumps({"done": {"summary": json.dumps(seen)}}))
+"""
+
+
+@pytest.fixture
+def lived_in(ws, monkeypatch):
+    """A workspace whose every kind of record holds a word that no prompt needs."""
+    monkeypatch.chdir(ws.root)
+    monkeypatch.setenv("AGENTX_MODEL", TRACE)
+    monkeypatch.setenv("GIT_DIR", TRACE)
+    ws.say("Mail me the news.")
+    ws.tools.write_file(f"{TRACE}.md", f"All about {TRACE}.")
+    ws.remember("knowledge", "The server sleeps at night.")
+    ws.remember("decision", f"We go with {TRACE}.")
+    ws.record(Draft(data=AgentMessageSent(body=Body(f"I said {TRACE}.")), actor="agent:main", run="r-0"))
+    run_directed(ws.engine, Function("f", lambda assignment: Outcome(summary=f"I saw {TRACE}.")))
+    return ws
+
+
+def test_a_program_finds_nothing_of_the_history_around_it(lived_in, tmp_path):
+    run = run_directed(lived_in.engine, program(tmp_path, LOOK_AROUND))
+    seen = json.loads(
+        lived_in.read_body(
+            next(
+                event.data.body
+                for event in reversed(list(lived_in.events()))
+                if isinstance(event.data, AgentMessageSent)
+            )
+        )
+    )
+    assert json.loads(seen["stdin"]) == {"prompt": run.prompt, "tools": []}
+    assert seen["files"] == []
+    everything = json.dumps(seen)
+    for trace in (TRACE, str(lived_in.root), "history.jsonl"):
+        assert trace not in everything
+
+
+def test_a_model_is_shown_the_prompt_its_tools_and_nothing_else(lived_in):
+    shown = []
+
+    class Model:
+        name = "own/model"
+
+        def stream(self, messages, tools=(), *, timeout_s=120.0):
+            shown.append((list(messages), list(tools)))
+            yield Reply("Done.", (), Usage(), self.name)
+
+    run = run_directed(lived_in.engine, Loop(Model()), Tools().functions())
+    [(messages, tools)] = shown
+    assert [(one.role, one.content) for one in messages] == [("system", run.prompt), ("user", "Begin.")]
+    assert [tool.name for tool in tools] == ["send_email", "broken"]
+    assert TRACE not in run.prompt
+    assert "r-" not in run.prompt
+
+
+def test_the_environment_keeps_what_a_program_needs_and_drops_what_names_a_workspace():
+    environ = {"PATH": "/bin", "ANTHROPIC_API_KEY": "k", "PWD": "/w", "AGENTX_MODEL": "m", "GIT_DIR": "g"}
+    assert outside_environ(environ) == {"PATH": "/bin", "ANTHROPIC_API_KEY": "k"}
