@@ -162,6 +162,7 @@ class Gates:
         arguments = arguments or {}
         text = one_line("; ".join(part for part in (action[:ACTION_CHARACTERS], words_of(arguments)) if part))
         command = command_of(arguments)
+        text = text if text or command.strip() else one_line(tool)
         if not text and not command.strip():
             raise UsageError("Say what is about to be done: `agentx gate pre TEXT`.")
         self.engine.write_path.refresh()

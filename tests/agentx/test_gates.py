@@ -175,6 +175,12 @@ def test_what_lies_elsewhere_and_arguments_of_odd_sorts_are_let_be(ws):
         assert verdict.verdict in ("allow", "allow_with_context")
 
 
+def test_a_call_that_says_nothing_is_known_by_the_name_of_its_tool(ws):
+    ws.remember("rejection", "sending mail")
+    assert ws.gates.before("", tool="TodoWrite", arguments={"todos": []}).verdict == "allow"
+    assert ws.gates.before("", tool="send_mail", arguments={"to": ["a"]}).verdict == "deny"
+
+
 def test_reading_a_forbidden_file_is_no_write(ws):
     ws.say(NO_REQUIREMENTS)
     assert ws.gates.before("look", tool="Read", arguments={"file_path": "requirements.txt"}).verdict != "deny"

@@ -74,6 +74,34 @@ def test_what_is_near_an_idea_and_is_not_the_idea_is_not_named(idea, said):
     assert not names_exactly(idea, said)
 
 
+ORDINARY = """
+list the files in src; rename the variable total to sum; add a footer to the home page; fix the typo in the introduction
+format the code; open the issue tracker; update the copyright year; write a function that parses dates; sort the imports
+add a column to the users table; compress the images; translate the menu into Spanish; create a branch for the search
+merge main into my branch; reply to the customer about the invoice; bump the version to 1.2.3; delete the temporary files
+draw the architecture diagram; refactor the payment module; check the links in the handbook; profile the slow query
+add type hints to the parser; answer the question about pricing; pin the dependencies; schedule a meeting with the team
+install the linter; count the lines of each file; move the images to assets; keep the branch tidy; read the readme
+"""
+
+
+def test_ordinary_actions_are_let_through_beside_what_was_ruled_out_and_what_holds():
+    ideas = (
+        "Redis for caching",
+        "yarn",
+        "force pushes",
+        "blue-green deployments",
+        "a GraphQL API",
+        "a dark theme",
+    )
+    rules = ("Never deploy on a Friday.", "Answer in French.", "Read the log before you restart the server.")
+    items = [rejection(f"x-{number}", idea) for number, idea in enumerate(ideas)]
+    items += [item(f"c-{number}", "constraint", text) for number, text in enumerate(rules)]
+    actions = [action.strip() for action in ORDINARY.replace("\n", ";").split(";") if action.strip()]
+    assert len(actions) >= 30
+    assert {action: looked(items, action).verdict for action in actions} == dict.fromkeys(actions, "allow")
+
+
 def test_what_was_ruled_out_is_denied_with_the_words_of_the_user():
     verdict = looked([rejection("x-1", "Redis for caching")], "Add Redis for caching")
     assert (verdict.verdict, verdict.denied_by) == ("deny", ("x-1",))
