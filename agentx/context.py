@@ -250,7 +250,7 @@ class _Draft(Page):
                     self.omit(hit.id, hit.kind, hit.text, "less near to the message than what is shown")
                 continue
             item = self.state.items.get(hit.symbol) if hit.kind == "memory" else None
-            shown = remembered(hit, item, brief=brief) if item else passage(hit, tokens)
+            shown = remembered(hit, item, tokens) if item else passage(hit, tokens)
             if self.fit(shown, hit.text):
                 taken += 1
                 self.recalled |= {hit.seq} if hit.kind == "message" else set()

@@ -296,15 +296,15 @@ def passage(hit: SearchHit, most: int) -> ContextItem:
     )
 
 
-def remembered(hit: SearchHit, item: MemoryItem, *, brief: bool = False) -> ContextItem:
+def remembered(hit: SearchHit, item: MemoryItem, most: int) -> ContextItem:
     """A memory item that came back by itself, on a line that says what it is and since when.
 
     Args:
         hit: How it was found.
         item: It, as it is remembered.
-        brief: In its short form.
+        most: Tokens of its text.
     """
-    line = memory_line(item, "recalled", "", brief=brief)
+    line = memory_line(msgspec.structs.replace(item, text=cut(item.text, most)), "recalled", "")
     since = ", ".join(part for part in (item.kind.replace("_", " "), item.created_at[:10]) if part)
     text = f"{line.text} ({since})"
     return msgspec.structs.replace(
