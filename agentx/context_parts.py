@@ -238,7 +238,7 @@ def why(item: MemoryItem, message: str) -> str:
 
 def unknown(call: PendingCall) -> ContextItem:
     """A call that was begun and has no result, so that nobody takes it for done or undone."""
-    arguments = shorten(on_one_line(str(call.arguments)))
+    arguments = shorten(str(call.arguments))
     text = (
         f"- {call.tool} {arguments} was begun (event {call.seq}) and has no result: its outcome is unknown."
     )
@@ -247,11 +247,12 @@ def unknown(call: PendingCall) -> ContextItem:
 
 def said(message: Message) -> ContextItem:
     """A message, the longest ones cut."""
-    text = f"- {message.actor}: {on_one_line(cut(message.text, _MESSAGE_TOKENS))}"
+    text = f"- {message.actor}: {cut(message.text, _MESSAGE_TOKENS)}"
     return _of_event(message.seq, "message", "messages", text, "it was said lately")
 
 
 def _of_event(seq: int, kind: str, section: Section, text: str, reason: str) -> ContextItem:
+    text = on_one_line(text)
     return ContextItem(
         id=f"event-{seq}",
         kind=kind,
