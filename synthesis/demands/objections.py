@@ -125,14 +125,6 @@ OBJECTIONS: tuple[Ruling, ...] = (
         leaves="I removed the old branch",
     ),
     Ruling(
-        "rather than that",
-        compiled(
-            r"^(?:(?:no|nah|nope|but|and|so)[\s,.]+)*instead of (?P<idea>[^,;?!]{3,100}?),? (?:just|please|let's|i(?:'d| would)|we|you|can you|could you|do|use|make|put|have|keep|show|add|write|call|return)\b"
-        ),
-        takes="no, instead of joining the parts, just write one string",
-        leaves="it prints zeros instead of ones",
-    ),
-    Ruling(
         "what you added",
         compiled(
             r"^(?:(?:let's|please|just|kindly|(?:can|could|would) (?:you|we)) )*(?:remove|delete|drop|take out|get rid of|kill) (?P<idea>[^.;?!]{2,60}?\b(?:that |which )?you(?:'ve| have)?(?: just)? (?:added|made|created|wrote|introduced|put|generated|invented))\b"

@@ -59,7 +59,7 @@ _RULINGS: tuple[Ruling, ...] = (
     Ruling(
         "no, rather",
         compiled(
-            r"^(?:(?:hm+|uh+|um+|oh|wait|well|yeah|and|but)[\s,.…]+)?(?:no|nah|nope|nay)(?:"
+            r"^(?:(?:hm+|uh+|um+|oh|wait|well|yeah|and|but)[\s,.…]+)?(?:no|nah|nope|nay)(?: (?:no|nah|nope))*(?:"
             r"\s?[,;:.!…–—-]+\s*(?:\w+[\s,.'’]+){1,3}\w|\s+(?:man|dude|wait|don't|do not|that|this|leave|keep|undo|revert|just|not|let's)\b\s*[^\s?])"
             r"|^(?:nah|nope)\s+(?:i|we|you|it|they|the)\b\s*[^\s?]"
         ),

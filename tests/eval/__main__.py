@@ -23,7 +23,7 @@ from agentx.synthesis.model.open import open_model
 from tests.eval.ablations import ablations
 from tests.eval.backends import search
 from tests.eval.capture import capture
-from tests.eval.checks import test_logs, tool_runs
+from tests.eval.checks import logs, tool_runs
 from tests.eval.commits import commits
 from tests.eval.conversations import beam_recall, locomo
 from tests.eval.cosqa import cosqa
@@ -42,7 +42,7 @@ SECTIONS: dict[str, Section] = {
     "beam": capture,
     "coding_transcripts": labels,
     "refusals": refusals,
-    "test_logs": test_logs,
+    "test_logs": logs,
     "tool_runs": tool_runs,
     "locomo": locomo,
     "beam_recall": beam_recall,

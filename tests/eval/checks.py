@@ -15,6 +15,7 @@ from agentx.synthesis.hot_issues import HotIssues
 from agentx.synthesis.items import HotIssueDetail
 from agentx.synthesis.state import State
 from tests.eval.data import Row, rows
+from tests.eval.scores import Score
 from tests.figures import Figure
 
 Told = Callable[[str], None]
@@ -37,40 +38,13 @@ _PACKAGE_NAMES = {
 }
 
 
-class Counts:
-    """True and false positives and negatives."""
-
-    def __init__(self) -> None:
-        self.both, self.only_found, self.only_gold = 0, 0, 0
-
-    def add(self, found: set[str], gold: set[str]) -> None:
-        self.both += len(found & gold)
-        self.only_found += len(found - gold)
-        self.only_gold += len(gold - found)
-
-    def judge(self, *, found: bool, gold: bool) -> None:
-        self.add({"failed"} if found else set(), {"failed"} if gold else set())
-
-    @property
-    def precision(self) -> float:
-        return self.both / ((self.both + self.only_found) or 1)
-
-    @property
-    def recall(self) -> float:
-        return self.both / ((self.both + self.only_gold) or 1)
-
-    @property
-    def f1(self) -> float:
-        return 2 * self.both / ((2 * self.both + self.only_found + self.only_gold) or 1)
-
-
 def _share(right: int, of: int) -> float:
     return right / of if of else 0.0
 
 
-def _detail(key: str, measure: str, counts: Counts) -> Iterator[Figure]:
+def _detail(key: str, measure: str, score: Score) -> Iterator[Figure]:
     for name in ("precision", "recall"):
-        yield Figure(f"{key}_{name}", f"{measure}: {name}", getattr(counts, name), more_is_better=True)
+        yield Figure(f"{key}_{name}", f"{measure}: {name}", getattr(score, name), more_is_better=True)
 
 
 # --- logs of test runs -----------------------------------------------------------------------------------------------
@@ -119,54 +93,48 @@ def _broke(row: Row) -> bool:
     return bool(row.get("exit_code") or row.get("timed_out"))
 
 
-def test_logs(data: Path, scratch: Path, told: Told) -> Iterator[Figure]:
+def logs(data: Path, scratch: Path, told: Told) -> Iterator[Figure]:
     """Failing runs, names of failing tests and pairs of a buggy and a mended program, in logs of test runs."""
     del scratch
-    logs: list[_Log] = []
+    read: list[_Log] = []
     for log in _logs(data):
-        logs.append(log)
-        told(f"{len(logs)} logs")
-    if not logs:
+        read.append(log)
+        told(f"{len(read)} logs")
+    if not read:
         return
-    runs, floor = _runs(logs), Counts()
-    for log in logs:
-        floor.judge(found=bool(PATTERN.search(log.text)), gold=log.failed)
+    runs = _runs(read)
+    floor = Score.of((bool(PATTERN.search(log.text)), log.failed) for log in read)
     yield Figure("test_logs.failing_f1", "Logs: failing runs, F1", runs.f1, at_least=0.98, aim=0.98, more_is_better=True,
                  beside=f"a pattern: {floor.f1:.3f}")  # fmt: skip
     yield from _detail("test_logs.failing", "Logs: failing runs", runs)
     yield Figure(
         "test_logs.pattern_failing_f1", "Logs: failing runs by a pattern, F1", floor.f1, more_is_better=True
     )
-    yield from _name_figures(logs)
+    yield from _name_figures(read)
     yield from _pairs(data, told)
-    yield Figure("test_logs.runs", "Logs: runs", len(logs), more_is_better=True)
-    for kind in sorted({log.kind for log in logs}):
-        some = [log for log in logs if log.kind == kind]
+    yield Figure("test_logs.runs", "Logs: runs", len(read), more_is_better=True)
+    for kind in sorted({log.kind for log in read}):
+        some = [log for log in read if log.kind == kind]
         named = _names(some)
         yield Figure(f"test_logs.{kind}_failing_f1", f"Logs, {kind}: failing runs, F1", _runs(some).f1, more_is_better=True,
-                     beside=f"{len(some)} runs, {sum(log.failed for log in some)} failed; names F1 {named.f1:.3f} of {named.both + named.only_gold}")  # fmt: skip
+                     beside=f"{len(some)} runs, {sum(log.failed for log in some)} failed; names F1 {named.f1:.3f} of {named.right + named.missed}")  # fmt: skip
 
 
-def _runs(logs: Iterable[_Log]) -> Counts:
-    counts = Counts()
-    for log in logs:
-        counts.judge(found=log.report.outcome == "failed", gold=log.failed)
-    return counts
+def _runs(read: Iterable[_Log]) -> Score:
+    return Score.of((log.report.outcome == "failed", log.failed) for log in read)
 
 
-def _names(logs: Iterable[_Log]) -> Counts:
-    counts = Counts()
-    for log in logs:
-        if log.names is not None:
-            counts.add(log.found_names, log.names)
-    return counts
+def _names(read: Iterable[_Log]) -> Score:
+    return Score.of_names((log.found_names, log.names) for log in read if log.names is not None)
 
 
-def _name_figures(logs: list[_Log]) -> Iterator[Figure]:
-    named, floor = _names(logs), Counts()
-    for log in logs:
-        if log.names is not None:
-            floor.add({_plain(name) for name in NAME_PATTERN.findall(log.text)}, log.names)
+def _name_figures(read: list[_Log]) -> Iterator[Figure]:
+    named = _names(read)
+    floor = Score.of_names(
+        ({_plain(name) for name in NAME_PATTERN.findall(log.text)}, log.names)
+        for log in read
+        if log.names is not None
+    )
     yield Figure("test_logs.failing_names_f1", "Logs: names of failing tests, F1", named.f1, at_least=0.95, aim=0.95,
                  more_is_better=True, beside=f"a pattern: {floor.f1:.3f}")  # fmt: skip
     yield from _detail("test_logs.failing_names", "Logs: names of failing tests", named)
@@ -221,27 +189,30 @@ def _text(row: Row) -> str:
 
 
 def _failing_runs(checks: list[Row]) -> Iterator[Figure]:
-    counts, floor, masked = Counts(), Counts(), Counts()
+    known: list[tuple[bool, bool]] = []
+    plain: list[tuple[bool, bool]] = []
+    behind: list[tuple[bool, bool]] = []
     runners: Counter[str] = Counter()
     for row in checks:
         report = parse_output(_text(row), command=str(row["command"]))
         failed = row["outcome"] == "error"
         if _is_known(row):
-            counts.judge(found=report.outcome == "failed", gold=failed)
-            floor.judge(found=bool(PATTERN.search(_text(row))), gold=failed)
+            known.append((report.outcome == "failed", failed))
+            plain.append((bool(PATTERN.search(_text(row))), failed))
             runners[report.runner] += failed
         elif failed or row.get("go_failed_tests"):
-            masked.judge(found=report.outcome == "failed", gold=True)
+            behind.append((report.outcome == "failed", True))
+    runs, floor, masked = map(Score.of, (known, plain, behind))
     key, said = "coding_transcripts.failing", "An agent's runs: failing, exit status hidden"
     by_runner = ", ".join(f"{name} {count}" for name, count in runners.most_common(6) if count)
-    yield Figure(f"{key}_f1", f"{said}, F1", counts.f1, at_least=0.96, aim=0.96, more_is_better=True,
+    yield Figure(f"{key}_f1", f"{said}, F1", runs.f1, at_least=0.96, aim=0.96, more_is_better=True,
                  beside=f"a pattern: {floor.f1:.3f}; of those that failed: {by_runner}")  # fmt: skip
-    yield from _detail(key, said, counts)
+    yield from _detail(key, said, runs)
     yield Figure(
         "coding_transcripts.pattern_failing_f1", f"{said}, by a pattern, F1", floor.f1, more_is_better=True
     )
     yield Figure("coding_transcripts.masked_failing_recall", "An agent's runs: failed behind a pipe, recall", masked.recall,
-                 more_is_better=True, beside=f"{masked.both + masked.only_gold} that are known to have failed")  # fmt: skip
+                 more_is_better=True, beside=f"{masked.right + masked.missed} that are known to have failed")  # fmt: skip
 
 
 class _History:

@@ -18,6 +18,7 @@ from agentx import Workspace
 from agentx.settings import Settings
 from agentx.synthesis.items import Kind, MemoryItem
 from tests.eval.data import Row, rows
+from tests.eval.scores import token_f1
 from tests.figures import Figure
 
 Label = Literal["demand", "rejection"]
@@ -180,16 +181,10 @@ def _precision(taken: Sequence[Drawn], label: Label) -> float:
 def _as_demand(one: Drawn) -> bool:
     """Whether a constraint rests on words of the labelled rejection."""
     span = (one.row.get("spans") or {}).get("rejection", "")
-    return any(_token_f1(evidence.quote, span) > 0.5 for item in one.taken("demand") for evidence in item.evidence[-1:])  # fmt: skip
+    return any(token_f1(evidence.quote, span) > 0.5 for item in one.taken("demand") for evidence in item.evidence[-1:])  # fmt: skip
 
 
 def _span_f1(one: Drawn, label: Label) -> float:
     """The best of what was taken: an item's words against the labelled span."""
     span = one.row["spans"][label]
-    return max(_token_f1(item.evidence[-1].quote, span) for item in one.taken(label))
-
-
-def _token_f1(one: str, other: str) -> float:
-    words, others = (Counter(re.findall(r"\w+", text.casefold())) for text in (one, other))
-    common = (words & others).total()
-    return 2 * common / (words.total() + others.total()) if common else 0.0
+    return max(token_f1(item.evidence[-1].quote, span) for item in one.taken(label))

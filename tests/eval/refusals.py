@@ -18,9 +18,13 @@ from agentx.synthesis.items import MemoryItem, RejectionDetail
 from tests.eval.data import Row, rows
 from tests.eval.labels import Drawn, draw
 from tests.eval.scores import Score, token_f1
+from tests.eval.standing import standing
 from tests.figures import Figure
 
 IMPORTED = "import:transcript"
+
+KEPT = 0.8
+"""A reason is kept where its words are to this degree (token-F1)."""
 
 Say = Callable[[Workspace, int, Row], Event]
 
@@ -53,6 +57,9 @@ def refusals(data: Path, scratch: Path, told: Callable[[str], None]) -> Iterator
             told(f"refusals {name}")
             made = list(_told(refused, scratch / f"refusals-{key}", say))
             yield from _of_refusals(key, name, made)
+        told("what stands")
+        messages = list(rows(folder / "user_messages.jsonl.gz"))
+        yield from standing(refused, messages, _settings(scratch), scratch / "standing", _as_it_is)
     if decided := list(rows(folder / "decisions.jsonl.gz")):
         told("answers and plans")
         yield from _of_decisions(decided, scratch / "decided")
@@ -123,17 +130,19 @@ def _reasons(item: MemoryItem, seq: int) -> Iterator[str]:
 
 
 def _of_refusals(key: str, name: str, made: list[Told]) -> Iterator[Figure]:
-    captured = sum(bool(one.items) for one in made)
-    yield _figure(f"{key}captured", f"refusals {name}: recorded", captured / len(made), 1.0, 1.0, beside=f"{captured} of {len(made)}")  # fmt: skip
+    yield from _share(
+        f"{key}captured", f"refusals {name}: recorded", [bool(one.items) for one in made], 1.0, 1.0
+    )
     given = [one for one in made if (one.row.get("reason") or "").strip()]
     if not given:
         return
     kept = [one.f1 for one in given]
     plain = [token_f1(_last_line(one.row.get("raw") or ""), one.row["reason"]) for one in given]
-    beside = f"{sum(score >= 0.8 for score in kept)} of {len(given)} at 0.8 or more; the last line of the harness's text: {_mean(plain):.2f}"
+    beside = f"the last line of the harness's text: {_mean(plain):.2f}"
     yield _figure(f"{key}reason_f1", f"refusals {name}: words of the reason", _mean(kept), 0.8, 0.95, beside=beside)  # fmt: skip
-    standing = [item for one in made for item in one.items if item.status == "active"]
-    yield Figure(f"refusals.{key}standing", f"refusals {name}: ideas that stand", len({item.text for item in standing}), beside="; ".join(sorted({item.text for item in standing}))[:400])  # fmt: skip
+    yield from _share(f"{key}reasons_kept", f"refusals {name}: reasons with an F1 of {KEPT} or more", [score >= KEPT for score in kept], 0.95, 1.0)  # fmt: skip
+    active = [item for one in made for item in one.items if item.status == "active"]
+    yield Figure(f"refusals.{key}standing", f"refusals {name}: ideas that stand", len({item.text for item in active}), beside="; ".join(sorted({item.text for item in active}))[:400])  # fmt: skip
 
 
 def _last_line(text: str) -> str:
@@ -167,7 +176,7 @@ def _of_decisions(decided: list[Row], scratch: Path) -> Iterator[Figure]:
                 counted.setdefault(kind, []).append(any(one.seq == event.seq for item in ws.memory("decision", status=None) for one in item.evidence))  # fmt: skip
     for kind, found in counted.items():
         name = {"plan_approved": "approved plans", "answer": "answered questions"}.get(kind, kind)
-        yield _figure(f"{kind}_recorded", f"{name} recorded as decisions", sum(found) / len(found), 0.9, 1.0, beside=f"{sum(found)} of {len(found)}")  # fmt: skip
+        yield from _share(f"{kind}_recorded", f"{name} recorded as decisions", found, 0.9, 1.0)
 
 
 # --- notes of what developers said -----------------------------------------------------------------------------------
@@ -190,6 +199,13 @@ def _of_notes(said: list[Drawn]) -> Iterator[Figure]:
         beside = f"{score.right} of {score.right + score.wrong}; a plain pattern: {plain.precision:.2f}"
         yield _figure(f"{kind}_precision", f"notes of a {kind}: right", score.precision, beside=beside)
         yield _figure(f"{kind}_clear_recall", f"notes of a {kind}: of the clear ones", _mean([float(one in taken) for one in clear]), beside=f"{len(clear)} clear; a plain pattern: {plain.recall:.2f} of all")  # fmt: skip
+
+
+def _share(key: str, measure: str, hits: list[bool], at_least: float, aim: float) -> Iterator[Figure]:
+    """A share, and the two counts that it is made of."""
+    yield _figure(key, measure, sum(hits) / len(hits), at_least, aim, beside=f"{sum(hits)} of {len(hits)}")
+    yield _figure(f"{key}_count", f"{measure}, count", sum(hits))
+    yield _figure(f"{key}_of_count", f"{measure}, in all", len(hits))
 
 
 def _figure(

@@ -19,6 +19,14 @@ class Score(NamedTuple):
         counted = Counter(pairs)
         return cls(counted[True, True], counted[True, False], counted[False, True])
 
+    @classmethod
+    def of_names(cls, pairs: Iterable[tuple[set[str], set[str]]]) -> Self:
+        """The score of pairs of sets, name by name: what was found, and what is there."""
+        counted = Counter[str]()
+        for found, gold in pairs:
+            counted.update(right=len(found & gold), wrong=len(found - gold), missed=len(gold - found))
+        return cls(counted["right"], counted["wrong"], counted["missed"])
+
     @property
     def precision(self) -> float:
         """Of what was predicted; of nothing it is 1, for nothing was wrong."""

@@ -10,10 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.eval import standing
+from tests.eval.refusals import refusals
+
 _ROOT = Path(__file__).parents[2]
 _SOURCE = "def total(prices):\n    return sum(prices)\n"
 _TREE = {"shop/cart.py": _SOURCE, "shop/mail.py": "def send(letter):\n    print(letter)\n"}
 _BLOBS = {path: sha1(text.encode()).hexdigest() for path, text in _TREE.items()}
+_REASON = "We don't use Redis here."
+_TURNED_DOWN = (
+    "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n"
+)
 _RUN = {"session": "s", "tool": "Bash", "command": "pytest -q", "is_test_cmd": True, "exit_masked": None}
 
 DATA = {
@@ -32,6 +39,14 @@ DATA = {
         {"id": 0, "session": "s", "text": "Never push to main.", "labels": ["demand"], "weak_labels": [], "spans": {}},
         {"id": 1, "session": "s", "text": "the second cache is redundant", "labels": ["rejection"], "weak_labels": [], "spans": {}},
         {"id": 2, "session": "s", "text": "run the tests", "labels": ["none"], "weak_labels": [], "spans": {}},
+    ],
+    "coding_transcripts/user_messages": [{"session": "s", "ts": "1", "text": "Install what you need."}],
+    "coding_transcripts/rejections": [
+        {"session": "s", "ts": "2", "tool": "Bash", "command": "pip install redis", "input": {}, "reason": _REASON, "raw": f"{_TURNED_DOWN}{_REASON}"},
+        {"session": "s", "ts": "3", "tool": "Bash", "command": "git push", "input": {}, "reason": "", "raw": "The user rejected this call."},
+    ],
+    "coding_transcripts/decisions": [
+        {"session": "s", "ts": "4", "kind": "answer", "question_input": {"question": "Which port?"}, "result": 'The user has answered: "Which port?"="9000".'},
     ],
     "coding_transcripts/tool_runs": [
         _RUN | {"n": 1, "output": "Exit code 1\nFAILED test_a.py::test_b - assert 1 == 2\n1 failed in 0.1s", "is_error": True, "exit_code": 1, "outcome": "error"},
@@ -72,6 +87,10 @@ KEYS = {
     "coding_transcripts": {
         f"coding_transcripts.{name}"
         for name in ("false_constraints_per_100", "proposals_per_100", "demand_recall", "rejection_recall")
+    },
+    "refusals": {
+        "refusals.captured", "refusals.captured_of_count", "refusals.reason_f1", "refusals.bare_reasons_kept_count",
+        "refusals.standing_unlabelled", "refusals.answer_recorded_count",
     },
     "tool_runs": {"coding_transcripts.failing_f1", "coding_transcripts.open_resolve_accuracy"},
     "test_logs": {"test_logs.failing_f1", "test_logs.failing_names_f1", "test_logs.pair_accuracy"},
@@ -133,3 +152,13 @@ def test_the_page_marks_what_becomes_of_each_part(data):
     shown = page([], data)
     assert '<mark class="active">Never push to main.</mark>' in shown
     assert "run the tests" in shown
+
+
+def test_ideas_that_stand_are_right_where_the_labels_say_so(data, tmp_path, monkeypatch):
+    labels = tmp_path / "labels.csv"
+    labels.write_text(f"place,label\n{standing.place('s', _REASON)},stands\n")
+    monkeypatch.setattr(standing, "LABELS", labels)
+    made = {figure.key: figure.value for figure in refusals(data, tmp_path, lambda _: None)}
+    assert made["refusals.standing_precision"] == made["refusals.standing_recall"] == 1
+    assert "refusals.standing_unlabelled" not in made
+    assert (made["refusals.captured_count"], made["refusals.reasons_kept_of_count"]) == (2, 1)

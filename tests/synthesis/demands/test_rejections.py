@@ -68,7 +68,7 @@ the limit should be per user, not per session
 I told you not to rename the columns
 you understood something wrong
 the keys were mistakenly added to the start page
-instead of joining the parts just write one string
+no no , instead of joining the parts just write one string
 please remove the wrappers you added
 I liked the old header better
 that makes the loader harder to read
