@@ -43,6 +43,7 @@ _MARK = "\x01"
 _REDIRECTS = re.compile(r"(?:&|(?<![\w.])\d)?>(>?)\|?(?![&>])")
 _ASSIGNED = re.compile(r"(?:^|[\s;&|(])([A-Za-z_]\w{0,40})=(?:'([^']*)'|\"([^\"]*)\"|([^\s;&|)'\"]+))")
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+_BRACES = re.compile(r"([^{}]*)\{([^{}]*,[^{}]*)\}([^{}]*)")
 _SIGNS = {">", ">>", "&>", ">&", "<"}
 
 _SHELLS = vocabulary("bash sh zsh dash eval")
@@ -97,6 +98,8 @@ def _effects(command: str, is_folder: IsFolder, depth: int) -> Iterator[Effect]:
     folder = piped = ""
     for step in steps(_REDIRECTS.sub(r" >\1 ", plain)):
         words, targets = _parted(step)
+        if step.program in _SIGNS:  # behind a group, in which a `cd` went no further
+            folder = ""
         marked = [word for word in words if word.startswith(_MARK)]
         body = bodies[int(marked[0].removeprefix(_MARK))] if marked else ""
         words = [word for word in words if not word.startswith(_MARK)]
@@ -128,7 +131,7 @@ def _parted(step: Step) -> tuple[list[str], list[tuple[str, str]]]:
     """The words of a step, and where its output goes: each with the sign before it."""
     words: list[str] = []
     targets: list[tuple[str, str]] = []
-    rest = iter(step.arguments)
+    rest = iter((step.program, *step.arguments) if step.program in _SIGNS else step.arguments)
     for word in rest:
         if word not in _SIGNS:
             words.append(word)
@@ -150,7 +153,8 @@ def _of_program(
     """What a program that is known to change files does with those that it is given."""
     if program == "git" and words[:1] in (["mv"], ["rm"]) and "--cached" not in words:
         program, words = words[0], words[1:]
-    names = [word for word in words if not word.startswith("-") and not word.isdigit()]
+    named = (word for word in words if not word.startswith("-") and not word.isdigit())
+    names = [name for word in named for name in _spelled_out(word)]
     if program in _EACH:
         text = (given or None) if program == "tee" else None
         for name in names:
@@ -168,6 +172,12 @@ def _of_program(
         scripts = {value for flag, value in pairwise(words) if re.match(r"-\w*e$|--expression$", flag)}
         yield from (Effect(path=name) for name in names[not scripts :] if name not in scripts)
     yield from _outputs(program, words)
+
+
+def _spelled_out(word: str) -> list[str]:
+    """The words that a pair of braces stands for: ``{a,b}.txt``."""
+    braces = _BRACES.fullmatch(word)
+    return [f"{braces[1]}{part}{braces[3]}" for part in braces[2].split(",")] if braces else [word]
 
 
 def _outputs(program: str, words: list[str]) -> Iterator[Effect]:

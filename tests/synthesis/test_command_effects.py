@@ -21,6 +21,8 @@ from agentx.synthesis.command_effects import carries_out, effects, looks_only
         ("eval 'touch a.txt'", "a.txt", None),
         ("echo x | sudo tee -a a.txt", "a.txt", "x"),
         ("echo $(touch a.txt)", "a.txt", None),
+        ("{ echo x; echo y; } > a.txt", "a.txt", None),
+        ("(cd sub; ls) >> a.txt", "a.txt", None),
         ("cp b.txt sub/", "sub/b.txt", None),
         ("install -m 644 b.txt a.txt", "a.txt", None),
         ("ln -s /dev/null a.txt", "a.txt", None),
@@ -39,7 +41,13 @@ def test_a_file_that_is_written_is_seen_with_its_text_where_that_is_known(comman
 
 @pytest.mark.parametrize(
     "command",
-    ["rm -rf a b", "git rm -r a b", "unlink a; rm b", "python -c \"os.remove('a'); shutil.rmtree('b')\""],
+    [
+        "rm -rf a b",
+        "rm {a,b}",
+        "git rm -r a b",
+        "unlink a; rm b",
+        "python -c \"os.remove('a'); shutil.rmtree('b')\"",
+    ],
 )
 def test_files_that_are_removed_are_seen(command):
     assert [(one.path, one.removes) for one in effects(command)] == [("a", True), ("b", True)]
