@@ -5,6 +5,7 @@ and lessons · the user's rules · what they ruled out · open problems · what 
 called for · recalled passages · the log, or a recap of the day and the recent messages.
 """
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,7 +33,7 @@ from agentx.synthesis.flows import FlowMatch
 from agentx.synthesis.policies import POLICIES, Section
 from agentx.synthesis.recall import recollect
 from agentx.synthesis.retrieval import SearchHit
-from agentx.synthesis.state import RECENT_TEXT, State
+from agentx.synthesis.state import RECENT_TEXT, Message, State
 from agentx.synthesis.tokens import count_tokens
 
 __all__ = [
@@ -60,7 +61,13 @@ RECALLED = 5
 """Memories that come back by themselves at every tier."""
 
 MORE_RECALLED = 5
-"""Passages beside them, from tier 1 on."""
+"""Passages beside them, from tier 1 on, where the message asks nothing."""
+
+MOST_RECALLED = 200
+"""Memories and passages of a question at most, however much room there is: a search is asked for no more."""
+
+LATEST = 6
+"""So many messages are taken for the talk that is going on: they are shown as it, not recalled."""
 
 SEARCHED = 25
 """How much a search is asked for: to find more, it would fuse longer rankings, and put others first."""
@@ -76,8 +83,17 @@ _PASSAGE_TOKENS = 350
 _SHORT_PASSAGE_TOKENS = 80
 """Of a passage at tier 0, so that five of them leave room for the rest."""
 
+_LEAST_PASSAGE_TOKENS = 30
+"""Of a short message: no room holds more passages than this makes of it."""
+
 _RECALL_SHARE = 0.3
 """Of what is free when what stands now is shown, so much waits for what is recalled; what that leaves is used after it."""
+
+_ASKED_SHARE = 0.75
+"""The same where the message asks something: its answer is what it is about."""
+
+_LATEST_SHARE = 0.15
+"""Of what is free when passages are recalled for a question, so much at most waits for the latest messages."""
 
 _RECAP_SHARE = 0.4
 """Of what is free before the recent messages, so much waits for the recap of the day."""
@@ -96,6 +112,12 @@ TITLES: dict[Section, str] = {
     "recap": "The day so far",
     "messages": "Recent messages",
 }
+
+_ASKS = re.compile(
+    r"[?？؟][\"')\]]*(?:\s|$)|\A\W*(?:who|whom|whose|what|which|why|how|tell me|remind me|summari[sz]e|list)\b",
+    re.IGNORECASE,
+)
+"""A question mark at the end of a sentence, or a message that begins as a question does."""
 
 Recall = Callable[[str, int], list[SearchHit]]
 """Finds passages for a message: the message and how many; what it raises is told and nothing is recalled."""
@@ -175,6 +197,7 @@ class _Draft(Page):
         self.request = request
         self.waiting: list[tuple[ContextItem, str]] = []
         self.recalled: set[int] = set()
+        self.asks = request.tier > 0 and bool(_ASKS.search(self.message))
         if request.asked > request.tier:
             self.omit("log", "log", "the full log", WITHHELD)
             self.notices.append(f"The full log is left out: {WITHHELD}.")
@@ -184,8 +207,8 @@ class _Draft(Page):
 
         At tier 0 they stand in short form, but for the latest of each kind: that is where the work goes on.
         """
-        share = _RECALL_SHARE if self.message.strip() else 0.0
-        kept = int(max(self.free, 0) * share)
+        share = _ASKED_SHARE if self.asks else _RECALL_SHARE
+        kept = int(max(self.free, 0) * share) if self.message.strip() else 0
         self.held += kept
         listed, brief = self.listed, self.request.tier == 0
         shown: Counter[str] = Counter()
@@ -236,13 +259,15 @@ class _Draft(Page):
             self.omit("recall", "search", self.message, "the deadline left no time to search")
             return
         try:
-            found = recall(self.message, SEARCHED)
+            most = self._most(self.request.memories)
+            found = recall(self.message, max(SEARCHED, most))
         except AgentXError as error:
             self.omit("recall", "search", self.message, str(error))
             return
         brief = self.request.tier == 0
         tokens = _SHORT_PASSAGE_TOKENS if brief else _PASSAGE_TOKENS
-        most = max(self.request.memories, RECALLED) + (0 if brief else MORE_RECALLED)
+        kept = self._latest_tokens()
+        self.held += kept
         taken = 0
         for number, hit in enumerate(self._recollected(self._fresh(found), tokens)):
             if not self.request.again and taken >= most:
@@ -254,11 +279,28 @@ class _Draft(Page):
             if self.fit(shown, hit.text):
                 taken += 1
                 self.recalled |= {hit.seq} if hit.kind == "message" else set()
+        self.held -= kept
+
+    def _most(self, memories: int) -> int:
+        """How many memories and passages: a question is answered from as many as there is room for."""
+        least = max(memories, RECALLED) + (MORE_RECALLED if self.request.tier else 0)
+        asked = min(self.free // _LEAST_PASSAGE_TOKENS, MOST_RECALLED) if self.asks else 0
+        return max(least, asked)
+
+    def _latest_tokens(self) -> int:
+        """What waits for the latest messages, so that the passages of a question do not take all the room."""
+        if not self.asks:
+            return 0
+        latest = sum(said(message).tokens for message in self._latest())
+        return min(latest, int(max(self.free, 0) * _LATEST_SHARE))
+
+    def _latest(self) -> list[Message]:
+        return list(self.state.messages)[-LATEST:]
 
     def _fresh(self, hits: Sequence[SearchHit]) -> list[SearchHit]:
         """What was found, may be shown, and stands nowhere else in the context."""
         listed = self.listed
-        recent = {message.seq for message in self.state.messages[-6:]} if self.request.tier else set()
+        recent = {message.seq for message in self._latest()} if self.request.tier else set()
         recent.add(self._current())
 
         def is_fresh(hit: SearchHit) -> bool:

@@ -280,11 +280,11 @@ def happened(told: Told, section: Section) -> ContextItem:
 
 
 def passage(hit: SearchHit, most: int) -> ContextItem:
-    """A passage in a fence that it cannot close, cut to so many tokens."""
-    shown = _fenced(hit, hit.text)
+    """A passage, cut to so many tokens: a message of one line on its line, all else in a fence that it cannot close."""
+    shown = _placed(hit, hit.text)
     tokens = count_tokens(shown + "\n")
     if tokens > most:
-        shown = _fenced(hit, cut(hit.text, most))
+        shown = _placed(hit, cut(hit.text, most))
         tokens = count_tokens(shown + "\n")
     return ContextItem(
         id=hit.id,
@@ -322,7 +322,9 @@ def _found(hit: SearchHit) -> str:
     return "found " + " and ".join(rank for rank in ranks if rank) if any(ranks) else "found exactly"
 
 
-def _fenced(hit: SearchHit, text: str) -> str:
+def _placed(hit: SearchHit, text: str) -> str:
+    if hit.kind == "message" and len(text.strip().splitlines()) <= 1:
+        return f"- {place(hit)}: {on_one_line(text)}"
     fence = _fence(text)
     return f"### {place(hit)}\n{fence}\n{text}\n{fence}"
 

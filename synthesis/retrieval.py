@@ -319,15 +319,16 @@ def _distinct(hits: Iterable[SearchHit], k: int) -> list[SearchHit]:
     """The first ``k`` that do not say nearly the same as one before them."""
     kept: list[SearchHit] = []
     texts: set[str] = set()
-    bags: list[frozenset[str]] = []
+    bags: dict[int, list[frozenset[str]]] = {}
     for hit in hits:
         plain = _plain(hit.text)
         bag = frozenset(plain.split())
-        if plain in texts or any(_nearly_same(bag, other) for other in bags):
+        alike = range(int(NEAR_DUPLICATE * len(bag)), int(len(bag) / NEAR_DUPLICATE) + 2)
+        if plain in texts or any(_nearly_same(bag, other) for size in alike for other in bags.get(size, ())):
             continue
         kept.append(hit)
         texts.add(plain)
-        bags.append(bag)
+        bags.setdefault(len(bag), []).append(bag)
         if len(kept) == k:
             break
     return kept

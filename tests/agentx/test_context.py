@@ -285,17 +285,6 @@ def test_a_recalled_memory_takes_no_more_room_than_a_passage(tier, most):
     assert (shown.id, shown.source) == ("h1", "event 4")
 
 
-@pytest.mark.parametrize(("tier", "most"), [(0, 80), (1, 350)])
-def test_a_recalled_memory_takes_no_more_room_than_a_passage(tier, most):
-    known = note(4, "knowledge", "The ledger of account nine was read again. " * 200)
-    found = [hit(1, known.text, kind="memory", path="", symbol=known.id)]
-    made = context(state(known), hits=found, tier=tier)
-    (shown,) = made.items
-    assert shown.text.startswith("- [k-4] The ledger of account nine")
-    assert most < shown.tokens < most + 40
-    assert (shown.id, shown.source) == ("h1", "event 4")
-
-
 def test_a_pinned_item_comes_always_and_once():
     pinned = note(4, "decision", "We use Postgres.", pinned=True)
     made = context(state(pinned, note(5, "knowledge", "Water is wet.", pinned=True)))
