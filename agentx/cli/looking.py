@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 from rich.text import Text
@@ -15,13 +15,14 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events import FACTS, Event
 from agentx.storage.text import one_line, plain
 from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.synthesis.items import HotIssueDetail, MemoryItem
+from agentx.synthesis.items import HotIssueDetail, Kind, MemoryItem
 from agentx.workspace import Workspace
 
 ISSUES_SHOWN = 5
 
 _PLURALS = {
-    "hot_issue": "hot issues",
+    "capability": "capabilities",
+    "discovery": "discoveries",
     "knowledge": "knowledge",
     "context": "context",
     "agent_state": "agent states",
@@ -63,7 +64,7 @@ def _facts(
     yield "commit", Text.assemble((stands.commit[:7], "yellow"), f"  {one_line(stands.subject)}")
     yield "history", f"{stands.events:,} event{'s' * (stands.events != 1)}"
     yield "artifacts", f"{stands.files:,} file{'s' * (stands.files != 1)}"
-    yield "memory", " · ".join(_count(kind, n) for kind, n in stands.active.items()) or "nothing yet"
+    yield "memory", _active(stands) or "nothing yet"
     if stands.proposed:
         yield "", Text(f"{_count('proposal', stands.proposed)} to settle: agentx memory review", "yellow")
     for number, issue in enumerate(issues[:ISSUES_SHOWN]):
@@ -84,6 +85,11 @@ def _facts(
     if stands.damage:
         yield "damage", Text(f"{len(stands.damage)} lines of the history: agentx doctor", "red")
     yield "state digest", Text(stands.digest, "dim")
+
+
+def _active(stands: WorkspaceStatus) -> str:
+    """How much there is of each kind, what binds most first."""
+    return " · ".join(_count(kind, stands.active[kind]) for kind in get_args(Kind) if kind in stands.active)
 
 
 def _count(kind: str, number: int) -> str:
@@ -158,7 +164,7 @@ def _show(terminal: Terminal, event: Event) -> None:
         row(
             Text(f"{event.seq:>5}", "dim"),
             Text(f"{event.at[:10]} {event.at[11:19]}", "dim"),
-            Text(f"{one_line(event.actor):<16}", _COLOURS.get(event.actor.partition(":")[0], "")),
+            Text(f"{one_line(event.actor):<18}", _COLOURS.get(event.actor.partition(":")[0], "")),
             Text(told or one_line(event.type), _style(told)),
             wrap=terminal.out.is_terminal,
         )

@@ -1,5 +1,6 @@
 """``agentx memory``: what is remembered, and the way to add, correct, end and settle it."""
 
+from collections.abc import Sequence
 from typing import Annotated, cast, get_args
 
 import typer
@@ -15,12 +16,19 @@ from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, one_line
 from agentx.synthesis.items import (
     Kind,
+    MemoryItem,
     Scope,
     Status,
 )
 
 _STATUS_COLOURS = {"active": "green", "proposed": "yellow"}
 _TAKEN_BACK = ("retired", "superseded")
+
+LONG = 40
+"""A memory of more items is told kind by kind, what binds most first."""
+
+MOST = 8
+"""So many of each kind then: the rules that count for most, the latest of the others."""
 
 ONE_CALL = "one call"
 """Marks a refusal that was about one call, and rules nothing out beyond it."""
@@ -46,7 +54,10 @@ def list_items(
     *,
     everything: Annotated[bool, typer.Option("--all", help="Whatever their status.")] = False,
 ) -> None:
-    """List memory items, those that stand by default; of rejections, everything that you said no to."""
+    """List memory items, those that stand by default; of rejections, everything that you said no to.
+
+    A long memory is told kind by kind, what binds most first, and a few of each; --kind, --all and --json leave nothing out.
+    """
     terminal: Terminal = ctx.obj
     wanted_kind = cast("Kind", _known(kind, get_args(Kind), "kind")) if kind else None
     refusals = kind == "rejection" and not status and not everything
@@ -63,17 +74,10 @@ def list_items(
     if terminal.json:
         terminal.document(items)
         return
-    rows = [
-        (
-            Text(item.id, "cyan"),
-            item.kind.replace("_", " "),
-            Text(item.status, _STATUS_COLOURS.get(item.status, "dim")),
-            marks(item) or ONE_CALL * (item.kind == "rejection" and item.status == "dormant"),
-            Text(item.created_at[:10], "dim"),
-            one_line(item.text),
-        )
-        for item in items
-    ]
+    if refusals:  # what stands comes first
+        items = sorted(items, key=lambda item: item.status != "active")
+    whole = bool(wanted_kind or when) or wanted_status != "active" or len(items) <= LONG
+    rows = [_row(item) for item in items] if whole else _overview(items)
     if rows:
         terminal.show(table("id", "kind", "status", "", "since", "what", rows=rows))
     else:
@@ -82,6 +86,30 @@ def list_items(
         )
     if proposed and status == "active" and not everything:
         terminal.note(f"{proposed} proposal{'s' * (proposed != 1)} to settle: `agentx memory review`.")
+
+
+def _row(item: MemoryItem) -> tuple[str | Text, ...]:
+    return (
+        Text(item.id, "cyan"),
+        item.kind.replace("_", " "),
+        Text(item.status, _STATUS_COLOURS.get(item.status, "dim")),
+        marks(item) or ONE_CALL * (item.kind == "rejection" and item.status == "dormant"),
+        Text(item.created_at[:10], "dim"),
+        one_line(item.text),
+    )
+
+
+def _overview(items: Sequence[MemoryItem]) -> list[tuple[str | Text, ...]]:
+    """The first of each kind, and how to see the others."""
+    rows: list[tuple[str | Text, ...]] = []
+    for kind in get_args(Kind):
+        of_it = [item for item in reversed(items) if item.kind == kind]
+        of_it.sort(key=lambda item: (not item.pinned, -item.score if item.kind == "rule" else 0))
+        rows += [_row(item) for item in of_it[:MOST]]
+        if (more := len(of_it) - MOST) > 0:
+            said = Text(f"and {more} more: agentx memory list --kind {kind}", "dim")
+            rows.append(("", Text(kind.replace("_", " "), "dim"), "", "", "", said))
+    return rows
 
 
 def _known(name: str, names: tuple[str, ...], what: str) -> str:

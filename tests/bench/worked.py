@@ -95,7 +95,9 @@ class _Person:
             self._flows.append(flow.id)
         for number in range(_RULES):
             text = self._sentence("rules")
-            self._rules.append(ws.remember("rule", text, score=4.0 + number % 7).id)
+            self._rules.append(
+                ws.remember("rule", text, score=9.0 if number % 16 == 0 else 5.0 + number % 4).id
+            )
         for number in range(_TOOLS):
             ws.capabilities.add(f"{words['tools'][number]} access", f"{words['tools'][number]} --version")
 

@@ -178,6 +178,25 @@ def test_an_item_lives_from_add_to_retire(call, root):
     assert made["id"] in call("memory", "list", "--all", "-C", root).out
 
 
+def test_a_long_memory_is_told_kind_by_kind_with_the_way_to_the_rest(call, root):
+    with Workspace.open(root) as ws:
+        tasks = [ws.remember("task", f"Look at page {number}.").id for number in range(40)]
+        rules = [
+            ws.remember("rule", f"Check page {number}.", score=number % 5 + 5).id for number in range(10)
+        ]
+    shown = call("memory", "list", "-C", root).out
+    lines = [line for line in shown.splitlines() if " task " in line]
+    assert [line.split()[0] for line in lines[:-1]] == tasks[:-9:-1]
+    assert lines[-1].split()[1:] == ["and", "32", "more:", "agentx", "memory", "list", "--kind", "task"]
+    ranked = [line.split()[0] for line in shown.splitlines() if " rule " in line][:8]
+    assert (ranked[:2], shown.index("c-3") < shown.index(rules[9]) < shown.index(tasks[39])) == (
+        [rules[9], rules[4]],
+        True,
+    )
+    assert all(name in call("memory", "list", "--kind", "task", "-C", root).out for name in tasks)
+    assert len(call("memory", "list", "--json", "-C", root).json) > 50
+
+
 def test_retiring_several_changes_none_where_one_is_unknown(call, root):
     assert call("memory", "retire", "c-3", "c-99", "-C", root).code == 2
     assert "c-3" in call("memory", "list", "-C", root).out
