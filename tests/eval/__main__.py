@@ -27,12 +27,14 @@ from tests.eval.checks import logs, tool_runs
 from tests.eval.commits import commits
 from tests.eval.conversations import beam_recall, locomo
 from tests.eval.cosqa import cosqa
+from tests.eval.evidence import evidence
 from tests.eval.flow_matching import flows
 from tests.eval.judged import SECTIONS as JUDGED
 from tests.eval.judged import with_model
 from tests.eval.labels import labels
 from tests.eval.page import page
 from tests.eval.refusals import refusals
+from tests.eval.survival import survival
 from tests.figures import Figure, machine, show
 
 Told = Callable[[str], None]
@@ -42,10 +44,12 @@ SECTIONS: dict[str, Section] = {
     "beam": capture,
     "coding_transcripts": labels,
     "refusals": refusals,
+    "survival": survival,
     "test_logs": logs,
     "tool_runs": tool_runs,
     "locomo": locomo,
     "beam_recall": beam_recall,
+    "evidence": evidence,
     "cosqa": cosqa,
     "flows": flows,
     "ablations": ablations,

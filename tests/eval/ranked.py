@@ -152,6 +152,11 @@ def _bm25(texts: Sequence[str], queries: Sequence[str]) -> Matrix:
     return scores
 
 
+def bm25_orders(texts: Sequence[str], queries: Sequence[str]) -> list[list[int]]:
+    """For each query the places of all texts, best first."""
+    return np.argsort(-_bm25(texts, queries), axis=1, kind="stable").tolist()
+
+
 def _words(text: str) -> list[str]:
     return re.findall(r"[a-z0-9]+", text.lower())
 

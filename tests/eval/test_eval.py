@@ -96,6 +96,11 @@ KEYS = {
     "test_logs": {"test_logs.failing_f1", "test_logs.failing_names_f1", "test_logs.pair_accuracy"},
     "locomo": {"locomo.recall_at_5", "locomo.recall_at_10", "locomo.mrr", "locomo.multi_hop_recall_at_5"},
     "beam_recall": {"beam.recall_at_10"},
+    "survival": {
+        "survival.stated", "survival.captured", "survival.false", "survival.ids_in_context", "survival.words_in_context",
+        "survival.tokens", "survival.ids_in_context_after_maintain", "survival.words_in_context_after_rebuild",
+    },
+    "evidence": {f"evidence.{name}_at_{budget}" for name in ("locomo", "beam") for budget in (2_000, 4_000, 8_000)},
     "cosqa": {"cosqa.mrr"},
     "commit_localisation": {"commit_localisation.all_at_5", "commit_localisation.mrr"},
 }  # fmt: skip
@@ -126,6 +131,9 @@ def test_every_section_gives_its_figures_as_numbers_and_a_page(data, tmp_path):
     assert not {key for keys in KEYS.values() for key in keys} - set(figures)
     assert all(isinstance(value, int | float) and value == value for value in figures.values())  # noqa: PLR0124 - no NaN
     assert figures["beam.instruction_f1"] == figures["test_logs.failing_f1"] == figures["cosqa.mrr"] == 1
+    assert (figures["survival.stated"], figures["survival.captured"], figures["survival.false"]) == (3, 2, 0)
+    assert figures["survival.ids_in_context"] == figures["survival.words_in_context_after_rebuild"] == 1
+    assert figures["evidence.locomo_at_2000"] == figures["evidence.beam_at_8000"] == 1
     page = (tmp_path / "eval.html").read_text()
     assert "Never push to main." in page
     assert "Ten messages" in page

@@ -1,0 +1,39 @@
+"""What the sections about contexts share: a conversation told to a workspace, and the messages that a plain way would take."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from agentx import Workspace
+from agentx.storage.events import AgentMessageSent, Draft, Event, UserMessageSent
+from agentx.synthesis.tokens import count_tokens
+
+Told = Callable[[str], None]
+
+
+def tell(ws: Workspace, actor: str, text: str) -> Event:
+    """Record a message of a user or an agent."""
+    body = ws.body(text)
+    data = (
+        AgentMessageSent(body=body, final=True) if actor.startswith("agent") else UserMessageSent(body=body)
+    )
+    (event,) = ws.record(Draft(data=data, actor=actor))
+    return event
+
+
+def within(budget: int, order: Iterable[int], lines: Sequence[str], *, until_full: bool = False) -> list[int]:
+    """The messages that fit into a budget of tokens, taken in an order.
+
+    Args:
+        budget: Tokens.
+        order: Places of messages.
+        lines: Each message as it would be shown.
+        until_full: Stop at the first that does not fit, instead of passing it over.
+    """
+    taken: list[int] = []
+    for place in order:
+        tokens = count_tokens(f"{lines[place]}\n")
+        if tokens <= budget:
+            taken.append(place)
+            budget -= tokens
+        elif until_full or budget <= 0:
+            break
+    return taken
