@@ -18,6 +18,9 @@ from agentx.synthesis.flows import FlowMatch, advice, effectiveness, match, stan
 from agentx.synthesis.items import FlowDetail, MemoryItem
 from agentx.workspace import Workspace
 
+IN_FULL = 3
+"""More proposals of a backtest than so many are a table; `agentx memory review` shows each in full."""
+
 _ORDER = ("proven", "unproven", "unused", "broken")
 
 Name = Annotated[
@@ -251,11 +254,27 @@ def backtest(
     if terminal.json:
         terminal.document(found)
         return
-    for item in (*found.flows, *found.lessons):
-        show_item(terminal, item)
+    proposed = (*found.flows, *found.lessons)
+    if len(proposed) <= IN_FULL:
+        for item in proposed:
+            show_item(terminal, item)
+    else:
+        terminal.show(table("id", "worked", "what, and how", rows=[_proposal(item) for item in proposed]), "")
     terminal.show(_summary(found, dry_run=dry_run))
     if found.left:
         terminal.note(f"{found.left} more; settle these, and run it again.")
+
+
+def _proposal(item: MemoryItem) -> tuple[Text | str, ...]:
+    """What is proposed in a row of a table: a flow with its steps, or a lesson."""
+    if item.kind != "flow":
+        return Text(item.id, "cyan"), "", one_line(item.text)
+    steps = one_line(" → ".join(_detail(item).steps))
+    return (
+        Text(item.id, "cyan"),
+        told(_detail(item)),
+        Text.assemble(one_line(item.text), (f"\n{steps}", "dim")),
+    )
 
 
 def _summary(found: Backtested, *, dry_run: bool) -> str:

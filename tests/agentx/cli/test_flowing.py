@@ -113,15 +113,18 @@ def test_steps_that_cannot_be_had_are_told(call, root, tmp_path, words, says):
     assert says in done.err
 
 
-def work(root, times):
+RELEASE = ("make build", "pytest -q", "git push --tags")
+
+
+def work(root, times, task="Cut the release.", lines=RELEASE):
     with Workspace.open(root) as ws:
         for number in range(times):
-            run = f"w-{number}"
+            run = f"w-{task}-{number}"
             done = [
                 ToolCallExecuted(call_id=f"{run}{n}", tool="run_command", status="SUCCEEDED", command=line)
-                for n, line in enumerate(("make build", "pytest -q", "git push --tags"))
+                for n, line in enumerate(lines)
             ]
-            start = RunStarted(task=ws.body("Cut the release."), agent="main", model="m")
+            start = RunStarted(task=ws.body(task), agent="main", model="m")
             events = (start, *done, RunEnded(status="COMPLETED"))
             ws.record(*(Draft(data=data, actor="agent:main", run=run) for data in events))
 
@@ -142,3 +145,13 @@ def test_past_runs_propose_what_worked_and_a_person_settles_it(call, root):
     assert "is only proposed: `agentx memory review`" in near.err
     document = call("backtest", "-C", root, "--json").json
     assert (document["flows"], document["recorded"]) == ([], 0)
+
+
+def test_many_proposals_are_a_table_with_the_steps_of_each(call, root):
+    for thing in ("invoices", "backups", "photos", "tokens"):
+        work(root, 2, f"Export the {thing}.", (f"dump {thing}", f"pack {thing}", "rsync out"))
+    shown = call("backtest", "--dry-run", "-C", root).out
+    for thing in ("invoices", "backups", "photos", "tokens"):
+        assert f"export the {thing}" in shown
+        assert f"Run `dump {thing}` → Run `pack {thing}` → Run `rsync out`" in shown
+    assert "step 1" not in shown
