@@ -110,6 +110,7 @@ def test_control_c_ends_a_run_cleanly_and_the_next_goes_on(call, root, script, e
         assert running.returncode == 130, (rest, said)
         assert b"Traceback" not in said
     assert "INTERRUPTED" in call("status", "-C", root).out
+    call("config", "set", "checks.tests.command", "true", "-C", root)
     assert call("run", "--model", model, "-C", root).code == 0
 
 
