@@ -159,7 +159,7 @@ _TOOLS = {"plan_approved": "ExitPlanMode", "answer": "AskUserQuestion"}
 
 
 def _of_decisions(decided: list[Row], scratch: Path) -> Iterator[Figure]:
-    counted: dict[str, list[bool]] = {}
+    counted: dict[str, list[MemoryItem | None]] = {}
     for number, session in enumerate(_sessions(decided).values()):
         with Workspace.create(scratch / str(number), settings=_settings(scratch)) as ws:
             for place, row in enumerate(session):
@@ -173,10 +173,14 @@ def _of_decisions(decided: list[Row], scratch: Path) -> Iterator[Figure]:
                     output=ws.body(row.get("result") or ""),
                 )
                 (event,) = ws.record(Draft(data=call, actor=IMPORTED))
-                counted.setdefault(kind, []).append(any(one.seq == event.seq for item in ws.memory("decision", status=None) for one in item.evidence))  # fmt: skip
+                items = ws.memory("decision", status=None)
+                rests = (item for item in items if any(one.seq == event.seq for one in item.evidence))
+                counted.setdefault(kind, []).append(next(rests, None))
     for kind, found in counted.items():
         name = {"plan_approved": "approved plans", "answer": "answered questions"}.get(kind, kind)
-        yield from _share(f"{kind}_recorded", f"{name} recorded as decisions", found, 0.9, 1.0)
+        yield from _share(f"{kind}_recorded", f"{name} recorded as decisions", [item is not None for item in found], 0.9, 1.0)  # fmt: skip
+        stands = sum(item is not None and item.status == "active" for item in found)
+        yield _figure(f"{kind}_standing_count", f"{name} that decide something, and stand", stands, beside="the others ask back, or were decided anew")  # fmt: skip
 
 
 # --- notes of what developers said -----------------------------------------------------------------------------------
