@@ -167,6 +167,10 @@ def _about(text: str) -> frozenset[str]:
 # --- what was ruled out ----------------------------------------------------------------------------------------------
 
 
+_BECAUSE = re.compile(r"(?<=\w)[:;]\s")
+"""What stands behind it says why an idea was ruled out."""
+
+
 def names_exactly(idea: str, text: str) -> bool:
     """Whether one sentence of a text does an idea: all of its words stand there, and nothing else but doing.
 
@@ -177,6 +181,7 @@ def names_exactly(idea: str, text: str) -> bool:
     >>> names_exactly("Pop-ups", "Add a pop-up")
     True
     """
+    idea = _BECAUSE.split(idea, maxsplit=1)[0]
     wanted = frozenset(terms(idea))
     core = (wanted - DOING) or wanted
     if not core:
@@ -247,6 +252,7 @@ def suggests(idea: str, text: str) -> bool:
     >>> suggests("Pop-ups", "I put the form below the programme instead of a pop-up.")
     False
     """
+    idea = _BECAUSE.split(idea, maxsplit=1)[0]
     wanted = frozenset(terms(idea))
     core = (wanted - DOING) or wanted
     denies, below = meaning(idea).denies, False

@@ -13,6 +13,7 @@ from agentx.synthesis.touching import suggests
         ("Redis", "I'd put the sessions into Redis."),
         ("Redis", "I added Redis for the sessions; the tests pass."),
         ("Blue-green deployments", "There are two ways:\n\n1. Blue-green deployments\n2. A maintenance page"),
+        ("Carousels: nobody waits for the second picture", "You could show the news in a carousel."),
         ("Friday deploys", "Let's deploy on Friday."),
     ],
 )
