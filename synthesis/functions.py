@@ -115,7 +115,7 @@ def is_meant(function: Function, description: str) -> bool:
     described = [
         word.lower()
         for word in words_of(description)
-        if word.lower() not in {"new", "data", "function", "functions"}
+        if word.lower() not in {"new", "data", "function", "functions", "python"}
     ]
     if not described:
         return True

@@ -175,6 +175,14 @@ def test_what_lies_elsewhere_and_arguments_of_odd_sorts_are_let_be(ws):
         assert verdict.verdict in ("allow", "allow_with_context")
 
 
+def test_a_function_without_its_decorator_is_seen_in_a_here_document(ws):
+    ws.remember("constraint", "Every new python function must have the @traced decorator.")
+    body = "def f():\n    return 1\n"
+    for text, verdict in ((body, "deny"), (f"@traced\n{body}", "allow_with_context")):
+        command = {"command": f"cat > src/b.py <<EOF\n{text}EOF"}
+        assert ws.gates.before("write f", tool="Bash", arguments=command).verdict == verdict
+
+
 def test_a_call_that_says_nothing_is_known_by_the_name_of_its_tool(ws):
     ws.remember("rejection", "sending mail")
     assert ws.gates.before("", tool="TodoWrite", arguments={"todos": []}).verdict == "allow"
