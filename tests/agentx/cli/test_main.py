@@ -29,6 +29,28 @@ def test_the_frame_loads_nothing_heavy(words, environment, tmp_path):
     assert loaded & set(HEAVY) == set()
 
 
+_A_DAY = """
+import sys
+from agentx.cli.__main__ import main
+for words in (
+    ["flow", "add", "Deploy to production", "--step", "Push"], ["flow", "list"], ["flow", "check", "deploy to production"],
+    ["memory", "list"], ["memory", "explain", "Never use tabs."], ["maintain", "--dry-run"], ["maintain"], ["backtest"],
+    ["gate", "pre", "deploy to production"], ["gate", "post", "Deployed", "--pass"], ["boot"], ["scribe", "--pending"],
+    ["status"], ["log"],
+):
+    assert main(["-C", sys.argv[1], *words]) == 0, words
+    heavy = [name for name in sys.argv[2].split(",") if name in sys.modules]
+    assert not heavy, (words, heavy)
+"""
+
+
+def test_a_day_of_commands_loads_no_library_that_only_search_and_models_need(environment, root):
+    heavy = "lancedb,pyarrow,pandas,litellm,onnx,onnxruntime,tokenizers,safetensors,tree_sitter"
+    code = [sys.executable, "-c", _A_DAY, str(root), heavy]
+    done = subprocess.run(code, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_version_is_told(call):
     assert call("--version").out == "agentx 0.1.0\n"
 
