@@ -27,7 +27,7 @@ from agentx.commit_message import compose
 from agentx.storage.events import Event, RunStatus, changes_of
 from agentx.storage.text import encodable, plain
 from agentx.synthesis.enforcement import Violation
-from agentx.synthesis.items import HotIssueDetail, MemoryItem
+from agentx.synthesis.items import HotIssueDetail, MemoryItem, shorten
 from agentx.synthesis.model.port import Reply, ToolCall
 from agentx.synthesis.state import PendingCall
 
@@ -42,6 +42,9 @@ TAIL_LINES = 12
 
 ARGUMENT = 50
 """Characters that are shown of one argument of a tool."""
+
+ANSWER_WORDS = 40
+"""Words that are shown of an answer that is not delivered."""
 
 _KINDS = {
     "constraint": "rule",
@@ -71,6 +74,7 @@ class LiveView(Observer):
 
     Args:
         console: Where to; its recording, if it has one, can be exported as a picture.
+        canned: Whether to say of a scripted model that its words are; a story has said so already.
 
     >>> view = LiveView(Console(width=60, no_color=True))
     >>> view.run_started("r-1", "script:demo.jsonl", "Hello", resumed=False)
@@ -81,12 +85,14 @@ class LiveView(Observer):
          you Hello
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, canned: bool = True) -> None:
         self.console = console
+        self._canned = canned
         self._moving = console.is_terminal and not console.record
         self._unicode = console.encoding.lower().startswith("utf")
         self._live: Live | None = None
         self._words = ""
+        self._answer = ""
         self._holding = True  # until the run has its heading, and while a tool runs: its line comes first
         self._held: list[RenderableType] = []
         self._commit: Callable[[], tuple[str, str]] | None = None
@@ -119,7 +125,7 @@ class LiveView(Observer):
         """Say who works on what."""
         self._began = time.monotonic()
         self.console.rule(Text(self._plain(plain(f"{run} · {model}")), "dim"), align="left", style="dim")
-        if model.startswith("script:"):
+        if self._canned and model.startswith("script:"):
             self._row(
                 "", Text("The words of the model come from a file; everything else is real.", "dim italic")
             )
@@ -143,6 +149,7 @@ class LiveView(Observer):
     def reply_ended(self, reply: Reply) -> None:
         """Print a thought for good; an answer waits until it is delivered."""
         self._stop_moving()
+        self._answer = reply.text.strip()
         if reply.tool_calls and reply.text.strip():
             self.console.print()
             self._row("agent", Text(plain(reply.text.strip()), "italic"), "magenta")
@@ -172,6 +179,8 @@ class LiveView(Observer):
     def answer_sent_back(self, violations: Sequence[Violation], objection: str) -> None:
         """Show which rule an answer broke."""
         self.console.print()
+        if self._answer:
+            self._row("agent", Text(plain(shorten(self._answer, ANSWER_WORDS)), "dim italic"), "magenta")
         if not violations:
             self._row(
                 Text.assemble(("⊘", "yellow"), " ", ("answer", "dim")), Text(plain(objection), "yellow")

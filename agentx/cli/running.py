@@ -157,7 +157,7 @@ def _shown(terminal: Terminal, ws: Workspace) -> Iterator[tuple[Observer, AskPer
         return
     if not terminal.out.is_terminal and "COLUMNS" not in terminal.settings.environ:
         terminal.out.width = LOG_COLUMNS
-    view = LiveView(terminal.out)
+    view = LiveView(terminal.out, canned=not terminal.unattended)
     with view.watching(ws):
         asks = sys.stdin.isatty() and terminal.out.is_terminal and not terminal.unattended
         yield view, view.ask if asks else None

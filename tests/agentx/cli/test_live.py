@@ -141,8 +141,16 @@ def test_an_answer_that_was_sent_back_shows_the_rule(shown):
     violation = Violation(
         item_id="c-1", rule="r", sentence="Never mention Elon Musk.", reason="It says “Elon Musk”."
     )
-    text = shown(lambda view: view.answer_sent_back([violation], "again"))
-    assert lines(text) == ["⊘ answer sent back once: It says “Elon Musk”.", "c-1  “Never mention Elon Musk.”"]
+
+    def sent_back(view):
+        view.reply_ended(Reply("Elon Musk is the man.", (), Usage(), "m"))
+        view.answer_sent_back([violation], "again")
+
+    assert lines(shown(sent_back)) == [
+        "agent Elon Musk is the man.",
+        "⊘ answer sent back once: It says “Elon Musk”.",
+        "c-1  “Never mention Elon Musk.”",
+    ]
 
 
 def test_the_end_shows_answer_and_cost(shown):
