@@ -28,7 +28,7 @@ from agentx.synthesis.embedding import Embedder
 from tests.eval.conversations import beam_collections, locomo_collections
 from tests.eval.ranked import Collection, Question, bm25_orders, embed, embedder, mean
 from tests.eval.scores import words
-from tests.eval.telling import Told, tell, within
+from tests.eval.telling import Told, sizes_of, tell, within
 from tests.figures import Figure
 
 BUDGETS = (2_000, 4_000, 8_000)
@@ -149,7 +149,7 @@ def _share(context: Context, names: Mapping[int, str], one: Collection, question
 def _floors(one: Collection, asked: Sequence[Question]) -> dict[tuple[str, int], list[Share]]:
     names = list(one.units)
     speakers = {chunk.content_id: chunk.actor for chunk in one.chunks}
-    lines = [f"- {speakers.get(name, '')}: {text}" for name, text in one.units.items()]
+    sizes = sizes_of(f"- {speakers.get(name, '')}: {text}" for name, text in one.units.items())
     questions = [question.text for question in asked]
     texts = {_BM25: list(one.units.values()), _AROUND: [one.around[name] for name in names]}
     found: dict[tuple[str, int], list[Share]] = {}
@@ -157,7 +157,7 @@ def _floors(one: Collection, asked: Sequence[Question]) -> dict[tuple[str, int],
         orders = bm25_orders(looked_at, questions)
         for budget in BUDGETS:
             for order, question in zip(orders, asked, strict=True):
-                taken = {names[place] for place in within(budget, order, lines)}
+                taken = {names[place] for place in within(budget, order, sizes)}
                 share = len(question.gold & taken) / len(question.gold)
                 found.setdefault((way, budget), []).append(Share(share, share))
     return found

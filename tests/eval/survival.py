@@ -25,7 +25,7 @@ from agentx.settings import Settings
 from agentx.synthesis.items import MemoryItem, shorten
 from tests.eval.data import Row, rows
 from tests.eval.ranked import bm25_orders, mean
-from tests.eval.telling import Told, tell, within
+from tests.eval.telling import Told, sizes_of, tell, within
 from tests.figures import Figure
 
 STATED = 50
@@ -169,8 +169,9 @@ def _words_in(text: str, items: Sequence[MemoryItem]) -> tuple[float, float]:
 
 def _floors(talk: Sequence[Line], items: Sequence[MemoryItem], asked: Sequence[str]) -> str:
     lines = [f"- {line.actor}: {line.text}" for line in talk]
-    latest = within(BUDGET, reversed(range(len(lines))), lines, until_full=True)
-    found = [within(BUDGET, order, lines) for order in bm25_orders([line.text for line in talk], asked)]
+    sizes = sizes_of(lines)
+    latest = within(BUDGET, reversed(range(len(lines))), sizes, until_full=True)
+    found = [within(BUDGET, order, sizes) for order in bm25_orders([line.text for line in talk], asked)]
     window = _words_in(_joined(lines, latest), items)[0]
     ranked = mean(_words_in(_joined(lines, taken), items)[0] for taken in found)
     return f"the last {BUDGET:,} tokens {window:.2f}; BM25 {ranked:.2f}"

@@ -19,21 +19,25 @@ def tell(ws: Workspace, actor: str, text: str) -> Event:
     return event
 
 
-def within(budget: int, order: Iterable[int], lines: Sequence[str], *, until_full: bool = False) -> list[int]:
+def sizes_of(lines: Iterable[str]) -> list[int]:
+    """Tokens of each message, as it would be shown on a line."""
+    return [count_tokens(f"{line}\n") for line in lines]
+
+
+def within(budget: int, order: Iterable[int], sizes: Sequence[int], *, until_full: bool = False) -> list[int]:
     """The messages that fit into a budget of tokens, taken in an order.
 
     Args:
         budget: Tokens.
         order: Places of messages.
-        lines: Each message as it would be shown.
+        sizes: Tokens of each, as :func:`sizes_of` counts them.
         until_full: Stop at the first that does not fit, instead of passing it over.
     """
     taken: list[int] = []
     for place in order:
-        tokens = count_tokens(f"{lines[place]}\n")
-        if tokens <= budget:
+        if sizes[place] <= budget:
             taken.append(place)
-            budget -= tokens
-        elif until_full or budget <= 0:
+            budget -= sizes[place]
+        elif until_full:
             break
     return taken
