@@ -136,7 +136,9 @@ def _record_past(terminal: Terminal, sample: Sample, step: Step, root: Path) -> 
 
 
 def _log_tokens(ws: Workspace) -> int:
-    return ws.get_relevant_context("", tier=3, max_tokens=_WHOLE_LOG).tokens
+    """What an agent would read that is given the whole log, and nothing else."""
+    whole = ws.get_relevant_context("", tier=3, max_tokens=_WHOLE_LOG)
+    return sum(item.tokens for item in whole.items if item.section == "log")
 
 
 # --- what came of it -------------------------------------------------------------------------------------------------
