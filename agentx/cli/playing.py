@@ -103,7 +103,15 @@ def _words(terminal: Terminal, sample: Sample, step: Step, root: Path) -> list[s
         return [*shared, *step.command[1:]]
     model = f"{SCRIPT}{_near(Path(sample.folder) / step.script)}"
     pictures = ["--pictures", str(terminal.pictures)] if terminal.pictures else []
-    return [*shared, "run", "--model", model, *["--yes"] * step.yes, *pictures, *["--", step.say][: 2 * bool(step.say)]]
+    return [
+        *shared,
+        "run",
+        "--model",
+        model,
+        *["--yes"] * step.yes,
+        *pictures,
+        *["--", step.say][: 2 * bool(step.say)],
+    ]
 
 
 def _record_past(terminal: Terminal, sample: Sample, step: Step, root: Path) -> None:
