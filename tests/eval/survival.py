@@ -3,8 +3,9 @@
 Fifty messages in the words of real users are said first: instructions of ``beam/``, the first of each chat, then the second,
 and so on, and up to ten rejections of ``coding_transcripts/``. Then come 2,000 turns of ordinary conversation, messages of users
 and agents in which nothing lasting is demanded. Then contexts of 4,000 tokens are asked for, for a message about nothing and for
-real questions. *Captured* is every active constraint and rejection of a message that was stated; what ordinary messages
-gave rise to is *false*, and competes for the room. Ids and words are looked for of both.
+real questions. *Captured* is every active constraint and rejection of a message that was stated, with what was proposed
+of them and accepted by a person at once; what ordinary messages gave rise to is *false*, and competes for the room. Ids and
+words are looked for of both.
 
 A demand's words stand in a context when its text does, or, where the budget is tight, its short form of 15 words; the share
 that stands there whole is told beside it. The floors are the end of the conversation, and the messages that BM25 ranks
@@ -13,6 +14,7 @@ first, both up to 4,000 tokens: of them only words can be looked for.
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice, zip_longest
 from pathlib import Path
@@ -22,7 +24,7 @@ from agentx import Workspace
 from agentx.context import BudgetTooSmall
 from agentx.context_parts import on_one_line
 from agentx.settings import Settings
-from agentx.synthesis.items import MemoryItem, shorten
+from agentx.synthesis.items import Kind, MemoryItem, shorten
 from tests.eval.data import Row, rows
 from tests.eval.ranked import bm25_orders, mean
 from tests.eval.telling import Told, sizes_of, tell, within
@@ -38,6 +40,7 @@ NEUTRAL = "Go on."
 REAL = 4
 """Real questions that a context is asked for."""
 
+KINDS: tuple[Kind, ...] = ("constraint", "rejection")
 _LASTING = ("user_instruction", "preference")
 
 
@@ -66,6 +69,7 @@ def survival(data: Path, scratch: Path, told: Told) -> Iterator[Figure]:
     settings = Settings(environ=dict(os.environ), cache_dir=scratch / "no-models")
     with Workspace.create(root, settings=settings) as ws:
         seqs = {ws.say(text, actor="user").seq for text in stated}
+        yield from _captured(ws, stated, seqs)
         with ws.bulk():
             for number, line in enumerate(talk):
                 if number % 100 == 0:
@@ -73,7 +77,12 @@ def survival(data: Path, scratch: Path, told: Told) -> Iterator[Figure]:
                 tell(ws, *line)
         held = _held(ws)
         captured = [item for item in held if any(one.seq in seqs for one in item.evidence)]
-        yield from _counts(stated, seqs, captured, held, talk)
+        yield Figure(
+            "survival.false",
+            "constraints and rejections of ordinary messages",
+            len(held) - len(captured),
+            beside=f"{len(talk):,} messages",
+        )
         told("contexts")
         first = _seen(ws, captured, asked)
         yield from _figures(
@@ -133,7 +142,7 @@ def _questions(data: Path) -> list[str]:
 
 
 def _held(ws: Workspace) -> list[MemoryItem]:
-    return [*ws.memory("constraint"), *ws.memory("rejection")]
+    return [item for kind in KINDS for item in ws.memory(kind)]
 
 
 def _least(ws: Workspace) -> int:
@@ -184,30 +193,23 @@ def _joined(lines: Sequence[str], places: Sequence[int]) -> str:
 # --- figures -----------------------------------------------------------------------------------------------------
 
 
-def _counts(
-    stated: Sequence[str],
-    seqs: set[int],
-    captured: Sequence[MemoryItem],
-    held: Sequence[MemoryItem],
-    talk: Sequence[Line],
-) -> Iterator[Figure]:
-    giving = {one.seq for item in captured for one in item.evidence} & seqs
-    demands = sum(item.kind == "constraint" for item in captured)
+def _captured(ws: Workspace, stated: Sequence[str], seqs: set[int]) -> Iterator[Figure]:
+    """What was captured at once; what was only proposed, a person then accepts."""
+    at_once = {one.seq for item in _held(ws) for one in item.evidence} & seqs
+    proposed = [item for kind in KINDS for item in ws.memory(kind, status="proposed")]
+    for item in proposed:
+        ws.review(item.id, accept=True)
+    kinds = Counter(item.kind for item in _held(ws))
     yield Figure(
         "survival.stated", "demands and rejections that were stated", len(stated), more_is_better=True
     )
+    yield Figure("survival.captured", "of them, active at once", len(at_once), more_is_better=True)
     yield Figure(
-        "survival.captured",
-        "of them, captured at once",
-        len(giving),
+        "survival.accepted",
+        "what was proposed of them, accepted by a person",
+        len(proposed),
         more_is_better=True,
-        beside=f"as {demands} constraints and {len(captured) - demands} rejections",
-    )
-    yield Figure(
-        "survival.false",
-        "constraints and rejections of ordinary messages",
-        len(held) - len(captured),
-        beside=f"{len(talk):,} messages",
+        beside=f"{kinds['constraint']} constraints and {kinds['rejection']} rejections stand",
     )
 
 

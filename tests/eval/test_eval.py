@@ -131,7 +131,12 @@ def test_every_section_gives_its_figures_as_numbers_and_a_page(data, tmp_path):
     assert not {key for keys in KEYS.values() for key in keys} - set(figures)
     assert all(isinstance(value, int | float) and value == value for value in figures.values())  # noqa: PLR0124 - no NaN
     assert figures["beam.instruction_f1"] == figures["test_logs.failing_f1"] == figures["cosqa.mrr"] == 1
-    assert (figures["survival.stated"], figures["survival.captured"], figures["survival.false"]) == (3, 2, 0)
+    assert [figures[f"survival.{name}"] for name in ("stated", "captured", "accepted", "false")] == [
+        3,
+        2,
+        1,
+        0,
+    ]
     assert figures["survival.ids_in_context"] == figures["survival.words_in_context_after_rebuild"] == 1
     assert figures["evidence.locomo_at_2000"] == figures["evidence.beam_at_8000"] == 1
     page = (tmp_path / "eval.html").read_text()
