@@ -123,6 +123,21 @@ class ScribeSection(_Section):
     timeout_s: float = Field(default=60.0, gt=0)
 
 
+class DirectorSection(_Section):
+    """Who directs the runs of this workspace, and who carries them out.
+
+    ``model``: who writes directives, ``none`` for code alone; that of ``[model]`` by default. ``executor``: a program and its arguments;
+    without one, the model of ``[model]`` in a loop. ``speaks``: ``text`` (prompt on stdin, summary on stdout) or ``jsonl``. ``files``: whether it
+    may read and change artifacts and run checks. ``time_limit_s``: how long a run may take.
+    """
+
+    model: str = ""
+    executor: tuple[str, ...] = ()
+    speaks: str = Field(default="text", pattern="^(text|jsonl)$")
+    files: bool = True
+    time_limit_s: float = Field(default=1_800.0, gt=0)
+
+
 class SecretsSection(_Section):
     """What looks like a secret in a file that an agent would write: ask a person, let it through, or refuse it."""
 
@@ -148,6 +163,7 @@ class Config(_Section):
     limits: LimitsSection = LimitsSection()
     checks: ChecksSection = ChecksSection()
     tools: ToolsSection = ToolsSection()
+    director: DirectorSection = DirectorSection()
     memory: MemorySection = MemorySection()
     scribe: ScribeSection = ScribeSection()
     secrets: SecretsSection = SecretsSection()

@@ -26,6 +26,9 @@ LAYERS = ("storage", "synthesis", "agentx")
 HOMES = {
     "blinker": "agentx/bus.py",
     "codespell_lib": "agentx/quality/",
+    "cronsim": "synthesis/due.py",
+    "dbos": "agentx/daemon.py",
+    "jsonpath": "synthesis/directing/fields.py",
     "lancedb": "storage/index/lance",
     "litellm": "synthesis/model/litellm_client.py",
     "onnx": "synthesis/embedding/",
@@ -44,6 +47,8 @@ HOMES = {
 """The one place where each vendor may be imported: a file, a folder, or files that begin so."""
 
 LAZY = {
+    "dbos",
+    "jsonpath",
     "lancedb",
     "litellm",
     "onnx",

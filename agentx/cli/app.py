@@ -47,6 +47,7 @@ ENTRIES = (
     Entry("add", "material", _WORK, "Bring files and directories into the task."),
     Entry("run", "running", _WORK, "Let an agent work on a message, and watch it."),
     Entry("say", "running", _WORK, "Say something to the agents without starting a run."),
+    Entry("direct", "directing", _WORK, "Direct runs that come again and again, and carry one out."),
     Entry("approve", "running", _WORK, "Give your word on a tool call that waits for it, or refuse it."),
     Entry("status", "looking", _LOOK, "How the workspace stands."),
     Entry("context", "asking", _LOOK, "What an agent would be shown, and why."),

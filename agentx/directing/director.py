@@ -64,11 +64,18 @@ class Director:
         engine: The workspace.
         model: Who writes directives; without one they are composed by code.
         tools: What executors will have.
+        outside: Of these, what has effects outside the workspace.
     """
 
     def __init__(
-        self, engine: Engine, model: ModelClient | None = None, tools: Sequence[ToolSchema] = ()
+        self,
+        engine: Engine,
+        model: ModelClient | None = None,
+        tools: Sequence[ToolSchema] = (),
+        *,
+        outside: Sequence[ToolSchema] = (),
     ) -> None:
+        self._outside = outside
         self._engine = engine
         self._model = model
         self._tools = tools
@@ -240,7 +247,7 @@ class Director:
     def _compose(self, why: str) -> Event:
         """A directive without a model."""
         state = self._engine.snapshot()
-        directive = compose(state, self.past(), self._instructions(state), why, self._tools)
+        directive = compose(state, self.past(), self._instructions(state), why, self._outside)
         return self._issue(directive, why, state.seq, DETERMINISTIC, Usage())
 
     def _serve_on(self, state: State, why: str, error: ModelError) -> Event:

@@ -145,12 +145,12 @@ class Command(msgspec.Struct, frozen=True):
     Attributes:
         words: The program and its arguments.
         speaks: Which of the two.
-        environ: What it finds in its environment; by default that of this process without what names AgentX.
+        environ: What it finds in its environment, as :func:`outside_environ` makes it of one's own.
     """
 
     words: tuple[str, ...]
     speaks: Literal["text", "jsonl"] = "text"
-    environ: dict[str, str] | None = None
+    environ: Mapping[str, str] = {}
 
     @property
     def name(self) -> str:
@@ -193,7 +193,7 @@ class Command(msgspec.Struct, frozen=True):
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 cwd=place,
-                env=outside_environ(os.environ) if self.environ is None else self.environ,
+                env=dict(self.environ),
                 start_new_session=True,
             )
         except OSError as error:

@@ -60,6 +60,11 @@ class Hands:
             if name not in _NOT_FOR_EXECUTORS
         }
 
+    @property
+    def outside(self) -> list[ToolSchema]:
+        """Those of the program: they have effects outside the workspace."""
+        return [schema for schema in self.schemas() if isinstance(self._sets[schema.name], FunctionTools)]
+
     def schemas(self) -> list[ToolSchema]:
         """The tools as a model is told of them."""
         return [

@@ -31,6 +31,9 @@ PATTERN_RUNS = 10
 MAX_LINES = 20
 """Of facts and failures, so many."""
 
+REPORTED = "summaries(runs=10)"
+"""What was done, where no tool of its own shows it: what executors said of their runs."""
+
 _WORDS = 40
 _LOOKING = re.compile(
     r"(?:^|_)(?:search|read|list|get|fetch|find|look|check|query|show|describe|view|browse)(?:_|$)|search$"
@@ -83,13 +86,13 @@ def compose(
         past: The latest runs.
         instructions: What the user said, in full, oldest first.
         why: Why a directive is wanted.
-        tools: What the executor will have.
+        tools: What the executor will have with effects outside the workspace.
     """
     latest = past.latest(LOOKED_AT)
     completed = sum(run.status == "COMPLETED" for run in latest)
     stable = len(latest) == LOOKED_AT == completed
     learned = lessons(past)
-    fields = dict(_done(past, tools))
+    fields = dict(_done(past, tools)) or {"done": REPORTED}
     return Directive(
         summary=f"{past.ran} runs so far; of the last {len(latest)}, {completed} completed."
         if latest
@@ -97,7 +100,7 @@ def compose(
         strategy="Go on as before."
         if stable
         else "Carry out what the user asked for, and keep away from what failed.",
-        reflection=_reflection(why, stable=stable, done=bool(fields)),
+        reflection=_reflection(why, stable=stable),
         prompt=_prompt(state, instructions, learned, fields),
         policy=ReusePolicy(STABLE_RUNS if stable else UNSURE_RUNS, _CONDITIONS, fields),
         checkpoints=tuple(_checkpoints(state, past, learned, why)),
@@ -137,8 +140,7 @@ def _prompt(
         for title, lines in zip(parts[::2], parts[1::2], strict=True)
     )
     done = "\n".join(f"{{{{{name}}}}}" for name in fields)
-    told = f"\n\nDone already, never do it again:\n{done}" if done else ""
-    return without_sources(text.replace("{{", "{ {")) + told
+    return without_sources(text.replace("{{", "{ {")) + f"\n\nDone already, never do it again:\n{done}"
 
 
 # --- what was done already -------------------------------------------------------------------------------------------
@@ -148,7 +150,7 @@ def _done(past: Past, tools: Sequence[ToolSchema]) -> Iterator[tuple[str, str]]:
     """A field for each tool that changes something outside: what it was given, in all runs."""
     calls: dict[str, list[Call]] = {tool.name: [] for tool in tools}
     for call in past.calls:
-        if call.status == "SUCCEEDED":
+        if call.status == "SUCCEEDED" and call.outside:
             calls.setdefault(call.tool, []).append(call)
     declared = {tool.name: tool.parameters for tool in tools}
     for tool, made in sorted(calls.items()):
@@ -254,16 +256,14 @@ def _checkpoints(state: State, past: Past, learned: Sequence[Lesson], why: str) 
         yield NewCheckpoint("strategy_change", "The user said something new, and the prompt follows it.")
 
 
-def _reflection(why: str, *, stable: bool, done: bool) -> str:
+def _reflection(why: str, *, stable: bool) -> str:
     return " ".join(
         (
             f"Asked because {why}.",
             "The last runs completed, so the prompt serves for long."
             if stable
             else "Not known to be stable, so the prompt serves for few runs.",
-            "What was done already is looked up before each run."
-            if done
-            else "Nothing shows yet what was done already.",
+            "What was done already is looked up before each run.",
             "Composed without a model: nothing weighs what the user said.",
         )
     )

@@ -295,6 +295,13 @@ def last_summary(past: Past) -> str:
     return shorten(one_line(next(iter(said), "")), 80) or _none("no run said what came of it")
 
 
+@resolver("summaries")
+def summaries(past: Past, *, runs: int = 10) -> list[str]:
+    """What came of the last runs that said so, the latest first, each once."""
+    said = (one_line(run.summary)[:VALUE_CHARACTERS] for run in reversed(past.latest(runs)) if run.summary)
+    return list(dict.fromkeys(text.replace('"', "'") for text in said))
+
+
 @resolver("today")
 def today(past: Past) -> str:
     """The date, in UTC."""

@@ -24,6 +24,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         arguments: In full where the call was announced before it ran; otherwise as they were recorded, long values cut.
         output: What it answered.
+        outside: Whether it was announced, as a call with effects outside the workspace is.
     """
 
     seq: int
@@ -33,6 +34,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     status: ToolStatus
     arguments: dict[str, Any]
     output: Body
+    outside: bool = False
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +113,7 @@ def _call(event: Event, call: ToolCallExecuted, whole: Body | None, read: ReadBo
         status=call.status,
         arguments=_arguments(call, whole, read),
         output=call.output,
+        outside=whole is not None,
     )
 
 

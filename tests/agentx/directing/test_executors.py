@@ -19,7 +19,7 @@ TRACE = "zanzibar"
 def program(tmp_path, code, speaks="jsonl", **options):
     path = tmp_path / "executor.py"
     path.write_text("import json, os, sys, time\n" + textwrap.dedent(code), "utf-8")
-    return Command((sys.executable, str(path)), speaks, **options)
+    return Command((sys.executable, str(path)), speaks, outside_environ(os.environ), **options)
 
 
 class Tools:
@@ -223,7 +223,7 @@ def lived_in(ws, monkeypatch):
     ws.remember("knowledge", "The server sleeps at night.")
     ws.remember("decision", f"We go with {TRACE}.")
     ws.record(Draft(data=AgentMessageSent(body=Body(f"I said {TRACE}.")), actor="agent:main", run="r-0"))
-    run_directed(ws.engine, Function("f", lambda assignment: Outcome(summary=f"I saw {TRACE}.")))
+    run_directed(ws.engine, Function("f", lambda assignment: Outcome(summary="Sent 1.")))
     return ws
 
 

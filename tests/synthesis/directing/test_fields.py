@@ -88,6 +88,7 @@ def past():
         ("run_number", "4"),
         ("last_status", "COMPLETED"),
         ("last_summary()", "Sent 2."),
+        ("summaries", '- "Sent 2."'),
         ("today", "2026-01-01"),
     ],
 )

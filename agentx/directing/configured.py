@@ -1,0 +1,33 @@
+"""Who directs a workspace and who carries out, as ``agentx.toml`` and the environment have it."""
+
+from agentx.agents.port import Limits
+from agentx.directing.executors import Command, Executor, Loop, outside_environ
+from agentx.engine import Engine
+from agentx.synthesis.model.open import open_model
+from agentx.synthesis.model.port import ModelClient
+
+NO_MODEL = "none"
+
+
+def director_model(engine: Engine) -> ModelClient | None:
+    """The model that writes directives; ``None`` where code composes them, which it does where no model is named."""
+    name = engine.config.director.model or engine.config.model.name or engine.settings.model
+    return None if name in ("", NO_MODEL) else _open(engine, name)
+
+
+def executor(engine: Engine) -> Executor:
+    """Who carries out a prompt: the program that is named, or the model in a loop.
+
+    Raises:
+        ModelError: Neither a program nor a model is named.
+    """
+    section = engine.config.director
+    if section.executor:
+        environ = outside_environ(engine.settings.environ)
+        return Command(section.executor, "jsonl" if section.speaks == "jsonl" else "text", environ)
+    return Loop(_open(engine, engine.config.model.name or engine.settings.model), Limits.of(engine.config))
+
+
+def _open(engine: Engine, name: str) -> ModelClient:
+    section, settings = engine.config.model, engine.settings
+    return open_model(name, api_base=section.api_base or settings.api_base, api_key=settings.api_key)
