@@ -227,7 +227,7 @@ def _started(ledger: Ledger, run: RunStarted) -> None:
     """A run works on what the user asked for, or goes on with what an earlier one began."""
     text = run.task.text
     span = request(text)
-    if span is None:
+    if span is None or run.directive:  # a director's prompt is nobody's request
         return
     evidence = ledger.evidence(text, span.start, span.end)
     agent, resumes = run.agent, run.resumes or goes_on(text)
@@ -239,7 +239,9 @@ def _started(ledger: Ledger, run: RunStarted) -> None:
             return
     if not goes_on(text):
         said = one_line(text[span.start : span.end])
-        ledger.add(Note(kind="task", text=said, evidence=evidence, trust="agent", agent=agent, detail=_IN_RUN))
+        ledger.add(
+            Note(kind="task", text=said, evidence=evidence, trust="agent", agent=agent, detail=_IN_RUN)
+        )
 
 
 def _ended(ledger: Ledger, state: State, end: RunEnded) -> None:
