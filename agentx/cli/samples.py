@@ -37,7 +37,7 @@ FILE = "sample.toml"
 
 
 class SampleInvalid(UsageError):
-    """There is no such sample, its ``sample.toml`` says something else than a sample."""
+    """There is no such sample, or its ``sample.toml`` says something else than a sample."""
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
