@@ -15,15 +15,17 @@ import doctest
 import os
 import re
 import subprocess
-import sys
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
 
+from agentx import Workspace
 from agentx.cli.app import command_names
+from tests.warm import agentx_program
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [p for p in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if p.exists()]
@@ -84,17 +86,13 @@ def agrees(shown: str, got: str) -> bool:
 class Terminal:
     """Runs commands one after another in one directory, as a reader would; ``cd`` holds for those that follow."""
 
-    def __init__(self, directory: Path, aside: Path) -> None:
+    def __init__(self, directory: Path, aside: Path, programs: Path) -> None:
         self.directory = directory
         self.stood = aside / "pwd"
-        program = aside / "agentx"
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m agentx.cli "$@"\n')
-        program.chmod(0o755)
-        path = f"{aside}{os.pathsep}{os.environ['PATH']}"
         self.environ = {
             **os.environ,
             "PYTHONPATH": str(ROOT),
-            "PATH": path,
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
             "COLUMNS": "100",
             "STOOD": str(self.stood),
         }
@@ -130,31 +128,42 @@ def run_python(block: Block, names: dict[str, object], page: Path) -> None:
     exec(compile(source, str(page), "exec"), names)
 
 
-def run_examples(page: Path, task: Path, aside: Path) -> int:
+def run_examples(page: Path, task: Path, aside: Path, programs: Path) -> int:
     """Run a page's examples in a directory; returns how many there were."""
     found = [b for b in blocks(page.read_text("utf-8")) if b.language in {"python", "console"}]
     found = [b for b in found if b.language == "python" or "$ agentx" in b.text]
-    terminal, names = Terminal(task, aside), {"__name__": "__main__"}
+    terminal, names = Terminal(task, aside, programs), {"__name__": "__main__"}
     consoles = [block.text for block in found if block.language == "console"]
     if consoles and not consoles[0].startswith("$ agentx init"):
         status, said = terminal.run("agentx init")
         assert status == 0, said
-    for block in found:
-        if block.language == "python":
-            run_python(block, names, page)
-        else:
-            run_console(block, terminal, page)
+    try:
+        for block in found:
+            if block.language == "python":
+                run_python(block, names, page)
+            else:
+                run_console(block, terminal, page)
+    finally:
+        for workspace in [value for value in names.values() if isinstance(value, Workspace)]:
+            workspace.close()
     return len(found)
 
 
+@pytest.fixture(scope="module")
+def programs() -> Iterator[Path]:
+    """Where the program agentx is."""
+    with agentx_program() as folder:
+        yield folder
+
+
 @pytest.fixture
-def places(tmp_path, monkeypatch) -> tuple[Path, Path]:
-    """A directory to run examples in, and one for what they must not see."""
+def places(tmp_path, monkeypatch, programs) -> tuple[Path, Path, Path]:
+    """A directory to run examples in, one for what they must not see, and one of programs."""
     task, aside = tmp_path / "task", tmp_path / "aside"
     task.mkdir()
     aside.mkdir()
     monkeypatch.chdir(task)
-    return task, aside
+    return task, aside, programs
 
 
 @pytest.mark.timeout(300)
@@ -209,9 +218,9 @@ def test_shown_output_is_compared_with_an_ellipsis_for_anything(shown, got, same
 
 
 def test_a_command_that_fails_or_shows_something_else_fails_its_page(places):
-    task, aside = places
+    task, aside, programs = places
     page = aside / "page.md"
-    terminal = Terminal(task, aside)
+    terminal = Terminal(task, aside, programs)
     for text, sentence in [("$ false", "exit status 1"), ("$ echo one\ntwo", "shows otherwise")]:
         with pytest.raises(AssertionError, match=sentence):
             run_console(Block("console", text, 1, ""), terminal, page)
@@ -220,11 +229,11 @@ def test_a_command_that_fails_or_shows_something_else_fails_its_page(places):
 
 
 def test_python_examples_share_their_names_and_an_error_gives_the_pages_line(places):
-    task, aside = places
+    task, aside, programs = places
     page = aside / "page.md"
     page.write_text("# Page\n\n```python\nx = 1\n```\n\n```python\nx += 1\nassert x == 3\n```\n")
     with pytest.raises(AssertionError) as failure:
-        run_examples(page, task, aside)
+        run_examples(page, task, aside, programs)
     assert failure.traceback[-1].lineno + 1 == 9
 
 

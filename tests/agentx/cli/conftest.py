@@ -3,7 +3,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from agentx import Workspace
 from agentx.cli.__main__ import main
+from tests.warm import agentx_program
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -71,13 +71,20 @@ def environment():
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
+@pytest.fixture(scope="session")
+def program():
+    """The path of the program ``agentx``."""
+    with agentx_program() as folder:
+        yield folder / "agentx"
+
+
 @pytest.fixture
-def process(environment, tmp_path):
+def process(program, environment, tmp_path):
     """Call the command line as a process of its own, as a person does."""
 
     def process(*words, **options):
         done = subprocess.run(
-            [sys.executable, "-m", "agentx", *words],
+            [program, *words],
             cwd=options.pop("cwd", tmp_path),
             env=environment,
             stdin=subprocess.DEVNULL,
