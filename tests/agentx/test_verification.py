@@ -37,6 +37,9 @@ def template(tmp_path_factory):
             said = [UserMessageSent(body=ws.body(f"{batch} {n} " * 700)) for n in range(20)]
             ws.record(*(Draft(data=data, actor="user") for data in said))
             ws.tools.write_file(f"file{batch}", str(batch))
+        ws.say(
+            "From now on, never create a requirements.txt file."
+        )  # concluded, so opening has nothing to read again
         ws.tools.delete_file("two.md")
         ws.tools.write_file("last", "last\n")
     assert all((root / path).exists() for path in SEGMENTS)
