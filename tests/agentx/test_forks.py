@@ -1,6 +1,7 @@
 """A fork has the history up to a moment, byte for byte and commit for commit, and shares nothing with where it came from."""
 
 import os
+import shutil
 import subprocess
 import sys
 from itertools import takewhile
@@ -11,6 +12,7 @@ from agentx import Workspace
 from agentx.forks import ForkRefused
 from agentx.moments import NoSuchMoment
 from agentx.opening import is_workspace
+from agentx.settings import Settings
 from agentx.storage.events import Draft, WorkspaceForked, WriteReverted
 from agentx.storage.git.packing import Packer
 from agentx.storage.history import HistoryDamaged
@@ -18,25 +20,36 @@ from agentx.storage.history import HistoryDamaged
 RULE = "From now on, never create a requirements.txt file."
 
 
-@pytest.fixture
-def filled(ws):
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
     """A workspace with a rule, a moved file, long texts and more than one sealed segment."""
-    ws.tools.write_file("a.txt", "one\n")
-    ws.say(RULE)
-    ws.tools.write_file("a.txt", "two\n")
-    ws.tools.move_file("a.txt", "deep/b.txt")
-    (ws.artifacts / "run.sh").write_bytes(b"#!/bin/sh\n")
-    (ws.artifacts / "run.sh").chmod(0o755)
-    (ws.artifacts / "link").symlink_to("run.sh")
-    ws.status()
-    for number in range(30):
-        ws.say(f"{number} " + "word " * 1_000)
-        ws.say(f"{number} " + "long " * 2_000)
-    ws.tools.delete_file("deep/b.txt")
-    ws.tools.write_file("deep/b.txt/c.txt", "three\n")
-    ws.flush()
-    assert (ws.root / "history/000/002.jsonl").exists()
-    return ws
+    root = tmp_path_factory.mktemp("template") / "task"
+    settings = Settings(environ=dict(os.environ), cache_dir=root.parent / "no-models")
+    with Workspace.create(root, title="A task", settings=settings) as ws:
+        ws.tools.write_file("a.txt", "one\n")
+        ws.say(RULE)
+        ws.tools.write_file("a.txt", "two\n")
+        ws.tools.move_file("a.txt", "deep/b.txt")
+        (ws.artifacts / "run.sh").write_bytes(b"#!/bin/sh\n")
+        (ws.artifacts / "run.sh").chmod(0o755)
+        (ws.artifacts / "link").symlink_to("run.sh")
+        ws.status()
+        for number in range(30):
+            ws.say(f"{number} " + "word " * 1_000)
+            ws.say(f"{number} " + "long " * 2_000)
+        ws.say("Always write British English.")  # concluded, so opening has nothing to read again
+        ws.tools.delete_file("deep/b.txt")
+        ws.tools.write_file("deep/b.txt/c.txt", "three\n")
+    assert (root / "history/000/002.jsonl").exists()
+    return root
+
+
+@pytest.fixture
+def filled(template, tmp_path, lexical):
+    """A copy of it, open."""
+    root = shutil.copytree(template, tmp_path / "task", symlinks=True)
+    with Workspace.open(root, settings=lexical) as ws:
+        yield ws
 
 
 def log_of(root):
