@@ -21,13 +21,13 @@ BAR = 24
 
 _QUOTE_WORDS = 30
 _FILE_MARKS = {
-    "added": ("＋", "green"),
+    "added": ("+", "green"),
     "changed": ("～", "yellow"),
     "moved": ("→", "cyan"),
     "deleted": ("－", "red"),
 }
 _ITEM_MARKS = {
-    "came": ("＋", "green"),
+    "came": ("+", "green"),
     "changed": ("～", "yellow"),
     "ended": ("－", "red"),
     "came and ended": ("±", "dim"),

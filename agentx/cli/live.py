@@ -65,7 +65,7 @@ _ENDINGS: dict[RunStatus, tuple[str, str]] = {
     "FAILED": ("✗ failed", "red"),
 }
 _ASCII = str.maketrans(
-    {"＋": "+", "✓": "v", "✗": "x", "⊘": "!", "…": "~", "‖": "=", "·": "-", "▸": ">", "“": '"', "”": '"'}
+    {"✓": "v", "✗": "x", "⊘": "!", "…": "~", "‖": "=", "·": "-", "▸": ">", "“": '"', "”": '"'}
 )
 
 
@@ -254,7 +254,7 @@ class LiveView(Observer):
         if item.kind == "hot_issue":
             self._opened += came
             self._closed += not came
-        mark, style = ("＋", "red" if item.kind == "hot_issue" else "yellow") if came else ("✓", "green")
+        mark, style = ("+", "red" if item.kind == "hot_issue" else "yellow") if came else ("✓", "green")
         label = Text.assemble((mark, style), " ", (_KINDS.get(item.kind, item.kind)[: GUTTER - 2], style))
         self._hold(label, _item_line(item, came=came))
 

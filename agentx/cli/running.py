@@ -199,7 +199,7 @@ def _noted(ws: Workspace, event: Event) -> list[MemoryItem]:
 
 
 def _news(item: MemoryItem) -> Text:
-    mark, colour = ("＋", "yellow") if item.status in ("active", "proposed") else ("✓", "green")
+    mark, colour = ("+", "yellow") if item.status in ("active", "proposed") else ("✓", "green")
     hint = {"active": "", "proposed": "  (proposed: agentx memory review)"}.get(
         item.status, f"  {item.status}"
     )

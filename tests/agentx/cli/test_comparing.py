@@ -22,10 +22,10 @@ def test_diff_is_a_picture_of_files_and_memory(call, root):
     assert shown[1:] == [
         "artifacts lines",
         "→ outlook.md → docs/outlook.md +1 −1 +−",
-        "＋ logo.png binary, 0 → 1,200 bytes",
+        "+ logo.png binary, 0 → 1,200 bytes",
         "memory kind what",
         "－ c-3 constraint From now on, never create a requirements.txt file. retired",
-        "＋ c-5 constraint Don't use emojis anywhere. proposed",
+        "+ c-5 constraint Don't use emojis anywhere. proposed",
     ]
 
 

@@ -84,8 +84,8 @@ def test_rules_and_issues_come_and_go(shown):
         view.memory_changed(changed(RULE, RULE, status="retired"))
 
     assert lines(shown(play)) == [
-        "＋ rule c-2  Never create a requirements.txt file.",
-        "＋ issue h-3  tests/test_a.py::test_a  assert 1 == 2",
+        "+ rule c-2  Never create a requirements.txt file.",
+        "+ issue h-3  tests/test_a.py::test_a  assert 1 == 2",
         "✓ issue h-3  tests/test_a.py::test_a  passed",
         "✓ rule c-2  Never create a requirements.txt file.  retired",
     ]
@@ -97,7 +97,7 @@ def test_what_a_message_brings_stands_below_it(shown):
         fresh.memory_changed(changed(RULE))
         fresh.run_started("r-2", "m", RULE.text, resumed=False)
 
-    assert [line.partition(" ")[0] for line in lines(shown(play))] == ["r-2", "you", "＋"]
+    assert [line.partition(" ")[0] for line in lines(shown(play))] == ["r-2", "you", "+"]
 
 
 def test_a_change_that_leaves_the_status_is_not_shown(shown):
@@ -121,7 +121,7 @@ def test_what_a_tool_caused_stands_below_its_line(shown):
     assert first == "✓ tool write_file  a.py  content 2 lines  Wrote a.py."
     assert second.startswith("commit ")
     assert "a.py" in second
-    assert third.startswith("＋ issue h-3")
+    assert third.startswith("+ issue h-3")
 
 
 def test_a_denied_call_shows_the_whole_sentence(shown):
@@ -248,6 +248,6 @@ def test_commits_and_rules_of_a_real_run_are_shown_with_their_commit(tmp_path, s
 
     heads = []
     rule, commit = lines(shown(play))
-    assert rule.startswith("＋ rule")
+    assert rule.startswith("+ rule")
     assert commit.startswith(f"commit {heads[0]}  ")
     assert "a.txt" in commit

@@ -116,7 +116,7 @@ def test_control_c_ends_a_run_cleanly_and_the_next_goes_on(call, root, script, e
 
 def test_what_is_said_is_recorded_with_what_it_demands(call, root):
     done = call("say", "Always write British English.", "-C", root)
-    assert "＋ constraint" in done.out
+    assert "+ constraint" in done.out
     done = call("say", "Hello!", "--json", "-C", root).json
     assert done["event"]["actor"] == "user"
     assert done["memory"] == []
