@@ -34,6 +34,9 @@ MAX_LINES = 20
 REPORTED = "summaries(runs=10)"
 """What was done, where no tool of its own shows it: what executors said of their runs."""
 
+MAX_TOPIC = 60
+"""Characters of what a fact is about."""
+
 _WORDS = 40
 _LOOKING = re.compile(
     r"(?:^|_)(?:search|read|list|get|fetch|find|look|check|query|show|describe|view|browse)(?:_|$)|search$"
@@ -75,6 +78,12 @@ class Lesson(msgspec.Struct, frozen=True):
     fails: str
     works: str = ""
 
+    @property
+    def order(self) -> str:
+        """What an executor is told."""
+        instead = f"; use {self.works}" if self.works else ""
+        return f"Do not call {self.tool} with {self.argument} {self.fails}{instead}."
+
 
 def compose(
     state: State, past: Past, instructions: Sequence[str], why: str, tools: Sequence[ToolSchema] = ()
@@ -103,14 +112,8 @@ def compose(
         reflection=_reflection(why, stable=stable),
         prompt=_prompt(state, instructions, learned, fields),
         policy=ReusePolicy(STABLE_RUNS if stable else UNSURE_RUNS, _CONDITIONS, fields),
-        checkpoints=tuple(_checkpoints(state, past, learned, why)),
-        knowledge=tuple(
-            NewKnowledge(
-                one.tool, f"{one.tool} fails with {one.argument} {one.fails} and works with {one.works}."
-            )
-            for one in learned
-            if one.works
-        ),
+        checkpoints=tuple(_checkpoints(state, past, instructions, learned, why)),
+        knowledge=tuple(_learned(state, learned)),
     )
 
 
@@ -118,12 +121,9 @@ def _prompt(
     state: State, instructions: Sequence[str], learned: Sequence[Lesson], fields: dict[str, str]
 ) -> str:
     mission = [one_line(item.text) for item in state.active("north_star")]
-    facts = [one_line(item.text) for item in state.active("knowledge")][-MAX_LINES:]
-    avoided = [
-        f"Do not call {one.tool} with {one.argument} {one.fails}"
-        + (f"; use {one.works}." if one.works else ".")
-        for one in learned[:MAX_LINES]
-    ]
+    avoided = [one.order for one in learned[-MAX_LINES:]]
+    known = [one_line(item.text) for item in state.active("knowledge")]
+    facts = [text for text in known if text not in avoided][-MAX_LINES:]
     parts = [
         *(("Your mission:", mission) if mission else ()),
         *(
@@ -206,26 +206,37 @@ def _names_things(path: str) -> bool:
 
 
 def lessons(past: Past) -> list[Lesson]:
-    """What distinguishes the calls of a tool that failed from those that succeeded, in the latest runs.
+    """What distinguishes the calls of a tool that failed from those that succeeded, the latest last.
 
-    Only where one argument explains it: a value that never succeeded since it failed.
+    Only where one argument explains it: a value that never succeeded since it failed, of an argument that is mostly the same.
+    What works instead is known for good; where nothing is known to work, a failure is told for some runs, and then tried again.
     """
     recent = {run.run for run in past.latest(LOOKED_AT)}
-    found: dict[tuple[str, str], Lesson] = {}
+    found: dict[tuple[str, str, str], Lesson] = {}
     for place, call in enumerate(past.calls):
-        if call.status == "SUCCEEDED" or call.run not in recent:
+        if call.status == "SUCCEEDED":
             continue
         later = [
             one for one in past.calls[place + 1 :] if one.tool == call.tool and one.status == "SUCCEEDED"
         ]
+        if not later and call.run not in recent:
+            continue
         for key, value in call.arguments.items():
             if not isinstance(value, str) or not value or _names_things(key):
                 continue
             held = [str(one.arguments.get(key)) for one in later]
-            if value in held or (later and len({*held}) > 1):
-                continue
-            found[call.tool, key] = Lesson(call.tool, key, _quoted(value), _quoted(held[-1]) if held else "")
+            if value not in held and len({*held}) <= max(1, len(held) // 2):
+                lesson = Lesson(call.tool, key, _quoted(value), _quoted(held[-1]) if held else "")
+                found[call.tool, key, value] = lesson
     return list(found.values())
+
+
+def _learned(state: State, learned: Sequence[Lesson]) -> Iterator[NewKnowledge]:
+    """What works instead of what failed, where that is not known yet: it is to be known when the runs are long gone."""
+    known = {item.text for item in state.active("knowledge")}
+    for one in learned:
+        if one.works and one.order not in known:
+            yield NewKnowledge(f"{one.tool} {one.fails}"[:MAX_TOPIC], one.order)
 
 
 def _quoted(value: str) -> str:
@@ -235,7 +246,9 @@ def _quoted(value: str) -> str:
 # --- marks on the timeline -------------------------------------------------------------------------------------------
 
 
-def _checkpoints(state: State, past: Past, learned: Sequence[Lesson], why: str) -> Iterator[NewCheckpoint]:
+def _checkpoints(
+    state: State, past: Past, instructions: Sequence[str], learned: Sequence[Lesson], why: str
+) -> Iterator[NewCheckpoint]:
     left = [item for item in state.active("checkpoint") if isinstance(item.detail, CheckpointDetail)]
     last = past.latest(PATTERN_RUNS)
     if len(last) == PATTERN_RUNS and all(run.status == "COMPLETED" for run in last):
@@ -244,7 +257,9 @@ def _checkpoints(state: State, past: Past, learned: Sequence[Lesson], why: str) 
             isinstance(one.detail, CheckpointDetail) and one.detail.sort == "milestone" for one in left
         ):
             yield NewCheckpoint(
-                "milestone", f"{PATTERN_RUNS} runs in a row completed, with {', '.join(tools) or 'no tools'}."
+                "milestone",
+                f"{PATTERN_RUNS} runs in a row completed, with {', '.join(tools) or 'no tools'}.",
+                "If runs fail later, look at what changed since.",
             )
     for one in learned:
         text = f"{one.tool} failed with {one.argument} {one.fails} and works with {one.works}."
@@ -253,7 +268,13 @@ def _checkpoints(state: State, past: Past, learned: Sequence[Lesson], why: str) 
                 "issue_resolved", text, f"If {one.tool} fails again, look at its {one.argument} first."
             )
     if why.startswith("user_instructions_changed") and past.runs:
-        yield NewCheckpoint("strategy_change", "The user said something new, and the prompt follows it.")
+        yield NewCheckpoint(
+            "strategy_change",
+            f"The user said: {shorten(one_line(instructions[-1]), _WORDS)}"
+            if instructions
+            else "The user said something new.",
+            "If the next runs fail, look at this change first.",
+        )
 
 
 def _reflection(why: str, *, stable: bool) -> str:
