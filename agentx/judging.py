@@ -124,7 +124,9 @@ def _judge(engine: "Engine", model: ModelClient, deadline: float, *, all_proposa
             return Judged(model=model.name, usage=usage)  # another process was faster
         checked = check(answer, said, now, model.name, heard)
         if batch or checked.changes:
-            engine.synthesizer.record(checked.changes, MODEL, through=batch.through)
+            engine.synthesizer.record(
+                checked.changes, MODEL, through=batch.through, asked=model.name, usage=usage
+            )
         items = tuple(now.items[item.id] for item in checked.items)
     return Judged(
         model=model.name,

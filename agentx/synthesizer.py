@@ -15,6 +15,7 @@ from agentx.storage.history import told_already
 from agentx.synthesis.conclusions import PERSON, Add, Change, Concluded, fits
 from agentx.synthesis.extractor import Extractor
 from agentx.synthesis.items import MemoryItem
+from agentx.synthesis.model.port import Usage
 from agentx.synthesis.policies import may_be_made
 from agentx.synthesis.state import State
 from agentx.write_path import WritePath
@@ -96,7 +97,14 @@ class Synthesizer:
         return drafts
 
     def record(
-        self, changes: Sequence[Change], extractor: str, *, actor: str = "", through: int = 0
+        self,
+        changes: Sequence[Change],
+        extractor: str,
+        *,
+        actor: str = "",
+        through: int = 0,
+        asked: str = "",
+        usage: Usage | None = None,
     ) -> list[Event]:
         """Record changes to memory that no single fact led to: a person's, a model's, or a later reading's.
 
@@ -105,8 +113,12 @@ class Synthesizer:
             extractor: What concluded.
             actor: Who stands for it, where that is not the extractor.
             through: How far it has read; 0 where it does not read on from where it was.
+            asked: The model that was asked.
+            usage: What that used; it stands in the last line.
         """
         drafts = _read_with_the_last(_drafts(changes, extractor, 1, through, None))
+        if usage is not None:
+            drafts[-1] = _with_usage(drafts[-1], asked, usage)
         return self._write_path.record(
             [msgspec.structs.replace(draft, actor=actor or draft.actor) for draft in drafts]
         )
@@ -169,6 +181,19 @@ def _read_with_the_last(drafts: Sequence[Draft]) -> list[Draft]:
 
 def _without_watermark(data: Payload) -> Payload:
     return msgspec.structs.replace(data, through=0) if isinstance(data, Concluded) else data
+
+
+def _with_usage(draft: Draft, model: str, usage: Usage) -> Draft:
+    return msgspec.structs.replace(
+        draft,
+        data=msgspec.structs.replace(
+            draft.data,
+            model=model,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            cost_usd=usage.cost_usd,
+        ),
+    )
 
 
 def _admitted(changes: Sequence[Change]) -> list[Change]:

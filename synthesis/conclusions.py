@@ -75,12 +75,17 @@ class Concluded(Payload, frozen=True):
         through: Watermark: every fact up to this seq has been read, by a model, by maintenance, or by all other extractors. A
             person's change leaves it where it was.
         changes: In the order in which they apply.
+        model: The model that was asked; empty where none was. The tokens and the cost are those of asking it.
     """
 
     extractor: str
     version: int
     through: int
     changes: tuple[Change, ...] = ()
+    model: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
 
 
 CONCLUSIONS: dict[str, type[Payload]] = {"Concluded": Concluded}

@@ -84,6 +84,7 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         at: When it started; ``ended_at`` when it ended, empty while it goes on.
         directive: Seq of the directive that it carries out; 0 for none.
         schedule: Id of the schedule that it was due by, and ``due`` when; empty for none.
+        resumed: How often it was gone on with under its own id, after it was cut off.
     """
 
     run: str
@@ -100,6 +101,7 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     directive: int = 0
     schedule: str = ""
     due: str = ""
+    resumed: int = 0
 
 
 class DirectiveRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -371,8 +373,12 @@ def _settle(state: State, _event: Event, done: ToolCallExecuted) -> None:
         del state.pending[done.call_id]
 
 
-def began(event: Event, run: RunStarted) -> RunRecord:
-    """The record of a run that begins."""
+def began(event: Event, run: RunStarted, before: RunRecord | None = None) -> RunRecord:
+    """The record of a run that begins; of one that goes on, ``before`` it is what it was."""
+    if before is not None and run.resumes == event.run:
+        return msgspec.structs.replace(
+            before, status="RUNNING", reason="", ended_seq=0, ended_at="", resumed=before.resumed + 1
+        )
     return RunRecord(
         event.run,
         event.seq,
@@ -399,7 +405,8 @@ def ended(record: RunRecord, event: Event, end: RunEnded) -> RunRecord:
 
 
 def _start_run(state: State, event: Event, run: RunStarted) -> None:
-    state.runs.append(began(event, run))
+    before = state.runs.pop() if state.runs and run.resumes == event.run == state.runs[-1].run else None
+    state.runs.append(began(event, run, before))
     if len(state.runs) > RECENT_RUNS:
         del state.runs[0]
     if state.directive is not None and run.directive == state.directive.seq:

@@ -390,7 +390,7 @@ def _told(
         elif fields := {f: getattr(item, f) for f in PATCHED if getattr(item, f) != getattr(old, f)}:
             changes.append(Patch(id=name, **fields))
             if not _became_a_rule(item, before):
-                done.append(Done(what=_what(old, item), item=item, score=old.score))
+                done.append(Done(what=became(old, item), item=item, score=old.score))
     return tuple(changes), tuple(done)
 
 
@@ -401,7 +401,8 @@ def _became_a_rule(item: MemoryItem, before: Mapping[str, MemoryItem]) -> bool:
     )
 
 
-def _what(old: MemoryItem, new: MemoryItem) -> What:
+def became(old: MemoryItem, new: MemoryItem) -> What:
+    """What an item became, in a word."""
     if new.status != old.status:
         return _TURNED[new.status]
     if new.score < old.score:

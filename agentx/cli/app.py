@@ -54,6 +54,7 @@ ENTRIES = (
     Entry("boot", "asking", _LOOK, "What every agent needs at its start."),
     Entry("search", "asking", _LOOK, "Find passages in files, messages, memory and sources."),
     Entry("log", "looking", _LOOK, "What happened, event by event."),
+    Entry("audit", "auditing", _LOOK, "The morning audit: what ran and failed, what it cost, what to do."),
     Entry("diff", "comparing", _LOOK, "What changed between two moments, in files and memory."),
     Entry("bisect", "comparing", _LOOK, "Which event made an item or a file what it is, and why."),
     Entry("memory", "memory", _LOOK, "List, add, correct, end and review what is remembered."),

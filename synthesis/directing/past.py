@@ -88,7 +88,7 @@ def gather(events: Iterable[Event], state: State, read: ReadBody, at: str) -> Pa
             break
         match event.data:
             case RunStarted() as run:
-                runs[event.run] = began(event, run)
+                runs[event.run] = began(event, run, runs.get(event.run))
             case RunEnded() as end if event.run in runs:
                 runs[event.run] = ended(runs[event.run], event, end)
             case ToolCallRequested(call_id=name, whole=body) if body.text:
