@@ -35,7 +35,7 @@ types: dev  ## mypy, strict
 
 units: dev  ## pytest: the rules of the house, the tests, the examples in docstrings, README and docs
 	@echo "pytest"
-	@$(BIN)/python -m pytest -q --doctest-modules -n 2 --dist loadfile $(PYTEST)
+	@$(BIN)/python -m pytest -q --doctest-modules -n 2 --dist worksteal $(PYTEST)
 
 bench: dev  ## measure what is promised, beside git, GitPython and dulwich (15 minutes; SCALE=small: two)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt || \
