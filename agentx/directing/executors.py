@@ -1,20 +1,16 @@
 """Executors: whoever carries out a prompt. They get the prompt and tools, and nothing of the history."""
 
-import contextlib
-import os
-import signal
-import subprocess
 import tempfile
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
 from agentx.agents.bounds import Bounds, RunStops
 from agentx.agents.port import Limits
 from agentx.directing.hands import Hands
+from agentx.directing.program import Program
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import RunStatus
 from agentx.storage.text import one_line
@@ -22,9 +18,6 @@ from agentx.synthesis.model.port import ChatMessage, ModelClient, Reply, Usage
 
 SUMMARY_CHARACTERS = 100_000
 """So much of what a program prints is kept."""
-
-LINE_BYTES = 10_000_000
-"""The longest line of a program that is read."""
 
 _REASON_CHARACTERS = 500
 
@@ -163,65 +156,43 @@ class Command(msgspec.Struct, frozen=True):
         Raises:
             ExecutorFailed: It could not be started, or says what is no part of the protocol.
         """
-        with (
-            tempfile.TemporaryDirectory(prefix="agentx-executor-") as place,
-            tempfile.TemporaryFile() as errors,
-        ):
-            program = self._start(place, errors)
-            late = threading.Event()
-            timer = threading.Timer(assignment.time_limit_s, _end_late, (program, late))
-            if assignment.time_limit_s:
-                timer.start()
-            try:
-                outcome = (self._converse if self.speaks == "jsonl" else self._tell)(program, assignment)
-            finally:
-                timer.cancel()
-                _kill(program)
-                program.communicate()
-            if late.is_set():
+        with tempfile.TemporaryDirectory(prefix="agentx-executor-", ignore_cleanup_errors=True) as place:
+            with self._start(Path(place), assignment.time_limit_s) as program:
+                done = (_converse if self.speaks == "jsonl" else _tell)(program, assignment)
+            if program.late:
                 reason = f"It took longer than {assignment.time_limit_s:g} seconds and was ended."
-                return msgspec.structs.replace(outcome, status="LIMIT_REACHED", reason=reason)
-            if outcome.status == "FAILED" and not outcome.reason:
-                outcome = msgspec.structs.replace(outcome, reason=_ended(program, errors))
-            return outcome
+                return msgspec.structs.replace(done, status="LIMIT_REACHED", reason=reason)
+            if done.status == "COMPLETED" and self.speaks == "text" and program.exit_status:
+                done = msgspec.structs.replace(done, status="FAILED")
+            if done.status == "FAILED" and not done.reason:
+                done = msgspec.structs.replace(done, reason=_ended(program))
+            return done
 
-    def _start(self, place: str, errors: IO[bytes]) -> "subprocess.Popen[bytes]":
+    def _start(self, place: Path, time_limit_s: float) -> Program:
         try:
-            return subprocess.Popen(
-                self.words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                cwd=place,
-                env=dict(self.environ),
-                start_new_session=True,
-            )
-        except OSError as error:
+            return Program(self.words, self.environ, place, time_limit_s)
+        except (OSError, ValueError) as error:  # a word with a NUL is a ValueError
+            told = getattr(error, "strerror", None) or error
             raise ExecutorFailed(
-                f"The executor {self.words[0]!r} cannot be run: {error.strerror}; check director.executor in agentx.toml."
+                f"The executor {self.words[0]!r} cannot be run: {told}; check director.executor in agentx.toml."
             ) from error
 
-    @staticmethod
-    def _tell(program: "subprocess.Popen[bytes]", assignment: Assignment) -> Outcome:
-        printed, _ = program.communicate(assignment.prompt.encode())
-        summary = printed[:SUMMARY_CHARACTERS].decode("utf-8", "replace").strip()
-        return Outcome(status="FAILED" if program.returncode else "COMPLETED", summary=summary)
 
-    @staticmethod
-    def _converse(program: "subprocess.Popen[bytes]", assignment: Assignment) -> Outcome:
-        assert program.stdin is not None
-        assert program.stdout is not None
-        with contextlib.suppress(BrokenPipeError):  # it is gone; what it printed says why
-            _send(program.stdin, {"prompt": assignment.prompt, "tools": assignment.tools.schemas()})
-            while line := program.stdout.readline(LINE_BYTES):
-                said = _heard(line)
-                if said.done is not None:
-                    return said.done
-                if said.call is not None:
-                    result = assignment.tools.call(said.call.tool, said.call.arguments)
-                    _send(program.stdin, {"result": result})
-        program.wait()
-        return Outcome(status="FAILED")
+def _tell(program: Program, assignment: Assignment) -> Outcome:
+    return Outcome(summary=program.rest(assignment.prompt.encode(), SUMMARY_CHARACTERS).strip())
+
+
+def _converse(program: Program, assignment: Assignment) -> Outcome:
+    program.send(_line({"prompt": assignment.prompt, "tools": assignment.tools.schemas()}))
+    while line := program.line():
+        said = _heard(line)
+        if said.done is not None:
+            return said.done
+        if said.call is not None:
+            result = assignment.tools.call(said.call.tool, said.call.arguments)
+            program.send(_line({"result": result}))
+    program.rest(b"", _REASON_CHARACTERS)
+    return Outcome(status="FAILED")
 
 
 class _Call(msgspec.Struct):
@@ -249,27 +220,14 @@ def _heard(line: bytes) -> _Said:
     return said
 
 
-def _send(stream: IO[bytes], value: object) -> None:
-    stream.write(msgspec.json.encode(value) + b"\n")
-    stream.flush()
+def _line(value: object) -> bytes:
+    return msgspec.json.encode(value) + b"\n"
 
 
-def _kill(program: "subprocess.Popen[bytes]") -> None:
-    """End a program and everything that it started."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(program.pid, signal.SIGKILL)
-
-
-def _end_late(program: "subprocess.Popen[bytes]", late: threading.Event) -> None:
-    late.set()
-    _kill(program)
-
-
-def _ended(program: "subprocess.Popen[bytes]", errors: IO[bytes]) -> str:
+def _ended(program: Program) -> str:
     """How a program ended that did not say so itself, with the last of what it printed beside its results."""
-    errors.seek(0)
-    told = one_line(errors.read()[-_REASON_CHARACTERS:].decode("utf-8", "replace"))
-    return f"It ended with exit status {program.returncode}{': ' if told else '.'}{told}"
+    told = one_line(program.aside.text())[-_REASON_CHARACTERS:]
+    return f"It ended with exit status {program.exit_status}{': ' if told else '.'}{told}"
 
 
 def outside_environ(environ: Mapping[str, str]) -> dict[str, str]:

@@ -147,7 +147,7 @@ def run_process(
         else:
             leftovers = not _read_until_eof(pipe, kept, time.monotonic() + DRAIN_S)
     finally:  # also on Ctrl-C: nothing that was started here outlives this call
-        strays = _end_all(process, cookie)
+        strays = end_all(process, cookie)
         _read_until_eof(pipe, kept, time.monotonic() + DRAIN_S)
         process.stdout.close()
     return ProcessOutcome(
@@ -164,7 +164,7 @@ def run_process(
 def _read_until_exit(process: subprocess.Popen[bytes], pipe: int, kept: HeadAndTail, deadline: float) -> bool:
     """Read output until the program itself has ended; False where the deadline came first."""
     open_ = True
-    while not _has_ended(process):
+    while not has_ended(process):
         left = deadline - time.monotonic()
         if left <= 0:
             return False
@@ -175,7 +175,8 @@ def _read_until_exit(process: subprocess.Popen[bytes], pipe: int, kept: HeadAndT
     return True
 
 
-def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+def has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether a program itself has ended, whatever it left behind."""
     # Where the system allows, the exit status is left unread: so the group keeps its number until it is ended.
     if hasattr(os, "waitid"):
         return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
@@ -201,8 +202,8 @@ def _read_some(pipe: int, kept: HeadAndTail, wait_s: float) -> bool | None:
     return bool(part)
 
 
-def _end_all(process: subprocess.Popen[bytes], cookie: str) -> bool:
-    """End the group and whatever left it; True where a stray was found outside the group."""
+def end_all(process: subprocess.Popen[bytes], cookie: str) -> bool:
+    """End a program with its group and whatever left it with its cookie; True where a stray was found outside the group."""
     _signal_group(process.pid, signal.SIGKILL)
     with suppress(
         subprocess.TimeoutExpired

@@ -4,10 +4,12 @@ import json
 import os
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
-from agentx.directing.executors import Command, Function, Loop, Outcome, outside_environ
+from agentx.directing.executors import Assignment, Command, Function, Loop, Outcome, outside_environ
+from agentx.directing.hands import Hands
 from agentx.directing.runs import run_directed
 from agentx.storage.events import AgentMessageSent, Body, Draft, ToolCallExecuted, ToolCallRequested
 from agentx.synthesis.model.port import ModelError, Reply, ToolCall, Usage
@@ -117,6 +119,76 @@ def test_a_program_is_ended_at_its_time_limit_with_all_that_it_started(ws, tmp_p
     assert run.outcome.status == "LIMIT_REACHED"
     assert "1 seconds" in ws.state.last_run.reason
     assert not mark.exists()
+
+
+LONG = "Watch the feeds. " * 8_000
+"""More than a pipe holds."""
+
+
+@pytest.mark.parametrize(
+    ("code", "speaks", "summary"),
+    [
+        ("os.write(1, b'\\xff\\0' * 20_000_000); print('the end')", "text", "the end"),
+        ("os.close(0); print('the end')", "text", "the end"),
+        ('print(\'{"done": {"summary": "the end"}}\')', "jsonl", "the end"),
+        (
+            'os.close(0); print(\'{"done": {"summary": "the end"}}\', flush=True); time.sleep(60)',
+            "jsonl",
+            "the end",
+        ),
+    ],
+)
+def test_a_program_that_prints_without_end_or_does_not_read_is_heard_all_the_same(
+    ws, tmp_path, code, speaks, summary
+):
+    hands = Hands(ws.engine, {}, actor="agent:executor", run="r-1")
+    outcome = program(tmp_path, code, speaks).execute(Assignment(prompt=LONG, tools=hands, time_limit_s=20))
+    assert outcome.status == "COMPLETED"
+    assert outcome.summary.endswith(summary)
+    assert len(outcome.summary) < 200_000
+
+
+def test_a_line_without_an_end_is_not_read_for_ever(ws, tmp_path):
+    run = run_directed(ws.engine, program(tmp_path, "while True: os.write(1, b'[' * 65536)"))
+    assert "which is no call and no end" in run.outcome.reason
+
+
+LEAVE_A_CHILD = """
+import subprocess
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+"""
+
+
+def gone(pid):
+    """Whether a process has ended; one that nobody has waited for has."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/environ").exists(), reason="without /proc what detached itself is not found"
+)
+def test_a_child_that_holds_the_pipe_and_detached_itself_is_not_waited_for_and_ended(ws, tmp_path):
+    run = run_directed(ws.engine, program(tmp_path, LEAVE_A_CHILD + "print(child.pid)", "text"))
+    assert run.outcome.status == "COMPLETED"
+    assert gone(int(run.outcome.summary))
+
+
+def test_ctrl_c_ends_the_program_and_the_run_is_interrupted(ws, tmp_path):
+    seen = []
+
+    def tell(pid: int) -> str:
+        """Hear a number."""
+        seen.append(pid)
+        raise KeyboardInterrupt
+
+    code = CONVERSE + "call('tell', pid=os.getpid())"
+    with pytest.raises(KeyboardInterrupt):
+        run_directed(ws.engine, program(tmp_path, code), {"tell": tell})
+    assert ws.state.last_run.status == "INTERRUPTED"
+    assert gone(seen[0])
 
 
 def test_a_model_in_a_loop_acts_until_it_answers_and_its_tokens_are_on_record(ws, tmp_path):

@@ -1,0 +1,168 @@
+"""A program at the other end of its pipes: whatever it does, nobody waits for it beyond its time, and memory stays bounded.
+
+It may print without end, never read, close what it reads from, leave children that hold its pipes, or detach them.
+"""
+
+import math
+import os
+import selectors
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from agentx.quality.process import COOKIE, DRAIN_S, POLL_S, READ_BYTES, HeadAndTail, end_all, has_ended
+
+LINE_BYTES = 10_000_000
+"""The longest line of a program that is read."""
+
+_ASIDE_BYTES = 4_000
+_PIPE_BYTES = 1 << 20
+"""The most that a pipe can still hold when its program has ended."""
+
+
+class Program:
+    """A running program; it is ended, with all that it started, when the context is left.
+
+    Args:
+        words: The program and its arguments.
+        environ: The whole of its environment, but for a word by which what it starts is found again.
+        place: Where it runs.
+        time_limit_s: How long it may run; 0 for no limit.
+
+    Attributes:
+        late: Whether its time was over before it was done.
+        aside: What it printed on standard error.
+
+    Raises:
+        OSError: It cannot be started.
+    """
+
+    def __init__(
+        self, words: Sequence[str], environ: Mapping[str, str], place: Path, time_limit_s: float = 0.0
+    ) -> None:
+        self._deadline = time.monotonic() + (time_limit_s or math.inf)
+        self._cookie = uuid.uuid4().hex
+        self._process = subprocess.Popen(
+            words,
+            bufsize=0,
+            cwd=place,
+            env={**environ, COOKIE: self._cookie},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert self._process.stdin
+        assert self._process.stdout
+        assert self._process.stderr
+        self.late = False
+        self.aside = HeadAndTail(_ASIDE_BYTES)
+        self._heard = bytearray()
+        self._unsent = bytearray()
+        self._stdin = self._process.stdin
+        os.set_blocking(self._stdin.fileno(), False)
+        self._open = selectors.DefaultSelector()
+        self._open.register(self._process.stdout, selectors.EVENT_READ, self._heard.extend)
+        self._open.register(self._process.stderr, selectors.EVENT_READ, self.aside.add)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _where: TracebackType | None
+    ) -> None:
+        try:
+            end_all(self._process, self._cookie)
+            self._move(0)
+        finally:
+            self._open.close()
+            for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+                if stream is not None:
+                    stream.close()
+
+    @property
+    def exit_status(self) -> int | None:
+        """Negative where a signal ended it; known when the context is left."""
+        return self._process.returncode
+
+    def send(self, content: bytes) -> None:
+        """Send a content, or as much of it as the program reads."""
+        if self._stdin.closed:
+            return
+        self._unsent += content
+        self._open.register(self._stdin, selectors.EVENT_WRITE)
+        self._go_on(lambda: not self._unsent or self._overfull)
+        if not self._stdin.closed:
+            self._open.unregister(self._stdin)
+
+    def line(self) -> bytes:
+        """The next line; empty where none will come. One that is too long is cut."""
+        self._go_on(lambda: b"\n" in self._heard or self._overfull or not self._talks)
+        end = self._heard.find(b"\n") + 1 or len(self._heard)
+        line = bytes(self._heard[:end])
+        del self._heard[:end]
+        return line
+
+    def rest(self, content: bytes, max_bytes: int) -> str:
+        """Send a content and no more, and wait for the end: what was printed, without its middle where it is longer."""
+        kept = HeadAndTail(max_bytes)
+        kept.add(bytes(self._heard))
+        if self._talks:
+            assert self._process.stdout
+            self._open.modify(self._process.stdout, selectors.EVENT_READ, kept.add)
+        self.send(content)
+        self._stdin.close()
+        self._go_on(lambda: False)
+        return kept.text()
+
+    # --- the pipes ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _overfull(self) -> bool:
+        return len(self._heard) > LINE_BYTES
+
+    @property
+    def _talks(self) -> bool:
+        assert self._process.stdout
+        return self._process.stdout in self._open.get_map()
+
+    def _go_on(self, done: Callable[[], bool]) -> None:
+        """Move what moves through the pipes until something is so, the program has ended, or its time is over."""
+        ended, left_over = False, 0
+        while not done():
+            left_s = self._deadline - time.monotonic()
+            if left_s <= 0:
+                self.late = not ended
+                return
+            moved = self._move(min(left_s, DRAIN_S if ended and self._talks else POLL_S))
+            left_over += moved if ended else 0
+            if ended and (not moved or left_over > _PIPE_BYTES):
+                return
+            ended = ended or has_ended(self._process)
+
+    def _move(self, wait_s: float) -> int:
+        """Read and write once where that is possible; how many bytes were read."""
+        count = 0
+        for key, _ in self._open.select(wait_s):
+            if key.fileobj is self._stdin:
+                self._send_some()
+                continue
+            part = os.read(key.fd, READ_BYTES)
+            count += len(part)
+            if part:
+                key.data(part)
+            else:
+                self._open.unregister(key.fileobj)
+        return count
+
+    def _send_some(self) -> None:
+        try:
+            del self._unsent[: os.write(self._stdin.fileno(), self._unsent[:READ_BYTES])]
+        except BrokenPipeError:  # it reads no more; what it prints says why
+            self._unsent.clear()
+            self._open.unregister(self._stdin)
+            self._stdin.close()
