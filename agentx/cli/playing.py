@@ -17,6 +17,7 @@ from rich.text import Text
 
 from agentx.cli.app import execute
 from agentx.cli.configuring import flat
+from agentx.cli.playing_runs import compared, play_runs, show_rows
 from agentx.cli.samples import Sample, Step, find_sample, read_past
 from agentx.cli.terminal import Terminal, facts, panel
 from agentx.config import set_value
@@ -28,6 +29,13 @@ from agentx.synthesis.model.open import SCRIPT
 from agentx.workspace import Workspace
 
 _CANNED = "The words of the model are canned: they come from a file. Everything else is real: tools, checks, commits, memory."
+
+_NO_MODEL = (
+    "No model takes part. All is real: the program that carries out the prompts, its tools, commits, memory."
+)
+
+_COMMITS = 40
+"""So many commits are shown at most, the latest."""
 
 _WHOLE_LOG = 10_000_000
 """A budget in tokens that any log fits in."""
@@ -56,7 +64,7 @@ def play(terminal: Terminal, name: str, into: Path | None) -> None:
             )
             raise typer.Exit(status or 1)
     with Workspace.open(root, settings=terminal.settings) as ws:
-        _show_story(terminal, ws)
+        _show_story(terminal, ws, sample)
 
 
 def _made(terminal: Terminal, sample: Sample, into: Path | None) -> Path:
@@ -70,7 +78,8 @@ def _made(terminal: Terminal, sample: Sample, into: Path | None) -> Path:
     with Workspace.open(root, settings=terminal.settings) as ws:
         ws.flush()
     if not terminal.json:
-        words = Text.assemble((_CANNED, "italic"), ("\nThe workspace: ", "dim"), str(root))
+        about = _CANNED if any(step.script for step in sample.steps) else _NO_MODEL
+        words = Text.assemble((about, "italic"), ("\nThe workspace: ", "dim"), str(root))
         title = Text(f"Sample: {one_line(sample.title)}", "bold cyan")
         terminal.show(panel(words, title=title, width=terminal.out.width, style="cyan"))
     return root
@@ -91,6 +100,8 @@ def _played(terminal: Terminal, sample: Sample, step: Step, root: Path, number: 
     if step.past:
         _record_past(terminal, sample, step, root)
         return 0
+    if step.direct:
+        return play_runs(terminal, sample, step, root)
     if step.run and not terminal.json:
         terminal.show(Text.assemble(("$ ", "green"), (step.run, "bold"), "\n"))
     return execute(_words(terminal, sample, step, root), terminal)
@@ -152,12 +163,13 @@ def _log_tokens(ws: Workspace) -> int:
 # --- what came of it -------------------------------------------------------------------------------------------------
 
 
-def _show_story(terminal: Terminal, ws: Workspace) -> None:
+def _show_story(terminal: Terminal, ws: Workspace, sample: Sample) -> None:
     """The commits from the first to the last, what stands, how much of the log an agent needed, and where to look."""
     ws.flush()
     repo = ws.engine.write_path.repo
     commits = [(info.id[:7], one_line(info.subject)) for info in repo.log()][::-1]
     log, shown = _log_tokens(ws), [given.tokens for given in _contexts(ws)]
+    rows = compared(sample.directed, Path(sample.folder), ws) if sample.directed else []
     if terminal.json:
         story = {
             "root": str(ws.root),
@@ -168,12 +180,17 @@ def _show_story(terminal: Terminal, ws: Workspace) -> None:
             "issues": ws.memory("hot_issue"),
             "context_tokens": shown,
             "log_tokens": log,
+            "compared": rows,
             "state_digest": ws.status().digest,
         }
         terminal.line({"type": "SampleEnded", "data": story})
         return
     terminal.show(Text("\nThe story, as `git log --oneline --reverse` tells it", "bold"))
-    terminal.show(*(Text.assemble((f"  {name}  ", "yellow"), subject) for name, subject in commits))
+    if len(commits) > _COMMITS:
+        terminal.show(Text(f"  … {len(commits) - _COMMITS} commits before", "dim"))
+    terminal.show(
+        *(Text.assemble((f"  {name}  ", "yellow"), subject) for name, subject in commits[-_COMMITS:])
+    )
     terminal.show(Text("\nWhat stands", "bold"))
     terminal.show(facts(list(_standing(ws)) or [("  rules", "none")]))
     if shown:
@@ -186,6 +203,8 @@ def _show_story(terminal: Terminal, ws: Workspace) -> None:
                 ]
             )
         )
+    if rows:
+        show_rows(terminal, rows)
     _show_where(terminal, _near(ws.root))
 
 

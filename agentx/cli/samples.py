@@ -1,6 +1,6 @@
 """Samples: stories that play offline, in a fresh copy, with a model whose words are read from a file.
 
-A sample is a directory ``sample_workspaces/NAME`` with a ``sample.toml``; each step is one of three things::
+A sample is a directory ``sample_workspaces/NAME`` with a ``sample.toml``; each step is one of four things::
 
     title = "Add a report endpoint"
     start = "start"                                     # becomes the artifacts; left out, the workspace is empty
@@ -19,13 +19,23 @@ A sample is a directory ``sample_workspaces/NAME`` with a ``sample.toml``; each 
 
     [[steps]]                                           # time goes by, and others talk
     past = "weeks.jsonl"                                # a message in each line, recorded at once
+
+    [directed]                                          # who carries out directed runs
+    executor = "reader.py"                              # a program that speaks JSON Lines
+    tools = "newsroom.py"                               # in it `tools(world, run)`: functions by name
+    compare = "compare.py"                              # in it `compare(ws, world)`: rows of a table that ends the story
+
+    [[steps]]                                           # the clock starts runs, one after the other
+    direct = 29
 """
 
 import contextlib
+import importlib.util
 import shlex
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
 import msgspec
@@ -41,7 +51,7 @@ class SampleInvalid(UsageError):
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A step of a story: exactly one of ``script``, ``run`` and ``past``.
+    """A step of a story: exactly one of ``script``, ``run``, ``past`` and ``direct``.
 
     Attributes:
         title: What to watch, in one line.
@@ -49,6 +59,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         script: File with what the model does about it.
         run: A command line, as a person types it; a backslash at the end of a line goes on in the next.
         past: File with messages that were said meanwhile.
+        direct: So many directed runs.
         yes: Whether a person said yes beforehand to every call that asks.
         ends: Exit status that the story expects of a run or a command.
     """
@@ -58,6 +69,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     script: str = ""
     run: str = ""
     past: str = ""
+    direct: int = 0
     yes: bool = False
     ends: int = 0
 
@@ -67,8 +79,10 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             ValueError: It is; the sentence names what it has.
         """
-        if sum(map(bool, (self.script, self.run, self.past))) != 1:
-            raise ValueError("a step is one of `script` (with what the user does `say`), `run` and `past`")
+        if sum(map(bool, (self.script, self.run, self.past, self.direct))) != 1 or self.direct < 0:
+            raise ValueError(
+                "a step is one of `script` (with what the user does `say`), `run`, `past` and `direct`"
+            )
         if (self.say or self.yes) and not self.script:
             raise ValueError("`say` and `yes` go with a `script`")
         if self.run and self.command[:1] != ("agentx",):
@@ -87,6 +101,21 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.script or self.past
 
 
+class Directed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who carries out directed runs: files of Python, relative to the sample.
+
+    Attributes:
+        executor: A program that speaks JSON Lines.
+        tools: Its function ``tools(world, run)`` gives the tools of a run: functions by name. ``world`` is a directory that is
+            kept from run to run, ``run`` the number of the run.
+        compare: Its function ``compare(ws, world)`` gives the rows of a table that ends the story; empty for none.
+    """
+
+    executor: str
+    tools: str
+    compare: str = ""
+
+
 class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A story that can be played.
 
@@ -94,6 +123,7 @@ class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         steps: In order.
         start: Directory that becomes the artifacts, relative to the sample; empty for none.
         config: Settings, nested as TOML nests them.
+        directed: Who carries out the runs of ``direct``.
         folder: Where it lies.
     """
 
@@ -101,7 +131,23 @@ class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     steps: tuple[Step, ...]
     start: str = ""
     config: dict[str, Any] = {}
+    directed: Directed | None = None
     folder: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse runs that nobody carries out.
+
+        Raises:
+            ValueError: There are such.
+        """
+        if self.directed is None and any(step.direct for step in self.steps):
+            raise ValueError("`direct` needs a [directed] that says who carries out the runs")
+
+    @property
+    def files(self) -> list[str]:
+        """The files and directories that it names."""
+        directed = msgspec.structs.astuple(self.directed) if self.directed else ()
+        return [name for name in (self.start, *directed, *(step.file for step in self.steps)) if name]
 
 
 class PastMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -140,11 +186,27 @@ def _read(folder: Path) -> Sample:
         sample = msgspec.convert(tomllib.loads(path.read_text("utf-8")), Sample)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise SampleInvalid(f"{path} is no sample: {error}.") from error
-    named = [sample.start, *(step.file for step in sample.steps)]
-    missing = [name for name in named if name and not (folder / name).exists()]
+    missing = [name for name in sample.files if not (folder / name).exists()]
     if missing or not sample.steps:
         raise SampleInvalid(f"{path} names {missing[0] + ', which is not there' if missing else 'no steps'}.")
     return msgspec.structs.replace(sample, folder=str(folder))
+
+
+def load_code(path: Path) -> ModuleType:
+    """A module of a sample.
+
+    Raises:
+        SampleInvalid: It cannot be imported.
+    """
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise SampleInvalid(f"{path} cannot be imported: {error}.") from error
+    return module
 
 
 def read_past(sample: Sample, step: Step) -> Iterator[tuple[str, str]]:

@@ -31,7 +31,7 @@ from agentx.synthesis.directing.composer import compose
 from agentx.synthesis.directing.past import Past, begin, gather
 from agentx.synthesis.directing.policy import Decision, decide
 from agentx.synthesis.items import MemoryItem
-from agentx.synthesis.model.port import ModelClient, ModelError, ToolSchema, Usage
+from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, ToolSchema, Usage
 from agentx.synthesis.model.prompts import prompt
 from agentx.synthesis.model.structured import AnswerUnreadable, ask
 from agentx.synthesis.state import State
@@ -98,13 +98,10 @@ class Director:
         if self._model is None:
             return self._compose(why)
         state = self._engine.snapshot()
-        asked = briefing.question(
-            state, self.past(), self._events(state.directed), self._instructions(state), why, self._tools
-        )
         try:
             directive, usage = ask(
                 self._model,
-                asked,
+                self.question(state, why),
                 briefing.shape(),
                 read,
                 prompt("direct_repair.md"),
@@ -113,6 +110,11 @@ class Director:
         except ModelError as error:
             return self._serve_on(state, why, error)
         return self._issue(directive, why, state.seq, self._model.name, usage)
+
+    def question(self, state: State, why: str) -> list[ChatMessage]:
+        """What a model is shown that is to write a directive, as of a state."""
+        earlier, said = self._events(state.directed), self._instructions(state)
+        return briefing.question(state, self.past(state=state), earlier, said, why, self._tools)
 
     def fill(self) -> Filled:
         """The prompt of the directive that serves, ready for an executor.
@@ -140,9 +142,9 @@ class Director:
             values=values,
         )
 
-    def past(self, runs: int = briefing.RUNS) -> Past:
-        """What happened in the latest runs; 0 for all that there were."""
-        state = self._engine.snapshot()
+    def past(self, runs: int = briefing.RUNS, state: State | None = None) -> Past:
+        """What happened in the latest runs; 0 for all that there were. As of a state, or of now."""
+        state = state or self._engine.snapshot()
         events = self._engine.write_path.history.read(begin(state, runs), told_already)
         now = datetime.now(tz=UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         return gather(events, state, self._engine.read_body, now)

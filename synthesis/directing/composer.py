@@ -57,6 +57,9 @@ _NAMING = (
     "keys",
     "path",
 )
+_ANY_NAME = f"$..[{','.join(map(repr, _NAMING))}]"
+"""The JSONPath of whatever names a thing, however deep."""
+
 _CONDITIONS = (
     "executor_failed",
     "user_instructions_changed",
@@ -166,7 +169,8 @@ def _naming(parameters: Mapping[str, Any]) -> str:
         shape = parameters.get("properties", {}).get(name)
         if shape is not None:
             return f"{name}[*]" if shape.get("type") == "array" else name
-    return ""
+    kinds = {shape.get("type") for shape in parameters.get("properties", {}).values()}
+    return _ANY_NAME if kinds & {"array", "object"} else ""
 
 
 def _telling(calls: Sequence[Call]) -> str:
@@ -265,7 +269,9 @@ def _checkpoints(
         text = f"{one.tool} failed with {one.argument} {one.fails} and works with {one.works}."
         if one.works and not any(item.text == text for item in left):
             yield NewCheckpoint(
-                "issue_resolved", text, f"If {one.tool} fails again, look at its {one.argument} first."
+                "issue_resolved",
+                text,
+                f"If {one.tool} fails again, look at its {one.argument} first, and at what the user said of it.",
             )
     if why.startswith("user_instructions_changed") and past.runs:
         yield NewCheckpoint(

@@ -4,6 +4,7 @@ import pytest
 
 from agentx.synthesis.conclusions import Add, Concluded
 from agentx.synthesis.directing.composer import STABLE_RUNS, UNSURE_RUNS, Lesson, compose, lessons
+from agentx.synthesis.directing.fields import parse, resolve
 from agentx.synthesis.items import CheckpointDetail, MemoryItem
 from agentx.synthesis.model.port import ToolSchema
 from agentx.synthesis.state import State
@@ -59,6 +60,15 @@ def test_the_argument_that_tells_calls_apart_is_found(arguments, path):
     )
 
 
+def test_what_is_done_in_the_first_run_is_told_in_the_second_however_deep_its_name_stands():
+    post = ToolSchema(
+        "post", "", {"properties": {"stories": {"type": "array"}, "draft": {"type": "boolean"}}}
+    )
+    field = composed(Story(), tools=[post]).policy.dynamic_fields["done_post"]
+    past = Story().run(0, ("post", {"stories": [{"title": "One", "text": "x"}]}, "SUCCEEDED")).past()
+    assert resolve(parse(field), past) == '- "One"'
+
+
 def test_it_serves_for_long_where_the_last_runs_completed_and_for_few_where_not():
     story = Story()
     for hour in range(5):
@@ -78,7 +88,7 @@ def test_a_failure_that_one_argument_explains_is_kept_away_from_without_saying_w
     [mark] = directive.checkpoints
     assert (mark.sort, mark.actionable) == (
         "issue_resolved",
-        "If send_email fails again, look at its to first.",
+        "If send_email fails again, look at its to first, and at what the user said of it.",
     )
     assert [fact.text for fact in directive.knowledge] == [
         'Do not call send_email with to "old@x"; use "new@x".'
