@@ -22,6 +22,7 @@ import msgspec
 from agentx.agents.bounds import Bounds, RunStops
 from agentx.agents.conversation import ANSWER, Conversation
 from agentx.agents.port import AskPerson, Limits, Observer, RunResult
+from agentx.agents.turn import Due, alone
 from agentx.context import BUDGETS
 from agentx.context_parts import provided
 from agentx.storage.errors import AgentXError, UsageError
@@ -37,7 +38,6 @@ from agentx.storage.events import (
     ToolCallExecuted,
     UserMessageSent,
 )
-from agentx.storage.lock import FileLock, WorkspaceBusy
 from agentx.storage.redaction import clean
 from agentx.synthesis.enforcement import Violation
 from agentx.synthesis.flows import match
@@ -63,7 +63,7 @@ _ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
 
 class NothingToDo(UsageError):
-    """A run was asked for without a message, and none is unfinished."""
+    """A run was asked for without a message, and none is unfinished; or what it is due by was run already."""
 
 
 def run_task(
@@ -75,6 +75,7 @@ def run_task(
     observer: Observer | None = None,
     ask_person: AskPerson | None = None,
     agent: str = "main",
+    due: Due = Due(),  # noqa: B008 - a value
 ) -> RunResult:
     """Let a model work on a message until it answers or something stops it.
 
@@ -88,9 +89,10 @@ def run_task(
         observer: Is told what happens.
         ask_person: Asks for a person's word where a tool needs it; without one, the run ends ``WAITING``.
         agent: The agent's role; its actor is ``agent:<role>``.
+        due: What it is due by; such a run begins anew.
 
     Raises:
-        NothingToDo: No message, and nothing is unfinished.
+        NothingToDo: No message, and nothing is unfinished; or its due time was run already.
         WorkspaceBusy: Another run goes on in this workspace.
         AgentXError: The workspace itself failed (a full disk, say), so that not even the end could be recorded.
 
@@ -100,24 +102,19 @@ def run_task(
     >>> run_task(ws, "Draft the outlook.", ScriptedModel("turns.jsonl")).status  # doctest: +SKIP
     'COMPLETED'
     """
-    lock = FileLock(ws.root / ".git" / "agentx-run.lock", timeout_s=0)
-    try:
-        with lock.hold():
-            run = _Run(
-                ws,
-                model,
-                limits or Limits.of(ws.config),
-                observer or Observer(),
-                ask_person,
-                f"agent:{agent}",
-            )
-            return run.work(message)
-    except WorkspaceBusy as error:
-        if lock.held:
-            raise
-        raise WorkspaceBusy(
-            "Another run goes on in this workspace; what you `agentx say` reaches it. Wait for it, or end it with Ctrl-C."
-        ) from error
+    with alone(ws.engine):
+        if due.is_settled(ws.state):
+            raise NothingToDo(f"What schedule {due.schedule} had due at {due.at} was run already.")
+        run = _Run(
+            ws,
+            model,
+            limits or Limits.of(ws.config),
+            observer or Observer(),
+            ask_person,
+            f"agent:{agent}",
+            due,
+        )
+        return run.work(message)
 
 
 class _Run:
@@ -129,8 +126,9 @@ class _Run:
         observer: Observer,
         ask_person: AskPerson | None,
         actor: str,
+        due: Due,
     ) -> None:
-        self.ws, self.model, self.observer = ws, model, observer
+        self.ws, self.model, self.observer, self.due = ws, model, observer, due
         self.ask_person, self.actor = ask_person, actor
         self.context_tokens = limits.context_tokens
         self.conversation_characters = limits.conversation_tokens * CHARACTERS_PER_TOKEN
@@ -179,7 +177,7 @@ class _Run:
 
     def start(self, message: str) -> None:
         """Find out where the conversation begins, read it, and record that the run started."""
-        opened = self.unfinished()
+        opened = 0 if self.due.key else self.unfinished()
         before = self.ws.state.seq
         if message:
             said = self.ws.say(message)
@@ -194,8 +192,11 @@ class _Run:
                 agent=self.actor.partition(":")[2],
                 model=self.model.name,
                 resumes=last.run if resumed and last else "",
+                schedule=self.due.schedule,
+                due=self.due.at,
             ),
             cause=opened,
+            key=self.due.key,
         )
         self.conversation = Conversation(opened, self.ws.read_body)
         for event in self.recorded(opened - 1):
@@ -204,13 +205,10 @@ class _Run:
         self.observer.run_started(self.id, self.model.name, self.conversation.message, resumed=resumed)
 
     def unfinished(self) -> int:
-        """Seq of the message that opened the unfinished conversation, 0 for none; a crashed run gets its end."""
+        """Seq of the message that opened the unfinished conversation, 0 for none."""
         last = self.ws.state.last_run
         if last is None or last.status == "COMPLETED":
             return 0
-        if last.status == "RUNNING":  # and this process holds the lock of runs: its own process is gone
-            end = RunEnded(status="INTERRUPTED", reason="Its process ended in the middle.")
-            self.ws.record(Draft(data=end, actor="engine:runs", run=last.run, cause=last.seq))
         return next(self.recorded(last.seq - 1)).cause
 
     def end(
@@ -389,9 +387,9 @@ class _Run:
 
     # --- the record --------------------------------------------------------------------------------------------------
 
-    def record(self, payload: Payload, *, cause: int = 0) -> list[Event]:
+    def record(self, payload: Payload, *, cause: int = 0, key: str = "") -> list[Event]:
         """Record a fact of this run."""
-        return self.ws.record(Draft(data=payload, actor=self.actor, run=self.id, cause=cause))
+        return self.ws.record(Draft(data=payload, actor=self.actor, run=self.id, cause=cause, key=key))
 
     def recorded(self, after: int) -> Iterator[Event]:
         """The events after ``after`` up to the present one."""

@@ -6,13 +6,14 @@ from typing import Any
 
 import msgspec
 
+from agentx.agents.turn import Due, alone
 from agentx.directing.director import Director
 from agentx.directing.executors import Assignment, Executor, Outcome
 from agentx.directing.hands import Hands
 from agentx.engine import Engine
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import AgentMessageSent, Draft, Event, Payload, RunEnded, RunStarted
-from agentx.storage.lock import FileLock, WorkspaceBusy
+from agentx.storage.lock import WorkspaceBusy
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.policy import Decision
 from agentx.synthesis.items import shorten
@@ -20,23 +21,6 @@ from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.state import RUN_TEXT
 
 _REASON_WORDS = 60
-
-
-class Due(msgspec.Struct, frozen=True):
-    """What a run was due by.
-
-    Attributes:
-        schedule: Id of the schedule.
-        at: When, as UTC time in ISO 8601.
-    """
-
-    schedule: str = ""
-    at: str = ""
-
-    @property
-    def key(self) -> str:
-        """Makes starting idempotent: no due time starts twice."""
-        return f"due:{self.schedule}:{self.at}" if self.at else ""
 
 
 class DirectedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,16 +70,8 @@ def run_directed(
         FieldUnresolved: A field of the prompt has no value; a failed run says so.
         WorkspaceBusy: Another run goes on in this workspace.
     """
-    lock = FileLock(engine.root / ".git" / "agentx-run.lock", timeout_s=0)
-    try:
-        with lock.hold():
-            return _Run(engine, executor, functions or {}, model, agent, files=files).work(due, time_limit_s)
-    except WorkspaceBusy as error:
-        if lock.held:
-            raise
-        raise WorkspaceBusy(
-            "Another run goes on in this workspace; wait for it, or end it with Ctrl-C."
-        ) from error
+    with alone(engine):
+        return _Run(engine, executor, functions or {}, model, agent, files=files).work(due, time_limit_s)
 
 
 class _Run:
@@ -118,9 +94,7 @@ class _Run:
 
     def work(self, due: Due, time_limit_s: float) -> DirectedRun | None:
         """From the decision to the end."""
-        end_crashed(self.engine)
-        settled = self.engine.snapshot().schedules.get(due.schedule)
-        if settled is not None and due.at and due.at <= settled.settled:
+        if due.is_settled(self.engine.snapshot()):
             return None
         decision = self.director.decide()
         if decision.direct:
@@ -145,6 +119,7 @@ class _Run:
             agent=self.agent,
             model=self.executor.name,
             directive=directive,
+            resumes=due.resumes,
             schedule=due.schedule,
             due=due.at,
         )
@@ -192,11 +167,3 @@ class _Run:
     def record(self, payload: Payload, key: str = "") -> list[Event]:
         """Record a fact of this run; what was recorded under the same key before, where it was."""
         return self.engine.write_path.record([Draft(data=payload, actor=self.actor, run=self.id, key=key)])
-
-
-def end_crashed(engine: Engine) -> None:
-    """A run whose process is gone gets its end; to be called under the lock of runs."""
-    last = engine.snapshot().last_run
-    if last is not None and last.status == "RUNNING":
-        end = RunEnded(status="INTERRUPTED", reason="Its process ended in the middle.")
-        engine.write_path.record([Draft(data=end, actor="engine:runs", run=last.run, cause=last.seq)])

@@ -6,9 +6,10 @@ import shutil
 import pytest
 
 from agentx import Workspace
+from agentx.agents.turn import Due
 from agentx.directing.director import Director
 from agentx.directing.executors import Function, Outcome
-from agentx.directing.runs import Due, run_directed
+from agentx.directing.runs import run_directed
 from agentx.storage.events import DirectiveFailed, DirectiveIssued, FieldExplained
 from agentx.synthesis.directing.fields import FieldUnresolved
 from agentx.synthesis.model.litellm_client import LiteLLMClient
