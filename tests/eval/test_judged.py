@@ -2,15 +2,11 @@
 
 import gzip
 import json
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.eval.__main__ import main
 
 HABIT = "Reviewers choke on one-letter names."
 """A demand that no pattern sees."""
@@ -60,22 +56,30 @@ def _by_rule(request):
     return json.dumps({"found": found, "verdicts": []})
 
 
-def evaluate(data, out, *words, **environ):
-    return subprocess.run(
-        [sys.executable, "-m", "tests.eval", "--data", str(data), "--out", str(out), *words],
-        cwd=ROOT, env={**os.environ, **environ}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+@pytest.fixture
+def evaluate(data, tmp_path, chat_server, monkeypatch, capsys):
+    """Score with the model of this machine's server; the figures, and why it broke off and what it told."""
+
+    def evaluate(*sections):
+        out = tmp_path / "eval.json"
+        words = ["--data", str(data), "--out", str(out), "--model", "openai/judge", *sections]
+        monkeypatch.setattr("sys.argv", ["eval", *words])
+        monkeypatch.setenv("AGENTX_API_BASE", chat_server.base)
+        monkeypatch.setenv("AGENTX_API_KEY", "sk-test")
+        try:
+            main()
+            broke_off = ""
+        except SystemExit as ended:
+            broke_off = ended.code
+        return json.loads(out.read_text()), broke_off, capsys.readouterr().err
+
+    return evaluate
 
 
-def test_capture_is_scored_with_and_without_the_model(data, tmp_path, chat_server):
+def test_capture_is_scored_with_and_without_the_model(evaluate, chat_server):
     chat_server.rule = _by_rule
-    out = tmp_path / "eval.json"
-    done = evaluate(
-        data, out, "--model", "openai/judge", "beam", "coding_transcripts",
-        AGENTX_API_BASE=chat_server.base, AGENTX_API_KEY="sk-test",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    figures = json.loads(out.read_text())
+    figures, broke_off, told = evaluate("beam", "coding_transcripts")
+    assert not broke_off, told
     assert (figures["beam.instruction_f1"], figures["beam.model_instruction_f1"]) == (0, 1)
     assert figures["coding_transcripts.demand_recall"] == 0
     assert figures["coding_transcripts.model_demand_recall"] == 1
@@ -86,12 +90,9 @@ def test_capture_is_scored_with_and_without_the_model(data, tmp_path, chat_serve
     assert len(chat_server.requests) == 6
 
 
-def test_a_model_that_cannot_be_had_ends_its_part_and_leaves_the_others(data, tmp_path, chat_server):
+def test_a_model_that_cannot_be_had_ends_its_part_and_leaves_the_others(evaluate, chat_server):
     chat_server.rule = lambda _request: "I would rather not."
-    out = tmp_path / "eval.json"
-    done = evaluate(
-        data, out, "--model", "openai/judge", "beam", AGENTX_API_BASE=chat_server.base, AGENTX_API_KEY="sk-test"
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert "no JSON object" in done.stderr
-    assert json.loads(out.read_text())["beam.instruction_f1"] == 0
+    figures, broke_off, told = evaluate("beam")
+    assert broke_off.startswith("make eval: beam broke off")
+    assert "no JSON object" in told
+    assert figures["beam.instruction_f1"] == 0
