@@ -23,6 +23,8 @@ PUNCTUAL_S = 60.0
 MOST_COUNTED = 1_000
 """So many missed due times are counted one by one."""
 
+_FIELDS = 5
+
 
 class ScheduleInvalid(UsageError):
     """A schedule cannot be read: its five fields, or its zone."""
@@ -43,7 +45,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check(rule: ScheduleSet) -> None:
-    """See whether a schedule can be read.
+    """See whether a schedule can be read, and is ever due.
 
     Raises:
         ScheduleInvalid: It cannot; the sentence says what is wrong with it.
@@ -54,25 +56,32 @@ def check(rule: ScheduleSet) -> None:
 def times(rule: ScheduleSet, after: datetime) -> Iterator[datetime]:
     """The due times of a schedule behind a moment, in UTC, in order.
 
-    Where clocks are set forward, what would be due in the missing hour is due right after it; where they are set back, it is due once
-    (as Debian's cron does it, by ``cronsim``).
+    As Debian's cron has it (by ``cronsim``): what is due at an hour that is left out when clocks are set forward is due right after it, and
+    what is due at an hour that comes twice is due once; what is due every so often goes on every so often.
 
     Raises:
         ScheduleInvalid: It cannot be read.
     """
     try:
-        zone = ZoneInfo(rule.zone)
-        due = CronSim(rule.cron, after.astimezone(zone))
-    except (CronSimError, ZoneInfoNotFoundError, ValueError) as error:
-        what = f"the zone {rule.zone!r}" if isinstance(error, ZoneInfoNotFoundError) else f"{rule.cron!r}"
+        due = CronSim(rule.cron if len(rule.cron.split()) == _FIELDS else "", after.astimezone(_zone(rule)))
+    except CronSimError as error:
         raise ScheduleInvalid(
-            f"The schedule {rule.id} cannot be read: {what} ({error}). Write five fields, minute hour day month weekday, like "
-            "'0 */6 * * *', and a zone like Europe/Berlin."
+            f"The schedule {rule.id} cannot be read: {rule.cron!r} ({error}). Write five fields, minute hour day month weekday, "
+            "like '0 */6 * * *'."
         ) from error
     for one in due:
         moment = one.astimezone(UTC)
         if moment > after:
             yield moment
+
+
+def _zone(rule: ScheduleSet) -> ZoneInfo:
+    try:
+        return ZoneInfo(rule.zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ScheduleInvalid(
+            f"The schedule {rule.id} names no zone: {rule.zone!r}. Write one like Europe/Berlin, or UTC."
+        ) from error
 
 
 def upcoming(record: ScheduleRecord, now: datetime, most: int) -> list[str]:
@@ -114,8 +123,7 @@ def plan(record: ScheduleRecord, now: datetime) -> Plan:
 
 def _latest(rule: ScheduleSet, now: datetime) -> datetime:
     """The last due time up to a moment."""
-    zone = ZoneInfo(rule.zone)
-    behind = CronSim(rule.cron, (now + timedelta(seconds=1)).astimezone(zone), reverse=True)
+    behind = CronSim(rule.cron, (now + timedelta(seconds=1)).astimezone(_zone(rule)), reverse=True)
     return next(behind).astimezone(UTC)
 
 
