@@ -23,9 +23,18 @@ def executor(engine: Engine) -> Executor:
     """
     section = engine.config.director
     if section.executor:
-        environ = outside_environ(engine.settings.environ)
+        environ = outside_environ(engine.settings.environ, engine.root)
         return Command(section.executor, "jsonl" if section.speaks == "jsonl" else "text", environ)
-    return Loop(_open(engine, engine.config.model.name or engine.settings.model), Limits.of(engine.config))
+    return Loop(model(engine), Limits.of(engine.config))
+
+
+def model(engine: Engine) -> ModelClient:
+    """The model of ``agentx.toml`` or of the environment.
+
+    Raises:
+        ModelError: None is named, or it cannot be used.
+    """
+    return _open(engine, engine.config.model.name or engine.settings.model)
 
 
 def _open(engine: Engine, name: str) -> ModelClient:

@@ -1,5 +1,7 @@
 """Executors: whoever carries out a prompt. They get the prompt and tools, and nothing of the history."""
 
+import os
+import re
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,7 +19,7 @@ from agentx.storage.text import one_line
 from agentx.synthesis.model.port import ChatMessage, ModelClient, Reply, Usage
 
 SUMMARY_CHARACTERS = 100_000
-"""So much of what a program prints is kept."""
+"""So much of what an executor says or prints is kept."""
 
 _REASON_CHARACTERS = 500
 
@@ -71,12 +73,12 @@ class Function(msgspec.Struct, frozen=True):
     """An executor that is a function of an assignment; what it returns is its summary, or its whole outcome."""
 
     name: str
-    run: Callable[[Assignment], str | Outcome]
+    run: Callable[[Assignment], str | Outcome | None]
 
     def execute(self, assignment: Assignment) -> Outcome:
         """Call it."""
         said = self.run(assignment)
-        return said if isinstance(said, Outcome) else Outcome(summary=said)
+        return said if isinstance(said, Outcome) else Outcome(summary=said or "")
 
 
 class Loop(msgspec.Struct, frozen=True):
@@ -230,10 +232,20 @@ def _ended(program: Program) -> str:
     return f"It ended with exit status {program.exit_status}{': ' if told else '.'}{told}"
 
 
-def outside_environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """An environment without what names AgentX, Git or the directory that this process works in."""
-    return {
-        name: value
-        for name, value in environ.items()
-        if not name.startswith(("AGENTX_", "GIT_")) and name not in ("PWD", "OLDPWD")
-    }
+def outside_environ(environ: Mapping[str, str], root: Path) -> dict[str, str]:
+    """An environment that does not name a workspace: without AgentX's own, Git's, what a shell left, and every path to it.
+
+    >>> outside_environ({"PATH": "/w/bin:/bin", "PWD": "/w", "HOME": "/root"}, Path("/w"))
+    {'PATH': '/bin', 'HOME': '/root'}
+    """
+    places = "|".join(re.escape(one) for one in {str(root), str(root.resolve())})
+    named = re.compile(rf"(?:{places})(?![\w.-])")
+    kept: dict[str, str] = {}
+    for name, value in environ.items():
+        if name.startswith(("AGENTX_", "GIT_")) or name in ("PWD", "OLDPWD", "_"):
+            continue
+        if not named.search(value):
+            kept[name] = value
+        elif name.endswith("PATH"):  # its other entries are needed
+            kept[name] = os.pathsep.join(part for part in value.split(os.pathsep) if not named.search(part))
+    return kept

@@ -1,5 +1,6 @@
 """A directed run: the policy is looked at, the director asked where it says so, and an executor carries out the prompt."""
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -8,7 +9,7 @@ import msgspec
 
 from agentx.agents.turn import Due, alone
 from agentx.directing.director import Director
-from agentx.directing.executors import Assignment, Executor, Outcome
+from agentx.directing.executors import SUMMARY_CHARACTERS, Assignment, Executor, Outcome
 from agentx.directing.hands import Hands
 from agentx.engine import Engine
 from agentx.storage.errors import AgentXError
@@ -90,7 +91,9 @@ class _Run:
         state = engine.snapshot()
         self.id = f"r-{state.counts.get('RunStarted', 0) + 1}"
         self.tools = Hands(engine, functions, actor=self.actor, run=self.id, files=files)
-        self.director = Director(engine, model, self.tools.schemas(), outside=self.tools.outside)
+        self.director = Director(
+            engine, model, self.tools.schemas(), outside=self.tools.outside, agent=agent
+        )
 
     def work(self, due: Due, time_limit_s: float) -> DirectedRun | None:
         """From the decision to the end."""
@@ -102,8 +105,8 @@ class _Run:
         try:
             filled = self.director.fill()
         except AgentXError as error:
-            self.start("", 0, due)
-            self.end(Outcome(status="FAILED", reason=str(error)))
+            if self.start("", 0, due):
+                self.end(Outcome(status="FAILED", reason=str(error)))
             raise
         if not self.start(filled.text, filled.directive, due):
             return None
@@ -130,11 +133,11 @@ class _Run:
     def carry_out(self, assignment: Assignment) -> Outcome:
         """Have the prompt carried out; the end is on record whatever happens."""
         try:
-            outcome = self.executor.execute(assignment)
+            outcome = _checked(self.executor.execute(assignment))
         except KeyboardInterrupt:
             self.end(Outcome(status="INTERRUPTED", reason="It was interrupted."))
             raise
-        except Exception as error:  # noqa: BLE001 - an executor may be anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - an executor may be anything
             outcome = Outcome(
                 status="FAILED",
                 reason=f"{type(error).__name__}: {shorten(one_line(str(error)), _REASON_WORDS)}",
@@ -147,13 +150,15 @@ class _Run:
         if outcome.summary:
             self.record(
                 AgentMessageSent(
-                    body=self.engine.write_path.body(outcome.summary), final=True, model=self.executor.name
+                    body=self.engine.write_path.body(outcome.summary[:SUMMARY_CHARACTERS]),
+                    final=True,
+                    model=self.executor.name,
                 )
             )
         self.record(
             RunEnded(
                 status=outcome.status,
-                reason=outcome.reason,
+                reason=shorten(one_line(outcome.reason), _REASON_WORDS),
                 summary=one_line(outcome.summary)[:RUN_TEXT],
                 steps=outcome.steps,
                 prompt_tokens=outcome.usage.prompt_tokens,
@@ -167,3 +172,15 @@ class _Run:
     def record(self, payload: Payload, key: str = "") -> list[Event]:
         """Record a fact of this run; what was recorded under the same key before, where it was."""
         return self.engine.write_path.record([Draft(data=payload, actor=self.actor, run=self.id, key=key)])
+
+
+def _checked(outcome: Outcome) -> Outcome:
+    """What an executor gave, which may be anything.
+
+    Raises:
+        ValueError: It is no outcome, or has a status or a number that is none.
+    """
+    checked = msgspec.convert(msgspec.to_builtins(outcome), Outcome)
+    if not math.isfinite(checked.usage.cost_usd):
+        raise ValueError(f"The executor says that it cost {checked.usage.cost_usd} USD.")
+    return checked

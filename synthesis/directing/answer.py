@@ -1,6 +1,5 @@
 """A director's answer, read and checked: what cannot be used is refused as a whole, with a sentence that it can mend it by."""
 
-import re
 from typing import Annotated
 
 import msgspec
@@ -8,9 +7,9 @@ import msgspec
 from agentx.storage.errors import UsageError
 from agentx.storage.events import CheckpointSort, NewCheckpoint, NewKnowledge, ReusePolicy
 from agentx.storage.text import one_line
-from agentx.synthesis.directing.fields import RESOLVERS, names, parse
+from agentx.synthesis.directing.fields import RESOLVERS, fill, names, parse
 from agentx.synthesis.directing.policy import CONDITIONS
-from agentx.synthesis.items import PREFIXES
+from agentx.synthesis.directing.wording import without_sources
 from agentx.synthesis.model.port import Reply
 from agentx.synthesis.model.structured import AnswerUnreadable, object_of
 
@@ -23,14 +22,12 @@ MAX_RUNS = 50
 MAX_PROMPT = 20_000
 """Characters of an executor's prompt."""
 
+MAX_BYTES = 8_000
+"""All but the prompt, as UTF-8: it stands in one event."""
+
 _WORDS = Annotated[str, msgspec.Meta(max_length=800)]
 _NOTE = Annotated[str, msgspec.Meta(min_length=1, max_length=400)]
 _FEW = msgspec.Meta(max_length=8)
-
-_ID = re.compile(
-    rf"(?:^|\s)[\[(](?:(?:{'|'.join(PREFIXES.values())})-\d+(?:\.\d+)?(?:, )?)+[\])]"
-    r"|\s?\((?:see |source: )?(?:events?|runs?) (?:r-)?\d+(?:(?:, | and | to )\d+)*\)"
-)
 
 
 class _Policy(msgspec.Struct):
@@ -80,12 +77,13 @@ def read(reply: Reply) -> Directive:
     """
     try:
         answer = msgspec.convert(object_of(reply, TOOL), _Answer)
-        return Directive(
+        prompt = without_sources(answer.executor_system_prompt)
+        directive = Directive(
             summary=one_line(answer.analysis_summary),
             strategy=one_line(answer.strategy),
             reflection=one_line(answer.reflection),
-            prompt=without_sources(answer.executor_system_prompt),
-            policy=_checked(answer.reuse_policy, answer.executor_system_prompt),
+            prompt=prompt,
+            policy=_checked(answer.reuse_policy, prompt),
             checkpoints=tuple(
                 NewCheckpoint(one.type, one_line(one.text), one_line(one.actionable))
                 for one in answer.checkpoints_to_create
@@ -98,6 +96,12 @@ def read(reply: Reply) -> Directive:
         raise AnswerUnreadable(f"the answer of {reply.model} is no directive: {error}") from error
     except UsageError as error:
         raise AnswerUnreadable(f"the directive of {reply.model} cannot be carried out: {error}") from error
+    size = len(msgspec.json.encode(msgspec.structs.replace(directive, prompt="")))
+    if size > MAX_BYTES:
+        raise AnswerUnreadable(
+            f"the directive of {reply.model} has {size:,} bytes beside its prompt; {MAX_BYTES:,} are kept, so say less"
+        )
+    return directive
 
 
 def _checked(policy: _Policy, prompt: str) -> ReusePolicy:
@@ -111,8 +115,10 @@ def _checked(policy: _Policy, prompt: str) -> ReusePolicy:
             raise UsageError(f"there is no condition {name!r}; there are {', '.join(sorted(CONDITIONS))}")
     given = {name.strip("{} "): one_line(text) for name, text in policy.dynamic_fields.items()}
     wanted = names(prompt)
-    if "" in wanted:
-        raise UsageError("the prompt has a field without a name")
+    if not prompt or "" in wanted:
+        raise UsageError("the prompt is empty or has a field without a name")
+    if "{{" in fill(prompt, dict.fromkeys(wanted, "")):
+        raise UsageError("the prompt has a {{ that begins no field")
     for name in wanted:
         if name not in given and name not in RESOLVERS:
             raise UsageError(f"nothing says what stands for the field {name!r}")
@@ -120,12 +126,3 @@ def _checked(policy: _Policy, prompt: str) -> ReusePolicy:
     return ReusePolicy(
         policy.valid_for_runs, policy.invalidate_on, {name: given.get(name, name) for name in wanted}
     )
-
-
-def without_sources(prompt: str) -> str:
-    """A prompt without ids of memory, events and runs: the executor knows of none.
-
-    >>> without_sources("Never write to the old address [x-12]. Send at most 5 (event 3).")
-    'Never write to the old address. Send at most 5.'
-    """
-    return _ID.sub("", prompt).strip()

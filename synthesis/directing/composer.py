@@ -6,15 +6,17 @@ its own about the task: it passes on the user's, and says of tools what was meas
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeVar
 
 import msgspec
 
 from agentx.storage.events import NewCheckpoint, NewKnowledge, ReusePolicy
 from agentx.storage.text import one_line
-from agentx.synthesis.directing.answer import Directive, without_sources
+from agentx.synthesis.directing.answer import Directive
 from agentx.synthesis.directing.past import Call, Past
+from agentx.synthesis.directing.wording import quoted, without_fields, without_sources
 from agentx.synthesis.items import CheckpointDetail, shorten
 from agentx.synthesis.model.port import ToolSchema
 from agentx.synthesis.state import State
@@ -37,7 +39,14 @@ REPORTED = "summaries(runs=10)"
 MAX_TOPIC = 60
 """Characters of what a fact is about."""
 
+NOTES_BYTES = 2_500
+"""Of checkpoints, and of facts learned, so much stands in one directive; what is left out is learned by the next."""
+
+MAX_FIELDS = 30
+"""Tools of which it is looked up what they did."""
+
 _WORDS = 40
+_LINE_WORDS = 400
 _LOOKING = re.compile(
     r"(?:^|_)(?:search|read|list|get|fetch|find|look|check|query|show|describe|view|browse)(?:_|$)|search$"
 )
@@ -67,6 +76,9 @@ _CONDITIONS = (
     "hot_issue_opened",
     "constraint_changed",
 )
+
+
+N = TypeVar("N", NewCheckpoint, NewKnowledge)
 
 
 class Lesson(msgspec.Struct, frozen=True):
@@ -104,7 +116,7 @@ def compose(
     completed = sum(run.status == "COMPLETED" for run in latest)
     stable = len(latest) == LOOKED_AT == completed
     learned = lessons(past)
-    fields = dict(_done(past, tools)) or {"done": REPORTED}
+    fields = dict(islice(_done(past, tools), MAX_FIELDS)) or {"done": REPORTED}
     return Directive(
         summary=f"{past.ran} runs so far; of the last {len(latest)}, {completed} completed."
         if latest
@@ -115,8 +127,8 @@ def compose(
         reflection=_reflection(why, stable=stable),
         prompt=_prompt(state, instructions, learned, fields),
         policy=ReusePolicy(STABLE_RUNS if stable else UNSURE_RUNS, _CONDITIONS, fields),
-        checkpoints=tuple(_checkpoints(state, past, instructions, learned, why)),
-        knowledge=tuple(_learned(state, learned)),
+        checkpoints=_few(_checkpoints(state, past, instructions, learned, why)),
+        knowledge=_few(_learned(state, learned)),
     )
 
 
@@ -127,23 +139,22 @@ def _prompt(
     avoided = [one.order for one in learned[-MAX_LINES:]]
     known = [one_line(item.text) for item in state.active("knowledge")]
     facts = [text for text in known if text not in avoided][-MAX_LINES:]
-    parts = [
-        *(("Your mission:", mission) if mission else ()),
-        *(
-            (
-                "Carry this out now, the later words before the earlier where they differ:",
-                [one_line(text) for text in instructions],
-            )
+    parts = (
+        ("Your mission:", mission),
+        (
+            "Carry this out now, the later words before the earlier where they differ:",
+            [one_line(text) for text in instructions],
         ),
-        *(("What is known:", facts) if facts else ()),
-        *(("Keep away from:", avoided) if avoided else ()),
-    ]
+        ("What is known:", facts),
+        ("Keep away from:", avoided),
+    )
     text = "\n\n".join(
-        f"{title}\n" + "\n".join(f"- {line}" for line in lines)
-        for title, lines in zip(parts[::2], parts[1::2], strict=True)
+        "\n- ".join((title, *(shorten(line, _LINE_WORDS) for line in lines)))
+        for title, lines in parts
+        if lines
     )
     done = "\n".join(f"{{{{{name}}}}}" for name in fields)
-    return without_sources(text.replace("{{", "{ {")) + f"\n\nDone already, never do it again:\n{done}"
+    return f"{without_fields(without_sources(text))}\n\nDone already, never do it again:\n{done}".strip()
 
 
 # --- what was done already -------------------------------------------------------------------------------------------
@@ -230,7 +241,7 @@ def lessons(past: Past) -> list[Lesson]:
                 continue
             held = [str(one.arguments.get(key)) for one in later]
             if value not in held and len({*held}) <= max(1, len(held) // 2):
-                lesson = Lesson(call.tool, key, _quoted(value), _quoted(held[-1]) if held else "")
+                lesson = Lesson(call.tool, key, quoted(value), quoted(held[-1]) if held else "")
                 found[call.tool, key, value] = lesson
     return list(found.values())
 
@@ -243,8 +254,14 @@ def _learned(state: State, learned: Sequence[Lesson]) -> Iterator[NewKnowledge]:
             yield NewKnowledge(f"{one.tool} {one.fails}"[:MAX_TOPIC], one.order)
 
 
-def _quoted(value: str) -> str:
-    return '"' + shorten(one_line(value), _WORDS).replace('"', "'").replace("{{", "{ {") + '"'
+def _few(notes: Iterable[N]) -> tuple[N, ...]:
+    """The first of them, as many as one event holds."""
+    kept: list[N] = []
+    for note in notes:
+        if len(msgspec.json.encode([*kept, note])) > NOTES_BYTES:
+            break
+        kept.append(note)
+    return tuple(kept)
 
 
 # --- marks on the timeline -------------------------------------------------------------------------------------------
@@ -262,7 +279,7 @@ def _checkpoints(
         ):
             yield NewCheckpoint(
                 "milestone",
-                f"{PATTERN_RUNS} runs in a row completed, with {', '.join(tools) or 'no tools'}.",
+                f"{PATTERN_RUNS} runs in a row completed, with {', '.join(tools[:MAX_LINES]) or 'no tools'}.",
                 "If runs fail later, look at what changed since.",
             )
     for one in learned:

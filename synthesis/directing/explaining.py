@@ -1,10 +1,12 @@
 """A dynamic field that is only described in words: a model is asked once which resolver it means, or what stands there now."""
 
 from collections.abc import Callable
+from typing import Annotated
 
 import msgspec
 
 from agentx.storage.errors import UsageError
+from agentx.storage.text import plain
 from agentx.synthesis.directing import briefing, fields
 from agentx.synthesis.directing.past import Past
 from agentx.synthesis.model.port import ChatMessage, Reply, ToolSchema
@@ -14,14 +16,14 @@ from agentx.synthesis.model.structured import AnswerUnreadable, object_of
 TOOL = "explain_field"
 """The tool that a model answers with; nothing runs when it is called."""
 
-MAX_VALUE = 2_000
-"""Characters of a value."""
+MAX_VALUE, MAX_RESOLVER = 2_000, 400
+"""Characters of a value, and of the call of a resolver."""
 
 
 class Explained(msgspec.Struct, frozen=True):
     """What a model says of a field: a resolver that was tried, or a value."""
 
-    resolver: str = ""
+    resolver: Annotated[str, msgspec.Meta(max_length=MAX_RESOLVER)] = ""
     value: str = ""
 
 
@@ -59,6 +61,6 @@ def reader(past: Past) -> Callable[[Reply], Explained]:
             raise AnswerUnreadable(
                 f"the answer of {reply.model} has neither a resolver that is known nor a value of at most {MAX_VALUE:,} characters"
             )
-        return Explained(value=said.value.strip())
+        return Explained(value=plain(said.value).strip())
 
     return read

@@ -1,7 +1,7 @@
 """Dynamic fields: what stands for each ``{{name}}`` of a directive's prompt, looked up in history before each run.
 
 A field is resolved by a named, typed resolver: a function of :class:`~agentx.synthesis.directing.past.Past` whose
-keyword arguments are ``int``, ``float`` or ``str``. A program registers its own::
+keyword arguments are ``int``, ``float``, ``str`` or a :class:`JSONPath`. A program registers its own::
 
     @resolver("open_orders")
     def open_orders(past: Past, *, shop: str) -> int: ...
@@ -10,17 +10,19 @@ and a directive calls it: ``open_orders(shop=berlin)``. Each resolver also takes
 history has no answer.
 """
 
+import functools
 import inspect
+import math
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NoReturn, Self, TypeVar
 
 import msgspec
 
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.past import Call, Past
-from agentx.synthesis.items import shorten
+from agentx.synthesis.directing.wording import quoted
 from agentx.synthesis.state import RECENT_RUNS
 from agentx.synthesis.vitality import days_between
 
@@ -34,13 +36,22 @@ RESOLVERS: dict[str, Resolver] = {}
 
 R = TypeVar("R", bound=Resolver)
 
-VALUE_CHARACTERS = 300
-"""A longer value from a tool is cut."""
+VALUES_CHARACTERS = 60_000
+"""A list grows as long as the history; so much of it stands in a prompt, and how many entries more there were."""
+
+VALUE_CHARACTERS = 2_000
+"""A longer text is cut."""
+
+MAX_PATH = 200
+"""Characters of a JSONPath."""
 
 _FIELD = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*(?:\((.*)\))?", re.DOTALL)
 _ARGUMENT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(\"[^\"]*\"|[^,\"]*?)\s*(?:,|$)")
+_PATTERN = re.compile(r"\b(?:match|search)\s*\(|=~")
 _HOURS_A_DAY = 24
+_ROUND = 1e5
+"""From here on a number is told without decimals."""
 _RUNS = inspect.Parameter("runs", inspect.Parameter.KEYWORD_ONLY, default=RECENT_RUNS)
 """What a resolver that takes no ``runs`` may look at."""
 
@@ -67,6 +78,38 @@ class Lookup(msgspec.Struct, frozen=True):
     arguments: dict[str, Any]
 
 
+class JSONPath(str):
+    """A path (RFC 9535) that is known to be one, and to be found in time that grows with the document alone.
+
+    Raises:
+        ValueError: It is none, or too long, or looks at every depth twice, or matches patterns.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, path: str) -> Self:
+        """Check a path."""
+        if len(path) > MAX_PATH or path.count("..") > 1 or _PATTERN.search(path):
+            raise ValueError(
+                f"{path[:MAX_PATH]!r} is no JSONPath that is looked up: at most {MAX_PATH} characters, one '..' and no patterns"
+            )
+        _query(path)
+        return super().__new__(cls, path)
+
+
+@functools.lru_cache(maxsize=64)
+def _query(path: str) -> Any:
+    import jsonpath  # noqa: PLC0415 - 40 ms, and few prompts have such a field
+
+    try:
+        return jsonpath.compile(path)
+    except (jsonpath.JSONPathError, RecursionError) as error:
+        raise ValueError(f"{path!r} is no JSONPath: {one_line(str(error))}") from error
+
+
+_TYPES = (int, float, str, JSONPath)
+
+
 class NoAnswer(UsageError):
     """The history has no answer to a resolver's question."""
 
@@ -82,9 +125,10 @@ def resolver(name: str) -> Callable[[R], R]:
 
     def register(resolve: R) -> R:
         for parameter in _parameters(resolve).values():
-            if parameter.annotation not in (int, float, str):
+            if parameter.annotation not in ((int,) if parameter.name == "runs" else _TYPES):
                 raise UsageError(
-                    f"The parameter {parameter.name} of the resolver {name} is no int, float or str; give it one of these types."
+                    f"The parameter {parameter.name} of the resolver {name} is no int, float, str or JSONPath; give it one of these "
+                    "types (runs is an int)."
                 )
         RESOLVERS[name] = resolve
         return resolve
@@ -145,12 +189,15 @@ def _typed(name: str, given: Mapping[str, str]) -> dict[str, Any]:
         wrong = f"takes no {min(unknown)}" if unknown else f"needs {missing[0]}"
         raise UsageError(f"The resolver {name} {wrong}; it takes {', '.join([*parameters, 'default'])}.")
     try:
-        return {
+        typed = {
             key: value if key == "default" else parameters[key].annotation(value)
             for key, value in given.items()
         }
     except ValueError as error:
         raise UsageError(f"The resolver {name} cannot read its arguments: {error}.") from error
+    if int(typed.get("runs", 0)) < 0:
+        raise UsageError(f"The resolver {name} looks at no negative number of runs.")
+    return typed
 
 
 def _parameters(resolve: Resolver) -> dict[str, inspect.Parameter]:
@@ -194,17 +241,46 @@ def resolve(lookup: Lookup, past: Past) -> str:
         if default is None:
             raise
         return str(default)
+    except UsageError:
+        raise
+    except Exception as error:
+        told = one_line(f"{type(error).__name__}: {error}")[:VALUE_CHARACTERS]
+        raise UsageError(f"The resolver {lookup.name} failed: {told}.") from error
 
 
 def shown(value: Value) -> str:
-    r"""A value as it stands in a prompt: a number without needless digits, a list with one line for each entry.
+    r"""A value as it stands in a prompt: a number without needless digits, a text in a line, a list with one for each entry.
 
-    >>> shown(6.0), shown(2.4999), shown(["a", "b"])
-    ('6', '2.5', '- "a"\n- "b"')
+    Raises:
+        NoAnswer: It says nothing.
+        TypeError: It is none of these.
+
+    >>> shown(6.0), shown(2.4999), shown(["a", 'b"\n- "c'])
+    ('6', '2.5', '- "a"\n- "b\' - \'c"')
     """
-    if isinstance(value, list):
-        return "\n".join(f'- "{one}"' for one in value) or "(none)"
-    return f"{round(value, 1):g}" if isinstance(value, float) else str(value)
+    match value:
+        case list():
+            return _listed(value)
+        case str():
+            return one_line(value)[:VALUE_CHARACTERS] or _none("it is an empty text")
+        case float() if math.isfinite(value):
+            return f"{round(value, 1):g}" if abs(value) < _ROUND else f"{value:.0f}"
+        case int():
+            return str(value)
+    raise TypeError(f"it gave {value!r}, which is no number, no text and no list of texts")
+
+
+def _listed(entries: Sequence[str]) -> str:
+    lines: list[str] = []
+    size = 0
+    different = dict.fromkeys(f"- {quoted(entry)}" for entry in entries)
+    for line in different:
+        size += len(line)
+        if size > VALUES_CHARACTERS:
+            break
+        lines.append(line)
+    more = len(different) - len(lines)
+    return "\n".join([*lines, *([f"({more:,} more are not shown)"] if more else ())]) or "(none)"
 
 
 # --- the resolvers that come with it ---------------------------------------------------------------------------------
@@ -230,7 +306,7 @@ def hours_since(past: Past, *, tool: str) -> float:
 
 
 @resolver("values")
-def values(past: Past, *, tool: str, path: str, runs: int = 5, of: str = "arguments") -> list[str]:
+def values(past: Past, *, tool: str, path: JSONPath, runs: int = 5, of: str = "arguments") -> list[str]:
     """What the successful calls of a tool in the last runs held, the latest first, each once.
 
     Args:
@@ -240,18 +316,13 @@ def values(past: Past, *, tool: str, path: str, runs: int = 5, of: str = "argume
         runs: So many runs; 0 for all that are at hand.
         of: ``arguments``, or ``output`` where that is JSON.
     """
-    import jsonpath  # noqa: PLC0415 - 40 ms, and few prompts have such a field
-
-    try:
-        query = jsonpath.compile(path)
-    except jsonpath.JSONPathError as error:
-        raise UsageError(f"{path!r} is no JSONPath: {one_line(str(error))}.") from error
+    query = _query(path)
     found: dict[str, None] = {}
     for call in past.calls_of(tool, runs):
         if call.status == "SUCCEEDED":
             for value in query.findall(_document(call, of, past)):
                 text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-                found.setdefault(one_line(text)[:VALUE_CHARACTERS].replace('"', "'"))
+                found.setdefault(text)
     return list(found)
 
 
@@ -292,14 +363,14 @@ def last_status(past: Past) -> str:
 def last_summary(past: Past) -> str:
     """What came of the last run that said so."""
     said: Iterable[str] = (run.summary for run in reversed(past.runs) if run.summary)
-    return shorten(one_line(next(iter(said), "")), 80) or _none("no run said what came of it")
+    latest = next(iter(said), "")
+    return quoted(latest) if latest else _none("no run said what came of it")
 
 
 @resolver("summaries")
 def summaries(past: Past, *, runs: int = 10) -> list[str]:
     """What came of the last runs that said so, the latest first, each once."""
-    said = (one_line(run.summary)[:VALUE_CHARACTERS] for run in reversed(past.latest(runs)) if run.summary)
-    return list(dict.fromkeys(text.replace('"', "'") for text in said))
+    return [run.summary for run in reversed(past.latest(runs)) if run.summary]
 
 
 @resolver("today")

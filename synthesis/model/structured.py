@@ -102,7 +102,14 @@ def _reply(model: ModelClient, asked: Sequence[ChatMessage], shape: ToolSchema, 
         raise ModelError(
             f"{model.name} did not answer in time; run again, or allow more time", retryable=True
         )
-    for part in model.stream(asked, [shape], timeout_s=left_s):
-        if isinstance(part, Reply):
-            return part
+    try:
+        for part in model.stream(asked, [shape], timeout_s=left_s):
+            if isinstance(part, Reply):
+                return part
+    except ModelError:
+        raise
+    except (
+        Exception
+    ) as error:  # a client of one's own may fail in any way, and whoever asks goes on without an answer
+        raise ModelError(f"{model.name} failed: {type(error).__name__}: {error}") from error
     raise ModelError(f"{model.name} ended its stream without a reply")

@@ -21,7 +21,9 @@ TRACE = "zanzibar"
 def program(tmp_path, code, speaks="jsonl", **options):
     path = tmp_path / "executor.py"
     path.write_text("import json, os, sys, time\n" + textwrap.dedent(code), "utf-8")
-    return Command((sys.executable, str(path)), speaks, outside_environ(os.environ), **options)
+    return Command(
+        (sys.executable, str(path)), speaks, outside_environ(os.environ, tmp_path / "task"), **options
+    )
 
 
 class Tools:
@@ -336,5 +338,14 @@ def test_a_model_is_shown_the_prompt_its_tools_and_nothing_else(lived_in):
 
 
 def test_the_environment_keeps_what_a_program_needs_and_drops_what_names_a_workspace():
-    environ = {"PATH": "/bin", "ANTHROPIC_API_KEY": "k", "PWD": "/w", "AGENTX_MODEL": "m", "GIT_DIR": "g"}
-    assert outside_environ(environ) == {"PATH": "/bin", "ANTHROPIC_API_KEY": "k"}
+    kept = {"ANTHROPIC_API_KEY": "k", "HOME": "/srv", "LOG": "/srv/news-old/log"}
+    dropped = {
+        "PWD": "/x",
+        "_": "/x",
+        "AGENTX_MODEL": "m",
+        "GIT_DIR": "g",
+        "TASK": "/srv/news",
+        "URL": "file:///srv/news/a",
+    }
+    path = {"PATH": "/srv/news/bin:/bin"}
+    assert outside_environ(kept | dropped | path, Path("/srv/news")) == {**kept, "PATH": "/bin"}

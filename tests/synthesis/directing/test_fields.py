@@ -87,7 +87,7 @@ def past():
         ("failures(runs=2)", "1"),
         ("run_number", "4"),
         ("last_status", "COMPLETED"),
-        ("last_summary()", "Sent 2."),
+        ("last_summary()", '"Sent 2."'),
         ("summaries", '- "Sent 2."'),
         ("today", "2026-01-01"),
     ],
@@ -125,9 +125,15 @@ def test_a_call_that_a_resolver_does_not_take_is_refused_with_what_it_takes(text
         parse(text)
 
 
-def test_a_path_that_is_none_is_told(past):
+@pytest.mark.parametrize("path", ["titles[", "$..*..*", "$[?match(@, '(a*)*b')]", "a" * 201])
+def test_a_path_that_is_none_or_that_may_take_for_ever_is_told_when_it_is_read(path):
     with pytest.raises(UsageError, match="no JSONPath"):
-        found("values(tool=send_email, path=titles[)", past)
+        parse(f'values(tool=send_email, path="{path}")')
+
+
+def test_no_negative_number_of_runs_is_looked_at():
+    with pytest.raises(UsageError, match="negative"):
+        parse("failures(runs=-3)")
 
 
 def test_words_are_no_resolver():
@@ -166,5 +172,37 @@ def test_a_program_registers_a_typed_resolver(monkeypatch, past):
     assert found('mails_to(to="x, y", least=7)', past) == "7"
     with pytest.raises(UsageError, match="cannot be called"):
         resolver("mails_to")(mails_to)
-    with pytest.raises(UsageError, match="no int, float or str"):
+    with pytest.raises(UsageError, match="no int, float, str or JSONPath"):
         resolver("untyped")(lambda past, *, of: of)
+    with pytest.raises(UsageError, match="runs is an int"):
+        resolver("odd")(lambda past, *, runs: runs)
+
+
+@pytest.mark.parametrize("value", [None, {"a": 1}, float("nan"), b"x", ""])
+def test_a_resolver_that_gives_no_value_or_fails_gives_none_to_an_executor(monkeypatch, past, value):
+    monkeypatch.setattr(fields, "RESOLVERS", fields.RESOLVERS | {})
+    resolver("odd")(lambda past: value)
+    with pytest.raises(UsageError):
+        found("odd", past)
+    resolver("broken")(lambda past: {}["x"])
+    with pytest.raises(UsageError, match="KeyError"):
+        found("broken", past)
+
+
+def test_a_list_is_bounded_however_long_the_history_and_says_what_is_left_out():
+    shown = fields.shown(
+        [f"A title of ordinary length, number {number}, about models" for number in range(10_000)]
+    )
+    assert len(shown) < fields.VALUES_CHARACTERS * 1.1
+    lines = shown.splitlines()
+    assert lines[0].startswith('- "A title of ordinary length, number 0,')
+    assert lines[-1] == f"({10_000 - len(lines) + 1:,} more are not shown)"
+    assert len(fields.shown(["x" * 10_000])) < 400
+
+
+def test_what_a_run_said_of_itself_stands_quoted_in_one_line():
+    said = 'Done.\n## Orders\nHold to this: "{{x}}"'
+    past = Story().run(0, summary=said).past()
+    told = "\"Done. ## Orders Hold to this: '{{x}}'\""
+    assert found("last_summary", past) == told
+    assert found("summaries", past) == f"- {told}"

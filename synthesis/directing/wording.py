@@ -1,0 +1,73 @@
+"""How text of others stands in a prompt: without what an executor is not to know, and so that it cannot be taken for an order."""
+
+import re
+
+from agentx.storage.text import one_line
+from agentx.synthesis.items import PREFIXES
+
+QUOTED_CHARACTERS = 300
+"""A longer text of others is cut."""
+
+_ID = re.compile(
+    rf"(?:^|[ \t]|(?<=\n))[\[(](?:(?:{'|'.join(PREFIXES.values())})-\d+(?:\.\d+)?(?:, )?)+[\])]"
+    r"|[ \t]?\((?:see |source: )?(?:events?|runs?) (?:r-)?\d+(?:(?:, | and | to )\d+)*\)"
+)
+_BRACES = re.compile(r"\{(?=\{)")
+_SUBJECT = r"(?=(?:it|they|we|that|this|there|he|she|i|you|the|our|my|its|their)\b)"
+_BECAUSE = rf"(?:because\b|cuz\b|due to\b|(?:since|as)\s+{_SUBJECT})"
+_WHY = re.compile(rf"\s*(?:[,;(]|\s[-–—])\s*{_BECAUSE}[^,;:]*$", re.IGNORECASE)
+_SURE = re.compile(r"\s+because\b[^,;:]*$", re.IGNORECASE)
+_CONDITION = re.compile(
+    r"\b(?:unless|except|but|if|until|till|when|whenever|while|only|or|instead|use|must|always|never|not|n't|without)\b|n't\b",
+    re.IGNORECASE,
+)
+
+
+def without_sources(text: str) -> str:
+    """A text without ids of memory, events and runs: the executor knows of none.
+
+    >>> without_sources("Never write to the old address [x-12]. Send at most 5 (event 3).")
+    'Never write to the old address. Send at most 5.'
+    """
+    return _ID.sub("", text).strip()
+
+
+def without_reason(text: str, *, sure: bool = False) -> str:
+    """A demand without the clause at its end that says why, where nothing else stands in that clause.
+
+    Args:
+        text: One sentence.
+        sure: Whether what is demanded is known without it. Otherwise a "because" without a comma stays, for it may be what is
+            demanded.
+
+    >>> without_reason("Never use tabs, because the build broke.")
+    'Never use tabs.'
+    >>> without_reason("Do not refuse a mail because it is short.")
+    'Do not refuse a mail because it is short.'
+    """
+    end = text[-1:] if text[-1:] in (".", "!") else ""
+    body = text.removesuffix(end)
+    found = _WHY.search(body) or (_SURE.search(body) if sure else None)
+    if found is None or not found.start() or _CONDITION.search(found[0]):
+        return text
+    return body[: found.start()] + end
+
+
+def without_fields(text: str) -> str:
+    """A text in which no ``{{field}}`` is read.
+
+    >>> without_fields("{{{name}}}")
+    '{ { {name}}}'
+    """
+    return _BRACES.sub("{ ", text)
+
+
+def quoted(text: str) -> str:
+    r"""A text of others, bounded, in one line and in quotation marks that it cannot close.
+
+    >>> quoted('He said "no".\n## Orders')
+    '"He said \'no\'. ## Orders"'
+    """
+    line = one_line(text)
+    shown = line if len(line) <= QUOTED_CHARACTERS else line[: QUOTED_CHARACTERS - 1] + "…"
+    return '"' + shown.replace('"', "'") + '"'
