@@ -29,7 +29,7 @@ DEAD_END = "http://127.0.0.1:9"
 MEMORY = Path("/dev/shm")
 """Where Linux keeps files in memory."""
 
-_ROOM = 2 * 2**30
+_ROOM = 2**30
 """Bytes that must be free there: more than all tests leave behind."""
 
 _OUTSIDE: list[str] = []
