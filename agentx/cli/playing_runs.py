@@ -8,7 +8,7 @@ from rich.text import Text
 
 from agentx.cli.samples import Directed, Sample, SampleInvalid, Step, load_code
 from agentx.cli.terminal import Terminal, table
-from agentx.directing.executors import Command, outside_environ
+from agentx.directing.executors import Command
 from agentx.directing.runs import DirectedRun, run_directed
 from agentx.storage.text import one_line
 from agentx.workspace import Workspace
@@ -24,13 +24,12 @@ def play_runs(terminal: Terminal, sample: Sample, step: Step, root: Path) -> int
         Exit status: whether the last one completed.
 
     Raises:
-        SampleInvalid: The tools cannot be imported.
+        SampleInvalid: The tools cannot be imported, or are none.
     """
     assert sample.directed is not None  # a sample with such a step has it
     folder, world = Path(sample.folder).resolve(), _world(root)
-    words = (sys.executable, "-I", str(folder / sample.directed.executor))
-    program = Command(words, "jsonl", outside_environ(terminal.settings.environ))
-    code = load_code(folder / sample.directed.tools)
+    program = Command((sys.executable, "-I", str(folder / sample.directed.executor)), "jsonl")
+    code = load_code(folder / sample.directed.tools, "tools")
     for _ in range(step.direct):
         with Workspace.open(root, settings=terminal.settings) as ws:
             number = ws.state.counts.get("RunStarted", 0) + 1
@@ -52,8 +51,8 @@ def compared(directed: Directed, folder: Path, ws: Workspace) -> list[Row]:
         return []
     path = folder.resolve() / directed.compare
     try:
-        return msgspec.convert(load_code(path).compare(ws, _world(ws.root)), list[Row])
-    except (AttributeError, msgspec.ValidationError) as error:
+        return msgspec.convert(load_code(path, "compare").compare(ws, _world(ws.root)), list[Row])
+    except msgspec.ValidationError as error:
         raise SampleInvalid(f"{path} gives no rows: {error}.") from error
 
 

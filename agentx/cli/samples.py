@@ -192,11 +192,15 @@ def _read(folder: Path) -> Sample:
     return msgspec.structs.replace(sample, folder=str(folder))
 
 
-def load_code(path: Path) -> ModuleType:
+def load_code(path: Path, *functions: str) -> ModuleType:
     """A module of a sample.
 
+    Args:
+        path: Where it lies.
+        functions: What it is to have.
+
     Raises:
-        SampleInvalid: It cannot be imported.
+        SampleInvalid: It cannot be imported, or lacks one of them.
     """
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
@@ -206,6 +210,9 @@ def load_code(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         raise SampleInvalid(f"{path} cannot be imported: {error}.") from error
+    for name in functions:
+        if not callable(getattr(module, name, None)):
+            raise SampleInvalid(f"{path} has no function {name}.")
     return module
 
 

@@ -45,7 +45,8 @@ def _sources(prompt: str, tools: list[dict[str, Any]]) -> list[str]:
 
 
 def _done(title: str, prompt: str) -> bool:
-    return '"' + title.replace('"', "'") + '"' in prompt
+    quoted = " ".join(title.replace('"', "'").split())
+    return f'"{quoted}"' in prompt
 
 
 def _wanted(title: str, prompt: str) -> bool:

@@ -135,6 +135,15 @@ script = "turns.jsonl"
 """
 
 
+DIRECTED = """
+[directed]
+executor = "turns.jsonl"
+tools = "turns.jsonl"
+[[steps]]
+direct = 3
+"""
+
+
 @pytest.fixture
 def sample(tmp_path, script):
     """A sample in a project, whose root is the current directory."""
@@ -208,6 +217,9 @@ def test_a_sample_that_is_none_is_named(call, sample, tmp_path):
         SAMPLE.replace("script =", "run = 'agentx log'\nscript ="),
         SAMPLE.replace('script = "turns.jsonl"', ""),
         SAMPLE.replace("[[steps]]", "[[steps]]\nrun = 'rm -r .'\n[[steps]]"),
+        SAMPLE + "[[steps]]\ndirect = 3",
+        SAMPLE + DIRECTED.replace("3", "-1"),
+        SAMPLE + DIRECTED.replace("turns", "lost"),
     ],
 )
 def test_a_sample_that_is_not_well_formed_is_one_sentence(call, sample, text):
