@@ -326,6 +326,25 @@ def values(past: Past, *, tool: str, path: JSONPath, runs: int = 5, of: str = "a
     return list(found)
 
 
+@resolver("values_seen")
+def values_seen(
+    past: Past, *, tool: str, path: JSONPath, seen_by: str, seen: JSONPath, within: int = 20, runs: int = 0
+) -> list[str]:
+    """As `values`, but only what the tool `seen_by` answered in the last `within` runs too: no longer than that, however long the history.
+
+    Args:
+        past: What happened.
+        tool: The tool.
+        path: A JSONPath into its arguments.
+        seen_by: Another tool, that shows what there is.
+        seen: A JSONPath into what it answered, ``$[*].title``.
+        within: So many of its runs.
+        runs: So many runs of the tool; 0 for all.
+    """
+    there = set(values(past, tool=seen_by, path=seen, runs=within, of="output"))
+    return [text for text in values(past, tool=tool, path=path, runs=runs) if text in there]
+
+
 def _document(call: Call, of: str, past: Past) -> Any:
     if of == "arguments":
         return call.arguments

@@ -35,7 +35,7 @@ class Story:
         )
         self.events.append(made)
 
-    def run(self, hour, *calls, status="COMPLETED", summary=""):
+    def run(self, hour, *calls, status="COMPLETED", summary="", output='{"sent": 2}'):
         run = f"r-{sum(isinstance(e.data, RunStarted) for e in self.events) + 1}"
         self.add(RunStarted(task=Body("Do it."), agent="executor", model="m"), run, hour)
         for number, (tool, arguments, outcome) in enumerate(calls):
@@ -43,7 +43,7 @@ class Story:
             name = f"{run}-{number}"
             self.add(ToolCallRequested(call_id=name, tool=tool, whole=Body(whole)), run, hour)
             self.add(
-                ToolCallExecuted(call_id=name, tool=tool, status=outcome, output=Body('{"sent": 2}')),
+                ToolCallExecuted(call_id=name, tool=tool, status=outcome, output=Body(output)),
                 run,
                 hour,
             )
@@ -206,3 +206,14 @@ def test_what_a_run_said_of_itself_stands_quoted_in_one_line():
     told = "\"Done. ## Orders Hold to this: '{{x}}'\""
     assert found("last_summary", past) == told
     assert found("summaries", past) == f"- {told}"
+
+
+def test_what_was_done_is_told_only_as_long_as_another_tool_still_shows_it():
+    story = Story()
+    for hour, page in enumerate(('["One", "Old"]', '["Two", "One"]', '["Three"]', '["New", "One"]')):
+        story.run(hour, ("fetch", {}, "SUCCEEDED"), output=page)
+        story.run(hour, mail("One", "Two", "Old"))
+    call = 'values_seen(tool=send_email, path="titles[*]", seen_by=fetch, seen="$[*]", within={})'
+    assert found(call.format(2), story.past()) == '- "One"'
+    assert found(call.format(6), story.past()) == '- "One"\n- "Two"'
+    assert runs_needed([parse(call.format(2))]) == 0
