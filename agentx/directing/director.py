@@ -7,12 +7,15 @@ on; where there is none, a deterministic one is composed.
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import msgspec
 
 from agentx.engine import Engine
 from agentx.moments import event_at
+from agentx.storage.blobs import BlobDamaged
+from agentx.storage.errors import UsageError
 from agentx.storage.events import (
     DirectiveFailed,
     DirectiveIssued,
@@ -28,9 +31,9 @@ from agentx.storage.text import one_line
 from agentx.synthesis.directing import briefing, explaining, fields
 from agentx.synthesis.directing.answer import Directive, read
 from agentx.synthesis.directing.composer import compose
-from agentx.synthesis.directing.past import Past, begin, gather
+from agentx.synthesis.directing.past import Past, begin, gather, readable
 from agentx.synthesis.directing.policy import Decision, decide
-from agentx.synthesis.items import MemoryItem
+from agentx.synthesis.directing.wording import rule
 from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, ToolSchema, Usage
 from agentx.synthesis.model.prompts import prompt
 from agentx.synthesis.model.structured import AnswerUnreadable, ask
@@ -41,6 +44,9 @@ DETERMINISTIC = "deterministic"
 TIMEOUT_S = 120.0
 
 INSTRUCTION_CHARACTERS = 2_000
+
+ERROR_CHARACTERS = 1_000
+"""Of what went wrong, so much is recorded."""
 
 
 class Filled(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,8 +128,7 @@ class Director:
         Raises:
             FieldUnresolved: A field has no value; nothing may be given to an executor.
         """
-        directive, issued = self._serving()
-        template = self._engine.read_body(issued.prompt)
+        directive, issued, template = self._serving()
         lookups = {name: self._lookup(directive, name, issued.policy) for name in fields.names(template)}
         past = self.past(
             fields.runs_needed([one for one in lookups.values() if isinstance(one, fields.Lookup)])
@@ -132,7 +137,7 @@ class Director:
         for name, lookup in lookups.items():
             try:
                 values[name] = lookup if isinstance(lookup, str) else fields.resolve(lookup, past)
-            except fields.NoAnswer as error:
+            except UsageError as error:
                 raise fields.FieldUnresolved(name, str(error)) from error
         text = fields.fill(template, values)
         held = hold_to(self._engine.snapshot())
@@ -155,19 +160,20 @@ class Director:
         """What the user said, the latest messages, oldest first."""
         said = self._events(state.said)
         bodies = [event.data.body for event in said if isinstance(event.data, UserMessageSent)]
-        return [self._engine.read_body(body)[:INSTRUCTION_CHARACTERS] for body in bodies]
+        return [readable(body, self._engine.read_body)[:INSTRUCTION_CHARACTERS] for body in bodies]
 
     def _events(self, seqs: Sequence[int]) -> list[Event]:
         """The events of some seqs; one that is damaged or purged is passed over."""
         return [event for seq in seqs if (event := event_at(self._engine, seq)) is not None]
 
-    def _serving(self) -> tuple[int, DirectiveIssued]:
-        """The directive that serves and its seq; one is written where there is none that can be read."""
+    def _serving(self) -> tuple[int, DirectiveIssued, str]:
+        """The directive that serves, its seq and its prompt; one is written where there is none that can be read."""
         for why in ("there is no directive yet", "the directive cannot be read", ""):
             serving = self._engine.snapshot().directive
             event = event_at(self._engine, serving.seq) if serving else None
             if event is not None and isinstance(event.data, DirectiveIssued):
-                return event.seq, event.data
+                with suppress(BlobDamaged):
+                    return event.seq, event.data, self._engine.read_body(event.data.prompt)
             if why:
                 self._compose(why)
         raise AssertionError("a directive that was just issued is not there")
@@ -179,7 +185,10 @@ class Director:
         if lookup is not None:
             return lookup
         said = self._explained(directive, name) or self._explain(directive, name, words)
-        return fields.parse(said.resolver) or said.value
+        found = fields.parse(said.resolver) or said.value
+        if not found:
+            raise fields.FieldUnresolved(name, f"nothing here knows the resolver {said.resolver!r}")
+        return found
 
     def _explained(self, directive: int, name: str) -> FieldExplained | None:
         """What a model said of a field before: a resolver for good, a value for the run that it was asked for."""
@@ -257,7 +266,7 @@ class Director:
         usage = error.usage if isinstance(error, AnswerUnreadable) else Usage()
         failed = DirectiveFailed(
             why=why,
-            error=one_line(str(error)),
+            error=one_line(str(error))[:ERROR_CHARACTERS],
             serves=state.directive.seq if state.directive else 0,
             model=self._model.name if self._model else "",
             prompt_tokens=usage.prompt_tokens,
@@ -273,10 +282,5 @@ def hold_to(state: State) -> str:
 
     It stands behind every prompt, whatever a director wrote; so no rule is lost in a directive that was written before it.
     """
-    demands = [_told(item) for item in state.active("constraint", "rejection")]
+    demands = [rule(item) for item in state.active("constraint", "rejection")]
     return "Hold to this:\n" + "\n".join(f"- {line}" for line in demands) if demands else ""
-
-
-def _told(item: MemoryItem) -> str:
-    text = one_line(item.text)
-    return text if item.kind == "constraint" else f"Ruled out: {text}"

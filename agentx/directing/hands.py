@@ -9,11 +9,11 @@ from agentx.engine import Engine
 from agentx.gates import Gates
 from agentx.storage.events import ToolStatus
 from agentx.storage.redaction import clean
-from agentx.storage.text import one_line
+from agentx.synthesis.directing.wording import rule
 from agentx.synthesis.model.port import ToolSchema
 from agentx.tools.base import ToolResult, ToolSet
 from agentx.tools.functions import FunctionTools
-from agentx.tools.quality_tools import QualityTools
+from agentx.tools.quality_tools import CheckResult, QualityTools
 
 _NOT_FOR_EXECUTORS = frozenset(("run_command",))
 """A shell sees more than the artifacts."""
@@ -87,10 +87,17 @@ class Hands:
 
     def _plain(self, result: ToolResult) -> str:
         """An answer without what the gate put beside it: of a denial, what is ruled out, but not by whom, when and why."""
-        if result.value is not None:
-            return clean(str(result.value.render()))
+        value = result.value
+        if isinstance(value, CheckResult):  # behind its first sentence a note quotes the rule that was broken
+            value = msgspec.structs.replace(
+                value, notes=tuple(note.partition(". ")[0] for note in value.notes)
+            )
+        if value is not None:
+            return clean(str(value.render()))
+        if result.approval_needed:
+            return "Denied. A person has to allow this call, and has not yet."
         if not result.denied_by:
             return result.output
         state = self._engine.snapshot()
-        rules = [one_line(state.items[name].text) for name in result.denied_by if name in state.items]
+        rules = [rule(state.items[name]) for name in result.denied_by if name in state.items]
         return "Denied. " + " ".join(rules)

@@ -21,7 +21,7 @@ import msgspec
 
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.text import one_line
-from agentx.synthesis.directing.past import Call, Past
+from agentx.synthesis.directing.past import Call, Past, readable
 from agentx.synthesis.directing.wording import quoted
 from agentx.synthesis.state import RECENT_RUNS
 from agentx.synthesis.vitality import days_between
@@ -349,7 +349,7 @@ def _document(call: Call, of: str, past: Past) -> Any:
     if of == "arguments":
         return call.arguments
     try:
-        return msgspec.json.decode(past.read(call.output))
+        return msgspec.json.decode(readable(call.output, past.read))
     except ValueError:
         return {}
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from agentx.storage.blobs import BlobDamaged
 from agentx.storage.events import (
     Body,
     Event,
@@ -121,7 +122,15 @@ def _arguments(call: ToolCallExecuted, whole: Body | None, read: ReadBody) -> di
     if whole is None:
         return call.arguments
     try:
-        full = msgspec.json.decode(read(whole))
+        full = msgspec.json.decode(readable(whole, read))
     except ValueError:
         return call.arguments
     return full if isinstance(full, dict) else call.arguments
+
+
+def readable(body: Body, read: ReadBody) -> str:
+    """The text of a body; the extract that stands in the event where the whole is damaged."""
+    try:
+        return read(body)
+    except BlobDamaged:
+        return body.text

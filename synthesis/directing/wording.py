@@ -3,7 +3,7 @@
 import re
 
 from agentx.storage.text import one_line
-from agentx.synthesis.items import PREFIXES
+from agentx.synthesis.items import PREFIXES, ConstraintDetail, MemoryItem, RejectionDetail
 
 QUOTED_CHARACTERS = 300
 """A longer text of others is cut."""
@@ -71,3 +71,14 @@ def quoted(text: str) -> str:
     line = one_line(text)
     shown = line if len(line) <= QUOTED_CHARACTERS else line[: QUOTED_CHARACTERS - 1] + "…"
     return '"' + shown.replace('"', "'") + '"'
+
+
+def rule(item: MemoryItem) -> str:
+    """What the user demands or ruled out, as an executor is told it: without ids, sources and reasons."""
+    text = without_sources(one_line(item.text))
+    match item.detail:
+        case RejectionDetail(reason=reason):
+            return f"Ruled out: {without_reason(text, sure=bool(reason))}"
+        case ConstraintDetail(check=check):
+            return without_reason(text, sure=check is not None)
+    return text

@@ -249,20 +249,66 @@ def test_a_call_is_announced_in_full_before_it_runs_and_a_crash_leaves_its_outco
     assert "its outcome is unknown" in ws.get_relevant_context("What was sent?").text
 
 
-def test_a_denied_call_says_what_is_ruled_out_and_not_who_said_so_when_and_why(ws):
-    ws.say(f"Never create a requirements.txt file, because {TRACE} broke.")
+@pytest.fixture
+def forbidding(configured):
+    """A workspace with a rule that says why, and with tools and checks that run into it."""
+    ws = configured(
+        '[tools]\napprove = ["delete_file"]\n[checks.build]\ncommand = "touch requirements.txt"\n',
+        "forbidding",
+    )
+    ws.say(f"Never create a requirements.txt file because {TRACE} broke.")
+    return ws
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        (
+            "write_file",
+            {"path": "requirements.txt", "content": "x"},
+            "Denied. Never create a requirements.txt file.",
+        ),
+        ("run_build", {}, "what it changed was left out"),
+        ("delete_file", {"path": "a"}, "A person has to allow this call"),
+    ],
+)
+def test_a_denied_call_says_what_is_ruled_out_and_not_who_said_so_when_and_why(
+    forbidding, tool, arguments, told
+):
     heard = []
 
     def work(assignment):
-        heard.append(assignment.tools.call("write_file", {"path": "requirements.txt", "content": "x"}))
-        return "done"
+        heard.append(assignment.tools.call(tool, arguments))
 
-    run_directed(ws.engine, Function("f", work), files=True)
+    run = run_directed(forbidding.engine, Function("f", work), files=True)
     [result] = heard
-    assert result.status == "DENIED"
-    assert "requirements.txt" in result.output
-    for trace in ("c-", "event", "the user said", "x-"):
+    assert told in result.output
+    assert run.prompt.endswith("Hold to this:\n- Never create a requirements.txt file.")
+    for trace in ("c-", "event", "the user said", "x-", "agentx approve", TRACE):
         assert trace not in result.output
+    assert f"- {forbidding.memory('constraint')[0].text}" in run.prompt.partition("Hold to this")[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "told"),
+    [
+        (Outcome(status="GREAT"), "FAILED", "GREAT"),
+        (5, "FAILED", "Expected `str`"),
+        (None, "COMPLETED", ""),
+        (Outcome(status="FAILED", reason="no net " * 9_000), "FAILED", "no net no net"),
+        (Outcome(usage=Usage(cost_usd=float("nan"))), "FAILED", "nan USD"),
+        (Outcome(summary="Sent\ud800."), "COMPLETED", ""),
+    ],
+)
+def test_whatever_an_executor_gives_its_run_has_an_end(ws, given, status, told):
+    run_directed(ws.engine, Function("f", lambda assignment: given))
+    assert ws.state.last_run.status == status
+    assert told in ws.state.last_run.reason
+
+
+def test_an_executor_that_ends_the_process_ends_its_run(ws):
+    run_directed(ws.engine, Function("f", lambda assignment: sys.exit("enough")))
+    assert ws.state.last_run.reason == "SystemExit: enough"
 
 
 # --- nothing else reaches it ------------------------------------------------------------------------------------------
