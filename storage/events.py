@@ -207,7 +207,7 @@ class RunStarted(Payload, frozen=True):
         task: What it was asked.
         agent: Its role.
         model: Who answers: a model, or the name of an executor.
-        resumes: The run that it goes on with; empty for none.
+        resumes: The run that it goes on with, which is its own where the run itself goes on; empty for none.
         directive: Seq of the directive whose prompt it carries out; 0 where nobody directs.
         schedule: Id of the schedule that it was due by; empty for none.
         due: When it was due, as UTC time in ISO 8601.

@@ -175,10 +175,15 @@ def audit(events: Iterable[Event], since: str, root: str = "") -> Audit:
     )
 
 
-def unsettled(state: State) -> Iterator[PendingCall]:
-    """The calls whose outcome is unknown: they began, have no result, and nobody is at work on them."""
+def unsettled(state: State, me: str = "") -> Iterator[PendingCall]:
+    """The calls whose outcome is unknown: they began, have no result, and nobody is at work on them.
+
+    Args:
+        state: As it is.
+        me: The run of whoever asks: what was begun under its name before is not at work.
+    """
     last = state.last_run
-    at_work = last.run if last is not None and last.status == "RUNNING" else None
+    at_work = last.run if last is not None and last.status == "RUNNING" and last.run != me else None
     return (
         call
         for call in state.pending.values()
@@ -329,7 +334,9 @@ def _todo(state: State, day: _Day) -> Iterator[Todo]:
         noun = "proposal waits" if proposed == 1 else "proposals wait"
         yield Todo(text=f"{proposed} {noun} for your word.", command="agentx memory review")
     for name in sorted({passed.schedule for passed in day.passed.values()} & state.schedules.keys()):
-        yield Todo(text=f"Due times of {name} were passed over; see its rule.", command="agentx schedule list")
+        yield Todo(
+            text=f"Due times of {name} were passed over; see its rule.", command="agentx schedule list"
+        )
     for one in advice(state):
         verb = "edit" if one.action == "rewrite" else "retire"
         yield Todo(

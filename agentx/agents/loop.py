@@ -15,6 +15,7 @@ that waits for a person, a limit) goes on from its history: :mod:`agentx.agents.
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import count
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -79,7 +80,8 @@ def run_task(
 ) -> RunResult:
     """Let a model work on a message until it answers or something stops it.
 
-    A run that did not come to an answer goes on: with its conversation and, where a message is given, that message.
+    A run that did not come to an answer goes on with its conversation: under its own id, or where a message is given, as a run
+    of that message.
 
     Args:
         ws: The workspace.
@@ -186,6 +188,8 @@ class _Run:
             raise NothingToDo('There is nothing unfinished to go on with; say what to do: agentx run "…".')
         resumed = opened <= before
         last = self.ws.state.last_run
+        if resumed and last and not message:
+            self.id = last.run  # the same run goes on; with a message it is one that was told something new
         self.record(
             RunStarted(
                 task=self.ws.body(message or (last.task if last else "")),
@@ -405,4 +409,6 @@ class _Run:
         """A call under an id that stands once in the conversation: the model's own where it can be one."""
         if _ID.fullmatch(call.id) and not self.conversation.has_call(call.id):
             return call
-        return ToolCall(f"{self.id}-{self.bounds.steps}-{number}", call.name, call.arguments)
+        names = (f"{self.id}-{self.bounds.steps}-{place}" for place in count(number))
+        own = next(name for name in names if not self.conversation.has_call(name))
+        return ToolCall(own, call.name, call.arguments)

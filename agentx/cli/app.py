@@ -48,6 +48,7 @@ ENTRIES = (
     Entry("run", "running", _WORK, "Let an agent work on a message, and watch it."),
     Entry("say", "running", _WORK, "Say something to the agents without starting a run."),
     Entry("direct", "directing", _WORK, "Direct runs that come again and again, and carry one out."),
+    Entry("heartbeat", "beating", _WORK, "A pulse: go on with a run that was cut off, or do nothing."),
     Entry("approve", "running", _WORK, "Give your word on a tool call that waits for it, or refuse it."),
     Entry("status", "looking", _LOOK, "How the workspace stands."),
     Entry("context", "asking", _LOOK, "What an agent would be shown, and why."),
@@ -57,6 +58,7 @@ ENTRIES = (
     Entry("audit", "auditing", _LOOK, "The morning audit: what ran and failed, what it cost, what to do."),
     Entry("diff", "comparing", _LOOK, "What changed between two moments, in files and memory."),
     Entry("bisect", "comparing", _LOOK, "Which event made an item or a file what it is, and why."),
+    Entry("mission", "agents", _LOOK, "What each agent is there for."),
     Entry("memory", "memory", _LOOK, "List, add, correct, end and review what is remembered."),
     Entry(
         "scribe",

@@ -19,6 +19,7 @@ from agentx.cli.playing import play
 from agentx.cli.reviewing import show_judged
 from agentx.cli.terminal import Terminal
 from agentx.judging import judge
+from agentx.outcomes import settle, unknown
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events import Event, RunStatus
 from agentx.storage.text import encodable, one_line, plain
@@ -221,19 +222,28 @@ def approve(
     *,
     deny: Annotated[bool, typer.Option("--deny", help="Refuse it.")] = False,
 ) -> None:
-    """Give your word on a tool call that waits for it; the next `agentx run` goes on with it."""
+    """Give your word on a tool call that waits for it; the next `agentx run` goes on with it.
+
+    Of a call whose outcome is unknown, because its process ended in the middle, say whether it went through (--deny: it did not).
+    """
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
+        cut_off = [call for call in unknown(ws.engine) if call.call_id == call_id]
         waiting = [
             call for call in ws.state.pending.values() if call.awaits_approval and call.approved is None
         ]
-        call = _waiting(waiting, call_id)
-        event = ws.approve(call.call_id, approved=not deny, reason=encodable(reason))
+        call = _waiting(cut_off or waiting, call_id)
+        if cut_off:
+            event = settle(ws.engine, call_id, succeeded=not deny, reason=encodable(reason))
+        else:
+            event = ws.approve(call.call_id, approved=not deny, reason=encodable(reason))
         news = [item for item in _noted(ws, event) if item.status == "active"]
     if terminal.json:
         terminal.document(as_json(event))
         return
     mark, style, word = ("⊘", "yellow", "Refused") if deny else ("✓", "green", "Approved")
+    if cut_off:
+        word = "It did not go through" if deny else "It went through"
     terminal.show(
         Text.assemble((f"{mark} {word} ", style), one_line(f"{_told(call)}: `agentx run` goes on."))
     )

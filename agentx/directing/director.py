@@ -28,12 +28,14 @@ from agentx.storage.events import (
 )
 from agentx.storage.history import told_already
 from agentx.storage.text import one_line
+from agentx.synthesis.auditing import arguments_of, unsettled
 from agentx.synthesis.directing import briefing, explaining, fields
 from agentx.synthesis.directing.answer import Directive, read
 from agentx.synthesis.directing.composer import compose
 from agentx.synthesis.directing.past import Past, begin, gather, readable
 from agentx.synthesis.directing.policy import Decision, decide
 from agentx.synthesis.directing.wording import rule
+from agentx.synthesis.missions import seen_by
 from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, ToolSchema, Usage
 from agentx.synthesis.model.prompts import prompt
 from agentx.synthesis.model.structured import AnswerUnreadable, ask
@@ -41,6 +43,13 @@ from agentx.synthesis.state import State
 
 ACTOR = "agent:director"
 DETERMINISTIC = "deterministic"
+EXECUTOR = "executor"
+"""The role of executors where no other is given."""
+
+LOOK_FIRST = "Nobody knows whether these calls went through. Look before you make one of them again, and make it with the same arguments:"
+CUT_OFF = 10
+"""So many of them are told, the latest."""
+
 TIMEOUT_S = 120.0
 
 INSTRUCTION_CHARACTERS = 2_000
@@ -71,6 +80,7 @@ class Director:
         model: Who writes directives; without one they are composed by code.
         tools: What executors will have.
         outside: Of these, what has effects outside the workspace.
+        agent: The executors' role: whose missions count beside those of everybody.
     """
 
     def __init__(
@@ -80,8 +90,10 @@ class Director:
         tools: Sequence[ToolSchema] = (),
         *,
         outside: Sequence[ToolSchema] = (),
+        agent: str = EXECUTOR,
     ) -> None:
         self._outside = outside
+        self._agent = agent
         self._engine = engine
         self._model = model
         self._tools = tools
@@ -120,7 +132,8 @@ class Director:
     def question(self, state: State, why: str) -> list[ChatMessage]:
         """What a model is shown that is to write a directive, as of a state."""
         earlier, said = self._events(state.directed), self._instructions(state)
-        return briefing.question(state, self.past(state=state), earlier, said, why, self._tools)
+        own = seen_by(state, self._agent)
+        return briefing.question(own, self.past(state=state), earlier, said, why, self._tools)
 
     def fill(self) -> Filled:
         """The prompt of the directive that serves, ready for an executor.
@@ -257,7 +270,7 @@ class Director:
 
     def _compose(self, why: str) -> Event:
         """A directive without a model."""
-        state = self._engine.snapshot()
+        state = seen_by(self._engine.snapshot(), self._agent)
         directive = compose(state, self.past(), self._instructions(state), why, self._outside)
         return self._issue(directive, why, state.seq, DETERMINISTIC, Usage())
 
@@ -278,9 +291,13 @@ class Director:
 
 
 def hold_to(state: State) -> str:
-    """What the user demands and ruled out, as an executor is told it: without ids, sources and reasons.
+    """What the user demands and ruled out, as an executor is told it: without ids, sources and reasons; and calls that were cut off.
 
     It stands behind every prompt, whatever a director wrote; so no rule is lost in a directive that was written before it.
     """
     demands = [rule(item) for item in state.active("constraint", "rejection")]
-    return "Hold to this:\n" + "\n".join(f"- {line}" for line in demands) if demands else ""
+    cut_off = [f"{call.tool}({arguments_of(call)})" for call in unsettled(state)][-CUT_OFF:]
+    parts = (("Hold to this:", demands), (LOOK_FIRST, cut_off))
+    return "\n\n".join(
+        "\n".join([title, *(f"- {line}" for line in lines)]) for title, lines in parts if lines
+    )

@@ -91,9 +91,7 @@ class _Run:
         state = engine.snapshot()
         self.id = f"r-{state.counts.get('RunStarted', 0) + 1}"
         self.tools = Hands(engine, functions, actor=self.actor, run=self.id, files=files)
-        self.director = Director(
-            engine, model, self.tools.schemas(), outside=self.tools.outside, agent=agent
-        )
+        self.director = Director(engine, model, self.tools.schemas(), outside=self.tools.outside, agent=agent)
 
     def work(self, due: Due, time_limit_s: float) -> DirectedRun | None:
         """From the decision to the end."""

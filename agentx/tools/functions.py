@@ -12,6 +12,8 @@ from agentx.engine import Engine
 from agentx.gates import Gates
 from agentx.storage.errors import AgentXError
 from agentx.storage.redaction import clean_value
+from agentx.synthesis.auditing import unsettled
+from agentx.synthesis.state import PendingCall
 from agentx.tools.base import IDEMPOTENCY_KEY, Job, ToolSet
 
 
@@ -34,7 +36,7 @@ class FunctionTools(ToolSet):
 
     Each call is announced with all of its arguments before it runs; so a crash in it leaves an outcome that is unknown. A
     function with a parameter ``idempotency_key`` is given one: the same for the same call, so that it can tell a second try
-    from a second order.
+    from a second order. A call with the arguments of one whose outcome is unknown is that call, in whatever run it is tried again.
 
     Args:
         engine: The workspace's engine.
@@ -54,10 +56,13 @@ class FunctionTools(ToolSet):
     ) -> None:
         super().__init__(engine, actor, run, gates)
         self._functions = functions
+        self._announced: set[str] = set()
 
     def acting(self, actor: str, run: str) -> "FunctionTools":
         """The same tools for another actor or run."""
-        return FunctionTools(self.engine, self._functions, actor, run, self.gates)
+        made = FunctionTools(self.engine, self._functions, actor, run, self.gates)
+        made._announced = self._announced
+        return made
 
     def names(self) -> list[str]:
         """The tools, in the order in which they were given."""
@@ -73,9 +78,15 @@ class FunctionTools(ToolSet):
 
         def run(_tools: ToolSet, job: Job, **arguments: Any) -> Answered:
             whole = json.dumps(clean_value(arguments), default=str)
+            began = self._cut_off(name, whole)
+            if began is not None:
+                job.call_id = (
+                    began.call_id
+                )  # the same call: its result settles the one whose outcome was unknown
             job.announce(whole)
+            self._announced.add(job.call_id)
             if IDEMPOTENCY_KEY in inspect.signature(function).parameters:
-                arguments[IDEMPOTENCY_KEY] = key_of(self.run, job.call_id, name)
+                arguments[IDEMPOTENCY_KEY] = key_of(began.run if began else self.run, job.call_id, name)
             try:
                 answered = Answered(function(**arguments))
                 job.printed = answered.render()
@@ -84,6 +95,19 @@ class FunctionTools(ToolSet):
             return answered
 
         return run
+
+    def _cut_off(self, name: str, whole: str) -> PendingCall | None:
+        """A call of the same tool with the same arguments that another process began, and of which nobody knows what came."""
+        return next(
+            (
+                call
+                for call in unsettled(self.engine.snapshot(), self.run)
+                if call.tool == name
+                and call.call_id not in self._announced
+                and self.engine.read_body(call.whole) == whole
+            ),
+            None,
+        )
 
 
 def key_of(run: str, call_id: str, tool: str) -> str:

@@ -119,8 +119,11 @@ def hot_issue_opened(event: Event, _argument: str) -> bool:
 
 @condition("constraint_changed")
 def constraint_changed(event: Event, _argument: str) -> bool:
-    """What the user demands or ruled out is not what it was."""
-    return _changed(event, "constraint") or _changed(event, "rejection")
+    """What the user demands or ruled out, or a mission, is not what it was."""
+    return any(_changed(event, kind) for kind in _STANDING)
+
+
+_STANDING: tuple[Kind, ...] = ("constraint", "rejection", "north_star")
 
 
 def _changed(event: Event, kind: Kind, *, opened: bool = False) -> bool:
