@@ -181,14 +181,14 @@ class Director:
 
     def _serving(self) -> tuple[int, DirectiveIssued, str]:
         """The directive that serves, its seq and its prompt; one is written where there is none that can be read."""
-        for why in ("there is no directive yet", "the directive cannot be read", ""):
+        for again in (True, False):
             serving = self._engine.snapshot().directive
             event = event_at(self._engine, serving.seq) if serving else None
             if event is not None and isinstance(event.data, DirectiveIssued):
                 with suppress(BlobDamaged):
                     return event.seq, event.data, self._engine.read_body(event.data.prompt)
-            if why:
-                self._compose(why)
+            if again:
+                self._compose("the directive cannot be read" if serving else "there is no directive yet")
         raise AssertionError("a directive that was just issued is not there")
 
     def _lookup(self, directive: int, name: str, policy: ReusePolicy) -> fields.Lookup | str:

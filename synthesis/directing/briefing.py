@@ -28,6 +28,13 @@ SHOWN = 30
 FAILED = 10
 """So many failed approaches are shown."""
 
+CALLS = 20
+"""Of the calls of one run, so many are shown with their arguments."""
+
+MAX_CHARACTERS = 120_000
+"""All that it is shown, some 30,000 tokens; where there is more, each line is cut shorter."""
+
+_LINES = (2_000, 600, 200)
 _WORDS = 60
 _ARGUMENTS = 300
 
@@ -54,31 +61,43 @@ def question(
     system = prompt("direct.md").format(
         conditions=", ".join(f"`{name}`" for name in sorted(CONDITIONS)), resolvers=resolvers
     )
-    parts = [
+    parts: list[tuple[str, Iterable[str]]] = [
         ("Why you are asked", [why]),
         ("Now", [past.at]),
         ("The mission", _texts(state.active("north_star"))),
-        ("What the user said", [one_line(text) for text in instructions]),
+        ("What the user said", instructions),
         ("What the user demands and ruled out", _texts(state.active("constraint", "rejection"))),
         ("Open problems", _texts(state.active("hot_issue"))),
         ("Tools of the executor", [f"{tool.name}: {tool.description}" for tool in tools]),
-        ("How tools were used", _usage(past)),
+        ("How tools were used", _usage(past)[:SHOWN]),
         ("What failed", failed(past)),
         ("Checkpoints", map(_checkpoint, list(state.active("checkpoint"))[-SHOWN:])),
         ("Knowledge", [f"{item.domain}: {item.text}" for item in _alive(state)]),
         ("Your directives so far", filter(None, map(_directive, earlier[-EARLIER:]))),
         ("Runs", runs(past)),
     ]
-    told = [
-        f"## {title}\n" + "\n".join(f"- {line}" for line in lines)
-        for title, found in parts
-        if (lines := list(found))
-    ]
-    return [ChatMessage("system", system), ChatMessage("user", "\n\n".join(told))]
+    return [ChatMessage("system", system), ChatMessage("user", _bounded(parts))]
+
+
+def _bounded(parts: Iterable[tuple[str, Iterable[str]]]) -> str:
+    """The sections, an entry a line; all lines shorter where they are too much."""
+    whole = [(title, [one_line(line) for line in lines]) for title, lines in parts]
+    told = ""
+    for most in _LINES:
+        told = "\n\n".join(
+            "\n- ".join(
+                (f"## {title}", *(line if len(line) <= most else f"{line[:most]}…" for line in lines))
+            )
+            for title, lines in whole
+            if lines
+        )
+        if len(told) <= MAX_CHARACTERS:
+            break
+    return told
 
 
 def _texts(items: Iterable[MemoryItem]) -> list[str]:
-    return [one_line(item.text) for item in items][-SHOWN:]
+    return [item.text for item in items][-SHOWN:]
 
 
 def _alive(state: State) -> list[MemoryItem]:
@@ -141,12 +160,9 @@ def runs(past: Past) -> Iterator[str]:
         said = shorten(one_line(run.summary or run.reason), _WORDS)
         calls = [call for call in past.calls if call.run == run.run]
         line = f"{run.run}, {run.at[:16]}: {run.status}"
+        told = ", ".join(f"{tool} {times}" for tool, times in Counter(call.tool for call in calls).items())
         if place >= len(shown) - IN_FULL:
-            told = "; ".join(f"{called(call)} {call.status}" for call in calls)
-        else:
-            told = ", ".join(
-                f"{tool} {times}" for tool, times in Counter(call.tool for call in calls).items()
-            )
+            told = ": ".join((told, "; ".join(f"{called(call)} {call.status}" for call in calls[:CALLS])))
         yield ". ".join(part for part in (line, said, told) if part)
 
 

@@ -20,6 +20,10 @@ MAX_VALUE, MAX_RESOLVER = 2_000, 400
 """Characters of a value, and of the call of a resolver."""
 
 
+LINE_CHARACTERS = 600
+"""Of each run that it is shown."""
+
+
 class Explained(msgspec.Struct, frozen=True):
     """What a model says of a field: a resolver that was tried, or a value."""
 
@@ -31,7 +35,7 @@ def question(field: str, words: str, past: Past) -> list[ChatMessage]:
     """The conversation that a model is asked to answer."""
     resolvers = "; ".join(f"`{one}`" for one in fields.signatures())
     asked = prompt("explain_field.md").format(resolvers=resolvers, field=field, words=words)
-    told = "\n".join(f"- {line}" for line in briefing.runs(past)) or "Nothing ran yet."
+    told = "\n".join(f"- {line[:LINE_CHARACTERS]}" for line in briefing.runs(past)) or "Nothing ran yet."
     return [ChatMessage("system", asked), ChatMessage("user", f"Now: {past.at}\n\nRuns:\n{told}")]
 
 

@@ -11,6 +11,7 @@ from agentx.directing.director import Director
 from agentx.directing.executors import Function, Outcome
 from agentx.directing.runs import run_directed
 from agentx.storage.events import DirectiveFailed, DirectiveIssued, FieldExplained
+from agentx.synthesis.directing import fields
 from agentx.synthesis.directing.fields import FieldUnresolved
 from agentx.synthesis.model.litellm_client import LiteLLMClient
 from agentx.synthesis.model.port import ModelError
@@ -43,7 +44,7 @@ def events(ws, payload):
     return [event for event in ws.events() if isinstance(event.data, payload)]
 
 
-def send(ws, model=None, **options):
+def send(ws, model=None, titles=None, **options):
     mails = []
 
     def send_email(titles: list[str]) -> str:
@@ -52,7 +53,7 @@ def send(ws, model=None, **options):
         return "sent"
 
     def work(assignment):
-        assignment.tools.call("send_email", {"titles": [f"Title {len(assignment.prompt)}"]})
+        assignment.tools.call("send_email", {"titles": titles or [f"Title {len(assignment.prompt)}"]})
         return "Sent 1."
 
     return run_directed(ws.engine, Function("f", work), {"send_email": send_email}, model=model, **options)
@@ -214,3 +215,80 @@ def test_over_http_with_the_protocol_of_openai(ws, chat_server):
     chat_server.will_call(("call_1", "direct", json.dumps(directive("Look closely."))))
     assert send(ws, client).prompt == "Look closely."
     assert chat_server.requests[0]["tools"][0]["function"]["name"] == "direct"
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ({"prompt": "Use {{a{b}c}}."}, "begins no field"),
+        ({"prompt": "[c-1]"}, "the prompt is empty"),
+        (
+            {"policy": {"dynamic_fields": {"a": "values(tool=x, path=titles[)"}}, "prompt": "{{a}}"},
+            "no JSONPath",
+        ),
+        (
+            {
+                "checkpoints_to_create": [{"type": "milestone", "text": "é" * 400, "actionable": "é" * 400}]
+                * 8
+            },
+            "say less",
+        ),
+    ],
+)
+def test_a_directive_that_cannot_be_carried_out_or_kept_is_sent_back_with_what_is_wrong(ws, part, told):
+    model = Model(directive(**part), directive("Look."))
+    assert send(ws, model).prompt == "Look."
+    assert told in model.asked[1][-1].content
+
+
+class Broken:
+    name = "own/broken"
+
+    def stream(self, messages, tools=(), *, timeout_s=120.0):
+        raise KeyError("z" * 50_000)
+        yield
+
+
+def test_a_client_that_breaks_in_any_way_is_a_failure_on_record_and_the_last_directive_serves_on(ws):
+    send(ws, Model(directive("Good.", valid_for_runs=1)))
+    assert send(ws, Broken()).prompt == "Good."
+    [failed] = events(ws, DirectiveFailed)
+    assert failed.data.error.startswith("own/broken failed: KeyError")
+
+
+def test_an_answer_over_http_that_is_cut_off_is_asked_for_once_more(ws, chat_server):
+    client = LiteLLMClient("openai/director", api_base=chat_server.base, api_key="sk-test", retries=0)
+    whole = json.dumps(directive("Look closely."))
+    chat_server.will_call(("call_1", "direct", whole[: len(whole) // 2]))
+    chat_server.will_call(("call_2", "direct", whole))
+    assert send(ws, client).prompt == "Look closely."
+
+
+def test_words_of_the_user_in_braces_are_words(ws):
+    ws.say("Mail me what stands in {{{name}}} and {{name}}, and { (event 3){name}}.")
+    assert "{{" not in send(ws).prompt
+
+
+def test_a_resolver_that_another_program_knew_is_no_empty_text_here(ws, monkeypatch):
+    monkeypatch.setattr(fields, "RESOLVERS", fields.RESOLVERS | {})
+    fields.resolver("orders")(lambda past: 7)
+    told = directive("Orders: {{open}}", policy={"dynamic_fields": {"open": "orders that are open"}})
+    model = Model(told, {"resolver": "orders()"})
+    assert send(ws, model).prompt == "Orders: 7"
+    del fields.RESOLVERS["orders"]
+    with pytest.raises(FieldUnresolved, match=r"orders\(\)"):
+        send(ws, model)
+    assert ws.state.last_run.status == "FAILED"
+
+
+def test_a_directive_and_calls_whose_blobs_are_gone_stop_nothing(ws):
+    ws.say("Mail me the news.")
+    send(ws, Model(directive("Look. " * 2_000)), titles=[f"A title {number} " * 9 for number in range(100)])
+    for blob in (ws.root / "history" / "blobs").rglob("*"):
+        if blob.is_file():
+            blob.unlink()
+    assert send(ws).prompt.startswith("Carry this out now")
+    assert events(ws, DirectiveIssued)[-1].data.why == "the directive cannot be read"
