@@ -9,7 +9,6 @@ breaks it more often, for nobody was told. What happens to memory is real: event
 
 import argparse
 import itertools
-import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -22,6 +21,7 @@ from agentx.synthesis.items import Evidence, MemoryItem, item_id
 from agentx.synthesis.rules import has_faded, reinforced, violated
 from agentx.synthesis.state import State
 from agentx.synthesis.upkeep import upkeep
+from tests.line_plot import Line, line_plot
 
 IMAGE = Path(__file__).resolve().parent.parent / "docs" / "images" / "rules-year.svg"
 RATES = (25, 50, 100)
@@ -178,8 +178,6 @@ def year(rate: float, agents: int = AGENTS, days: int = DAYS) -> Iterator[Day]:
 
 # --- what is shown ---------------------------------------------------------------------------------------------------
 
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 860, 430, 56, 190, 64, 48
-_COLOURS = ("#7f9c3b", "#2b7bba", "#c2571a")
 _STEP = 20
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()  # noqa: SIM905 - read by people
 
@@ -187,39 +185,22 @@ _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()  # noqa: SIM
 def plot(years: Mapping[int, Sequence[Day]]) -> str:
     """The active rules over the year, as SVG: a line for each rate."""
     days = max(map(len, years.values()))
-    top = _STEP * math.ceil(max(day.active for lived in years.values() for day in lived) / _STEP)
-
-    def x(day: float) -> float:
-        return round(_LEFT + (_WIDTH - _LEFT - _RIGHT) * day / days, 1)
-
-    def y(rules: float) -> float:
-        return round(_HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * rules / top, 1)
-
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img">',
-        '<g font-family="system-ui, sans-serif" font-size="13" fill="#444">',
-        "<title>Active rules of one agent over a year, for three rates of lessons</title>",
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>',
-        f'<text x="{_LEFT}" y="26" font-size="17" fill="#111">Active rules of one agent over a year</text>',
-        f'<text x="{_LEFT}" y="46">Mean of {AGENTS} agents; each line a number of lessons in a week</text>',
-    ]
-    for rules in range(0, top + 1, _STEP):
-        parts.append(f'<path d="M{_LEFT} {y(rules)}H{_WIDTH - _RIGHT}" stroke="#e4e4e4"/>')
-        parts.append(f'<text x="{_LEFT - 10}" y="{y(rules) + 4}" text-anchor="end">{rules}</text>')
-    for number, month in enumerate(_MONTHS):
-        middle = x(days * (number + 0.5) / len(_MONTHS))
-        parts.append(f'<text x="{middle}" y="{_HEIGHT - 20}" text-anchor="middle">{month}</text>')
-    for (rate, lived), colour in zip(years.items(), _COLOURS, strict=False):
-        line = " ".join(f"{x(number + 1)},{y(day.active)}" for number, day in enumerate(lived))
-        parts.append(
-            f'<polyline points="{x(0)},{y(0)} {line}" fill="none" stroke="{colour}" stroke-width="2" '
-            'stroke-linejoin="round"/>'
+    lines = [
+        Line(
+            [(0, 0), *((number, day.active) for number, day in enumerate(lived, 1))],
+            f"{rate} lessons a week",
+            f"{lived[-1].lessons:,.0f} in all",
         )
-        last = lived[-1]
-        beside = f'<text x="{x(days) + 10}" fill="{colour}"'
-        parts.append(f'{beside} y="{y(last.active)}" font-weight="600">{rate} lessons a week</text>')
-        parts.append(f'{beside} y="{y(last.active) + 17}">{last.lessons:,.0f} in all</text>')
-    return "\n".join([*parts, "</g>", "</svg>"]) + "\n"
+        for rate, lived in years.items()
+    ]
+    return line_plot(
+        "Active rules of one agent over a year, for three rates of lessons",
+        "Active rules of one agent over a year",
+        f"Mean of {AGENTS} agents; each line a number of lessons in a week",
+        lines,
+        [(days * (number + 0.5) / len(_MONTHS), month) for number, month in enumerate(_MONTHS)],
+        _STEP,
+    )
 
 
 def main() -> None:
