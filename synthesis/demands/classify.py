@@ -268,6 +268,7 @@ def _bare(words: str) -> str:
 def _demand(plain: str, original: str, sentence: Span, part: Span) -> Demand | None:
     words = plain[part.start : min(part.end, part.start + _MAX_CLAUSE)]
     clause = take_apart(words)
+    clause.attached = part.start > sentence.start
     if clause.asks and v.RHETORICAL.match(_bare(words)) and not _lasts(words):
         return None
     if v.VETOES.match(clause.body) or v.VETOES.match(_bare(words)):
@@ -278,15 +279,10 @@ def _demand(plain: str, original: str, sentence: Span, part: Span) -> Demand | N
             if match and _may_be(shape, match, clause):
                 certainty = _grade(shape, match, clause, candidate)
                 if certainty:
-                    return _build(
-                        original,
-                        sentence,
-                        part,
-                        clause,
-                        shape,
-                        match,
-                        certainty,
-                    )
+                    found = _build(original, sentence, part, clause, shape, match, certainty)
+                    # What a quote hides may be a file, which is one piece of work.
+                    is_folder = found.scope.paths and found.scope.paths[0].endswith("/**")
+                    return found if shape.name != tables.FROZEN or is_folder else None
     return None
 
 
@@ -392,7 +388,7 @@ def _ruling(plain: str, original: str, sentence: Span) -> Rejection | None:
         text=as_sentence(original[own.start : own.end]),
         evidence=own,
         idea=as_sentence(unmasked(found.idea, words, original, sentence)),
-        reason=as_sentence(found.reason),
+        reason=as_sentence(unmasked(found.reason, words, original, sentence)),
         certainty="active" if found.lasts else "proposed",
         shape=found.ruling,
     )

@@ -6,7 +6,8 @@ no check. A demand without one is still shown to the agent.
 
 import re
 
-from agentx.synthesis.demands.scope import path_glob, without_topic
+from agentx.synthesis.demands.places import frozen_globs
+from agentx.synthesis.demands.scope import path_glob, without_leads, without_topic
 from agentx.synthesis.demands.vocabulary import Modality
 from agentx.synthesis.demands.words import vocabulary
 from agentx.synthesis.items import Check, ForbidPath, ForbidText, RequireDecorator, RequireImport, Scope
@@ -52,6 +53,21 @@ _FORBIDDEN_TEXT = re.compile(
     r"(?P<kind>the (?:words?|phrases?|terms?|names?|expressions?|strings?) )?(?P<phrases>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
+_MAY = r"(?:may|must|should|shall|can|(?:is|are) (?:ever )?(?:allowed|to))(?: to)?"
+_TURNED = (
+    re.compile(
+        rf"^(?:no|none of (?:the|our|your)) (?P<where>[\w ]{{3,30}}?) {_MAY} (?:ever )?(?:contain|mention|include|have|carry|say|use|name) (?P<what>[^,;]+?)[.!]?$",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"^(?P<what>the (?:words?|phrases?|terms?|names?|expressions?|strings?) [^,;]+?|[`\"'][^`\"']{1,80}[`\"']|(?-i:[A-Z][\w.&'-]*(?: [A-Z][\w.&'-]*){1,4}))"
+        rf" {_MAY} (?:not|never) (?:ever )?(?:appear|occur|turn up|show up|stand|be (?:mentioned|used|written|found|said))"
+        r"(?: (?:anywhere )?in (?P<where>[\w ]{3,40}?))?[.!]?$",
+        re.IGNORECASE,
+    ),
+)
+"""The same prohibition with its object or its place at the head: "no file may contain …", "… must not appear in any file"."""
+
 _TEXT_TAIL = re.compile(
     r"\s*(?:\b(?:again|ever|any ?more|any ?where|at all|by name|from now on|going forward|please)|(?:in|from) (?P<where>(?:your |any |the |all |our )*[\w ]{2,30}))?\s*[.!]*\s*$",
     re.IGNORECASE,
@@ -64,12 +80,6 @@ _ANSWERS = re.compile(
 )
 _FILES = re.compile(
     r"^(?:the |any |all |our |your )*(?:code|files?|documents?|artifacts?|source(?: code)?)$", re.IGNORECASE
-)
-
-_FROZEN = re.compile(
-    r"^nothing (?:in|inside|under|below|within) (?:the |our )?[`\"']?[\w./@-]{1,120}[`\"']?(?: (?:folder|directory|dir))? (?:may|must|shall|can|should) (?:ever )?be "
-    r"(?:changed|touched|modified|edited|altered)(?: (?:ever|again|any ?more|at all))*\s*[.!]?$",
-    re.IGNORECASE,
 )
 
 SYMBOLS: dict[str, str] = {
@@ -155,7 +165,7 @@ def compile_check(text: str, modality: Modality, scope: Scope) -> Check | None:
     >>> compile_check("Never be rude", "must_not", Scope()) is None
     True
     """
-    words = _order(" ".join(text.split()))
+    words = without_leads(" ".join(text.split()))
     if modality == "prefer":
         return None
     if modality == "must":
@@ -169,20 +179,6 @@ def compile_check(text: str, modality: Modality, scope: Scope) -> Check | None:
     ):
         return check
     return _forbidden_text(words, scope)
-
-
-_LEADS = re.compile(
-    r"^(?:(?:from now on(?:wards)?|for now|for the time being|going forward|in (?:the )?future|henceforth|hereafter|in (?:this|our) (?:project|repo(?:sitory)?|code ?base|team)(?: we)?"
-    r"|(?:in|for) (?:all |any |every )?[\w+#]+ (?:files|code|modules)|so|and|but|also|please|rule|remember|important|you should(?! not\b)|you must(?! not\b)|make sure(?: that| to)?(?: you)?"
-    r"|(?:when|whenever|while|if)\b[^,]{2,120}(?=,))[,:]?\s+|,\s*)+",
-    re.IGNORECASE,
-)
-
-
-def _order(words: str) -> str:
-    match = _LEADS.match(words)
-    rest = words[match.end() :] if match else words
-    return rest.lstrip(" ,")
 
 
 def _forbidden_path(words: str) -> ForbidPath | None:
@@ -211,10 +207,10 @@ def _globs(name: str) -> list[str]:
 
 
 def _frozen_place(words: str, scope: Scope) -> ForbidPath | None:
-    match = _FROZEN.match(words)
-    if not match or len(scope.paths) != 1 or not scope.paths[0].endswith("/**") or _EXCEPTION.search(words):
+    globs = frozen_globs(words)
+    if not globs or _EXCEPTION.search(words):
         return None
-    return ForbidPath(scope.paths, frozen=True)
+    return ForbidPath(scope.paths or globs, frozen=True)
 
 
 def _first_part(words: str) -> str:
@@ -222,7 +218,7 @@ def _first_part(words: str) -> str:
 
 
 def _forbidden_text(words: str, scope: Scope) -> ForbidText | None:
-    match = _FORBIDDEN_TEXT.search(without_topic(words))
+    match = _FORBIDDEN_TEXT.search(_turned(without_topic(words)))
     if not match or _EXCEPTION.search(match["phrases"]):
         return None
     object_ = re.split(
@@ -251,6 +247,14 @@ def _forbidden_text(words: str, scope: Scope) -> ForbidText | None:
         if reach is None
         else ForbidText(phrases, scope.topic, scope.paths, answers=reach[0], files=reach[1])
     )
+
+
+def _turned(words: str) -> str:
+    for pattern in _TURNED:
+        if match := pattern.match(words):
+            where = f" in {match['where']}" if match["where"] else ""
+            return f"never mention {match['what']}{where}"
+    return words
 
 
 def _where(where: str, scope: Scope) -> tuple[bool, bool] | None:

@@ -64,21 +64,55 @@ _SOURCES = (
     r"|plan|snippet|code|config|configuration|diff|patch|content|contents|text|excerpt|quote|table|result|results|report"
     r"|hook|plugin|terminal|console|cli|ci|claude\.md|agents\.md|instructions?|description|header|paper|book|chapter|chat|thread|screenshot"
 )
-_SAYING = (
-    r"says?|said|saying|reads|states?|stated|tells?|told|suggests?|suggested|recommends?|recommended|claims?|claimed|mentions"
-    r"|mentioned|contains|contained|writes|wrote|instructs?|instructed|asks|asked|demands|demanded|warns?|warned|goes|shows"
-    r"|insists?|insisted|advises?|advised|argues?|thinks|prefers"
+_SAYS = (
+    r"says?|said|saying|states|stated|tells?|told|suggests?|suggested|recommends?|recommended|claims?|claimed|instructs?|instructed|insists?|insisted"
+    r"|advises?|advised|argues?|mentions|mentioned|demands|demanded"
+)
+_MAY_SAY = r"reads|state|contains|contained|writes|wrote|asks|asked|warns?|warned|goes|shows|thinks|prefers"
+"""What a text says, and what a program does ("the parser reads dates"): only what stands behind it tells."""
+
+_BEHIND = rf"(?=[ \t]*(?::|[\"']|{NAME}|,?[ \t]*\n|,? that\b))"
+_PEOPLE = (
+    r"he|she|it|they|some(?:one|body)|every(?:one|body)|people|folks|you|boss|colleagues?|co-?workers?|team-?mates?|teacher|professor|instructor|tutor|mentor|partner|wife"
+    r"|husband|friends?|brother|sister|guy|girl|person|dev|developers?|engineers?|lead|manager|cto|ceo|client|customer|maintainers?|authors?|expert|consultant|senior|intern"
+    r"|neighbou?r|stack ?overflow|reddit|google|gemini|chatgpt|gpt|copilot|youtuber|influencer|(?:one|some|most|many|all|each) of (?:my|our|the|his|her|their) [a-z-]{2,30}"
+)
+_FROM = r"(?:[ \t]+(?:on|at|from|in|of|over at|who|working)[ \t]+[\w'./@-]{1,40}(?:[ \t]+(?!(?:and|but|that|to|never|always)\b)[\w'./@-]{1,40}){0,3}?)?"
+"""Where somebody is from, between them and what they said."""
+
+_PEOPLE_SAY = (
+    rf"(?:(?:also|just|even|once|always|only|keeps?|kept|has|have|recently|often|usually)[ \t]+){{0,2}}(?:says?|said|saying|(?:tells?|told|telling) (?:you|me|us|everyone)|(?:wrote|writes){_BEHIND}"
+    r"|(?:claim|suggest|recommend|insist)(?:s|ed|ing)|advise[sd](?: (?:me|us))?|argue[sd]|swears|swore|mentioned)\b"
+)
+_HEARSAY = (
+    r"\bi(?:'ve| have)? (?:also |just |once |recently |always )?(?:(?:read|heard|learned|learnt|was told|been told|was advised)(?: (?:somewhere|once|recently|online|elsewhere))?"
+    r"(?: (?:on|in|at|from|by) [^.,;:!?\n]{2,40}?)?|(?:saw|seen|found|got this) (?:on|in|at|somewhere|online)(?: [^.,;:!?\n]{2,40}?)?)(?:,? that\b| to\b|:)"
 )
 _REPORTED = re.compile(
-    rf"\b(?:{_SOURCES}|\w+\.(?:md|txt|rst|html|py|js|ts|json|toml|ya?ml|log))['\"`{NAME}]*"
-    rf"(?:[ \t]+(?!(?:i|you|we|when|if|to|that|about|not|and|or)\b)[\w'/.,`{NAME}-]{{1,40}}){{0,4}}?\s+(?:{_SAYING})\b(?!(?<=\bstate)\s*(?:[.!?\n]|\Z))"
-    r"|\b(?:he|she|it|they|someone|somebody|everyone|people|you|boss|colleague|teacher|mentor|partner|wife|husband|friend)"
-    r" (?:also |just |even |once |always |only )?"
-    r"(?:says|said|tells? (?:you|me|us)|told (?:you|me|us)|wrote|writes|claims|claimed|suggests|recommends|recommended|insists)\b"
-    r"|\b(?-i:(?!(?:I|We|As|Just|Already|Again|Like|And|But|That|This|What)\b)[A-Z][a-z]{1,20}) (?:wrote|writes|says|said|told (?:me|us|you))\b"
+    rf"\b(?:{_SOURCES}|(?P<program>\w+\.(?:py|js|tsx?|jsx|go|rs|java|sh|rb|c|cpp))|\w+\.(?:md|txt|rst|html|json|toml|ya?ml|log))['\"`{NAME}]*"
+    rf"(?:[ \t]+(?!(?:i|you|we|when|if|to|that|about|not|and|or|should|must|may|can|could|might|never|always)\b)[\w'/.,`{NAME}-]{{1,40}}){{0,4}}?\s+"
+    rf"(?:(?(program)(?!))(?:{_SAYS})\b|(?:{_SAYS}|{_MAY_SAY})\b{_BEHIND})"
+    rf"|(?<!\bof )\b(?:{_PEOPLE}){_FROM}[ \t]+{_PEOPLE_SAY}"
+    rf"|\b(?-i:(?!(?:I|We|As|Just|Already|Again|Like|And|But|That|This|What)\b)[A-Z][a-z]{{1,20}}){_FROM} (?:wrote|writes|says|said|told (?:me|us|you)|recommends|suggests|insists|advises|swears)\b"
+    rf"|(?P<hearsay>{_HEARSAY})"
     r"|\baccording to\b|\bquot(?:e|ing)\b:?",
     re.IGNORECASE,
 )
+_ENDORSED = re.compile(
+    r"(?:[,;.!–—-]|\band\b|\bso\b)\s*(?:(?:so|and|then|please|just|yes|ok(?:ay)?|i agree|agreed|now|from now on|let's|let us|i(?:'d)? (?:want|like) you to|we(?:'ll| will| should| must)|you should),? )*"
+    r"(?:do (?:that|so|it|this|the same|as (?:he|she|it|they) (?:says?|said))|(?:follow|obey|respect|adopt|stick to|stick with|keep to|go with) (?:that|this|it|them|him|her|his|their|the) ?(?:advice|rule|convention)?"
+    r"|(?:i|we) (?:fully |totally |completely )?agree(?: with (?:that|it|him|her|them))?|agreed|(?:he|she|they|it|that)(?:'s| is| are|'re) (?:absolutely |quite )?right|(?:that(?:'s| is)|make (?:that|it)) (?:now )?(?:our|the|my|a) rule"
+    r"|that's (?:how|what) (?:i|we) want(?: it| you to do)?|(?:i|we) want (?:that|this|it) too)(?:,? (?:too|please|here|from now on|always|as well|in this (?:project|repo)|for (?:this|our) (?:project|repo)))*\s*[.!]*\s*\Z",
+    re.IGNORECASE,
+)
+"""The user's own word for what somebody else says, at the end of a paragraph: then it is theirs."""
+
+_SENTENCE_END = re.compile(r"[.!?](?=\s)")
+_SAID = re.compile(r"(?:,? that\b| to\b)?[ \t]*[:,]?[ \t]*")
+
+_ENDORSABLE = 300
+"""Characters of a report that a user can mean with "do that"."""
+
 _INTRODUCED = re.compile(
     rf"^[^\n]{{0,160}}\b(?:{_SOURCES}|following|pasted|below|got this|getting this|got)\b[^\n:]{{0,60}}:[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
@@ -301,11 +335,20 @@ def _conversation(text: str) -> Iterator[_Span]:
 
 
 def _reported(text: str) -> Iterator[_Span]:
-    """What somebody or something else says: to the end of the paragraph, or of the message where it begins behind a colon."""
+    """What somebody or something else says: to the end of the paragraph, or of the message where it begins behind a colon.
+
+    Of what the user makes their own ("…, so do that") only who said it is not theirs.
+    """
     position = 0
     while match := _REPORTED.search(text, position):
         opens = _OPENS_BELOW.match(text, match.end())
         position = len(text) if opens else max(_paragraph_end(text, match.end()), match.end())
+        short = not opens and position - match.end() <= _ENDORSABLE
+        if short and _ENDORSED.search(text, match.end(), position):
+            said = _SAID.match(text, match.end())
+            position = said.end() if said else match.end()
+        elif match["hearsay"] and (ended := _SENTENCE_END.search(text, match.end(), position)):
+            position = ended.end()
         yield _Span(match.start(), position, "\n")
 
 

@@ -9,7 +9,9 @@ from agentx.synthesis.demands.ruling import Ruling
 from agentx.synthesis.demands.rulings import (
     ASTONISHED,
     BARE_REFUSAL,
+    BECAUSE,
     BEYOND_ONE_CALL,
+    HERE,
     NO_REJECTION,
     OPENINGS,
     REASON,
@@ -119,5 +121,17 @@ def _tried(ruling: Ruling, form: _Form, sentence: str) -> RuledOut | None:
     lasts = ruling.lasts == "always" or (
         ruling.lasts == "if it says so" and bool(BEYOND_ONE_CALL.search(sentence))
     )
-    reason = REASON.search(sentence)
-    return RuledOut(idea, reason["reason"] if reason else "", lasts and bool(idea), form.clause, ruling.name)
+    idea, reason = _reasoned(idea, sentence)
+    return RuledOut(idea, reason, lasts and bool(idea), form.clause, ruling.name)
+
+
+def _reasoned(idea: str, sentence: str) -> tuple[str, str]:
+    """An idea without the reason and the place behind it, and the reason as far as the sentence tells one."""
+    at = max(0, sentence.find(idea)) if idea else len(sentence)
+    why = BECAUSE.search(sentence, at)
+    named = sentence[at : why.start()] if why and why.start() < at + len(idea) else idea
+    if not content_words(named.replace(NAME, "x")):
+        # "Stop suggesting these: …" names what it means behind the colon.
+        return idea.removeprefix(named).lstrip(" :–—-"), ""
+    reason = why or REASON.search(sentence)
+    return HERE.sub("", named.strip()), reason["reason"].strip() if reason else ""

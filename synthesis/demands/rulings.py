@@ -8,6 +8,21 @@ from agentx.synthesis.demands.objections import OBJECTIONS
 from agentx.synthesis.demands.ruling import FINE, IS, MISBEHAVES, POINTER, POOR, SUBJECT, THING, VERY, Ruling
 from agentx.synthesis.demands.vocabulary import IDEA_HABITS, IDEA_VERBS, compiled
 
+# --- words ------------------------------------------------------------------------------------------------------------
+
+_NOT_A_KIND = (
+    r"(?:the|this|that|these|those|it|them|him|her|us|me|you|they|your|my|our|his|their|to|one|ones|none|anything|something|everything|nothing|much|more|many|so|such|too|any|all|both"
+    r"|either|here|there|now|yet|again|well|enough|only|just|even|what|how|why|when|if|people|anyone|someone|help|need|in|at|on|for|from|with)"
+)
+KIND = rf"(?!{_NOT_A_KIND}\b)(?:(?:an?|another) (?!(?:lot|bit|few|little|new)\b))?(?:(?!{_NOT_A_KIND}\b)[\w'`ˣ.+#/-]+ ){{0,2}}?(?!{_NOT_A_KIND}\b)[\w'`ˣ+#/-]+"
+"""A kind of thing in up to three words ("carousels", "a queue", "dark mode"), and nothing at hand."""
+
+NAMED = r"(?:(?-i:[A-Z][\w.+#-]*)(?: (?-i:[A-Z][\w.+#-]*)){0,2})"
+"""Something that has a name ("Redux"): "here" is then the whole project and not the line at hand."""
+
+EVERYWHERE = r" (?:(?:in|for|on) (?:this|our) (?:whole |entire )?(?:project|repo(?:sitory)?|code ?base|app|application|product|team|company|site|website)|any ?where|at all|ever|under any circumstances)"
+ENDS = r"(?:,? (?:ever|please|at all|any ?more|period|ok(?:ay)?))*(?=\s*(?:[.!;:,]|$)|\s+(?:[-–—]|because|since|as (?:it|they|we)|cause|it's|they're)\b|\s+[-–—])"
+
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 _RULINGS: tuple[Ruling, ...] = (
@@ -45,6 +60,17 @@ _RULINGS: tuple[Ruling, ...] = (
         takes="we decided against GraphQL",
         leaves="we decided to go",
         lasts="if it says so",
+    ),
+    Ruling(
+        "not in this project",
+        compiled(
+            rf"^(?:(?:i|we)(?: really| just| certainly)* (?:don't|do not)(?: really| ever)* (?:want|do|use|allow)(?: to (?:see|use|have))?(?: any)? (?P<idea>{KIND}){EVERYWHERE}"
+            rf"|(?:i|we)(?: really| just| certainly)* (?:don't|do not)(?: really| ever)* want(?: to (?:see|use|have))? (?P<idea2>{NAMED}) here"
+            rf"|no[,.!]+ (?:i|we)(?: really| just| certainly)* (?:don't|do not)(?: really| ever)* (?:want|do) (?P<idea3>{KIND})){ENDS}"
+        ),
+        takes="we don't want carousels in this project",
+        leaves="I don't want to look at this project",
+        lasts="always",
     ),
     Ruling(
         "not going to",
@@ -246,9 +272,20 @@ ASTONISHED = compiled(
 BEYOND_ONE_CALL = compiled(
     rf"\b(?:stop|quit|don't|do not|never) (?:ever )?(?:{IDEA_HABITS}|{IDEA_VERBS}|bring (?:it|that|this) up)\b"
     r"|\b(?:ever|any ?more|for good|under no circumstances|off the table|not an option|out of the question|from now on|period|full stop|final)\b"
+    rf"|{EVERYWHERE}\b"
 )
 """What makes a rejection stand beyond the call that it answers."""
 
 REASON = compiled(
     r"(?:,?\s+(?:because|cause|since|as it|due to)\s+|[,;:–—-]\s*(?:it's|it is|they're|they are|that's|too)\s)(?P<reason>[^.!?]{3,160})"
 )
+
+BECAUSE = compiled(
+    r"(?:\s*:\s+|\s*[–—]\s*|\s-{1,2}\s|\s*;\s+|,?\s+(?:because|since|cause|cuz|due to)\s+|,?\s+as (?=(?:it|they|that|we|there|nobody|no one)\b))(?P<reason>[^.!?]{3,160})"
+)
+"""What stands behind it in the same sentence tells why an idea is ruled out."""
+
+HERE = compiled(
+    r"\s+(?:(?:around )?here|at all|for good|any ?more|any ?where|ever|again|please|(?:in|for|on|to) (?:this|our|the|my) (?:whole |entire )?(?:project|repo(?:sitory)?|code ?base|app|application|product|team|company|site|website|house))$"
+)
+"""A place that is everything; it is no part of the idea that is ruled out there."""

@@ -4,6 +4,7 @@ import re
 
 import msgspec
 
+from agentx.synthesis.demands.places import frozen_globs
 from agentx.synthesis.items import Scope
 
 FILE_TYPES: dict[str, tuple[str, ...]] = {
@@ -37,7 +38,7 @@ _TYPES = "|".join(re.escape(name) for name in sorted(FILE_TYPES, key=len, revers
 _WHERE = r"\b(?:in|for|inside|within|to|on|of|across|under|throughout)\s+(?:all |any |every |each |new |our |your |my |the )*"
 
 _FILE_TYPE = re.compile(
-    rf"{_WHERE}(?P<type>{_TYPES})\b(?=\s+(?:files?|code|modules?|sources?|scripts?|projects?|documents?|functions?|tests?|class(?:es)?)\b|\s*,|\s*[.!]?\s*$)",
+    rf"(?:{_WHERE}|^no (?:new )?)(?P<type>{_TYPES})\b(?=\s+(?:files?|code|modules?|sources?|scripts?|projects?|documents?|functions?|tests?|class(?:es)?)\b|\s*,|\s*[.!]?\s*$)",
     re.IGNORECASE,
 )
 _EXTENSION = re.compile(
@@ -94,9 +95,23 @@ def reach_of(clause: str) -> Reach:
     'until we release'
     """
     topic = _TOPIC.search(clause)
-    return Reach(
-        Scope(topic=_tidy(topic["topic"]).lower() if topic else "", paths=_paths(clause)), _until(clause)
-    )
+    paths = frozen_globs(without_leads(clause)) or _paths(clause)
+    return Reach(Scope(topic=_tidy(topic["topic"]).lower() if topic else "", paths=paths), _until(clause))
+
+
+_LEADS = re.compile(
+    r"^(?:(?:from now on(?:wards)?|for now|for the time being|going forward|in (?:the )?future|henceforth|hereafter|in (?:this|our) (?:project|repo(?:sitory)?|code ?base|team)(?: we)?"
+    r"|(?:in|for) (?:all |any |every )?[\w+#]+ (?:files|code|modules)|so|and|but|also|please|rule|remember|important|you should(?! not\b)|you must(?! not\b)|make sure(?: that| to)?(?: you)?"
+    r"|(?:when|whenever|while|if)\b[^,]{2,120}(?=,))[,:]?\s+|,\s*)+",
+    re.IGNORECASE,
+)
+
+
+def without_leads(words: str) -> str:
+    """A demand without what stands before the order: how long it holds, where, and when."""
+    match = _LEADS.match(words)
+    rest = words[match.end() :] if match else words
+    return rest.lstrip(" ,")
 
 
 def without_topic(clause: str) -> str:

@@ -4,10 +4,14 @@ Each row has the certainty that each set of features gives it, an example that i
 alone; the tests walk through the rows. The features stand in :mod:`agentx.synthesis.demands.vocabulary`.
 """
 
+from agentx.synthesis.demands.places import HANDS_OFF
 from agentx.synthesis.demands.preferences import PREFERENCES
 from agentx.synthesis.demands.principles import PRINCIPLES
 from agentx.synthesis.demands.shape import Shape
 from agentx.synthesis.demands.vocabulary import ARTEFACTS, HABITS, KINDS, POLICY_VERBS, QUALITIES, compiled
+
+FROZEN = "hands off"
+"""The name of the row of folders that are to stay as they are."""
 
 _ORDERS: tuple[Shape, ...] = (
     Shape(
@@ -33,6 +37,17 @@ _ORDERS: tuple[Shape, ...] = (
         (("deictic", "proposed"), ("", "active")),
         "use tabs always",
         "use the one that always works there",
+    ),
+    Shape(
+        FROZEN,
+        HANDS_OFF,
+        "must_not",
+        (
+            ("!soft !attached !once_lead !this_work !question", "active"),
+            ("!this_work", "proposed"),
+        ),
+        "do not touch anything in the legacy/ folder",
+        "do not touch the loader in legacy.py",
     ),
     Shape(
         "do not",
@@ -113,6 +128,17 @@ _ORDERS: tuple[Shape, ...] = (
         (("ever", "active"), ("standing", "active"), ("!deictic !hollow", "active")),
         "stop adding comments to my code",
         "stop adding this",
+    ),
+    Shape(
+        "none of them may",
+        compiled(
+            rf"^(?:no|none of (?:the|our|your)) (?P<subject>(?:[\w'-]+ ){{0,2}}?(?:{ARTEFACTS}|one|agent)) (?:may|must|shall|should|can|(?:is|are) (?:ever )?allowed to)(?: ever)?"
+            r" (?P<does>(?!have been\b|already\b|be (?:there|found|right|the)\b)[\w'-]+)"
+        ),
+        "must_not",
+        (("!soft !may_be !deictic !question", "active"), ("!deictic !question", "proposed")),
+        "no file may contain the word TODO",
+        "no one came",
     ),
     Shape(
         "none of it",

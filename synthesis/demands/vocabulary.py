@@ -278,6 +278,11 @@ FEATURES |= {
     ),
     "later": compiled(r"\b(?:in (?:the )?future|as a (?:general )?rule|by default|generally)\s*[.!]*$"),
     "your": compiled(r"^your\b"),
+    # What "can" not be may be told as a fact.
+    "may_be": compiled(r"\b(?:can|could|might)\b"),
+    "this_work": compiled(
+        r"^\W*(?:just|only|then|while)\b|\b(?:yet|only|this time|in this (?:pr|task|change|commit|step|round)|(?:the )?(?:other|rest|others|same))\b|\b(?:while|when) (?:you(?:'re| are)? )?(?:fix|do|work)ing\b"
+    ),
     "lets": compiled(r"\blet's\b"),
     "we_frame": compiled(r"\b(?:we|everyone) (?:should|must|need|have|ought|shall|are)\b"),
     "you_frame": compiled(r"\byou\b"),

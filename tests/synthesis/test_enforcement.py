@@ -402,3 +402,19 @@ def test_deeply_nested_and_enormous_code_is_passed_over():
     deep = "(" * 100_000
     assert check_write([DECORATED], "a.py", None, deep) == ()
     assert check_write([DECORATED], "a.py", None, "x = 1\n" * 500_000) == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "check"),
+    [
+        ("No file may contain the word TODO.", ForbidText(("TODO",), answers=False)),
+        ('None of the files may contain "FIXME"', ForbidText(("FIXME",), answers=False)),
+        ("The word TODO must not appear in any file.", ForbidText(("TODO",), answers=False)),
+        ("No answer may mention Elon Musk.", ForbidText(("Elon Musk",), files=False)),
+        ("Tabs must not appear in any file.", None),
+        ("No commit message may contain the word WIP.", None),
+        ("No file may contain more than 300 lines.", None),
+    ],
+)
+def test_a_word_is_forbidden_whichever_end_the_sentence_begins_at(said, check):
+    assert compile_check(said, "must_not", Scope()) == check

@@ -9,7 +9,7 @@ from types import FrameType
 import pytest
 
 from agentx.synthesis.demands.classify import findings
-from agentx.synthesis.demands.material import MAX_CHARACTERS
+from agentx.synthesis.demands.material import MAX_CHARACTERS, own_words
 
 UNITS = (
     "actually, use tabs instead of spaces. ",
@@ -57,6 +57,7 @@ def _calls(text: str) -> int:
         nonlocal count
         count += event in {"call", "c_call"}
 
+    own_words.cache_clear()
     before = sys.getprofile()
     sys.setprofile(tally)
     try:

@@ -24,6 +24,8 @@ in this repo, use conventional commits
 Never import pandas.
 All functions must have type hints.
 Passwords must never be logged.
+No file may contain the word TODO.
+No pull request may be merged without a review.
 Whenever you add an endpoint, also update the API docs.
 When you write tests, use pytest fixtures.
 I always want type hints in new code.

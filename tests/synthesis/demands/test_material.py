@@ -75,6 +75,10 @@ INLINE = {
     "said by a name": "Anna says {}",
     "said by a hook": "the hook says {}",
     "according to": "according to the manual: {}",
+    "said by somebody somewhere": "Someone on a forum said note to self: {}",
+    "said by somebody at work": "a guy at work insists: {}",
+    "told to others": "my colleague told me to {}",
+    "read somewhere": "I read on a blog that {}",
 }
 """Forms in which messages carry what is not the user's own; ``{}`` stands for it."""
 
@@ -141,3 +145,44 @@ def test_a_message_is_read_to_its_forty_thousandth_character():
     filler = "The parser is slow. " * (MAX_CHARACTERS // 20 + 1)
     assert _rules(filler[: MAX_CHARACTERS - 100] + "\nNever push to main.\n")
     assert not _rules(filler + "\nNever push to main.\n")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "My colleague told me to never push to main, so do that.",
+        "The README says: never push to main. I agree.",
+        "the docs recommend to never push to main, let's do that please",
+    ],
+)
+def test_what_somebody_else_says_is_the_users_where_they_make_it_their_own(said):
+    (found,) = _rules(said)
+    assert isinstance(found, Demand)
+    assert (found.text.rstrip("."), found.certainty) == ("Never push to main", "active")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "My colleague told me to never push to main, but don't do that.",
+        "The README says: never push to main. I don't agree.",
+        "My colleague told me to never push to main. Do that once.",
+        "The README says:\n\nnever push to main, so do that",
+    ],
+)
+def test_what_is_refused_or_pasted_is_not_the_users(said):
+    assert not _rules(said)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "timetable.py reads the times of a day.",
+        "The parser writes its output to dist.",
+        "loader.ts suggests names for the columns.",
+        "The table shows what is left.",
+    ],
+)
+def test_what_a_program_does_is_no_report(told):
+    assert own_words(told) == told
+    assert [rule.text for rule in _rules(f"{told} Never push to main.")] == ["Never push to main."]

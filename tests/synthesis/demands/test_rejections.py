@@ -75,6 +75,8 @@ that makes the loader harder to read
 I wouldn't add a flag for it
 who told you to rename the columns?
 wrong approach
+I don't want a lock here
+We don't want a cap.
 """.strip().splitlines()
 
 ACTIVE = """
@@ -82,6 +84,10 @@ stop suggesting Redux
 GraphQL is off the table
 forget about MongoDB, we decided against it for good
 We are not going to use Redux, stop suggesting it.
+We don't want carousels in this project.
+I don't want Redux here
+No. We don't want pop-ups.
+we are not going to use GraphQL in our code base
 """.strip().splitlines()
 
 LEFT = """
@@ -214,3 +220,25 @@ def test_a_review_in_nobodys_words_rules_nothing_out():
         "The second queue"
     ]
     assert rejections("the cache is redundant, I would drop it, see loader.py:20")
+
+
+@pytest.mark.parametrize(
+    ("said", "idea", "reason"),
+    [
+        (
+            "No. Stop suggesting carousels: nobody waits for the second picture.",
+            "Carousels",
+            "Nobody waits for the second picture",
+        ),
+        ("Stop suggesting Redux because it is too heavy.", "Redux", "It is too heavy"),
+        ("Stop suggesting Redux - we have enough state, thanks", "Redux", "We have enough state, thanks"),
+        ("GraphQL is off the table — no one knows it", "GraphQL", "No one knows it"),
+        ("stop suggesting `left-pad` since `padStart` does it", "`left-pad`", "`padStart` does it"),
+        ("I don't want mocks in this project: they hide errors", "Mocks", "They hide errors"),
+        ("Stop suggesting blue-green deployments", "Blue-green deployments", ""),
+        ("Stop suggesting these: Redux", "Redux", ""),
+    ],
+)
+def test_an_idea_is_kept_without_its_reason_and_the_reason_beside_it(said, idea, reason):
+    (found,) = [found for found in findings(said) if isinstance(found, Rejection)]
+    assert (found.idea, found.reason, found.certainty) == (idea, reason, "active")

@@ -1,0 +1,69 @@
+"""A folder that is to stay as it is: active where a sentence says only that, and checked where nothing limits it."""
+
+import pytest
+
+from agentx.synthesis.demands.classify import Demand, findings
+from agentx.synthesis.demands.compile import compile_check
+from agentx.synthesis.enforcement import matches
+from agentx.synthesis.items import ForbidPath
+
+
+def only(text: str) -> Demand:
+    (found,) = findings(text)
+    assert isinstance(found, Demand)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("said", "inside"),
+    [
+        ("Do not touch anything in the legacy/ folder.", "legacy/a.py"),
+        ("Leave the migrations directory alone.", "app/migrations/0001.sql"),
+        ("Hands off src/vendor.", "src/vendor/x/y.js"),
+        ("please don't edit any files under src/generated", "src/generated/a.ts"),
+        ("The legacy folder is off limits.", "legacy/a.py"),
+        ("src/vendor must not be touched", "src/vendor/y.js"),
+        ("Nothing under src/vendor may be changed.", "src/vendor/y.js"),
+        ("Stay out of the `vendor` directory.", "vendor/y.js"),
+        ("Do not touch anything in `legacy/`.", "legacy/a.py"),
+    ],
+)
+def test_a_folder_that_is_to_be_left_alone_is_frozen(said, inside):
+    demand = only(said)
+    check = compile_check(demand.text, demand.modality, demand.scope)
+    assert (demand.certainty, demand.modality) == ("active", "must_not")
+    assert isinstance(check, ForbidPath)
+    assert check.frozen
+    assert matches(check.globs, inside)
+    assert matches(demand.scope.paths, inside)
+    assert not matches(check.globs, "src/main.py")
+
+
+@pytest.mark.parametrize(
+    ("said", "certainty"),
+    [
+        ("Don't change anything under docs/ without asking.", "active"),
+        ("Leave the docs folder alone unless I say so.", "active"),
+        ("Fix the parser, but don't touch anything in legacy/.", "proposed"),
+        ("When you're done, leave the docs folder alone.", "proposed"),
+    ],
+)
+def test_what_a_person_may_allow_has_no_check_and_what_bounds_one_task_is_proposed(said, certainty):
+    demand = only(said)
+    assert demand.certainty == certainty
+    assert certainty == "proposed" or compile_check(demand.text, demand.modality, demand.scope) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "don't touch this folder",
+        "don't change the folder",
+        "don't touch the tests folder in this PR",
+        "Do not touch anything in `page.tsx`.",
+        "is src/vendor off limits?",
+        "The src/vendor folder was left alone by the formatter.",
+    ],
+)
+def test_a_file_a_folder_at_hand_and_a_question_make_no_rule(said):
+    assert not [found for found in findings(said) if isinstance(found, Demand)]
