@@ -16,7 +16,7 @@ from agentx.storage.events import NewCheckpoint, NewKnowledge, ReusePolicy
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.answer import Directive
 from agentx.synthesis.directing.past import Call, Past
-from agentx.synthesis.directing.wording import quoted, without_fields, without_sources
+from agentx.synthesis.directing.wording import quoted, without_fields, without_reason, without_sources
 from agentx.synthesis.items import CheckpointDetail, shorten
 from agentx.synthesis.model.port import ToolSchema
 from agentx.synthesis.state import State
@@ -143,7 +143,7 @@ def _prompt(
         ("Your mission:", mission),
         (
             "Carry this out now, the later words before the earlier where they differ:",
-            [one_line(text) for text in instructions],
+            list(_asked(state, instructions)),
         ),
         ("What is known:", facts),
         ("Keep away from:", avoided),
@@ -155,6 +155,19 @@ def _prompt(
     )
     done = "\n".join(f"{{{{{name}}}}}" for name in fields)
     return f"{without_fields(without_sources(text))}\n\nDone already, never do it again:\n{done}".strip()
+
+
+def _asked(state: State, instructions: Sequence[str]) -> Iterator[str]:
+    """What the user said, but for the sentences that stand behind every prompt as demands anyway, there without their why."""
+    demanded = {_bare(item.text) for item in state.active("constraint", "rejection")}
+    for text in instructions:
+        sentences = re.split(r"(?<=[.!?])\s+", one_line(text))
+        if kept := " ".join(sentence for sentence in sentences if _bare(sentence) not in demanded):
+            yield kept
+
+
+def _bare(sentence: str) -> str:
+    return without_reason(sentence, sure=True).rstrip(".! ").casefold()
 
 
 # --- what was done already -------------------------------------------------------------------------------------------

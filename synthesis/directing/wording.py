@@ -15,8 +15,9 @@ _ID = re.compile(
 _BRACES = re.compile(r"\{(?=\{)")
 _SUBJECT = r"(?=(?:it|they|we|that|this|there|he|she|i|you|the|our|my|its|their)\b)"
 _BECAUSE = rf"(?:because\b|cuz\b|due to\b|(?:since|as)\s+{_SUBJECT})"
-_WHY = re.compile(rf"\s*(?:[,;(]|\s[-–—])\s*{_BECAUSE}[^,;:]*$", re.IGNORECASE)
-_SURE = re.compile(r"\s+because\b[^,;:]*$", re.IGNORECASE)
+_ASIDE = re.compile(rf"\s*\({_BECAUSE}[^()]*\)", re.IGNORECASE)
+_WHY = re.compile(rf"\s*(?:[,;]|\s[-–—])\s*{_BECAUSE}[^,;:()]*$", re.IGNORECASE)
+_SURE = re.compile(r"\s+because\b[^,;:()]*$", re.IGNORECASE)
 _CONDITION = re.compile(
     r"\b(?:unless|except|but|if|until|till|when|whenever|while|only|or|instead|use|must|always|never|not|n't|without)\b|n't\b",
     re.IGNORECASE,
@@ -33,7 +34,7 @@ def without_sources(text: str) -> str:
 
 
 def without_reason(text: str, *, sure: bool = False) -> str:
-    """A demand without the clause at its end that says why, where nothing else stands in that clause.
+    """A demand without the clause that says why, at its end or in parentheses, where nothing else stands in that clause.
 
     Args:
         text: One sentence.
@@ -47,10 +48,10 @@ def without_reason(text: str, *, sure: bool = False) -> str:
     """
     end = text[-1:] if text[-1:] in (".", "!") else ""
     body = text.removesuffix(end)
-    found = _WHY.search(body) or (_SURE.search(body) if sure else None)
+    found = _ASIDE.search(body) or _WHY.search(body) or (_SURE.search(body) if sure else None)
     if found is None or not found.start() or _CONDITION.search(found[0]):
         return text
-    return body[: found.start()] + end
+    return body[: found.start()] + body[found.end() :] + end
 
 
 def without_fields(text: str) -> str:

@@ -256,7 +256,7 @@ def forbidding(configured):
         '[tools]\napprove = ["delete_file"]\n[checks.build]\ncommand = "touch requirements.txt"\n',
         "forbidding",
     )
-    ws.say(f"Never create a requirements.txt file because {TRACE} broke.")
+    ws.say(f"Mail me the news. Never create a requirements.txt file because {TRACE} broke.")
     return ws
 
 
@@ -286,7 +286,7 @@ def test_a_denied_call_says_what_is_ruled_out_and_not_who_said_so_when_and_why(
     assert run.prompt.endswith("Hold to this:\n- Never create a requirements.txt file.")
     for trace in ("c-", "event", "the user said", "x-", "agentx approve", TRACE):
         assert trace not in result.output
-    assert f"- {forbidding.memory('constraint')[0].text}" in run.prompt.partition("Hold to this")[0]
+    assert TRACE not in run.prompt
 
 
 @pytest.mark.parametrize(
