@@ -45,18 +45,19 @@ class Capabilities:
         """The names of environment variables that look like credentials; never their values."""
         return credentials(self.engine.settings.environ)
 
-    def add(self, name: str, command: str, *, domain: str = "") -> MemoryItem:
+    def add(self, name: str, command: str, *, domain: str = "", agent: str = "") -> MemoryItem:
         """Name a tool or a credential, and the command that finds out whether it works; it is not run yet.
 
         Args:
             name: What it is: "GitHub access".
             command: Exits with 0 where it works; its first line says more.
             domain: What it belongs to ("payments").
+            agent: Role of the agent that has it; empty for all.
 
         Raises:
-            UsageError: One of them is empty or too long, or there is another of that name.
+            UsageError: One of them is empty or too long, or there is another of that name and role.
         """
-        name, command = one_line(clean(name)), command.strip()
+        name, command, agent = one_line(clean(name)), command.strip(), one_line(agent)
         if not name or not command:
             raise UsageError(
                 "A capability needs a name and a command: `agentx capability add NAME --command …`."
@@ -70,14 +71,15 @@ class Capabilities:
                 "The command holds what looks like a secret: let it read that from where it is kept."
             )
         with self.engine.write_path.exclusive():
-            same = next((one for one in self.all() if one.text.casefold() == name.casefold()), None)
+            named = (name.casefold(), agent)
+            same = next((one for one in self.all() if (one.text.casefold(), one.agent) == named), None)
             if same is not None:
                 raise UsageError(
                     f"There is a capability of that name, {same.id}; retire it first with `agentx memory retire`."
                 )
             detail, actor = CapabilityDetail(command=command), self.engine.settings.actor
             return curation.write_down(
-                self.engine, "capability", name, detail, actor, domain=one_line(domain)
+                self.engine, "capability", name, detail, actor, domain=one_line(domain), agent=agent
             )
 
     def check(self, names: Sequence[str] = ()) -> list[MemoryItem]:

@@ -83,6 +83,7 @@ class Flows:
         triggers: Sequence[str] = (),
         needs_approval: bool = False,
         domain: str = "",
+        agent: str = "",
     ) -> MemoryItem:
         """Write down a procedure.
 
@@ -92,6 +93,7 @@ class Flows:
             triggers: Other words that call for it.
             needs_approval: Whether a person's word is needed before it begins.
             domain: What it belongs to ("payments").
+            agent: Role of the agent that does it; empty for any.
 
         Raises:
             UsageError: There is no name or no step, too much of it, or another flow of that name.
@@ -101,7 +103,9 @@ class Flows:
         with self.engine.write_path.exclusive():
             self._refuse_same_name(name)
             actor = self.engine.settings.actor
-            return curation.write_down(self.engine, "flow", name, detail, actor, domain=_line(domain))
+            return curation.write_down(
+                self.engine, "flow", name, detail, actor, domain=_line(domain), agent=_line(agent)
+            )
 
     def edit(
         self,

@@ -114,6 +114,9 @@ def add_flow(
     step: Steps = None,
     source: From = "",
     trigger: Triggers = None,
+    agent: Annotated[
+        str, typer.Option(metavar="ROLE", help="The agent that does it; any where none is named.")
+    ] = "",
     *,
     approval: Annotated[
         bool, typer.Option("--approval", help="A person's word is needed before it begins.")
@@ -124,7 +127,9 @@ def add_flow(
     steps = _steps(step, source) or []
     with opened(terminal) as ws:
         triggers = [encodable(one) for one in trigger or ()]
-        item = ws.flows.add(encodable(name), steps, triggers=triggers, needs_approval=approval)
+        item = ws.flows.add(
+            encodable(name), steps, triggers=triggers, needs_approval=approval, agent=encodable(agent)
+        )
     _show(terminal, item)
 
 

@@ -254,11 +254,16 @@ def add_capability(
         str, typer.Option(metavar="LINE", show_default=False, help="Exits with 0 where it works.")
     ],
     domain: Domain = "",
+    agent: Annotated[
+        str, typer.Option(metavar="ROLE", help="The agent that has it; every agent where none is named.")
+    ] = "",
 ) -> None:
     """Name a tool or a credential with the command that finds out whether it works, and run that."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.busy("Checking …"):
-        item = ws.capabilities.add(encodable(name), encodable(command), domain=encodable(domain))
+        item = ws.capabilities.add(
+            encodable(name), encodable(command), domain=encodable(domain), agent=encodable(agent)
+        )
         items = ws.capabilities.check([item.id])
     _tell(terminal, items)
 
@@ -294,7 +299,7 @@ def _show(terminal: Terminal, items: list[MemoryItem]) -> None:
         (
             Text(item.id, "bold cyan"),
             _works(detail),
-            item.text,
+            f"{item.text} ({item.agent})" if item.agent else item.text,
             detail.checked_at[:16].replace("T", " "),
             detail.said or detail.command,
         )

@@ -73,6 +73,9 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
     pictures: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Save what is shown of each run as DIR/RUN.svg.")
     ] = None,
+    agent: Annotated[
+        str, typer.Option(metavar="ROLE", help="The agent's role; main, or that of the run that goes on.")
+    ] = "",
     *,
     yes: Annotated[
         bool, typer.Option("--yes", help="Your word on every tool call that asks for it: yes.")
@@ -93,25 +96,27 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
         return
     if into is not None:
         raise UsageError("--into goes with --sample; a run works in the workspace at -C DIR.")
-    given = {
-        "max_steps": max_steps,
-        "max_tokens": max_tokens,
-        "max_cost_usd": max_cost_usd,
-        "max_time_s": max_time_s,
-    }
     with opened(terminal, look=True) as ws:
         client = configured_model(terminal, ws, model)
         scan_sources(terminal, ws)
         ws.engine.indexer.start()
-        limits = msgspec.structs.replace(
-            Limits.of(ws.config), **{name: value for name, value in given.items() if value is not None}
-        )
+        limits = _limits(ws, max_steps, max_tokens, max_cost_usd, max_time_s)
         with ws.watching():
-            result = work(terminal, ws, _text(message), client, limits, yes=yes)
+            result = work(terminal, ws, _text(message), client, limits, yes=yes, agent=encodable(agent))
         if result.status == "COMPLETED" and ws.config.memory.judge and not client.name.startswith(SCRIPT):
             _judge(terminal, ws, client)
     if EXIT[result.status]:
         raise typer.Exit(EXIT[result.status])
+
+
+def _limits(
+    ws: Workspace, steps: int | None, tokens: int | None, cost_usd: float | None, time_s: float | None
+) -> Limits:
+    """The limits of ``agentx.toml``, with those that are given in their place."""
+    given = {"max_steps": steps, "max_tokens": tokens, "max_cost_usd": cost_usd, "max_time_s": time_s}
+    return msgspec.structs.replace(
+        Limits.of(ws.config), **{name: value for name, value in given.items() if value is not None}
+    )
 
 
 def _judge(terminal: Terminal, ws: Workspace, model: ModelClient) -> None:
@@ -131,14 +136,28 @@ def _judge(terminal: Terminal, ws: Workspace, model: ModelClient) -> None:
 
 
 def work(
-    terminal: Terminal, ws: Workspace, message: str, model: ModelClient, limits: Limits, *, yes: bool = False
+    terminal: Terminal,
+    ws: Workspace,
+    message: str,
+    model: ModelClient,
+    limits: Limits,
+    *,
+    yes: bool = False,
+    agent: str = "",
 ) -> RunResult:
     """Run a task and show it: alive on a terminal, as a log in a pipe, as a line of JSON for each event."""
     if terminal.pictures:
         picture.start(terminal.out)
+    last = ws.state.last_run
     with _shown(terminal, ws) as (observer, ask):
         result = run_task(
-            ws, message, model, limits=limits, observer=observer, ask_person=_agree if yes else ask
+            ws,
+            message,
+            model,
+            limits=limits,
+            observer=observer,
+            ask_person=_agree if yes else ask,
+            agent=agent or (last.agent if last and not message else "main"),
         )
     if terminal.pictures:
         picture.save(terminal.out, terminal.pictures / f"{result.run}.svg", f"agentx run: {ws.state.title}")
