@@ -110,6 +110,8 @@ class Loop(msgspec.Struct, frozen=True):
                 said.append(ChatMessage("assistant", reply.text, reply.tool_calls))
                 if not reply.tool_calls:
                     return Outcome(summary=reply.text, steps=bounds.steps, usage=bounds.usage)
+                if reply.text:
+                    assignment.tools.say(reply.text)
                 for call in reply.tool_calls:
                     bounds.check_repeats(call.name, call.arguments)
                     result = assignment.tools.call(call.name, call.arguments)
@@ -135,7 +137,7 @@ class Command(msgspec.Struct, frozen=True):
     It runs in an empty directory of its own, with an environment that names no workspace. As ``text`` it reads the prompt on stdin,
     has no tools of ours, and what it prints is its summary: that fits any agent with a command line. As ``jsonl`` it speaks JSON
     Lines: it reads ``{"prompt": …, "tools": […]}``, writes ``{"call": {"tool": …, "arguments": {…}}}`` for each tool and reads
-    ``{"result": {"status": …, "output": …}}``, and ends with ``{"done": {"status": …, "summary": …, "reason": …}}``.
+    ``{"result": {"status": …, "output": …}}``, may write ``{"say": …}``, and ends with ``{"done": {"status": …, "summary": …, "reason": …}}``.
 
     Attributes:
         words: The program and its arguments.
@@ -190,6 +192,8 @@ def _converse(program: Program, assignment: Assignment) -> Outcome:
         said = _heard(line)
         if said.done is not None:
             return said.done
+        if said.say:
+            assignment.tools.say(said.say)
         if said.call is not None:
             result = assignment.tools.call(said.call.tool, said.call.arguments)
             program.send(_line({"result": result}))
@@ -206,6 +210,7 @@ class _Said(msgspec.Struct):
     """A line of a program."""
 
     call: _Call | None = None
+    say: str = ""
     done: Outcome | None = None
 
 
@@ -217,8 +222,8 @@ def _heard(line: bytes) -> _Said:
         raise ExecutorFailed(
             f"The executor wrote {shown!r}, which is no call and no end ({error})."
         ) from error
-    if said.call is None and said.done is None:
-        raise ExecutorFailed('The executor wrote a line with neither "call" nor "done".')
+    if said == _Said():
+        raise ExecutorFailed('The executor wrote a line with neither "call" nor "say" nor "done".')
     return said
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from agentx.engine import Engine
 from agentx.gates import Gates
-from agentx.storage.events import ToolStatus
+from agentx.storage.events import AgentThoughtProcess, Draft, ToolStatus
 from agentx.storage.redaction import clean
 from agentx.synthesis.directing.wording import rule
 from agentx.synthesis.model.port import ToolSchema
@@ -47,6 +47,7 @@ class Hands:
         files: bool = False,
     ) -> None:
         self._engine = engine
+        self._actor = actor
         self._run = run
         self._made = 0
         gates = Gates(engine)
@@ -84,6 +85,11 @@ class Hands:
             )
         result = tools.call(name, arguments, call_id=f"{self._run}-{self._made}")
         return Result(result.status, self._plain(result))
+
+    def say(self, text: str) -> None:
+        """Put on record what the executor thinks aloud on its way."""
+        thought = AgentThoughtProcess(body=self._engine.write_path.body(text))
+        self._engine.write_path.record([Draft(data=thought, actor=self._actor, run=self._run)])
 
     def _plain(self, result: ToolResult) -> str:
         """An answer without what the gate put beside it: of a denial, what is ruled out, but not by whom, when and why."""

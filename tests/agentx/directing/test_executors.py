@@ -206,6 +206,15 @@ def test_a_model_in_a_loop_acts_until_it_answers_and_its_tokens_are_on_record(ws
     assert len(tools.calls) == 1
     [ended] = [event.data for event in ws.events() if event.type == "RunEnded"]
     assert ended.prompt_tokens > 0
+    words = ["AgentThoughtProcess", "ToolCallRequested", "ToolCallExecuted", "AgentMessageSent", "RunEnded"]
+    assert [event.type for event in ws.events() if event.run == "r-1" and event.type in words] == words
+
+
+def test_what_a_program_says_on_its_way_is_on_record(ws, tmp_path):
+    code = """print(json.dumps({"say": "I look."})); print(json.dumps({"done": {"summary": "Done."}}))"""
+    run_directed(ws.engine, program(tmp_path, code))
+    [said] = [event for event in ws.events() if event.type == "AgentThoughtProcess"]
+    assert (said.data.body.text, said.actor, said.run) == ("I look.", "agent:executor", "r-1")
 
 
 class Circles:
@@ -381,6 +390,31 @@ def test_a_model_is_shown_the_prompt_its_tools_and_nothing_else(lived_in):
     assert [tool.name for tool in tools] == ["send_email", "broken"]
     assert TRACE not in run.prompt
     assert "r-" not in run.prompt
+
+
+def test_with_files_it_reaches_artifacts_and_nothing_of_the_record_memory_or_configuration(lived_in):
+    (lived_in.root / "artifacts" / "link").symlink_to("../agentx.toml")
+    heard = {}
+
+    def work(assignment):
+        heard[""] = {tool.name for tool in assignment.tools.schemas()}
+        for path in (
+            "../agentx.toml",
+            "../history/000/001.jsonl",
+            str(lived_in.root / "agentx.toml"),
+            "../.git/HEAD",
+            "link",
+        ):
+            heard[path] = assignment.tools.call("read_file", {"path": path})
+        for tool in ("search_memory", "summarize_decisions", "run_command"):
+            heard[tool] = assignment.tools.call(tool, {"query": "mail", "command": "cat ../agentx.toml"})
+
+    run_directed(lived_in.engine, Function("f", work), files=True)
+    assert heard.pop("") == {
+        *("read_file", "write_file", "edit_file", "move_file", "delete_file", "list_directory"),
+        *("run_tests", "run_lint", "run_build", "check_document"),
+    }
+    assert {result.status for result in heard.values()} == {"FAILED"}
 
 
 def test_the_environment_keeps_what_a_program_needs_and_drops_what_names_a_workspace():
