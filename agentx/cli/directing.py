@@ -10,7 +10,8 @@ from agentx.cli.opened import opened
 from agentx.cli.running import EXIT
 from agentx.cli.terminal import Terminal, facts, panel
 from agentx.directing.configured import director_model, executor
-from agentx.directing.director import Director
+from agentx.directing.director import EXECUTOR, Director
+from agentx.directing.hands import Hands
 from agentx.directing.runs import DirectedRun, run_directed
 from agentx.moments import event_at
 from agentx.storage.errors import UsageError
@@ -63,7 +64,10 @@ def direct(
         if run:
             _run(terminal, ws)
             return
-        director = Director(ws.engine, director_model(ws.engine) if now else None)
+        tools = Hands(
+            ws.engine, {}, actor=f"agent:{EXECUTOR}", run="", files=ws.config.director.files
+        ).schemas()
+        director = Director(ws.engine, director_model(ws.engine) if now else None, tools)
         if now:
             with terminal.busy("The director reads the history …"):
                 event = director.direct("it was asked for")

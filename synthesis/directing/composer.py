@@ -203,8 +203,8 @@ def _telling(calls: Sequence[Call]) -> str:
     for call in calls:
         for key, value in call.arguments.items():
             found.update(_paths(key, value))
-    varied = [path for path in found if len(_at(path, calls)) > 1 or len(calls) == 1]
-    return max(varied, key=lambda path: (_names_things(path), "[*]" in path, found[path], path), default="")
+    telling = [path for path in found if _names_things(path) or len(_at(path, calls)) > 1 or len(calls) == 1]
+    return max(telling, key=lambda path: (_names_things(path), "[*]" in path, found[path], path), default="")
 
 
 def _paths(key: str, value: Any) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Without a model a prompt is composed of the user's words, of what was done, and of what was measured to fail."""
 
+import msgspec
 import pytest
 
 from agentx.synthesis.conclusions import Add, Concluded
@@ -48,6 +49,7 @@ def test_a_tool_that_only_looks_is_nothing_that_was_done():
         ([{"title": "One", "body": "x"}, {"title": "Two", "body": "y"}], "title"),
         ([{"posts": [{"url": "u1"}]}, {"posts": [{"url": "u2"}]}], "posts[*].url"),
         ([{"room": "a", "text": "same"}, {"room": "b", "text": "same"}], "room"),
+        ([{"title": "One", "text": "x"}, {"title": "One", "text": "x"}], "title"),
     ],
 )
 def test_the_argument_that_tells_calls_apart_is_found(arguments, path):
@@ -150,6 +152,31 @@ def test_ten_runs_that_completed_are_a_milestone_once():
 def test_a_new_word_of_the_user_is_a_change_of_strategy():
     [mark] = composed(Story().run(0), why="user_instructions_changed at event 9").checkpoints
     assert (mark.sort, mark.text) == ("strategy_change", "The user said: Reddit too.")
+
+
+def test_however_much_failed_it_fits_one_event():
+    story = Story()
+    for hour in range(5):
+        calls = [
+            (f"tool_{n}", {"to": f"{hour}{to}" + "é" * 5_000}, status)
+            for n in range(40)
+            for to, status in (("a", "FAILED"), ("b", "SUCCEEDED"))
+        ]
+        story.run(hour, *calls)
+    made = composed(story)
+    assert made.knowledge
+    assert made.checkpoints
+    assert len(msgspec.json.encode(msgspec.structs.replace(made, prompt=""))) < 10_000
+    assert len(made.prompt) < 40_000
+
+
+def test_what_the_user_demands_is_left_to_stand_behind_the_prompt_without_its_why():
+    rule = MemoryItem(id="c-1", kind="constraint", text="Never use MySQL")
+    story = Story()
+    story.add(Concluded(extractor="x", version=1, through=1, changes=(Add(rule),)), "", 0)
+    said = ["Mail me the news. Never use MySQL, because it broke production. Never deploy."]
+    prompt = compose(State().apply_all(story.events), story.past(), said, "x").prompt
+    assert "- Mail me the news. Never deploy.\n" in prompt
 
 
 def test_words_that_look_like_a_field_or_an_id_reach_no_template():

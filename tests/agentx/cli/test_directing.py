@@ -1,0 +1,27 @@
+"""``agentx direct``: what a director is shown from the command line, and what a run prints."""
+
+import json
+
+
+def test_a_directive_that_is_asked_for_is_written_with_the_tools_of_the_executor_in_view(call, root, script):
+    answer = {
+        "analysis_summary": "Nothing ran.",
+        "strategy": "Begin.",
+        "executor_system_prompt": "Look.",
+        "reuse_policy": {"valid_for_runs": 2},
+    }
+    model = script({"expect": ["write_file: ", "check_document: "], "answer": json.dumps(answer)})
+    call("-C", root, "config", "set", "director.model", model)
+    shown = json.loads(call("-C", root, "direct", "--now", "--json").out)
+    assert shown["issued"]["prompt"]["text"] == "Look."
+    assert shown["issued"]["model"] == model
+    assert not shown["decision"]["direct"]
+
+
+def test_a_run_says_all_that_the_executor_was_told_and_ends_as_the_program_did(call, root):
+    program = json.dumps(["sh", "-c", "wc -l; echo gone >&2; exit 3"])
+    call("-C", root, "config", "set", "director.executor", program)
+    done = call("-C", root, "direct", "--run")
+    assert "Hold to this:" in done.out
+    assert "It ended with exit status 3: gone" in done.out
+    assert done.code == 1
