@@ -48,6 +48,8 @@ ENTRIES = (
     Entry("run", "running", _WORK, "Let an agent work on a message, and watch it."),
     Entry("say", "running", _WORK, "Say something to the agents without starting a run."),
     Entry("direct", "directing", _WORK, "Direct runs that come again and again, and carry one out."),
+    Entry("schedule", "scheduling", _WORK, "What runs by the clock: set it, see it, carry out what is due."),
+    Entry("daemon", "scheduling", _WORK, "Run what is due in many workspaces, until it is told to stop."),
     Entry("heartbeat", "beating", _WORK, "A pulse: go on with a run that was cut off, or do nothing."),
     Entry("approve", "running", _WORK, "Give your word on a tool call that waits for it, or refuse it."),
     Entry("status", "looking", _LOOK, "How the workspace stands."),

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agentx import Workspace
+from agentx import Workspace, schedules
 from agentx.cli.app import ENTRIES, command_names
+from agentx.storage.events import ScheduleSet
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -53,6 +54,12 @@ GOOD = {
     "capability check": ["capability", "check"],
     "backtest": ["backtest", "--since", "2", "--dry-run"],
     "direct": ["direct", "--now"],
+    "schedule list": ["schedule"],
+    "schedule add": ["schedule", "add", "0 8 * * 1", "Read the mail.", "--zone", "Europe/Berlin"],
+    "schedule remove": ["schedule", "remove", "news"],
+    "schedule next": ["schedule", "next", "--most", "2"],
+    "schedule run-due": ["schedule", "run-due"],
+    "daemon": ["daemon", "--once"],
     "maintain": ["maintain", "--dry-run"],
     "undo": ["undo"],
     "restore": ["restore", "outlook.md", "--at", "2"],
@@ -113,6 +120,12 @@ WRONG = {
     "capability check": ["capability", "check", "c-3"],
     "backtest": ["backtest", "--since", "nonsense"],
     "direct": ["direct", "--now", "--why"],
+    "schedule list": ["schedule", "list", "all"],
+    "schedule add": ["schedule", "add", "0 0 31 2 *", "Rest."],
+    "schedule remove": ["schedule", "remove", "mail"],
+    "schedule next": ["schedule", "next", "mail"],
+    "schedule run-due": ["schedule", "run-due", "--most", "-1"],
+    "daemon": ["daemon", "{file}"],
     "undo": ["undo", "--at", "3"],
     "restore": ["restore", "outlook.md", "--at", "999"],
     "fork": ["fork", "{file}"],
@@ -137,7 +150,8 @@ STREAMS = {"run", "log"}
 @pytest.fixture
 def filled(root, tmp_path, script, monkeypatch, environment):
     """Words of a command line with their places filled; a model is not to be had."""
-    for name, value in {"AGENTX_CACHE_DIR": str(tmp_path / "cache"), "PIP_NO_INDEX": "1"}.items():
+    folders = {"AGENTX_CACHE_DIR": str(tmp_path / "cache"), "AGENTX_STATE_DIR": str(tmp_path / "state")}
+    for name, value in {**folders, "PIP_NO_INDEX": "1"}.items():
         monkeypatch.setenv(name, value)
         environment[name] = value
     (tmp_path / "note.txt").write_text("a note")
@@ -153,6 +167,9 @@ def filled(root, tmp_path, script, monkeypatch, environment):
         if words[0] == "flow":
             with Workspace.open(root) as ws:
                 places["flow"] = ws.flows.add("ship it", ["Build it.", "Ship it."]).id
+        if words[0] == "schedule":
+            with Workspace.open(root) as ws:
+                schedules.add(ws, ScheduleSet(id="news", cron="0 0 1 1 *", task="Look for news."))
         return [word.format(**places) for word in words]
 
     return filled
