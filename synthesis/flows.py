@@ -253,13 +253,16 @@ def terms(text: str) -> tuple[str, ...]:
     >>> terms("Can you ship this to prod?") == terms("deploy to production")
     True
     """
+    return tuple(dict.fromkeys(term for term, _ in terms_as_said(text)))
+
+
+def terms_as_said(text: str) -> Iterator[tuple[str, str]]:
+    """The words of :func:`terms` as often as they stand there, each with its own stem: ``invoic`` and ``bill`` for "billing"."""
     same = meanings(_SYNONYMS)
-    found = (
-        stem(word)
-        for word in words_of(named(text, _PHRASES))
-        if word.casefold().replace("’", "'") not in _STOP
-    )
-    return tuple(dict.fromkeys(same.get(word, word) for word in found))
+    for word in words_of(named(text, _PHRASES)):
+        if word.casefold().replace("’", "'") not in _STOP:
+            own = stem(word)
+            yield same.get(own, own), own
 
 
 def phrases(item: MemoryItem) -> tuple[str, ...]:

@@ -1,12 +1,14 @@
 """What is remembered that touches an action: by its scope first, then by its words.
 
-Words decide as they decide which flow is called for: a word that few items share weighs most, and one that every action is
-put in ("add", "run") nothing.
+Words decide: one that few items have weighs most; one that none has weighs too, for then the action is about something else;
+one that only means the same weighs half; and one that every action is put in ("add", "run") nothing.
 """
 
 import math
 import re
 from collections import Counter, defaultdict
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from itertools import islice
 
 import msgspec
@@ -14,7 +16,7 @@ import msgspec
 from agentx.synthesis.command_effects import carries_out
 from agentx.synthesis.demands.words import stem, vocabulary, words_of
 from agentx.synthesis.enforcement import about, matches
-from agentx.synthesis.flows import sentences, terms
+from agentx.synthesis.flows import sentences, terms, terms_as_said
 from agentx.synthesis.items import Kind, MemoryItem, RejectionDetail
 from agentx.synthesis.likeness import meaning
 from agentx.synthesis.rules import boot_rules, has_faded, is_critical
@@ -29,8 +31,11 @@ TOUCHES = 0.3
 WAKES = 0.75
 """From this share of the weight of its words a rule that slept is woken."""
 
-_UNHEARD = math.log(3)
-"""The weight of a word of an action that no item has: that of one that all have."""
+UNHEARD = 8
+"""A word of an action that no item has weighs as much as one that so many have, and among fewer items as one that all have."""
+
+SYNONYM = 0.5
+"""What a word weighs that only means the same: "billing" is not always an invoice."""
 
 STATE_KINDS: tuple[Kind, ...] = ("task", "decision", "context", "agent_state")
 """What tells how things stand."""
@@ -59,6 +64,10 @@ _UNDOING = vocabulary("off out down instead from away change update edit fix app
 
 _ASKING = vocabulary("is are was were does did why what how which who where when whether")
 """To ask is not to do: a sentence that begins so."""
+
+
+Words = Mapping[str, AbstractSet[str]]
+"""Words of a text: by the stem that stands for all that mean the same, the stems that are said."""
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +99,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
         return "; ".join(part for part in (self.text, self.command) if part)[:ACTION_CHARACTERS]
 
     @property
-    def words(self) -> frozenset[str]:
+    def words(self) -> Words:
         """Stems of what it is about."""
         return _about(f"{self.said} {self.command.translate(_UNQUOTED)}")
 
@@ -115,11 +124,12 @@ class Board:
         self.items = {item.id: item for item in state.items.values() if _can_touch(item)}
         self.words = {name: _about(item.text) for name, item in self.items.items()}
         spread = Counter(word for words in self.words.values() for word in words)
-        self.weight = {word: math.log(2 + len(self.items) / count) for word, count in spread.items()}
+        self.weight = {word: _weight(len(self.items), count) for word, count in spread.items()}
+        self._unheard = _weight(len(self.items), min(UNHEARD, len(self.items)))
         self._whole = {
             name: sum(self.weight[word] for word in words) or 1.0 for name, words in self.words.items()
         }
-        self._asked: tuple[frozenset[str], dict[str, float]] = frozenset(), {}
+        self._asked: tuple[Words, dict[str, float]] = {}, {}
         self._holding: defaultdict[str, list[str]] = defaultdict(list)
         for name, words in self.words.items():
             for word in words:
@@ -132,22 +142,27 @@ class Board:
             item.id for item in self.items.values() if item.scope.paths or item.scope.tools or item.domain
         ]
 
-    def near(self, words: frozenset[str]) -> dict[str, float]:
+    def near(self, words: Words) -> dict[str, float]:
         """By the id of an item, how near it is to some words: the larger of two shares of weight, from 0 to 1."""
         if words == self._asked[0]:
             return self._asked[1]
         reached: defaultdict[str, float] = defaultdict(float)
-        for word in words & self._holding.keys():
+        for word in words.keys() & self._holding.keys():
             for name in self._holding[word]:
-                reached[name] += self.weight[word]
-        mine = sum(self.weight.get(word, _UNHEARD) for word in words)
+                said_so = bool(words[word] & self.words[name][word])
+                reached[name] += self.weight[word] * (1 if said_so else SYNONYM)
+        mine = sum(self.weight.get(word, self._unheard) for word in words)
         found = {name: common / min(self._whole[name], mine) for name, common in reached.items()}
         self._asked = words, found
         return found
 
-    def share(self, name: str, words: frozenset[str]) -> float:
+    def share(self, name: str, words: Words) -> float:
         """How much of the weight of an item's words stands among some."""
-        return sum(self.weight[word] for word in self.words[name] & words) / self._whole[name]
+        return sum(self.weight[word] for word in self.words[name].keys() & words.keys()) / self._whole[name]
+
+
+def _weight(items: int, having: int) -> float:
+    return math.log(2 + items / max(having, 1))
 
 
 def _can_touch(item: MemoryItem) -> bool:
@@ -158,10 +173,12 @@ def _can_touch(item: MemoryItem) -> bool:
     return item.status == "active" or sleeps or has_faded(item)
 
 
-def _about(text: str) -> frozenset[str]:
-    """Stems of what a text is about: not that something is done, or looked at, unless it says nothing else."""
-    said = frozenset(terms(text[:ACTION_CHARACTERS]))
-    return (said - DOING - _LOOKING) or said
+def _about(text: str) -> Words:
+    """What a text is about: not that something is done, or looked at, unless it says nothing else."""
+    said: defaultdict[str, set[str]] = defaultdict(set)
+    for term, own in terms_as_said(text[:ACTION_CHARACTERS]):
+        said[term].add(own)
+    return {term: said[term] for term in said.keys() - DOING - _LOOKING} or dict(said)
 
 
 # --- what was ruled out ----------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from agentx.synthesis.items import (
     Scope,
 )
 from agentx.synthesis.state import State
-from agentx.synthesis.touching import Action, Board, names_exactly
+from agentx.synthesis.touching import Action, Board, names_exactly, touching
 
 AT = "2026-05-02T09:00:00.000000Z"
 
@@ -256,3 +256,35 @@ def test_a_text_without_end_and_marks_that_steer_a_terminal_do_no_harm():
     verdict = fitted(looked([poison], "ledger \x1b]0;x\x07 " + "ledger\n" * 20_000))
     assert "\x1b" not in verdict.text
     assert verdict.text.count("\n## ") == 1
+
+
+THINGS = (
+    "payment customer order search login report calendar chat upload cache queue menu profile stock refund"
+)
+HUNDREDS = tuple(
+    form.format(thing)
+    for thing in THINGS.split()
+    for form in (
+        "Log every change of a {}.",
+        "Show the {} in the timezone of the user.",
+        "The {} service reads its settings from the environment.",
+        "An invoice that belongs to a {} is archived.",
+        "The shipping address of a {} is checked.",
+    )
+)
+TOUCHED = {
+    "deploy billing": ("Never deploy on a Friday.", "Billing goes live after the database."),
+    "ship the parser on Friday": ("Never deploy on a Friday.",),
+    "write the changelog": ("The changelog is kept up to date.",),
+    "refactor the parser": (),
+    "write a regex for telephone numbers": (),
+    "rename the helper": (),
+}
+
+
+def test_among_hundreds_of_rules_an_action_is_told_those_of_its_rare_words_and_not_all_of_a_synonym():
+    rules = (*HUNDREDS, *dict.fromkeys(rule for named in TOUCHED.values() for rule in named))
+    board = Board(State(items={text: item(text, "constraint", text) for text in rules}))
+    for action, wanted in TOUCHED.items():
+        shown = [one.item.text for one in touching(board, Action(text=action))]
+        assert sorted(shown) == sorted(wanted), action
