@@ -154,6 +154,15 @@ class SourceSection(_Section):
     max_file_bytes: int = Field(default=5_000_000, gt=0)
 
 
+class LinkSection(_Section):
+    """Artifacts of another workspace that agents of this one may read, and after how many hours without a change they are stale."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{1,63}$")
+    path: str
+    paths: tuple[str, ...] = ("**/*",)
+    max_age_hours: float = Field(default=24.0, gt=0)
+
+
 class Config(_Section):
     """Everything that ``agentx.toml`` can say; what it leaves out has these values."""
 
@@ -168,6 +177,7 @@ class Config(_Section):
     scribe: ScribeSection = ScribeSection()
     secrets: SecretsSection = SecretsSection()
     sources: tuple[SourceSection, ...] = ()
+    links: tuple[LinkSection, ...] = ()
 
 
 def read_config(root: Path) -> Config:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from agentx import Workspace, settings
-from agentx.config import Config, SourceSection, set_value
+from agentx.config import Config, LinkSection, SourceSection, set_value
 from agentx.context import TITLES
 from agentx.storage.events import FACTS
 from agentx.synthesis.conclusions import CONCLUSIONS
@@ -87,7 +87,9 @@ def _flat(values: dict, prefix: str = "") -> dict[str, object]:
 def test_every_key_of_agentx_toml_has_its_row_with_its_default():
     source = SourceSection(name="x", path="x").model_dump()
     wanted = _flat(Config().model_dump()) | {f"sources.{name}": value for name, value in source.items()}
-    wanted |= {"sources.name": "required", "sources.path": "required"}
+    link = LinkSection(name="x", path="x").model_dump()
+    wanted |= {f"links.{name}": value for name, value in link.items()}
+    wanted |= dict.fromkeys(("sources.name", "sources.path", "links.name", "links.path"), "required")
     text = page("configuration.md").partition("## Environment")[0]
     told = {row[0].strip("`"): row[1].strip("`") for row in rows(text) if row[0].startswith("`")}
     assert told == {

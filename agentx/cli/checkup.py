@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from agentx.config import FILE, Config, ConfigInvalid, read_config
-from agentx.opening import FORMAT
+from agentx.opening import FORMAT, is_workspace
 from agentx.quality.bubblewrap import why_unavailable
 from agentx.settings import Settings
 from agentx.storage.codec import Codec
@@ -142,6 +142,7 @@ def at_rest(root: Path, settings: Settings) -> Iterator[Finding]:
         )
         yield _model(config, settings)
         yield from _sources(root, config)
+        yield from _links(root, config)
     yield from _kept(root)
     yield from _history(root)
 
@@ -215,6 +216,16 @@ def _sources(root: Path, config: Config) -> Iterator[Finding]:
                 f"{source.name}: {place} is no directory that can be read",
                 "Mount it, or mend `sources` in agentx.toml.",
             )
+
+
+def _links(root: Path, config: Config) -> Iterator[Finding]:
+    for link in config.links:
+        place = (root / link.path).resolve()
+        if is_workspace(place):
+            yield Finding("link", "ok", f"{link.name} to {place}")
+        else:
+            todo = "Mount it, or mend `links` in agentx.toml."
+            yield Finding("link", "failure", f"{link.name}: {place} is no workspace", todo)
 
 
 def _kept(root: Path) -> Iterator[Finding]:

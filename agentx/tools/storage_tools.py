@@ -6,6 +6,8 @@ from typing import Annotated
 import msgspec
 from pydantic import Field
 
+from agentx import links
+from agentx.links import is_linked
 from agentx.staging import Content
 from agentx.storage.artifacts import ArtifactMissing
 from agentx.storage.errors import AgentXError, UsageError
@@ -43,6 +45,7 @@ class FileText(msgspec.Struct, frozen=True, kw_only=True):
         total_lines: Lines of the whole file.
         outline: Definitions and headings with their lines, where the file is long.
         cut: Whether lines that were asked for are missing because they are too many.
+        note: Where it comes from and how old it is, for a file of a linked workspace.
     """
 
     path: str
@@ -52,20 +55,23 @@ class FileText(msgspec.Struct, frozen=True, kw_only=True):
     total_lines: int
     outline: tuple[OutlineEntry, ...] = ()
     cut: bool = False
+    note: str = ""
 
     def render(self) -> str:
         """The file as an agent reads it."""
+        told = [f"[{self.note}]"] if self.note else []
         if self.outline:
             entries = [f"  {e.start_line}-{e.end_line}: {e.signature or e.symbol}" for e in self.outline]
             return "\n".join(
                 [
+                    *told,
                     f"{self.path} has {self.total_lines} lines. Its outline; read a part with start_line and end_line:",
                     *entries,
                 ]
             )
         note = "\n[cut here; ask for the rest with start_line, or search for it]" if self.cut else ""
-        head = f"{self.path}, lines {self.start_line}-{self.end_line} of {self.total_lines}:\n"
-        return head + self.text + note
+        head = f"{self.path}, lines {self.start_line}-{self.end_line} of {self.total_lines}:"
+        return "\n".join([*told, head, self.text]) + note
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +109,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     total: int
     page: int
     pages: int
+    links: tuple[str, ...] = ()
 
     def render(self) -> str:
         """The listing, a line each."""
@@ -113,7 +120,8 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
         more = (
             f"\n[page {self.page} of {self.pages}; {self.total:,} entries in all]" if self.pages > 1 else ""
         )
-        return ("\n".join(lines) or f"{self.path or '.'} is empty.") + more
+        linked = f"\n[read_file also reads other workspaces: {' '.join(self.links)}]" if self.links else ""
+        return ("\n".join(lines) or f"{self.path or '.'} is empty.") + more + linked
 
 
 class StorageTools(ToolSet):
@@ -131,10 +139,10 @@ class StorageTools(ToolSet):
             bool, Field(description="Only definitions and headings with their lines.")
         ] = False,
     ) -> FileText:
-        """Read a text file: whole, a range of lines, or its outline where it is long."""
+        """Read a text file: whole, a range of lines, or its outline where it is long. `LINK:path` reads one of a linked workspace."""
         del job
-        path = check_path(path)
-        lines = self.read_text(path).split("\n")
+        path, whole_text, note = self._linked(path) if is_linked(path) else self._own(path)
+        lines = whole_text.split("\n")
         if lines and not lines[-1]:
             lines.pop()
         whole = start_line == 1 and end_line is None
@@ -142,7 +150,13 @@ class StorageTools(ToolSet):
             entries = tuple(outline(path, "\n".join(lines)))
             if entries:
                 return FileText(
-                    path=path, text="", start_line=0, end_line=0, total_lines=len(lines), outline=entries
+                    path=path,
+                    text="",
+                    start_line=0,
+                    end_line=0,
+                    total_lines=len(lines),
+                    outline=entries,
+                    note=note,
                 )
         if start_line > max(len(lines), 1):
             raise UsageError(f"{path} has {len(lines)} lines; line {start_line} is behind its end.")
@@ -157,6 +171,7 @@ class StorageTools(ToolSet):
             end_line=start_line + len(given) - 1,
             total_lines=len(lines),
             cut=given != wanted,
+            note=note,
         )
 
     @tool
@@ -253,9 +268,18 @@ class StorageTools(ToolSet):
         if page > pages:
             raise UsageError(f"{folder or 'The directory'} has {pages} pages; there is no page {page}.")
         shown = tuple(entries[(page - 1) * PAGE : page * PAGE])
-        return Listing(path=folder, entries=shown, total=len(entries), page=page, pages=pages)
+        linked = () if folder else links.names(self.engine)
+        return Listing(path=folder, entries=shown, total=len(entries), page=page, pages=pages, links=linked)
 
     # --- what the tools share ------------------------------------------------------------------------------------
+
+    def _own(self, path: str) -> tuple[str, str, str]:
+        path = check_path(path)
+        return path, self.read_text(path), ""
+
+    def _linked(self, name: str) -> tuple[str, str, str]:
+        found = links.read(self.engine, name)
+        return found.name, _decoded(found.name, found.data), found.note
 
     def read_text(self, path: str) -> str:
         """A file's text.
@@ -272,13 +296,7 @@ class StorageTools(ToolSet):
         except FileNotFoundError:
             raise ArtifactMissing(f"There is no file {path!r} in the artifacts.") from None
         self.engine.write_path.artifacts.check_size(path, info.st_size)
-        data = target.read_bytes()
-        if is_binary(data):
-            raise NotText(f"{path} is binary ({len(data):,} bytes); it cannot be read as text.")
-        try:
-            return data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise NotText(f"{path} is not UTF-8 (byte {error.start}); it cannot be read as text.") from error
+        return _decoded(path, target.read_bytes())
 
     def _write(self, job: Job, contents: dict[str, Content | None], summary: str) -> Written:
         changes = job.write(contents, summary)
@@ -317,6 +335,15 @@ class StorageTools(ToolSet):
         elif artifacts.identify(path) is not None:
             return [path]
         raise ArtifactMissing(f"There is no file {path!r} in the artifacts.")
+
+
+def _decoded(path: str, data: bytes) -> str:
+    if is_binary(data):
+        raise NotText(f"{path} is binary ({len(data):,} bytes); it cannot be read as text.")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise NotText(f"{path} is not UTF-8 (byte {error.start}); it cannot be read as text.") from error
 
 
 def _encode(content: str) -> bytes:
