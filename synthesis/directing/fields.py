@@ -42,8 +42,8 @@ VALUES_CHARACTERS = 60_000
 VALUE_CHARACTERS = 2_000
 """A longer text is cut."""
 
-MAX_PATH = 200
-"""Characters of a JSONPath."""
+MAX_PATH, MAX_COMMAS = 200, 16
+"""Characters of a JSONPath, and alternatives in it: each doubles what is looked at."""
 
 _FIELD = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*(?:\((.*)\))?", re.DOTALL)
@@ -89,9 +89,14 @@ class JSONPath(str):
 
     def __new__(cls, path: str) -> Self:
         """Check a path."""
-        if len(path) > MAX_PATH or path.count("..") > 1 or _PATTERN.search(path):
+        if (
+            len(path) > MAX_PATH
+            or path.count("..") > 1
+            or path.count(",") > MAX_COMMAS
+            or _PATTERN.search(path)
+        ):
             raise ValueError(
-                f"{path[:MAX_PATH]!r} is no JSONPath that is looked up: at most {MAX_PATH} characters, one '..' and no patterns"
+                f"{path[:MAX_PATH]!r} is no JSONPath that is looked up: at most {MAX_PATH} characters, {MAX_COMMAS} commas, one '..' and no patterns"
             )
         _query(path)
         return super().__new__(cls, path)

@@ -125,7 +125,9 @@ def test_a_call_that_a_resolver_does_not_take_is_refused_with_what_it_takes(text
         parse(text)
 
 
-@pytest.mark.parametrize("path", ["titles[", "$..*..*", "$[?match(@, '(a*)*b')]", "a" * 201])
+@pytest.mark.parametrize(
+    "path", ["titles[", "$..*..*", "$[?match(@, '(a*)*b')]", "$" + "[*,*,*,*]" * 9, "a" * 201]
+)
 def test_a_path_that_is_none_or_that_may_take_for_ever_is_told_when_it_is_read(path):
     with pytest.raises(UsageError, match="no JSONPath"):
         parse(f'values(tool=send_email, path="{path}")')
