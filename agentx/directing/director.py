@@ -39,7 +39,7 @@ from agentx.synthesis.missions import seen_by
 from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, ToolSchema, Usage
 from agentx.synthesis.model.prompts import prompt
 from agentx.synthesis.model.structured import AnswerUnreadable, ask
-from agentx.synthesis.state import State
+from agentx.synthesis.state import RECENT_INSTRUCTIONS, State, is_instruction
 
 ACTOR = "agent:director"
 DETERMINISTIC = "deterministic"
@@ -170,8 +170,12 @@ class Director:
     # --- what it reads -----------------------------------------------------------------------------------------------
 
     def _instructions(self, state: State) -> list[str]:
-        """What the user said, the latest messages, oldest first."""
-        said = self._events(state.said)
+        """What the user said, oldest first: the first message, which says what it is all about, and the latest."""
+        seqs = list(state.said)
+        if len(seqs) == RECENT_INSTRUCTIONS:
+            facts = self._engine.write_path.history.read(0, told_already)
+            seqs.insert(0, next((event.seq for event in facts if is_instruction(event)), seqs[0]))
+        said = self._events(list(dict.fromkeys(seqs)))
         bodies = [event.data.body for event in said if isinstance(event.data, UserMessageSent)]
         return [readable(body, self._engine.read_body)[:INSTRUCTION_CHARACTERS] for body in bodies]
 

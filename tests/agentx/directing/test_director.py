@@ -15,6 +15,7 @@ from agentx.synthesis.directing import fields
 from agentx.synthesis.directing.fields import FieldUnresolved
 from agentx.synthesis.model.litellm_client import LiteLLMClient
 from agentx.synthesis.model.port import ModelError
+from agentx.synthesis.state import RECENT_INSTRUCTIONS
 from tests.agentx.test_judging import Model
 
 WORDS = "titles from the last five mails"
@@ -292,3 +293,12 @@ def test_a_directive_and_calls_whose_blobs_are_gone_stop_nothing(ws):
             blob.unlink()
     assert send(ws).prompt.startswith("Carry this out now")
     assert events(ws, DirectiveIssued)[-1].data.why == "the directive cannot be read"
+
+
+def test_the_first_message_says_what_it_is_all_about_however_much_is_said_later(ws):
+    ws.say("Mail me the news.")
+    for number in range(RECENT_INSTRUCTIONS + 5):
+        ws.say(f"Thanks for number {number}.")
+    prompt = send(ws).prompt
+    assert prompt.index("- Mail me the news.") < prompt.index("- Thanks for number 5.")
+    assert "number 4" not in prompt
