@@ -72,6 +72,7 @@ _MAY_SAY = r"reads|state|contains|contained|writes|wrote|asks|asked|warns?|warne
 """What a text says, and what a program does ("the parser reads dates"): only what stands behind it tells."""
 
 _BEHIND = rf"(?=[ \t]*(?::|[\"']|{NAME}|,?[ \t]*\n|,? that\b))"
+_FOLLOWS = re.compile(_BEHIND)
 _PEOPLE = (
     r"he|she|it|they|some(?:one|body)|every(?:one|body)|people|folks|you|boss|colleagues?|co-?workers?|team-?mates?|teacher|professor|instructor|tutor|mentor|partner|wife"
     r"|husband|friends?|brother|sister|guy|girl|person|dev|developers?|engineers?|lead|manager|cto|ceo|client|customer|maintainers?|authors?|expert|consultant|senior|intern"
@@ -81,7 +82,7 @@ _FROM = r"(?:[ \t]+(?:on|at|from|in|of|over at|who|working)[ \t]+[\w'./@-]{1,40}
 """Where somebody is from, between them and what they said."""
 
 _PEOPLE_SAY = (
-    rf"(?:(?:also|just|even|once|always|only|keeps?|kept|has|have|recently|often|usually)[ \t]+){{0,2}}(?:says?|said|saying|(?:tells?|told|telling) (?:you|me|us|everyone)|(?:wrote|writes){_BEHIND}"
+    rf"(?:(?:also|just|even|once|always|only|keeps|has|have|recently|often|usually)[ \t]+){{0,2}}(?:says?|said|saying|(?:tells?|told|telling) (?:you|me|us|everyone)|(?:wrote|writes){_BEHIND}"
     r"|(?:claim|suggest|recommend|insist)(?:s|ed|ing)|advise[sd](?: (?:me|us))?|argue[sd]|swears|swore|mentioned)\b"
 )
 _HEARSAY = (
@@ -98,6 +99,14 @@ _REPORTED = re.compile(
     r"|\baccording to\b|\bquot(?:e|ing)\b:?",
     re.IGNORECASE,
 )
+_SUBORDINATE = re.compile(
+    r"\b(?:what(?:ever)?|how|which|if|whether|when(?:ever)?|where|who)[ \t]+(?:(?:the|an?|my|our|your|his|her|their|some|any)[ \t]+)?\Z",
+    re.IGNORECASE,
+)
+"""Stands before somebody's saying that is only a part of the user's own sentence ("log what a customer said")."""
+
+_LOOK_BACK = 24
+
 _ENDORSED = re.compile(
     r"(?:[,;.!–—-]|\band\b|\bso\b)\s*(?:(?:so|and|then|please|just|yes|ok(?:ay)?|i agree|agreed|now|from now on|let's|let us|i(?:'d)? (?:want|like) you to|we(?:'ll| will| should| must)|you should),? )*"
     r"(?:do (?:that|so|it|this|the same|as (?:he|she|it|they) (?:says?|said))|(?:follow|obey|respect|adopt|stick to|stick with|keep to|go with) (?:that|this|it|them|him|her|his|their|the) ?(?:advice|rule|convention)?"
@@ -341,6 +350,10 @@ def _reported(text: str) -> Iterator[_Span]:
     """
     position = 0
     while match := _REPORTED.search(text, position):
+        before = text[max(0, match.start() - _LOOK_BACK) : match.start()]
+        if _SUBORDINATE.search(before) and not _FOLLOWS.match(text, match.end()):
+            position = match.end()
+            continue
         opens = _OPENS_BELOW.match(text, match.end())
         position = len(text) if opens else max(_paragraph_end(text, match.end()), match.end())
         short = not opens and position - match.end() <= _ENDORSABLE

@@ -7,7 +7,7 @@ _PLACE = (
     r"(?:the |our |my )?[`\"']?(?:(?P<path#>(?:[\w.@-]{1,60}/){1,12}(?:[\w@-]{1,60})?|ˣ{3,80})"
     rf"|(?P<name#>(?!(?:the|an?|any|my|our|your|this|that|these|those|same|other|current|whole|root|working|new|entire)\b)\.?[\w-]{{1,60}})(?=[`\"']? {_DIR}))[`\"']?(?: {_DIR})?"
     r"(?=\s*(?:[.,;:!)]+(?:\s|$)|$)|\s+(?:[-–—]|(?:ever|again|any ?more|at all|in any way|please|for now|for the time being|without|unless|until|till|because|since|as long"
-    r"|except|alone|untouched|unchanged|is|are|stays?|may|must|shall|should|can)\b))"
+    r"|except|under|alone|untouched|unchanged|is|are|stays?|may|must|shall|should|can)\b))"
 )
 """A folder as people name it: by a path that ends in no file, or by a name and the word "folder"; ``#`` stands for a number."""
 

@@ -78,6 +78,7 @@ INLINE = {
     "said by somebody somewhere": "Someone on a forum said note to self: {}",
     "said by somebody at work": "a guy at work insists: {}",
     "told to others": "my colleague told me to {}",
+    "what it says": "this is what the manual says: {}",
     "read somewhere": "I read on a blog that {}",
 }
 """Forms in which messages carry what is not the user's own; ``{}`` stands for it."""
@@ -181,6 +182,7 @@ def test_what_is_refused_or_pasted_is_not_the_users(said):
         "The parser writes its output to dist.",
         "loader.ts suggests names for the columns.",
         "The table shows what is left.",
+        "Write down what a customer said.",
     ],
 )
 def test_what_a_program_does_is_no_report(told):
