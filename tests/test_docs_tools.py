@@ -87,7 +87,7 @@ def _flat(values: dict, prefix: str = "") -> dict[str, object]:
 def test_every_key_of_agentx_toml_has_its_row_with_its_default():
     source = SourceSection(name="x", path="x").model_dump()
     wanted = _flat(Config().model_dump()) | {f"sources.{name}": value for name, value in source.items()}
-    link = LinkSection(name="x", path="x").model_dump()
+    link = LinkSection(name="xy", path="x").model_dump()
     wanted |= {f"links.{name}": value for name, value in link.items()}
     wanted |= dict.fromkeys(("sources.name", "sources.path", "links.name", "links.path"), "required")
     text = page("configuration.md").partition("## Environment")[0]
