@@ -66,6 +66,7 @@ _NAMING = (
     "keys",
     "path",
 )
+_ADDRESSES = (re.compile(r"[\w.+-]+@[\w.-]*\w"), re.compile(r"https?://[^\s\"'<>)]*[^\s\"'<>).,;]"))
 _ANY_NAME = f"$..[{','.join(map(repr, _NAMING))}]"
 """The JSONPath of whatever names a thing, however deep."""
 
@@ -115,7 +116,7 @@ def compose(
     latest = past.latest(LOOKED_AT)
     completed = sum(run.status == "COMPLETED" for run in latest)
     stable = len(latest) == LOOKED_AT == completed
-    learned = lessons(past)
+    learned = lessons(past, instructions)
     fields = dict(islice(_done(past, tools), MAX_FIELDS)) or {"done": REPORTED}
     return Directive(
         summary=f"{past.ran} runs so far; of the last {len(latest)}, {completed} completed."
@@ -233,14 +234,16 @@ def _names_things(path: str) -> bool:
 # --- what failed -----------------------------------------------------------------------------------------------------
 
 
-def lessons(past: Past) -> list[Lesson]:
+def lessons(past: Past, instructions: Sequence[str] = ()) -> list[Lesson]:
     """What distinguishes the calls of a tool that failed from those that succeeded, the latest last.
 
     Only where one argument explains it: a value that never succeeded since it failed, of an argument that is mostly the same.
-    What works instead is known for good; where nothing is known to work, a failure is told for some runs, and then tried again.
+    What works instead is known for good. Where nothing is known to work, a failure is told for some runs, and then tried again;
+    and one failure may pass by itself, so it is told only where the user names another address of that kind.
     """
     recent = {run.run for run in past.latest(LOOKED_AT)}
     found: dict[tuple[str, str, str], Lesson] = {}
+    failed: set[tuple[str, str, str]] = set()
     for place, call in enumerate(past.calls):
         if call.status == "SUCCEEDED":
             continue
@@ -253,10 +256,21 @@ def lessons(past: Past) -> list[Lesson]:
             if not isinstance(value, str) or not value or _names_things(key):
                 continue
             held = [str(one.arguments.get(key)) for one in later]
-            if value not in held and len({*held}) <= max(1, len(held) // 2):
-                lesson = Lesson(call.tool, key, quoted(value), quoted(held[-1]) if held else "")
-                found[call.tool, key, value] = lesson
+            if value in held or len({*held}) > max(1, len(held) // 2):
+                continue
+            name = (call.tool, key, value)
+            if held or name in failed or _another(value, instructions):
+                found[name] = Lesson(call.tool, key, quoted(value), quoted(held[-1]) if held else "")
+            failed.add(name)
     return list(found.values())
+
+
+def _another(value: str, instructions: Sequence[str]) -> bool:
+    """Whether the user names another mail address or another page than this one."""
+    return any(
+        kind.fullmatch(value) and any({*kind.findall(text)} - {value} for text in instructions)
+        for kind in _ADDRESSES
+    )
 
 
 def _learned(state: State, learned: Sequence[Lesson]) -> Iterator[NewKnowledge]:

@@ -81,10 +81,11 @@ def test_it_serves_for_long_where_the_last_runs_completed_and_for_few_where_not(
 
 def test_a_failure_that_one_argument_explains_is_kept_away_from_without_saying_why():
     story = Story().run(0, mail("old@x", "One", status="FAILED"), status="FAILED")
+    story.run(1, mail("old@x", "One", status="FAILED"), status="FAILED")
     directive = composed(story)
     assert '- Do not call send_email with to "old@x".' in directive.prompt
     assert lessons(story.past()) == [Lesson("send_email", "to", '"old@x"')]
-    story.run(1, mail("new@x", "One"))
+    story.run(2, mail("new@x", "One"))
     directive = composed(story)
     assert '- Do not call send_email with to "old@x"; use "new@x".' in directive.prompt
     [mark] = directive.checkpoints
@@ -117,15 +118,30 @@ def test_each_address_that_is_gone_is_kept_away_from_after_a_second_change():
     assert [(one.fails, one.works) for one in lessons(story.past())] == [
         ('"a@x"', '"c@x"'),
         ('"b@x"', '"c@x"'),
-        ('"c@x"', ""),
     ]
 
 
 def test_a_failure_that_nothing_is_known_to_mend_is_tried_again_after_some_runs():
-    story = Story().run(0, mail("a@x", "One", status="FAILED"), status="FAILED")
-    for hour in range(1, 6):
-        story.run(hour)
-    assert lessons(story.past()) == []
+    story = Story()
+    for hour in range(7):
+        calls = [mail("a@x", "One", status="FAILED")] if hour < 2 else []
+        story.run(hour, *calls, status="FAILED" if calls else "COMPLETED")
+        assert len(lessons(story.past())) == (1 <= hour < 5)
+
+
+@pytest.mark.parametrize(
+    ("value", "said", "kept_away"),
+    [
+        ("a@x.org", "Mail me at a@x.org.", False),
+        ("a@x.org", "Mail me at a@x.org; if it fails, at b@x.org.", True),
+        ("https://x.org/a", "Post to https://x.org/a, or https://x.org/b.", True),
+        ("https://x.org/a", "Post to https://x.org/a. My mail is b@x.org.", False),
+        ("general", "Post to general, not to random.", False),
+    ],
+)
+def test_after_one_failure_the_only_address_that_there_is_is_not_kept_away_from(value, said, kept_away):
+    past = Story().run(0, mail(value, "One", status="FAILED"), status="FAILED").past()
+    assert len(lessons(past, [said])) == kept_away
 
 
 def test_an_argument_that_is_another_in_each_call_explains_nothing():
