@@ -18,6 +18,7 @@ from agentx.agents.turn import Due, alone
 from agentx.directing import configured
 from agentx.directing.executors import Executor
 from agentx.directing.runs import run_directed
+from agentx.heartbeat import beat, look
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events import (
     Draft,
@@ -33,7 +34,7 @@ from agentx.storage.lock import WorkspaceBusy
 from agentx.storage.text import one_line
 from agentx.synthesis.due import check, plan, upcoming
 from agentx.synthesis.model.port import ModelClient
-from agentx.synthesis.state import RunRecord, ScheduleRecord, State
+from agentx.synthesis.state import RunRecord, State
 from agentx.workspace import Workspace
 
 MOST_RESUMED = 3
@@ -117,7 +118,7 @@ def add(ws: Workspace, rule: ScheduleSet) -> None:
     """
     if not _ID.fullmatch(rule.id):
         raise UsageError(f"{rule.id!r} is no name for a schedule; use letters, digits, '_', '.' and '-'.")
-    if not rule.task.strip():
+    if rule.sort == "task" and not rule.task.strip():
         raise UsageError("The schedule has no task; say what is to be done.")
     check(rule)
     before = ws.state.schedules.get(rule.id)
@@ -167,7 +168,7 @@ def begins(state: State, now: datetime) -> tuple[str, str]:
     if (cut_off := _cut_off(state)) is not None:
         return state.at, cut_off[0].id
     moments = []
-    for name, known in _tasks(state).items():
+    for name, known in state.schedules.items():
         planned = plan(known, now)
         passed = planned.passed.due if planned.passed else ""
         moments.append((passed or planned.begins or next(iter(upcoming(known, now, 1)), ""), name))
@@ -216,19 +217,24 @@ def _choose(ws: Workspace, now: datetime) -> tuple[ScheduleSet, Due] | None:
     if (cut_off := _cut_off(state)) is not None:
         return cut_off
     ready: list[tuple[str, str]] = []
-    for name, known in _tasks(state).items():
+    for name, known in state.schedules.items():
         planned = plan(known, now)
         if planned.passed is not None:
-            key = f"passed:{name}:{planned.passed.due}"
-            ws.record(Draft(data=planned.passed, actor="engine:schedules", key=key))
-        if planned.due and datetime.fromisoformat(planned.begins) <= now:
-            ready.append((planned.due, name))
+            _pass(ws, planned.passed)
+        if not planned.due or datetime.fromisoformat(planned.begins) > now:
+            continue
+        if known.rule.sort == "heartbeat":  # it begins no run, so that alone settles it
+            found = look(state)
+            _pass(ws, DuePassed(schedule=name, due=planned.due, reason=found.said))
+            if found.status != "CONTINUED":
+                continue
+        ready.append((planned.due, name))
     due, name = min(ready, default=("", ""))
     return (state.schedules[name].rule, Due(name, due)) if due else None
 
 
-def _tasks(state: State) -> dict[str, ScheduleRecord]:
-    return {name: known for name, known in state.schedules.items() if known.rule.sort == "task"}
+def _pass(ws: Workspace, passed: DuePassed) -> None:
+    ws.record(Draft(data=passed, actor="engine:schedules", key=f"passed:{passed.schedule}:{passed.due}"))
 
 
 def _cut_off(state: State) -> tuple[ScheduleSet, Due] | None:
@@ -247,7 +253,9 @@ def _carry_out(ws: Workspace, rule: ScheduleSet, due: Due, means: Means) -> Carr
     """One run to its end, which is on record; ``None`` where another process was first."""
     before = ws.state.counts.get("RunStarted", 0)
     try:
-        if rule.directed:
+        if rule.sort == "heartbeat":
+            beat(ws, lambda: means.model or configured.model(ws.engine))
+        elif rule.directed:
             _direct(ws, rule, due, means)
         else:
             _work(ws, rule, due, means)
@@ -256,6 +264,8 @@ def _carry_out(ws: Workspace, rule: ScheduleSet, due: Due, means: Means) -> Carr
     except WorkspaceBusy:
         raise
     except AgentXError as error:
+        if rule.sort == "heartbeat":
+            raise
         if ws.state.counts.get("RunStarted", 0) == before:
             _note_failed(ws, rule, due, error)
     state = ws.state
@@ -269,7 +279,7 @@ def _carry_out(ws: Workspace, rule: ScheduleSet, due: Due, means: Means) -> Carr
         status=last.status,  # type: ignore[arg-type]  # it has ended
         reason=last.reason,
         summary=last.summary,
-        resumed=bool(due.resumes),
+        resumed=bool(due.resumes) or rule.sort == "heartbeat",
     )
 
 

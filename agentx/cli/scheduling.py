@@ -51,7 +51,14 @@ def _row(one: Standing) -> tuple[str | Text, ...]:
     if last is not None:
         ran = Text.assemble((last.status, _COLOURS.get(last.status, "red")), f" {_minute(last.at)}")
     passed = str(one.passed) if one.passed else ""
-    return rule.id, cron, _minute(one.next), ran, passed, shorten(one_line(rule.task), _TASK_WORDS)
+    return (
+        rule.id,
+        cron,
+        _minute(one.next),
+        ran,
+        passed,
+        shorten(one_line(rule.task or rule.sort), _TASK_WORDS),
+    )
 
 
 def _minute(at: str) -> str:
@@ -72,8 +79,8 @@ def add_schedule(  # noqa: PLR0913 - each is a part of the schedule
         ),
     ],
     task: Annotated[
-        str, typer.Argument(metavar="TASK", show_default=False, help="What is to be done, in your words.")
-    ],
+        str, typer.Argument(metavar="[TASK]", show_default=False, help="What is to be done, in your words.")
+    ] = "",
     *,
     name: Annotated[
         str, typer.Option("--id", metavar="ID", help="Its name; from the first words of the task by default.")
@@ -103,28 +110,27 @@ def add_schedule(  # noqa: PLR0913 - each is a part of the schedule
     directed: Annotated[
         bool, typer.Option("--directed", help="Have a director write the prompt (agentx direct).")
     ] = False,
+    heartbeat: Annotated[
+        bool,
+        typer.Option("--heartbeat", help="No task: a pulse into a run that was cut off (agentx heartbeat)."),
+    ] = False,
     agent: Annotated[str, typer.Option(metavar="ROLE", help="The agent's role.")] = "main",
 ) -> None:
     """Have a task run again and again; the same id again changes it. `agentx daemon` or `schedule run-due` runs it."""
     terminal: Terminal = ctx.obj
-    try:
-        rule = msgspec.convert(
-            {
-                "id": encodable(name) or schedules.id_of(task),
-                "cron": " ".join(encodable(cron).split()),
-                "task": encodable(task),
-                "zone": encodable(zone),
-                "catch_up": catch_up,
-                "jitter_s": jitter,
-                "time_limit_s": time_limit,
-                "resume": not no_resume,
-                "directed": directed,
-                "agent": encodable(agent),
-            },
-            ScheduleSet,
-        )
-    except msgspec.ValidationError as error:
-        raise UsageError(f"--catch-up is once, all or none, not {catch_up!r}.") from error
+    rule = _rule(
+        id=name or schedules.id_of(task or "heartbeat"),
+        cron=" ".join(cron.split()),
+        task=task,
+        zone=zone,
+        catch_up=catch_up,
+        jitter_s=jitter,
+        time_limit_s=time_limit,
+        resume=not no_resume,
+        directed=directed,
+        sort="heartbeat" if heartbeat else "task",
+        agent=agent,
+    )
     with opened(terminal) as ws:
         schedules.add(ws, rule)
         [made] = [one for one in schedules.standing(ws, _now()) if one.rule.id == rule.id]
@@ -133,6 +139,14 @@ def add_schedule(  # noqa: PLR0913 - each is a part of the schedule
     else:
         following = f" is due next at {_minute(made.next)} UTC."
         terminal.show(Text.assemble(("✓ ", "green"), (rule.id, "bold"), following))
+
+
+def _rule(**parts: str | float) -> ScheduleSet:
+    kept = {name: encodable(part) if isinstance(part, str) else part for name, part in parts.items()}
+    try:
+        return msgspec.convert(kept, ScheduleSet)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"--catch-up is once, all or none, not {parts['catch_up']!r}.") from error
 
 
 def remove_schedule(

@@ -7,12 +7,14 @@ from datetime import datetime, timedelta
 import pytest
 
 from agentx import Workspace, schedules
+from agentx.agents.loop import run_task
 from agentx.directing.executors import Function
 from agentx.schedules import Means, NoSuchSchedule, carry_out_due
 from agentx.storage.errors import UsageError
 from agentx.storage.events import DuePassed, RunStarted, ScheduleSet, UserMessageSent
 from agentx.storage.lock import FileLock, WorkspaceBusy
 from agentx.synthesis.due import ScheduleInvalid
+from agentx.synthesis.model.port import ModelError
 from tests.simulate_year import DIRECTED, MEANS, settings, simulate
 
 HOURLY = ScheduleSet(id="hourly", cron="0 * * * *", task="Look for news.")
@@ -27,6 +29,14 @@ def later(ws, hours, minutes=0):
 
 def events(ws, payload):
     return [event for event in ws.events() if isinstance(event.data, payload)]
+
+
+class Down:
+    name = "down/model"
+
+    def stream(self, messages, tools=(), *, timeout_s=120.0):
+        raise ModelError("down/model cannot be reached; try later", retryable=False)
+        yield
 
 
 def directed(**more):
@@ -141,6 +151,18 @@ def test_a_run_that_cannot_even_start_is_on_record_as_failed_and_its_time_is_set
     assert carried.status == "FAILED"
     assert "no model is set" in carried.reason
     assert carry_out_due(ws, later(ws, 1, 5)) == []
+
+
+def test_a_heartbeat_goes_on_with_what_was_cut_off_and_asks_nobody_where_nothing_was(ws):
+    schedules.add(ws, ScheduleSet(id="pulse", cron="0 * * * *", sort="heartbeat"))
+    assert carry_out_due(ws, later(ws, 1)) == []  # no model is there to be asked
+    [passed] = events(ws, DuePassed)
+    assert passed.data.reason == "Nothing is unfinished."
+    assert run_task(ws, "Look.", Down()).status == "FAILED"
+    [carried] = carry_out_due(ws, later(ws, 2), means=MEANS)
+    assert (carried.run, carried.status, carried.resumed) == ("r-1", "COMPLETED", True)
+    assert carry_out_due(ws, later(ws, 2), means=MEANS) == []
+    assert len(events(ws, DuePassed)) == 2
 
 
 def test_while_another_run_goes_on_nothing_is_started(ws):
