@@ -97,6 +97,9 @@ def test_the_table_tells_what_the_same_program_does_without_a_director(story):
     assert directed["director asked"] == len(facts(story, DirectiveIssued))
     assert (alone["mailed again"] > 100, alone["failed runs"]) == (True, 31)
     assert directed["tokens"] < whole["tokens"] / 3
+    page = (SAMPLE.parents[1] / "docs" / "directing.md").read_text()
+    for one in (directed, alone):
+        assert f" {one['titles mailed']} | {one['mailed again']} | " in page.replace("**", "")
 
 
 def test_the_prompts_name_no_event_no_run_and_no_memory(story):
