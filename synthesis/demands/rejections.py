@@ -121,16 +121,23 @@ def _tried(ruling: Ruling, form: _Form, sentence: str) -> RuledOut | None:
     lasts = ruling.lasts == "always" or (
         ruling.lasts == "if it says so" and bool(BEYOND_ONE_CALL.search(sentence))
     )
-    idea, reason = _reasoned(idea, sentence)
+    begins = sentence.find(form.words) + match.start(key) if key else 0
+    idea, reason = _reasoned(idea, sentence, begins)
     return RuledOut(idea, reason, lasts and bool(idea), form.clause, ruling.name)
 
 
-def _reasoned(idea: str, sentence: str) -> tuple[str, str]:
-    """An idea without the reason and the place behind it, and the reason as far as the sentence tells one."""
-    at = max(0, sentence.find(idea)) if idea else len(sentence)
-    why = BECAUSE.search(sentence, at)
+def _reasoned(idea: str, sentence: str, begins: int) -> tuple[str, str]:
+    """An idea without the reason and the place behind it, and the reason as far as the sentence tells one.
+
+    Args:
+        idea: As far as its pattern took it; may be empty.
+        sentence: All of the sentence.
+        begins: Where in it the idea stands, or a little before.
+    """
+    at = sentence.find(idea, max(0, begins))
+    why = BECAUSE.search(sentence, at) if idea and at >= 0 else None
     named = sentence[at : why.start()] if why and why.start() < at + len(idea) else idea
-    if not content_words(named.replace(NAME, "x")):
+    if idea and not content_words(named.replace(NAME, "x")):
         # "Stop suggesting these: …" names what it means behind the colon.
         return idea.removeprefix(named).lstrip(" :–—-"), ""
     reason = why or REASON.search(sentence)

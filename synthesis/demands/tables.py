@@ -43,7 +43,7 @@ _ORDERS: tuple[Shape, ...] = (
         HANDS_OFF,
         "must_not",
         (
-            ("!soft !attached !once_lead !this_work !question", "active"),
+            ("a_folder !soft !attached !once_lead !this_work !question", "active"),
             ("!this_work", "proposed"),
         ),
         "do not touch anything in the legacy/ folder",

@@ -278,6 +278,11 @@ FEATURES |= {
     ),
     "later": compiled(r"\b(?:in (?:the )?future|as a (?:general )?rule|by default|generally)\s*[.!]*$"),
     "your": compiled(r"^your\b"),
+    # "Padding/shadows" may be two things; what lies in it, a slash behind it, or where sources mostly lie says that it is a folder.
+    "a_folder": compiled(
+        r"/(?![\w.@-])|\b(?:folder|directory|dir)\b|\b(?:in|inside|under|below|within|out of|hands off)\b|ˣ"
+        r"|(?<![\w/])\.?/?(?:src|libs?|apps?|packages|pkg|cmd|internal|docs?|tests?|specs?|vendor|third_party|scripts|tools|configs?|build|dist|bin|assets|public|static|data|db|migrations|deploy|infra)/"
+    ),
     # What "can" not be may be told as a fact.
     "may_be": compiled(r"\b(?:can|could|might)\b"),
     "this_work": compiled(

@@ -44,6 +44,7 @@ def test_a_folder_that_is_to_be_left_alone_is_frozen(said, inside):
     [
         ("Don't change anything under docs/ without asking.", "active"),
         ("Leave the docs folder alone unless I say so.", "active"),
+        ("Do not touch padding/shadows.", "proposed"),
         ("Fix the parser, but don't touch anything in legacy/.", "proposed"),
         ("When you're done, leave the docs folder alone.", "proposed"),
     ],
