@@ -140,7 +140,8 @@ def memory_line(item: MemoryItem, section: Section, message: str, *, brief: bool
         brief: In its short form.
     """
     text = (item.short or shorten(item.text)) if brief else item.text
-    line = f"- [{item.id}] {on_one_line(text)}{marks(item)}"
+    whose = f" (the mission of {on_one_line(item.agent)})" if item.kind == "north_star" and item.agent else ""
+    line = f"- [{item.id}] {on_one_line(text)}{whose}{marks(item)}"
     return ContextItem(
         id=item.id,
         kind=item.kind,

@@ -223,7 +223,7 @@ class _Day:
             case Concluded() as concluded:
                 self._conclude(concluded, before)
             case DirectiveIssued() as issued:
-                self._spend("director", issued, calls=issued.prompt_tokens > 0)
+                self._spend("director", issued, calls=int(issued.prompt_tokens > 0))
                 self.reflections.append(_reflection(event, issued))
             case DirectiveFailed() as failure:
                 self._spend("director", failure, calls=1)
