@@ -59,7 +59,8 @@ def explain_message(
             whole.stylize(_COLOURS[part.verdict], part.start, part.end)
     title = Text(f"event {event}" if event else "the message", "dim")
     terminal.show(panel(whole, title=title, width=terminal.out.width))
-    rows = [_row(part, message) for part in parts]
+    room = min(_EXCERPT, terminal.out.width // 3)  # the reason needs its place as well
+    rows = [_row(part, message, room) for part in parts]
     terminal.show(table("what", "becomes", "", "why", rows=rows) if rows else "There is nothing to read.")
 
 
@@ -71,7 +72,7 @@ def _recorded(terminal: Terminal, seq: int) -> str:
         return ws.read_body(found.data.body)
 
 
-def _row(part: Part, message: str) -> tuple[Text | str, ...]:
+def _row(part: Part, message: str, room: int) -> tuple[Text | str, ...]:
     words = one_line(message[part.start : part.end])
-    shown = words if len(words) <= _EXCERPT else words[: _EXCERPT - 1] + "…"
+    shown = words if len(words) <= room else words[: room - 1] + "…"
     return shown, Text(_WORDS[part.verdict], _COLOURS[part.verdict]), part.kind, one_line(part.why)

@@ -44,3 +44,9 @@ def test_what_is_no_message_of_a_user_is_refused(call, root):
 
 def test_a_control_character_never_reaches_the_terminal(call):
     assert "\x1b[31m" not in call("memory", "explain", "never use \x1b[31mred").out
+
+
+def test_the_reason_has_its_place_beside_a_long_sentence_in_a_narrow_terminal(call, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    done = call("memory", "explain", "Can anybody say why the tests of the export take so long on Mondays?")
+    assert " ".join(done.out.splitlines()[-1].split()) == "Can anybody say why the t… left alone a question"
