@@ -187,7 +187,8 @@ def _show_story(terminal: Terminal, ws: Workspace, sample: Sample) -> None:
         return
     terminal.show(Text("\nThe story, as `git log --oneline --reverse` tells it", "bold"))
     if len(commits) > _COMMITS:
-        terminal.show(Text(f"  … {len(commits) - _COMMITS} commits before", "dim"))
+        before = len(commits) - _COMMITS
+        terminal.show(Text(f"  … {before} commit{'s' * (before != 1)} before", "dim"))
     terminal.show(
         *(Text.assemble((f"  {name}  ", "yellow"), subject) for name, subject in commits[-_COMMITS:])
     )

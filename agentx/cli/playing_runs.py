@@ -60,7 +60,10 @@ def show_rows(terminal: Terminal, rows: list[Row]) -> None:
     """Show them as a table; numbers are set to the right."""
     headings = [name + ">" * isinstance(cell, int) for name, cell in rows[0].items()]
     cells = [[_cell(row.get(name, "")) for name in rows[0]] for row in rows]
-    terminal.show("", table(*headings, rows=cells, title="What it comes to"))
+    made = table(*headings, rows=cells, title="What it comes to")
+    for column in made.columns:  # a number that is cut off is none, so words give way
+        column.no_wrap = False
+    terminal.show("", made)
 
 
 def _cell(value: str | int) -> str:
