@@ -51,7 +51,9 @@ class Flows:
             NoSuchItem: There is none.
             UsageError: It is no flow.
         """
-        item = self.named(name) or curation.find(self.engine, name)
+        item = self.named(name) or self.engine.snapshot().items.get(name)
+        if item is None:
+            raise curation.NoSuchItem(f"There is no flow {name!r}; `agentx flow list --all` shows them all.")
         if not isinstance(item.detail, FlowDetail):
             raise UsageError(f"{name} is a {item.kind.replace('_', ' ')}, no flow; see `agentx flow list`.")
         return item, item.detail

@@ -155,3 +155,8 @@ def test_many_proposals_are_a_table_with_the_steps_of_each(call, root):
         assert f"export the {thing}" in shown
         assert f"Run `dump {thing}` → Run `pack {thing}` → Run `rsync out`" in shown
     assert "step 1" not in shown
+
+
+def test_a_flow_that_is_not_there_is_told_as_one(call, root):
+    done = call("flow", "show", "no such flow", "-C", root)
+    assert (done.code, "There is no flow 'no such flow'; `agentx flow list" in done.err) == (2, True)
