@@ -298,7 +298,8 @@ def _line(touch: Touch) -> Line:
     elif is_checked(item):
         why = f"{why}; a check enforces it"
     elif isinstance(detail, RejectionDetail):
-        because = f"; because {one_line(detail.reason)}" if detail.reason else ""
+        reason = one_line(detail.reason)
+        because = f"; because {reason}" if reason and reason.casefold() not in item.text.casefold() else ""
         why = f"said on {item.created_at[:10]}{because}"
     elif item.kind in STATE_KINDS:
         why = item.reason or why

@@ -116,7 +116,7 @@ def _counted(event: Event, graded: TaskGraded, state: State) -> Iterator[Change]
 
 def _entered(event: Event, graded: TaskGraded, state: State, trust: Trust) -> Iterator[Change]:
     """A task that passed is resolved, one that failed stays open; the same task is one entry however often it is graded."""
-    why = f": {graded.lesson}" if graded.lesson and not graded.passed else ""
+    why = f": {graded.lesson.rstrip('.')}" if graded.lesson and not graded.passed else ""
     reason = "It passed." if graded.passed else f"It failed{why}."
     status: Status = "resolved" if graded.passed else "active"
     place = Evidence(event.seq, 0, len(graded.task), graded.task)

@@ -25,8 +25,9 @@ def item(name, kind, text, **fields):
     return MemoryItem(id=name, kind=kind, text=text, trust="user", created_at=AT, **fields)
 
 
-def rejection(name, idea, **fields):
-    return item(name, "rejection", f"We do not want {idea}.", detail=RejectionDetail(idea=idea), **fields)
+def rejection(name, idea, reason="", **fields):
+    detail = RejectionDetail(idea=idea, reason=reason)
+    return item(name, "rejection", f"We do not want {idea}.", detail=detail, **fields)
 
 
 def flow(name, text, *, approval=False, **fields):
@@ -112,6 +113,12 @@ def test_what_only_touches_what_was_ruled_out_is_shown_with_its_date():
     verdict = looked([rejection("x-1", "Redis for caching")], "Remove the Redis caching")
     assert verdict.verdict == "allow_with_context"
     assert "We do not want Redis for caching. (said on 2026-05-02)" in verdict.text
+
+
+def test_a_reason_that_stands_in_the_words_of_a_rejection_is_not_told_twice():
+    for reason, told in (("Not want Redis", "02)"), ("it was slow", "02; because it was slow)")):
+        ruled_out = rejection("x-1", "Redis", reason=reason)
+        assert f"(said on 2026-05-{told}" in looked([ruled_out], "Remove Redis").text
 
 
 def test_what_only_reads_is_not_stopped_by_an_idea():
