@@ -233,7 +233,10 @@ def _line(value: object) -> bytes:
 
 def _ended(program: Program) -> str:
     """How a program ended that did not say so itself, with the last of what it printed beside its results."""
-    told = one_line(program.aside.text())[-_REASON_CHARACTERS:]
+    lines = program.aside.text().splitlines()
+    told = one_line(" ".join(line for line in lines if line.strip(" ^~")))  # no marks of a traceback
+    if len(told) > _REASON_CHARACTERS:
+        told = "…" + told[-_REASON_CHARACTERS:].split(" ", 1)[-1]
     return f"It ended with exit status {program.exit_status}{': ' if told else '.'}{told}"
 
 

@@ -89,6 +89,7 @@ def test_a_plain_program_reads_its_prompt_and_what_it_prints_is_its_summary(ws, 
     ("code", "speaks", "told"),
     [
         ("print('half'); sys.exit('the disk is full')", "text", "exit status 1: the disk is full"),
+        ("sys.exit('~~^^\\n' + 'x' * 9 + ' far' * 200)", "text", "exit status 1: …far far"),
         ("sys.exit(3)", "jsonl", "exit status 3"),
         ("print('hello')", "jsonl", "which is no call and no end"),
         ('print(\'{"done": {"status": "SPLENDID"}}\')', "jsonl", "no call and no end"),
