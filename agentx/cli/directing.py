@@ -119,7 +119,7 @@ def _show(terminal: Terminal, ws: Workspace, stands: Standing) -> None:
             (one.sort.replace("_", " "), one_line(f"{one.text} {one.actionable}"))
             for one in issued.checkpoints
         ),
-        *((f"learned, {one.topic}", one_line(one.text)) for one in issued.knowledge),
+        *(("learned", one_line(f"{one.topic}: {one.text}")) for one in issued.knowledge),
     ]
     terminal.show("", facts(rows), "")
     _show_prompt(terminal, "The executor's prompt", ws.read_body(issued.prompt))

@@ -15,10 +15,11 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events import FACTS, Event
 from agentx.storage.text import one_line, plain
 from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.synthesis.items import HotIssueDetail, Kind, MemoryItem
+from agentx.synthesis.items import HotIssueDetail, Kind, MemoryItem, shorten
 from agentx.workspace import Workspace
 
 ISSUES_SHOWN = 5
+_RUN_WORDS = 30
 
 _PLURALS = {
     "capability": "capabilities",
@@ -72,7 +73,7 @@ def _facts(
     if len(issues) > ISSUES_SHOWN:
         yield "", Text(f"and {len(issues) - ISSUES_SHOWN} more: agentx memory list --kind hot_issue", "red")
     if stands.last_run:
-        yield "last run", one_line(stands.last_run)
+        yield "last run", one_line(shorten(stands.last_run, _RUN_WORDS))
     if waiting:
         yield "waiting", Text(f"{one_line(', '.join(waiting))}: agentx approve", "yellow")
     if unknown:
