@@ -127,7 +127,9 @@ def _directive(event: Event) -> str:
 
 def _usage(past: Past) -> list[str]:
     """How often each tool succeeded and failed."""
-    tries = Counter((call.tool, call.status == "SUCCEEDED") for call in past.calls)
+    tries = Counter(
+        (call.tool, call.status == "SUCCEEDED") for call in past.calls if call.status != "UNKNOWN"
+    )
     return [
         f"{tool}: {tries[tool, True]} succeeded, {tries[tool, False]} failed"
         for tool in sorted({tool for tool, _ in tries})

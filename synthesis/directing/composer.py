@@ -178,7 +178,7 @@ def _done(past: Past, tools: Sequence[ToolSchema]) -> Iterator[tuple[str, str]]:
     """A field for each tool that changes something outside: what it was given, in all runs."""
     calls: dict[str, list[Call]] = {tool.name: [] for tool in tools}
     for call in past.calls:
-        if call.status == "SUCCEEDED" and call.outside:
+        if call.may_be_done and call.outside:
             calls.setdefault(call.tool, []).append(call)
     declared = {tool.name: tool.parameters for tool in tools}
     for tool, made in sorted(calls.items()):
@@ -245,7 +245,7 @@ def lessons(past: Past, instructions: Sequence[str] = ()) -> list[Lesson]:
     found: dict[tuple[str, str, str], Lesson] = {}
     failed: set[tuple[str, str, str]] = set()
     for place, call in enumerate(past.calls):
-        if call.status == "SUCCEEDED":
+        if call.may_be_done:
             continue
         later = [
             one for one in past.calls[place + 1 :] if one.tool == call.tool and one.status == "SUCCEEDED"

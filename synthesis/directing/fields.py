@@ -312,7 +312,9 @@ def hours_since(past: Past, *, tool: str) -> float:
 
 @resolver("values")
 def values(past: Past, *, tool: str, path: JSONPath, runs: int = 5, of: str = "arguments") -> list[str]:
-    """What the successful calls of a tool in the last runs held, the latest first, each once.
+    """What the calls of a tool in the last runs held that did not fail, the latest first, each once.
+
+    A call that was cut off, so that nobody knows what came of it, is one of them.
 
     Args:
         past: What happened.
@@ -324,7 +326,7 @@ def values(past: Past, *, tool: str, path: JSONPath, runs: int = 5, of: str = "a
     query = _query(path)
     found: dict[str, None] = {}
     for call in past.calls_of(tool, runs):
-        if call.status == "SUCCEEDED":
+        if call.may_be_done:
             for value in query.findall(_document(call, of, past)):
                 text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
                 found.setdefault(text)

@@ -1,7 +1,7 @@
 """What happened in the latest runs, as a director reads it and as dynamic fields look things up in it."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -20,9 +20,10 @@ from agentx.synthesis.state import RECENT_RUNS, RunRecord, State, began, ended
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool call that has its result.
+    """A tool call of a run that has ended.
 
     Attributes:
+        status: ``UNKNOWN`` where the run was cut off after it was announced and before its result.
         arguments: In full where the call was announced before it ran; otherwise as they were recorded, long values cut.
         output: What it answered.
         outside: Whether it was announced, as a call with effects outside the workspace is.
@@ -32,10 +33,15 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     at: str
     run: str
     tool: str
-    status: ToolStatus
+    status: ToolStatus | Literal["UNKNOWN"]
     arguments: dict[str, Any]
     output: Body
     outside: bool = False
+
+    @property
+    def may_be_done(self) -> bool:
+        """Whether it succeeded, or nobody knows: what may be done is not done again."""
+        return self.status in ("SUCCEEDED", "UNKNOWN")
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +89,7 @@ def gather(events: Iterable[Event], state: State, read: ReadBody, at: str) -> Pa
     """
     runs: dict[str, RunRecord] = {}
     calls: list[Call] = []
-    whole: dict[str, Body] = {}
+    announced: dict[str, tuple[Event, ToolCallRequested]] = {}
     for event in events:
         if event.seq > state.seq:
             break
@@ -92,14 +98,21 @@ def gather(events: Iterable[Event], state: State, read: ReadBody, at: str) -> Pa
                 runs[event.run] = began(event, run, runs.get(event.run))
             case RunEnded() as end if event.run in runs:
                 runs[event.run] = ended(runs[event.run], event, end)
-            case ToolCallRequested(call_id=name, whole=body) if body.text:
-                whole[name] = body
+            case ToolCallRequested(call_id=name, whole=body) as asked if body.text:
+                announced[name] = event, asked
             case ToolCallExecuted() as call if event.run:
-                calls.append(_call(event, call, whole.pop(call.call_id, None), read))
+                _, before = announced.pop(call.call_id, (event, None))
+                calls.append(_call(event, call, before.whole if before else None, read))
+    ran = {run.run for run in runs.values() if run.ended_seq}
+    calls += [
+        _cut_off(event, asked, read)
+        for event, asked in announced.values()
+        if event.run in ran and not asked.awaits_approval
+    ]
     return Past(
         at=at,
         runs=tuple(run for run in runs.values() if run.ended_seq),
-        calls=tuple(calls),
+        calls=tuple(sorted(calls, key=lambda call: call.seq)),
         ran=state.counts.get("RunStarted", 0),
         read=read,
     )
@@ -118,7 +131,22 @@ def _call(event: Event, call: ToolCallExecuted, whole: Body | None, read: ReadBo
     )
 
 
-def _arguments(call: ToolCallExecuted, whole: Body | None, read: ReadBody) -> dict[str, Any]:
+def _cut_off(event: Event, call: ToolCallRequested, read: ReadBody) -> Call:
+    return Call(
+        seq=event.seq,
+        at=event.at,
+        run=event.run,
+        tool=call.tool,
+        status="UNKNOWN",
+        arguments=_arguments(call, call.whole, read),
+        output=Body("The run was cut off; what came of it is unknown."),
+        outside=True,
+    )
+
+
+def _arguments(
+    call: ToolCallExecuted | ToolCallRequested, whole: Body | None, read: ReadBody
+) -> dict[str, Any]:
     if whole is None:
         return call.arguments
     try:

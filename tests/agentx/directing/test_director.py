@@ -302,3 +302,27 @@ def test_the_first_message_says_what_it_is_all_about_however_much_is_said_later(
     prompt = send(ws).prompt
     assert prompt.index("- Mail me the news.") < prompt.index("- Thanks for number 5.")
     assert "number 4" not in prompt
+
+
+def test_what_a_run_was_doing_when_it_was_cut_off_is_not_done_again(ws):
+    ws.say("Mail me the news, each title once.")
+    mails = []
+
+    def send_email(titles: list[str]) -> str:
+        mails.append(titles)
+        if len(mails) == 1:
+            raise KeyboardInterrupt
+        return "sent"
+
+    def work(assignment):
+        new = [title for title in ("One", f"Two {len(mails)}") if f'"{title}"' not in assignment.prompt]
+        return assignment.tools.call("send_email", {"titles": new}).output
+
+    with pytest.raises(KeyboardInterrupt):
+        run_directed(ws.engine, Function("reader", work), {"send_email": send_email})
+    run_directed(ws.engine, Function("reader", work), {"send_email": send_email})
+    assert mails == [["One", "Two 0"], ["Two 1"]]
+    shown = Director(ws.engine).question(ws.state, "x")[1].content
+    assert "r-1, " in shown
+    assert "UNKNOWN" in shown
+    assert "send_email: 1 succeeded, 0 failed" in shown
