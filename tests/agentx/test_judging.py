@@ -102,6 +102,8 @@ def test_an_answer_that_cannot_be_read_is_asked_for_once_more(ws):
     assert [message.role for message in model.asked[1]] == ["system", "user", "assistant", "user"]
     assert "no JSON object" in model.asked[1][3].content
     assert (judged.usage, len(judged.items)) == (Usage(20, 10, 1.0), 1)
+    recorded = concluded(ws)[-1].data
+    assert (recorded.prompt_tokens, recorded.completion_tokens, recorded.cost_usd) == (20, 10, 1.0)
 
 
 def test_what_is_refused_is_counted_and_the_rest_taken(ws):
