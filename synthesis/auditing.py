@@ -184,10 +184,12 @@ def unsettled(state: State, me: str = "") -> Iterator[PendingCall]:
     """
     last = state.last_run
     at_work = last.run if last is not None and last.status == "RUNNING" and last.run != me else None
+    waiting = {run.run for run in state.runs if run.status == "WAITING"}
     return (
         call
         for call in state.pending.values()
-        if (not call.awaits_approval or call.approved) and (at_work is None or call.run != at_work)
+        if (not call.awaits_approval or (call.approved and call.run not in waiting))
+        and (at_work is None or call.run != at_work)
     )
 
 
@@ -330,7 +332,9 @@ def _unknown(call: PendingCall) -> Unknown:
 def _todo(state: State, day: _Day) -> Iterator[Todo]:
     yield from _calls_to_settle(state)
     last = state.last_run
-    if last is not None and not last.directive and last.status in ("INTERRUPTED", "FAILED", "LIMIT_REACHED"):
+    allowed = not any(call.awaits_approval and call.approved is None for call in state.pending.values())
+    stopped = ("INTERRUPTED", "FAILED", "LIMIT_REACHED", *["WAITING"] * allowed)
+    if last is not None and not last.directive and last.status in stopped:
         yield Todo(text=f"{last.run} is not done ({last.status}); go on with it.", command="agentx run")
     if day.director and (not day.reflections or day.reflections[-1].at < day.director[-1].at):
         yield Todo(text="The director failed last; ask it again.", command="agentx direct --now")

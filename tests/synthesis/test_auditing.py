@@ -2,6 +2,7 @@
 
 from agentx.storage.events import (
     AgentMessageSent,
+    ApprovalDecided,
     Body,
     DirectiveFailed,
     DirectiveIssued,
@@ -172,3 +173,19 @@ def test_a_call_of_a_run_that_goes_on_is_not_unknown():
         (TODAY, "r-1", run()), (TODAY, "r-1", asked), (TODAY, "r-1", RunEnded(status="INTERRUPTED"))
     )
     assert [call.call_id for call in audit(over, SINCE).unknown] == ["c1"]
+
+
+def test_a_call_that_a_person_allowed_is_unknown_only_where_its_run_went_on_with_it():
+    asked = ToolCallRequested(call_id="c1", tool="deploy", awaits_approval=True)
+    waits = [(TODAY, "r-1", run()), (TODAY, "r-1", asked), (TODAY, "r-1", RunEnded(status="WAITING"))]
+    allowed = [*waits, (TODAY, "", ApprovalDecided(call_id="c1", approved=True))]
+    cut_off = [*allowed, (TODAY, "r-1", run(resumes="r-1")), (TODAY, "r-1", RunEnded(status="INTERRUPTED"))]
+    told = [
+        [call.call_id for call in audit(history(*facts), SINCE).unknown]
+        for facts in (waits, allowed, cut_off)
+    ]
+    assert told == [[], [], ["c1"]]
+    commands = [
+        [todo.command for todo in audit(history(*facts), SINCE).todo] for facts in (waits, allowed, cut_off)
+    ]
+    assert commands == [["agentx approve c1"], ["agentx run"], ["agentx approve c1", "agentx run"]]
