@@ -4,7 +4,7 @@ from agentx.agents.port import Limits
 from agentx.directing.executors import Command, Executor, Loop, outside_environ
 from agentx.engine import Engine
 from agentx.synthesis.model.open import open_model
-from agentx.synthesis.model.port import ModelClient
+from agentx.synthesis.model.port import ModelClient, ModelError
 
 NO_MODEL = "none"
 
@@ -25,6 +25,11 @@ def executor(engine: Engine) -> Executor:
     if section.executor:
         environ = outside_environ(engine.settings.environ, engine.root)
         return Command(section.executor, "jsonl" if section.speaks == "jsonl" else "text", environ)
+    if not (engine.config.model.name or engine.settings.model):
+        raise ModelError(
+            'nobody is set to carry out a run; name a program with `agentx config set director.executor \'["claude", "-p"]\'`, '
+            "or a model with `agentx config set model.name PROVIDER/NAME`"
+        )
     return Loop(model(engine), Limits.of(engine.config))
 
 

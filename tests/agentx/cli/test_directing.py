@@ -25,3 +25,10 @@ def test_a_run_says_all_that_the_executor_was_told_and_ends_as_the_program_did(c
     assert "Hold to this:" in done.out
     assert "It ended with exit status 3: gone" in done.out
     assert done.code == 1
+
+
+def test_where_nobody_can_carry_out_a_run_it_is_said_who_could_be_named(call, root):
+    done = call("-C", root, "direct", "--run")
+    assert done.code == 1
+    assert "director.executor" in done.err
+    assert "model.name" in done.err
