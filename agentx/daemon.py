@@ -10,7 +10,6 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,6 +40,7 @@ END_S = 10.0
 """A run that is told to end has so long to say so on record."""
 
 QUEUE = "agentx"
+_AGAIN = "Start it again: nothing is lost, what is due stands in the workspaces."
 _WAITING = ("ENQUEUED", "PENDING", "DELAYED")
 
 
@@ -152,15 +152,17 @@ class Daemon:
             DaemonFailed: DBOS is not installed, or its database failed.
         """
         with self._queue() as enqueue:
+            inode = self._inode()
             while not self._stop.is_set():
+                if self._inode() != inode:
+                    raise DaemonFailed(f"The daemon's database was deleted. {_AGAIN}")
                 try:
                     busy = [self._attend(one, enqueue) for one in self._watched]
                 except AgentXError:
                     raise
                 except Exception as error:
                     raise DaemonFailed(
-                        f"The daemon's database failed ({one_line(str(error))[:300]}). Start it again: nothing is lost, what is due stands in "
-                        "the workspaces."
+                        f"The daemon's database failed ({one_line(str(error))[:300]}). {_AGAIN}"
                     ) from error
                 if once and not any(busy):
                     return
@@ -233,7 +235,7 @@ class Daemon:
                 "name": QUEUE,
                 "system_database_url": self._database or self._own_database(),
                 "application_version": "1",
-                "executor_id": socket.gethostname(),
+                "executor_id": QUEUE,  # one for all, so that each daemon takes up what any left when it died
                 "log_level": "CRITICAL",
             }
         )
@@ -275,9 +277,17 @@ class Daemon:
 
         return carry
 
+    @property
+    def _file(self) -> Path:
+        return self._settings.state_dir / "daemon.sqlite"
+
     def _own_database(self) -> str:
-        self._settings.state_dir.mkdir(parents=True, exist_ok=True)
-        return f"sqlite:///{self._settings.state_dir / 'daemon.sqlite'}"
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        return f"sqlite:///{self._file}"
+
+    def _inode(self) -> int:
+        """Of the database's file, for DBOS would wait for one that was deleted; 0 where it is none, or is gone."""
+        return 0 if self._database or not self._file.exists() else self._file.stat().st_ino
 
     def _end_running(self) -> None:
         """Wait for what runs; what goes on too long is told to end, and what does not even then is killed."""

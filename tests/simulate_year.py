@@ -124,10 +124,11 @@ def _mine(ws, left, before):
 
     def recorded(drafts):
         left[0] -= 1
-        if left[0] == 0 and before:
+        ends = left[0] == 0  # looked at now: what is recorded may be concluded from, which is recorded, too
+        if ends and before:
             os._exit(KILLED)
         events = record(drafts)
-        if left[0] == 0:
+        if ends:
             os._exit(KILLED)
         return events
 

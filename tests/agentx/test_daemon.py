@@ -138,14 +138,16 @@ def test_no_more_runs_begin_in_a_minute_than_the_rate_of_their_model_allows(agen
 
 def test_killed_at_any_moment_and_without_its_database_it_starts_no_due_time_twice(agents, start, tmp_path):
     folder, chance = agents(2, does="sleep 0.1; echo done", resume=True), random.Random(4)
-    for _ in range(2):
+    for killed in (True, False):
         process = start(folder)
         assert process.stdout.readline()
-        time.sleep(chance.random() / 2)
-        slay(tmp_path / "state")
-        process.communicate()
+        if killed:
+            time.sleep(chance.random() / 2)
+            slay(tmp_path / "state")
         for file in (tmp_path / "state").glob("daemon.sqlite*"):
             file.unlink()
+        process.communicate()
+        assert process.returncode == (-signal.SIGKILL if killed else 1)
     start(folder, "--once").communicate()
     found = starts(folder)
     assert set(found.values()) == {1}
