@@ -198,13 +198,23 @@ def read_config(root: Path) -> Config:
     return _checked(raw, path)
 
 
+_IN_TOML = {
+    "tuple_type": 'write a list, like ["claude", "-p"]',
+    "bool_parsing": "write true or false",
+    "int_parsing": "write a whole number",
+    "float_parsing": "write a number",
+}
+"""What to write where a value is of the wrong type."""
+
+
 def _checked(raw: Mapping[str, Any], path: Path) -> Config:
     try:
         return Config.model_validate(raw)
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise ConfigInvalid(f"{path}: {name}: {first['msg']}.") from error
+        said = _IN_TOML.get(first["type"], first["msg"])
+        raise ConfigInvalid(f"{path}: {name}: {said}.") from error
 
 
 def set_value(root: Path, name: str, value: str) -> Config:

@@ -90,3 +90,8 @@ def test_a_text_setting_takes_a_value_that_looks_like_another_type(tmp_path):
 
     assert set_value(tmp_path, "checks.tests.command", "true").checks.tests.command == "true"
     assert set_value(tmp_path, "limits.max_steps", "3").limits.max_steps == 3
+
+
+def test_a_value_of_the_wrong_type_is_told_how_it_is_written(toml):
+    with pytest.raises(ConfigInvalid, match=r'director\.executor: write a list, like \["claude", "-p"\]\.'):
+        set_value(toml(""), "director.executor", "claude -p")
