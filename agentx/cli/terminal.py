@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.measure import measure_renderables
 from rich.panel import Panel
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
@@ -25,6 +26,12 @@ PIPE_COLUMNS = 160
 
 PANEL_COLUMNS = 100
 """Width of a panel, at most: longer lines are hard to read."""
+
+_GAP = 2
+"""Columns between two columns of a table."""
+
+_LAST_COLUMNS = 16
+"""What the last column of a table has at least, or what it needs where that is less."""
 
 PIPE_CLOSED = 141
 """Exit status where nobody reads on: 128 and the number of SIGPIPE, as of any program that the signal ends."""
@@ -155,6 +162,21 @@ def hang_up() -> NoReturn:
     raise SystemExit(PIPE_CLOSED)
 
 
+class _Table(Table):
+    """Where the last column would be squeezed, those between it and the first wrap: nothing is left without room."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Rows, at the width that there is."""
+        *before, last = (
+            max(measure_renderables(console, options, [column.header, *column.cells]).maximum, 1)
+            for column in self.columns
+        )
+        if sum(before) + _GAP * len(before) + min(last, _LAST_COLUMNS) > options.max_width:
+            for column in self.columns[1:-1]:
+                column.no_wrap, column.overflow = False, "fold"
+        yield from super().__rich_console__(console, options)
+
+
 def table(*columns: str, rows: Sequence[Sequence[str | Text]], title: str = "") -> Table:
     """A quiet table: no lines, dim headings; the last column takes what room there is.
 
@@ -163,10 +185,10 @@ def table(*columns: str, rows: Sequence[Sequence[str | Text]], title: str = "") 
         rows: Cells; strings of others are made plain.
         title: What stands above it.
     """
-    made = Table(
+    made = _Table(
         box=None,
         pad_edge=False,
-        padding=(0, 2, 0, 0),
+        padding=(0, _GAP, 0, 0),
         header_style="dim",
         title_justify="left",
         title_style="bold",

@@ -166,3 +166,13 @@ def test_lines_in_a_pipe_are_neither_wrapped_nor_filled_up(call, root):
     out = call("memory", "list", "-C", root).out + call("log", "-C", root).out
     assert out
     assert not [line for line in out.splitlines() if line != line.rstrip()]
+
+
+def test_no_column_is_left_without_room_in_a_narrow_terminal(call, root, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    call(
+        "schedule", "add", "0 7 * * *", "Mail me the news of the day.", "--zone", "Europe/Berlin", "-C", root
+    )
+    shown = call("schedule", "-C", root).out
+    assert "…" not in shown
+    assert {"mail-me-the-news", "task", "Mail", "news"} <= set(shown.split())
