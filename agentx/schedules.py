@@ -32,9 +32,9 @@ from agentx.storage.events import (
 from agentx.storage.history import told_already
 from agentx.storage.lock import WorkspaceBusy
 from agentx.storage.text import one_line
-from agentx.synthesis.due import check, plan, upcoming
+from agentx.synthesis.due import Plan, check, plan, pulse, upcoming
 from agentx.synthesis.model.port import ModelClient
-from agentx.synthesis.state import RunRecord, State
+from agentx.synthesis.state import RunRecord, ScheduleRecord, State
 from agentx.workspace import Workspace
 
 MOST_RESUMED = 3
@@ -151,7 +151,7 @@ def standing(ws: Workspace, now: datetime) -> list[Standing]:
     return [
         Standing(
             rule=known.rule,
-            next=plan(known, now).begins or next(iter(upcoming(known, now, 1)), ""),
+            next=_planned(known, now).begins or next(iter(upcoming(known, now, 1)), ""),
             last=next((run for run in reversed(state.runs) if run.schedule == name), None),
             passed=sum(one.times for one in passed.get(name, [])),
             passed_why=passed[name][-1].reason if name in passed else "",
@@ -169,10 +169,15 @@ def begins(state: State, now: datetime) -> tuple[str, str]:
         return state.at, cut_off[0].id
     moments = []
     for name, known in state.schedules.items():
-        planned = plan(known, now)
+        planned = _planned(known, now)
         passed = planned.passed.due if planned.passed else ""
         moments.append((passed or planned.begins or next(iter(upcoming(known, now, 1)), ""), name))
     return min((one for one in moments if one[0]), default=("", ""))
+
+
+def _planned(known: ScheduleRecord, now: datetime) -> Plan:
+    """What waits to be run of a schedule; of a heartbeat nothing ever does."""
+    return Plan() if known.rule.sort == "heartbeat" else plan(known, now)
 
 
 def works_with(ws: Workspace, schedule: str) -> str:
@@ -218,17 +223,17 @@ def _choose(ws: Workspace, now: datetime) -> tuple[ScheduleSet, Due] | None:
         return cut_off
     ready: list[tuple[str, str]] = []
     for name, known in state.schedules.items():
+        if (
+            known.rule.sort == "heartbeat"
+        ):  # it begins no run, so there is nothing to settle: an idle pulse leaves no trace
+            if (due := pulse(known, now)) and look(state).status == "CONTINUED":
+                ready.append((due, name))
+            continue
         planned = plan(known, now)
         if planned.passed is not None:
             _pass(ws, planned.passed)
-        if not planned.due or datetime.fromisoformat(planned.begins) > now:
-            continue
-        if known.rule.sort == "heartbeat":  # it begins no run, so that alone settles it
-            found = look(state)
-            _pass(ws, DuePassed(schedule=name, due=planned.due, reason=found.said))
-            if found.status != "CONTINUED":
-                continue
-        ready.append((planned.due, name))
+        if planned.due and datetime.fromisoformat(planned.begins) <= now:
+            ready.append((planned.due, name))
     due, name = min(ready, default=("", ""))
     return (state.schedules[name].rule, Due(name, due)) if due else None
 

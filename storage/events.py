@@ -457,7 +457,7 @@ class DuePassed(Payload, frozen=True):
         schedule: Id of the schedule.
         due: The last of them, as UTC time in ISO 8601.
         times: How many.
-        reason: Why: the policy for catching up, or that a heartbeat found nothing to do.
+        reason: Why: the policy for catching up.
     """
 
     schedule: str

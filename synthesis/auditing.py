@@ -232,7 +232,7 @@ class _Day:
                 self.director.append(Failure(at=event.at, what="the director", why=failure.error))
             case FieldExplained() as said:
                 self._spend("fields", said, calls=1)
-            case DuePassed() as passed if not _is_pulse(before, passed.schedule):
+            case DuePassed() as passed:
                 self._pass(passed)
 
     def _end(self, event: Event, end: RunEnded, before: State) -> None:
@@ -301,12 +301,6 @@ class _Day:
             what = became(old, after.items[name])
             if what in DECAYED:
                 yield Done(what=what, item=after.items[name], score=old.score)
-
-
-def _is_pulse(state: State, schedule: str) -> bool:
-    """Whether a schedule is a heartbeat, which passes over all times at which there is nothing to do."""
-    known = state.schedules.get(schedule)
-    return known is not None and known.rule.sort == "heartbeat"
 
 
 def _reflection(event: Event, issued: DirectiveIssued) -> Reflection:

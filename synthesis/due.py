@@ -90,6 +90,12 @@ def upcoming(record: ScheduleRecord, now: datetime, most: int) -> list[str]:
     return [_write(moment) for moment in islice(times(record.rule, after), most)]
 
 
+def pulse(record: ScheduleRecord, now: datetime) -> str:
+    """The time at which a heartbeat beats now; empty where it does not. What passed while nobody was there is no pulse any more."""
+    beat = next(times(record.rule, now - timedelta(seconds=PUNCTUAL_S)), None)
+    return _write(beat) if beat is not None and beat <= now else ""
+
+
 def plan(record: ScheduleRecord, now: datetime) -> Plan:
     """What is to be done about a schedule.
 

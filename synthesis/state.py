@@ -92,6 +92,7 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     task: str
     agent: str
     model: str
+    cause: int = 0
     at: str = ""
     status: str = "RUNNING"
     reason: str = ""
@@ -385,6 +386,7 @@ def began(event: Event, run: RunStarted, before: RunRecord | None = None) -> Run
         run.task.text[:RUN_TEXT],
         run.agent,
         run.model,
+        cause=event.cause,
         at=event.at,
         directive=run.directive,
         schedule=run.schedule,

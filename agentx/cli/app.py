@@ -60,7 +60,9 @@ ENTRIES = (
     Entry("audit", "auditing", _LOOK, "The morning audit: what ran and failed, what it cost, what to do."),
     Entry("diff", "comparing", _LOOK, "What changed between two moments, in files and memory."),
     Entry("bisect", "comparing", _LOOK, "Which event made an item or a file what it is, and why."),
-    Entry("dispatch", "agents", _LOOK, "Which agent can do something, by which flow, and whether it is able."),
+    Entry(
+        "dispatch", "agents", _LOOK, "Which agent can do something, by which flow, and whether it is able."
+    ),
     Entry("mission", "agents", _LOOK, "What each agent is there for."),
     Entry("memory", "memory", _LOOK, "List, add, correct, end and review what is remembered."),
     Entry(

@@ -245,12 +245,17 @@ def _started(ledger: Ledger, run: RunStarted) -> None:
 
 
 def _ended(ledger: Ledger, state: State, end: RunEnded) -> None:
-    """What a run worked on is done, or stays open with the reason."""
+    """What a run worked on is done, or stays open with the reason; what was asked before it still waits."""
     run = state.last_run
-    began = run.seq if run and run.run == ledger.event.run else 0
+    own = run if run and run.run == ledger.event.run else None
+    if own is not None and own.directive:
+        return  # it carries out a prompt, and no request of the user's
     for task in list(ledger.standing("task")):
-        mine = began and any(place.seq == began for place in task.evidence)
-        if task.by_hand or task.detail not in (_IN_RUN, _ASKED) or not (mine or task.detail == _ASKED):
+        mine = own is not None and any(place.seq == own.seq for place in task.evidence)
+        heard = task.detail == _ASKED and any(
+            place.seq >= (own.cause if own else 0) for place in task.evidence
+        )
+        if task.by_hand or task.detail not in (_IN_RUN, _ASKED) or not (mine or heard):
             continue
         if end.status == "COMPLETED":
             ledger.patch(Patch(id=task.id, status="resolved", reason="The run completed it."))

@@ -59,7 +59,9 @@ def test_five_memories_stand_before_passages_of_files_at_every_tier(ws):
         context = ws.get_relevant_context(QUESTION, tier=tier)
         names = recalled(context)
         assert [name[:2] for name in names[:5]] == ["i:"] * 5, tier
-        assert len(names) == 5 if tier == 0 else len(names) > 10, "a question is answered from all there is room for"
+        assert len(names) == 5 if tier == 0 else len(names) > 10, (
+            "a question is answered from all there is room for"
+        )
         assert "- [k-" in context.text.partition("## Recalled")[2]
 
 

@@ -434,3 +434,16 @@ def test_another_process_s_facts_are_noted_by_a_flush(ws, lexical):
         other.say("let's move the cache to disk")
     ws.scribe.flush()
     assert len(ws.memory("decision")) == 1
+
+
+def test_a_run_completes_what_it_was_asked_and_not_what_waited_before_it(ws, tmp_path):
+    script = tmp_path / "turns.jsonl"
+    script.write_text('{"answer": "Written."}', "utf-8")
+    ws.say("Please make the buy button blue in shop.css.")
+    ws.say("Thanks, the colours are fine otherwise.")
+    run_task(ws, "Please write the outlook for March.", ScriptedModel(script))
+    stands = {item.text: item.status for item in ws.state.items.values() if item.kind == "task"}
+    assert stands == {
+        "Make the buy button blue in shop.css.": "active",
+        "Please write the outlook for March.": "resolved",
+    }

@@ -208,7 +208,9 @@ def test_a_forged_line_raises_our_own_error_alone(header, data):
 
 
 def test_an_event_of_an_unknown_type_is_kept_with_its_content():
-    event = CODEC.decode(_forged(_HEADER.replace("UserMessageSent", "SomethingFromLater"), '{"what":"later"}'))
+    event = CODEC.decode(
+        _forged(_HEADER.replace("UserMessageSent", "SomethingFromLater"), '{"what":"later"}')
+    )
     assert event.type == "SomethingFromLater"
     assert event.data == Unknown(raw='{"what":"later"}')
 

@@ -76,7 +76,6 @@ def test_what_happened_since_is_told_and_what_happened_before_only_where_it_stil
             (TODAY, "", DuePassed(schedule="s-1", due=TODAY, times=3, reason="nobody was there")),
             (TODAY, "", ScheduleSet(id="s-1", cron="0 * * * *", task="Watch")),
             (TODAY, "", ScheduleSet(id="s-2", cron="*/5 * * * *", sort="heartbeat")),
-            (TODAY, "", DuePassed(schedule="s-2", due=TODAY, reason="Nothing is unfinished.")),
             (TODAY, "r-2", run("reader", directive=9)),
             (TODAY, "r-2", ToolCallExecuted(call_id="c3", tool="fetch", status="FAILED", output=Body("404"))),
             (TODAY, "r-2", ToolCallExecuted(call_id="c4", tool="fetch", status="FAILED", output=Body("405"))),
