@@ -13,6 +13,7 @@ import msgspec
 from agentx.synthesis.conclusions import Add, Change, Patch
 from agentx.synthesis.items import (
     TRUST_ORDER,
+    Evidence,
     Kind,
     Link,
     MemoryItem,
@@ -172,6 +173,11 @@ class _Work:
         fresh = {item.id for item in compared if item.changed_seq > last or makes_a_rule(item)}
         self._alike = near_duplicates(compared, fresh)
         self._fading = [item.id for item in self.items.values() if fades(item)]
+        self._noes: dict[int, list[Evidence]] = {}
+        for item in self.items.values():
+            if item.by_hand and item.status == "retired" and item.kind in ("constraint", "rejection"):
+                for place in item.evidence:
+                    self._noes.setdefault(place.seq, []).append(place)
         self._lessons = [
             item.id for item in self.items.values() if item.kind == "learning" and _may_teach(item)
         ]
@@ -254,6 +260,8 @@ class _Work:
             lesson = self.items[name]
             if not makes_a_rule(lesson) or max(lesson.created_at, lesson.changed_at) > at:
                 continue
+            if self._refused(lesson):
+                continue
             rules = [self._survivor(other) for other in self._alike.get(name, {})]
             rules = [rule for rule in rules if rule.kind == "rule"]
             told = [rule for rule in rules if _can_wake(rule) and not _told_apart(rule, lesson)]
@@ -261,6 +269,14 @@ class _Work:
                 self._say_again(min(told, key=_rank), lesson)
             elif not rules:  # what a person ended or took back stays so
                 self._make_rule(lesson, at)
+
+    def _refused(self, lesson: MemoryItem) -> bool:
+        """Whether a person said no to a demand that was read out of the same words."""
+        return any(
+            one.seq == no.seq and one.start < no.end and no.start < one.end
+            for one in lesson.evidence
+            for no in self._noes.get(one.seq, ())
+        )
 
     def _say_again(self, rule: MemoryItem, lesson: MemoryItem) -> None:
         at = lesson.used_at or lesson.created_at

@@ -139,6 +139,21 @@ def test_what_only_an_agent_a_tool_or_a_file_says_never_makes_a_rule(trust):
     assert {one.kind for one in items.values()} == {"learning"}
 
 
+def test_a_lesson_on_words_that_a_person_refused_as_a_demand_becomes_no_rule():
+    refused = MemoryItem(
+        id="x-1",
+        kind="rejection",
+        text=TEXT,
+        status="retired",
+        by_hand=True,
+        evidence=(Evidence(1, 2, 9, "id"),),
+    )
+    elsewhere = msgspec.structs.replace(refused, evidence=(Evidence(1, 40, 49, "no"),))
+    assert "r-1" not in maintained(memory(item("l-1"), refused), 1)[0]
+    assert "r-1" in maintained(memory(item("l-1"), elsewhere), 1)[0]
+    assert "r-1" in maintained(memory(item("l-1"), msgspec.structs.replace(refused, by_hand=False)), 1)[0]
+
+
 def test_a_lesson_that_a_rule_says_already_strengthens_it():
     state = memory(item("r-1", score=6.0))
     fold(state, [Add(item("l-5", SAME))], 3)
