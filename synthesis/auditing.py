@@ -330,6 +330,10 @@ def _todo(state: State, day: _Day) -> Iterator[Todo]:
     stopped = ("INTERRUPTED", "FAILED", "LIMIT_REACHED", *["WAITING"] * allowed)
     if last is not None and not last.directive and last.status in stopped:
         yield Todo(text=f"{last.run} is not done ({last.status}); go on with it.", command="agentx run")
+    unanswered = last is not None and (state.directive is None or last.ended_seq > state.directive.seq)
+    if last is not None and last.directive and unanswered and last.status in ("FAILED", "LIMIT_REACHED"):
+        told = shorten(one_line(last.reason), _WORDS)
+        yield Todo(text=f"{last.run} {last.status}: {told}", command="agentx direct --why")
     if day.director and (not day.reflections or day.reflections[-1].at < day.director[-1].at):
         yield Todo(text="The director failed last; ask it again.", command="agentx direct --now")
     yield from _problems(state)

@@ -119,7 +119,7 @@ def compose(
     learned = lessons(past, instructions)
     fields = dict(islice(_done(past, tools), MAX_FIELDS)) or {"done": REPORTED}
     return Directive(
-        summary=f"{past.ran} runs so far; of the last {len(latest)}, {completed} completed."
+        summary=f"{past.ran} run{'s' * (past.ran != 1)} so far; of the last {len(latest)}, {completed} completed."
         if latest
         else "Nothing ran yet.",
         strategy="Go on as before."

@@ -161,6 +161,9 @@ def test_each_component_has_its_cost_and_a_director_that_failed_last_is_to_be_as
     assert told.todo == ()
     again = audit([*events, *history(*[(TODAY, "", DirectiveFailed(why="w", error="down"))] * 9)[9:]], SINCE)
     assert [todo.command for todo in again.todo] == ["agentx direct --now"]
+    failed = (TODAY, "r-1", RunEnded(status="FAILED", reason="550 no such address"))
+    [todo] = audit(history((TODAY, "r-1", run(directive=9)), failed), SINCE).todo
+    assert (todo.command, todo.text) == ("agentx direct --why", "r-1 FAILED: 550 no such address")
 
 
 def test_a_call_of_a_run_that_goes_on_is_not_unknown():
