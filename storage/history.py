@@ -280,7 +280,7 @@ class History:
                 segment += 1
                 continue
             if segment < count_segments(self._root):
-                segment += 1  # it is lost
+                segment += not sealed.exists()  # it is lost, or was sealed between the two looks
                 continue
             if not live:
                 return

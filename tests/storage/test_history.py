@@ -247,6 +247,25 @@ def test_four_processes_append_and_no_event_is_lost_or_out_of_line(tmp_path, his
     assert count_segments(tmp_path) > 3
 
 
+def test_segments_that_are_sealed_while_a_reader_looks_for_the_first_are_no_lost_ones(
+    tmp_path, writer, history, said, monkeypatch
+):
+    for n in range(150):
+        writer.append([said(f"{n} " + "x" * 1_500)])
+    sealed = tmp_path / segment_path(1)
+    away = sealed.rename(tmp_path / "away")
+
+    def counted(root):
+        if away.exists():
+            away.rename(sealed)
+        return count_segments(root)
+
+    monkeypatch.setattr("agentx.storage.history.count_segments", counted)
+    problems = []
+    assert _seqs(history.read(on_damage=problems.append)) == list(range(1, 151))
+    assert not problems
+
+
 def test_a_reader_sees_every_event_once_and_in_order_while_a_writer_seals(tmp_path, writer, history, said):
     done = threading.Event()
     problems: list[object] = []

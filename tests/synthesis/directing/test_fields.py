@@ -166,14 +166,14 @@ def test_a_title_can_close_no_quote_and_make_no_line(past):
 def test_a_program_registers_a_typed_resolver(monkeypatch, past):
     monkeypatch.setattr(fields, "RESOLVERS", fields.RESOLVERS | {})
 
-    @resolver("mails_to")
-    def mails_to(past, *, to: str, least: int = 0) -> int:
+    @resolver("posts_to")
+    def posts_to(past, *, to: str, least: int = 0) -> int:
         return max(least, sum(call.arguments.get("to") == to for call in past.calls))
 
-    assert found("mails_to(to=a@b.org)", past) == "3"
-    assert found('mails_to(to="x, y", least=7)', past) == "7"
+    assert found("posts_to(to=a@b.org)", past) == "3"
+    assert found('posts_to(to="x, y", least=7)', past) == "7"
     with pytest.raises(UsageError, match="cannot be called"):
-        resolver("mails_to")(mails_to)
+        resolver("posts_to")(posts_to)
     with pytest.raises(UsageError, match="no int, float, str or JSONPath"):
         resolver("untyped")(lambda past, *, of: of)
     with pytest.raises(UsageError, match="runs is an int"):
