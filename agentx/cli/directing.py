@@ -28,11 +28,13 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         decision: What the policy says, over the history as it is.
         directive: Seq of the directive; 0 for none.
         runs: How many runs it has served.
+        rules: How many things that the user demands or ruled out stand behind its prompt at each run.
     """
 
     decision: Decision
     directive: int = 0
     runs: int = 0
+    rules: int = 0
     issued: DirectiveIssued | None = None
 
 
@@ -90,7 +92,8 @@ def standing(ws: Workspace, director: Director) -> Standing:
     if serving is None or event is None or not isinstance(event.data, DirectiveIssued):
         return Standing(decision=decision)
     issued = msgspec.structs.replace(event.data, prompt=ws.body(ws.read_body(event.data.prompt)))
-    return Standing(decision=decision, directive=serving.seq, runs=serving.runs, issued=issued)
+    rules = sum(1 for _ in ws.state.active("constraint", "rejection"))
+    return Standing(decision=decision, directive=serving.seq, runs=serving.runs, rules=rules, issued=issued)
 
 
 def _why(decision: Decision) -> Text:
