@@ -126,11 +126,10 @@ def _show(terminal: Terminal, ws: Workspace, stands: Standing) -> None:
     ]
     terminal.show("", facts(rows), "")
     _show_prompt(terminal, "The executor's prompt", ws.read_body(issued.prompt))
-    if held := sum(1 for _ in ws.state.active("constraint", "rejection")):
-        noun = "thing" if held == 1 else "things"
-        terminal.show(
-            Text(f"Behind it stand, at each run, the {held} {noun} that you demand or ruled out.", "dim")
-        )
+    if stands.rules:
+        noun = "thing" if stands.rules == 1 else "things"
+        said = f"Behind it comes, at each run, what you demand or ruled out ({stands.rules} {noun})."
+        terminal.show(Text(said, "dim"))
 
 
 def _show_prompt(terminal: Terminal, title: str, prompt: str) -> None:
