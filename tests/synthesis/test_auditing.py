@@ -55,59 +55,60 @@ def run(agent="writer", **fields):
     return RunStarted(task=Body("Watch the news"), agent=agent, model="m", **fields)
 
 
-def test_what_happened_since_is_told_and_what_happened_before_only_where_it_still_stands():
+def a_day():
+    """What happened before and on a day, one of each that the audit tells."""
     failing = HotIssueDetail("pytest", "tests/test_a.py::test_b")
-    told = audit(
-        history(
-            (
-                BEFORE,
-                "",
-                added(item("r-1", "rule", score=6.0), item("r-2", "rule"), item("k-1", "knowledge")),
-            ),
-            (BEFORE, "r-1", run()),
-            (BEFORE, "r-1", ToolCallRequested(call_id="c1", tool="send_email", arguments={"to": "a@b"})),
-            (BEFORE, "r-1", ToolCallRequested(call_id="c2", tool="deploy", awaits_approval=True)),
-            (
-                TODAY,
-                "r-1",
-                RunEnded(status="INTERRUPTED", reason="Its process ended.", steps=2, prompt_tokens=50),
-            ),
-            (TODAY, "", DuePassed(schedule="s-1", due=TODAY, times=2, reason="nobody was there")),
-            (TODAY, "", DuePassed(schedule="s-1", due=TODAY, times=3, reason="nobody was there")),
-            (TODAY, "", ScheduleSet(id="s-1", cron="0 * * * *", task="Watch")),
-            (TODAY, "", ScheduleSet(id="s-2", cron="*/5 * * * *", sort="heartbeat")),
-            (TODAY, "r-2", run("reader", directive=9)),
-            (TODAY, "r-2", ToolCallExecuted(call_id="c3", tool="fetch", status="FAILED", output=Body("404"))),
-            (TODAY, "r-2", ToolCallExecuted(call_id="c4", tool="fetch", status="FAILED", output=Body("405"))),
-            (TODAY, "r-2", AgentMessageSent(body=Body("done"), final=True)),
-            (
-                TODAY,
-                "r-2",
-                RunEnded(status="COMPLETED", steps=3, prompt_tokens=100, completion_tokens=7, cost_usd=0.5),
-            ),
-            (TODAY, "", added(item("l-1", "learning"), item("k-2", "knowledge"), item("t-1", "task"))),
-            (TODAY, "", added(item("h-1", "hot_issue", detail=failing))),
-            (TODAY, "", added(item("b-1", "capability", detail=CapabilityDetail("true", works=False)))),
-            (TODAY, "", added(item("c-9", "constraint", status="proposed"))),
-            (
-                TODAY,
-                "",
-                Concluded(
-                    extractor=MAINTENANCE,
-                    version=1,
-                    through=2,
-                    changes=(Patch(id="r-1", score=5.5), Patch(id="k-2", status="superseded")),
-                ),
-            ),
-            (
-                TODAY,
-                "",
-                Concluded(extractor=MAINTENANCE, version=1, through=2, changes=(Patch(id="r-1", score=5.0),)),
+    return history(
+        (
+            BEFORE,
+            "",
+            added(item("r-1", "rule", score=6.0), item("r-2", "rule"), item("k-1", "knowledge")),
+        ),
+        (BEFORE, "r-1", run()),
+        (BEFORE, "r-1", ToolCallRequested(call_id="c1", tool="send_email", arguments={"to": "a@b"})),
+        (BEFORE, "r-1", ToolCallRequested(call_id="c2", tool="deploy", awaits_approval=True)),
+        (
+            TODAY,
+            "r-1",
+            RunEnded(status="INTERRUPTED", reason="Its process ended.", steps=2, prompt_tokens=50),
+        ),
+        (TODAY, "", DuePassed(schedule="s-1", due=TODAY, times=2, reason="nobody was there")),
+        (TODAY, "", DuePassed(schedule="s-1", due=TODAY, times=3, reason="nobody was there")),
+        (TODAY, "", ScheduleSet(id="s-1", cron="0 * * * *", task="Watch")),
+        (TODAY, "", ScheduleSet(id="s-2", cron="*/5 * * * *", sort="heartbeat")),
+        (TODAY, "r-2", run("reader", directive=9)),
+        (TODAY, "r-2", ToolCallExecuted(call_id="c3", tool="fetch", status="FAILED", output=Body("404"))),
+        (TODAY, "r-2", ToolCallExecuted(call_id="c4", tool="fetch", status="FAILED", output=Body("405"))),
+        (TODAY, "r-2", AgentMessageSent(body=Body("done"), final=True)),
+        (
+            TODAY,
+            "r-2",
+            RunEnded(status="COMPLETED", steps=3, prompt_tokens=100, completion_tokens=7, cost_usd=0.5),
+        ),
+        (TODAY, "", added(item("l-1", "learning"), item("k-2", "knowledge"), item("t-1", "task"))),
+        (TODAY, "", added(item("h-1", "hot_issue", detail=failing))),
+        (TODAY, "", added(item("b-1", "capability", detail=CapabilityDetail("true", works=False)))),
+        (TODAY, "", added(item("c-9", "constraint", status="proposed"))),
+        (
+            TODAY,
+            "",
+            Concluded(
+                extractor=MAINTENANCE,
+                version=1,
+                through=2,
+                changes=(Patch(id="r-1", score=5.5), Patch(id="k-2", status="superseded")),
             ),
         ),
-        SINCE,
-        "/news",
+        (
+            TODAY,
+            "",
+            Concluded(extractor=MAINTENANCE, version=1, through=2, changes=(Patch(id="r-1", score=5.0),)),
+        ),
     )
+
+
+def test_what_happened_since_is_told_and_what_happened_before_only_where_it_still_stands():
+    told = audit(a_day(), SINCE, "/news")
     assert (told.title, told.root) == ("News", "/news")
     assert {ran.agent: ran.ended for ran in told.ran} == {
         "reader": {"COMPLETED": 1},
