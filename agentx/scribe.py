@@ -147,7 +147,7 @@ class Scribe:
             items=tuple({item.id: item for one in judged for item in one.items}.values()),
             messages=sum(len(one.messages) for one in judged),
             judged=tuple(judged),
-            usage=Usage(*map(sum, zip(*(msgspec.structs.astuple(one.usage) for one in judged), strict=True))),
+            usage=sum((one.usage for one in judged), Usage()),
             left=len(batch.said) + len(batch.heard),
         )
 

@@ -189,9 +189,7 @@ def _with_usage(draft: Draft, model: str, usage: Usage) -> Draft:
         data=msgspec.structs.replace(
             draft.data,
             model=model,
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
-            cost_usd=usage.cost_usd,
+            **msgspec.structs.asdict(usage),
         ),
     )
 

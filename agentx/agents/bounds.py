@@ -72,11 +72,7 @@ class Bounds:
 
     def spend(self, usage: Usage) -> None:
         """Count what a call of the model used."""
-        self.usage = Usage(
-            self.usage.prompt_tokens + usage.prompt_tokens,
-            self.usage.completion_tokens + usage.completion_tokens,
-            self.usage.cost_usd + usage.cost_usd,
-        )
+        self.usage += usage
 
     def check_repeats(self, name: str, arguments: str) -> None:
         """Stop an agent that goes round in circles.

@@ -231,9 +231,7 @@ class _Run:
                 status=status,
                 reason=reason,
                 steps=self.bounds.steps,
-                prompt_tokens=used.prompt_tokens,
-                completion_tokens=used.completion_tokens,
-                cost_usd=used.cost_usd,
+                **msgspec.structs.asdict(used),
             )
         )
         self.grade(status, violations)

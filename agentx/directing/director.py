@@ -244,9 +244,7 @@ class Director:
             value=said.value,
             through=self._engine.snapshot().seq,
             model=self._model.name,
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
-            cost_usd=usage.cost_usd,
+            **msgspec.structs.asdict(usage),
         )
         self._engine.write_path.record([Draft(data=explained, actor=ACTOR, cause=directive)])
         return explained
@@ -265,9 +263,7 @@ class Director:
             knowledge=directive.knowledge,
             through=through,
             model=model,
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
-            cost_usd=usage.cost_usd,
+            **msgspec.structs.asdict(usage),
         )
         [event] = self._engine.write_path.record([Draft(data=issued, actor=ACTOR, cause=through)])
         return event
@@ -286,9 +282,7 @@ class Director:
             error=one_line(str(error))[:ERROR_CHARACTERS],
             serves=state.directive.seq if state.directive else 0,
             model=self._model.name if self._model else "",
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
-            cost_usd=usage.cost_usd,
+            **msgspec.structs.asdict(usage),
         )
         [event] = self._engine.write_path.record([Draft(data=failed, actor=ACTOR, cause=state.seq)])
         return event if state.directive else self._compose(why)

@@ -159,9 +159,7 @@ class _Run:
                 reason=shorten(one_line(outcome.reason), _REASON_WORDS),
                 summary=one_line(outcome.summary)[:RUN_TEXT],
                 steps=outcome.steps,
-                prompt_tokens=outcome.usage.prompt_tokens,
-                completion_tokens=outcome.usage.completion_tokens,
-                cost_usd=outcome.usage.cost_usd,
+                **msgspec.structs.asdict(outcome.usage),
             )
         )
         with suppress(WorkspaceBusy):

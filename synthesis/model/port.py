@@ -58,6 +58,13 @@ class Usage(msgspec.Struct, frozen=True):
     completion_tokens: int = 0
     cost_usd: float = 0.0
 
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cost_usd + other.cost_usd,
+        )
+
 
 class Reply(msgspec.Struct, frozen=True):
     """The whole answer, as the last part of every stream.

@@ -65,11 +65,7 @@ def ask(
         ChatMessage("user", told),
     ]
     second = _reply(model, again, shape, deadline)
-    used = Usage(
-        *map(
-            sum, zip(msgspec.structs.astuple(first.usage), msgspec.structs.astuple(second.usage), strict=True)
-        )
-    )
+    used = first.usage + second.usage
     try:
         return read(second), used
     except AnswerUnreadable as error:
