@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from agentx.storage.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
 from agentx.storage.events import (
     AgentMessageSent,
     AgentThoughtProcess,
@@ -17,18 +18,12 @@ from agentx.storage.events import (
     ArtifactChanged,
     CapabilityChecked,
     ContextProvided,
-    DirectiveFailed,
-    DirectiveIssued,
-    DuePassed,
     Event,
     EventsPurged,
-    FieldExplained,
     FileChange,
     Purged,
     RunEnded,
     RunStarted,
-    ScheduleRemoved,
-    ScheduleSet,
     SourceScanned,
     TaskGraded,
     ToolCallExecuted,
@@ -39,6 +34,7 @@ from agentx.storage.events import (
     WriteReverted,
 )
 from agentx.storage.git.repository import HOST
+from agentx.storage.schedule_events import DuePassed, ScheduleRemoved, ScheduleSet
 from agentx.storage.text import one_line
 from agentx.synthesis.conclusions import Add, Concluded
 from agentx.synthesis.items import HotIssueDetail, shorten

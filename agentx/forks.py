@@ -24,7 +24,8 @@ from agentx.storage.codec import Codec
 from agentx.storage.committed_log import CommittedLog
 from agentx.storage.durable import TEMPORARY_PREFIX, sync_directory, sync_file
 from agentx.storage.errors import UsageError
-from agentx.storage.events import FACTS, Draft, Event, WorkspaceForked, WriteReverted, changes_of
+from agentx.storage.events import Draft, Event, WorkspaceForked, WriteReverted, changes_of
+from agentx.storage.facts import FACTS
 from agentx.storage.git import transfer
 from agentx.storage.git.index_file import IndexFile
 from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository, TreeEntry

@@ -20,7 +20,8 @@ from agentx.settings import Settings
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import Codec
 from agentx.storage.errors import UsageError
-from agentx.storage.events import FACTS, EventsPurged
+from agentx.storage.events import EventsPurged
+from agentx.storage.facts import FACTS
 from agentx.storage.git import clones
 from agentx.storage.git.repository import GitRepository
 from agentx.storage.history import LIVE, told_already

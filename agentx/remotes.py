@@ -20,7 +20,8 @@ from agentx.storage.blobs import blob_path, named_blobs
 from agentx.storage.codec import Codec
 from agentx.storage.committed_log import CommittedLog
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import FACTS, Event, WorkspaceForked, WriteReverted, changes_of
+from agentx.storage.events import Event, WorkspaceForked, WriteReverted, changes_of
+from agentx.storage.facts import FACTS
 from agentx.storage.git import transfer
 from agentx.storage.git.remotes import PushRefused, Remote, RemoteFailed
 from agentx.storage.git.repository import GitRepository, TreeEntry

@@ -15,7 +15,7 @@ from agentx import opening
 from agentx.findings import REPAIR, Finding, Progress
 from agentx.storage.codec import GENESIS, Codec, DamagedLine, split
 from agentx.storage.durable import write_file
-from agentx.storage.events import FACTS
+from agentx.storage.facts import FACTS
 from agentx.storage.git.objects import ObjectDamaged, blob_id
 from agentx.storage.git.reading import ObjectReader
 from agentx.storage.git.repair import Aside, Mended, mend, read_ref

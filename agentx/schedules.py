@@ -20,17 +20,10 @@ from agentx.directing.executors import Executor
 from agentx.directing.runs import run_directed
 from agentx.heartbeat import beat, look
 from agentx.storage.errors import AgentXError, UsageError
-from agentx.storage.events import (
-    Draft,
-    DuePassed,
-    RunEnded,
-    RunStarted,
-    RunStatus,
-    ScheduleRemoved,
-    ScheduleSet,
-)
+from agentx.storage.events import Draft, RunEnded, RunStarted, RunStatus
 from agentx.storage.history import told_already
 from agentx.storage.lock import WorkspaceBusy
+from agentx.storage.schedule_events import DuePassed, ScheduleRemoved, ScheduleSet
 from agentx.storage.text import one_line
 from agentx.synthesis.due import Plan, check, plan, pulse, upcoming
 from agentx.synthesis.model.port import ModelClient

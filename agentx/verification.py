@@ -24,7 +24,7 @@ from agentx.outside import ARTIFACTS
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import Codec
 from agentx.storage.errors import AgentXError, UsageError
-from agentx.storage.events import FACTS
+from agentx.storage.facts import FACTS
 from agentx.storage.git.checking import find_faults
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.git.reading import ObjectReader

@@ -9,16 +9,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from agentx.storage.events import (
-    DirectiveFailed,
-    DirectiveIssued,
-    DuePassed,
-    Event,
-    FieldExplained,
-    RunEnded,
-    RunStarted,
-    ToolCallExecuted,
-)
+from agentx.storage.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
+from agentx.storage.events import Event, RunEnded, RunStarted, ToolCallExecuted
+from agentx.storage.schedule_events import DuePassed
 from agentx.storage.text import one_line
 from agentx.synthesis.conclusions import MAINTENANCE, Add, Concluded
 from agentx.synthesis.flows import advice

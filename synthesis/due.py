@@ -14,7 +14,7 @@ import msgspec
 from cronsim import CronSim, CronSimError
 
 from agentx.storage.errors import UsageError
-from agentx.storage.events import DuePassed, ScheduleSet
+from agentx.storage.schedule_events import DuePassed, ScheduleSet
 from agentx.synthesis.state import ScheduleRecord
 
 PUNCTUAL_S = 60.0

@@ -20,7 +20,7 @@ import msgspec
 
 from agentx.storage.codec import GENESIS, Codec
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import FACTS
+from agentx.storage.facts import FACTS
 from agentx.storage.history import History, OnDamage, Position, count_segments
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.state import State, Stretch, gather

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from agentx.storage.events import CheckpointSort
+from agentx.storage.direction_events import CheckpointSort
 
 Kind = Literal[
     "constraint",

@@ -11,19 +11,14 @@ from typing import Any
 
 import msgspec
 
+from agentx.storage.direction_events import DirectiveFailed, DirectiveIssued, ReusePolicy
 from agentx.storage.events import (
     AgentMessageSent,
     ApprovalDecided,
     Body,
-    DirectiveFailed,
-    DirectiveIssued,
-    DuePassed,
     Event,
-    ReusePolicy,
     RunEnded,
     RunStarted,
-    ScheduleRemoved,
-    ScheduleSet,
     ToolCallExecuted,
     ToolCallRequested,
     Unknown,
@@ -31,6 +26,7 @@ from agentx.storage.events import (
     WorkspaceCreated,
 )
 from agentx.storage.history import Position
+from agentx.storage.schedule_events import DuePassed, ScheduleRemoved, ScheduleSet
 from agentx.synthesis.conclusions import MAINTENANCE, MODEL, PERSON, Add, Concluded
 from agentx.synthesis.items import Kind, MemoryItem, Status
 

@@ -27,7 +27,9 @@ from agentx.directing.executors import Function
 from agentx.schedules import Means, begins, carry_out_due
 from agentx.settings import Settings
 from agentx.storage.codec import Codec
-from agentx.storage.events import FACTS, DuePassed, RunEnded, RunStarted, ScheduleSet
+from agentx.storage.events import RunEnded, RunStarted
+from agentx.storage.facts import FACTS
+from agentx.storage.schedule_events import DuePassed, ScheduleSet
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.due import times
 from agentx.synthesis.folding import fold

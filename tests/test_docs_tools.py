@@ -12,7 +12,7 @@ import pytest
 from agentx import Workspace, settings
 from agentx.config import Config, LinkSection, SourceSection, set_value
 from agentx.context import TITLES
-from agentx.storage.events import FACTS
+from agentx.storage.facts import FACTS
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.items import Kind, Status
 

@@ -21,7 +21,7 @@ from agentx.quality.bubblewrap import why_unavailable
 from agentx.settings import Settings
 from agentx.storage.codec import Codec
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import FACTS
+from agentx.storage.facts import FACTS
 from agentx.storage.history import ORPHANS, told_already
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.embedding.install import is_whole, minilm_folder

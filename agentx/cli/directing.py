@@ -14,8 +14,8 @@ from agentx.directing.director import EXECUTOR, Director
 from agentx.directing.hands import Hands
 from agentx.directing.runs import DirectedRun, run_directed
 from agentx.moments import event_at
+from agentx.storage.direction_events import DirectiveFailed, DirectiveIssued
 from agentx.storage.errors import UsageError
-from agentx.storage.events import DirectiveFailed, DirectiveIssued
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.policy import Decision
 from agentx.workspace import Workspace

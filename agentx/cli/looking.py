@@ -12,7 +12,8 @@ from agentx.cli.terminal import Terminal, facts, row
 from agentx.commit_message import describe, tell
 from agentx.standing import WorkspaceStatus
 from agentx.storage.errors import UsageError
-from agentx.storage.events import FACTS, Event
+from agentx.storage.events import Event
+from agentx.storage.facts import FACTS
 from agentx.storage.text import one_line, plain
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.items import HotIssueDetail, Kind, MemoryItem, shorten

@@ -17,8 +17,8 @@ from agentx.daemon import Daemon, workspaces
 from agentx.opening import find_root
 from agentx.schedules import Carried, NoSuchSchedule, Standing
 from agentx.storage.errors import UsageError
-from agentx.storage.events import ScheduleSet
 from agentx.storage.lock import WorkspaceBusy
+from agentx.storage.schedule_events import ScheduleSet
 from agentx.storage.text import encodable, one_line
 from agentx.synthesis.due import upcoming
 from agentx.synthesis.items import shorten

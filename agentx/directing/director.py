@@ -15,17 +15,9 @@ import msgspec
 from agentx.engine import Engine
 from agentx.moments import event_at
 from agentx.storage.blobs import BlobDamaged
+from agentx.storage.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained, ReusePolicy
 from agentx.storage.errors import UsageError
-from agentx.storage.events import (
-    DirectiveFailed,
-    DirectiveIssued,
-    Draft,
-    Event,
-    FieldExplained,
-    ReusePolicy,
-    RunStarted,
-    UserMessageSent,
-)
+from agentx.storage.events import Draft, Event, RunStarted, UserMessageSent
 from agentx.storage.history import told_already
 from agentx.storage.text import one_line
 from agentx.synthesis.auditing import arguments_of, unsettled

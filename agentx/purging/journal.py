@@ -25,7 +25,8 @@ from agentx.storage.blobs import FOLDER as BLOBS
 from agentx.storage.blobs import blob_path
 from agentx.storage.codec import Codec, DamagedLine, purge
 from agentx.storage.durable import sync_directory, write_file
-from agentx.storage.events import FACTS, Draft, EventsPurged
+from agentx.storage.events import Draft, EventsPurged
+from agentx.storage.facts import FACTS
 from agentx.storage.git import sweeping
 from agentx.storage.git.repair import read_ref
 from agentx.storage.git.rewriting import Rewriter

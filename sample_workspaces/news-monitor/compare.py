@@ -10,7 +10,8 @@ import msgspec
 from agentx import Workspace
 from agentx.cli.samples import load_code
 from agentx.directing.director import Director
-from agentx.storage.events import DirectiveIssued, RunStarted, UserMessageSent
+from agentx.storage.direction_events import DirectiveIssued
+from agentx.storage.events import RunStarted, UserMessageSent
 from agentx.synthesis.directing import briefing
 from agentx.synthesis.directing.past import Past
 from agentx.synthesis.tokens import count_tokens

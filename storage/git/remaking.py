@@ -14,7 +14,8 @@ from pathlib import Path
 from agentx.storage.artifacts import entry_after
 from agentx.storage.blobs import blob_path, named_blobs
 from agentx.storage.codec import Codec
-from agentx.storage.events import FACTS, Event, WriteReverted, changes_of
+from agentx.storage.events import Event, WriteReverted, changes_of
+from agentx.storage.facts import FACTS
 from agentx.storage.git.objects import ObjectDamaged, blob_id, write_blob
 from agentx.storage.git.reading import ObjectReader
 from agentx.storage.git.repository import REGULAR, CommitInfo, GitRepository, TreeEntry

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import msgspec
 
+from agentx.storage.direction_events import CheckpointSort, NewCheckpoint, NewKnowledge, ReusePolicy
 from agentx.storage.errors import UsageError
-from agentx.storage.events import CheckpointSort, NewCheckpoint, NewKnowledge, ReusePolicy
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.fields import RESOLVERS, fill, names, parse
 from agentx.synthesis.directing.policy import CONDITIONS

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from agentx.storage.events import DirectiveFailed, DirectiveIssued, Event
+from agentx.storage.direction_events import DirectiveFailed, DirectiveIssued
+from agentx.storage.events import Event
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.answer import TOOL
 from agentx.synthesis.directing.fields import signatures

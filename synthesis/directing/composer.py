@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from agentx.storage.events import NewCheckpoint, NewKnowledge, ReusePolicy
+from agentx.storage.direction_events import NewCheckpoint, NewKnowledge, ReusePolicy
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.answer import Directive
 from agentx.synthesis.directing.past import Call, Past

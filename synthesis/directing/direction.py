@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from agentx.storage.events import DirectiveIssued, Event, NewKnowledge
+from agentx.storage.direction_events import DirectiveIssued, NewKnowledge
+from agentx.storage.events import Event
 from agentx.synthesis.conclusions import Change
 from agentx.synthesis.demands.words import content_words
 from agentx.synthesis.extractor import ReadBody

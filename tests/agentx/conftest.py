@@ -12,7 +12,8 @@ from agentx.opening import write_layout
 from agentx.settings import Settings
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import Codec
-from agentx.storage.events import FACTS, Draft, ToolCallExecuted, WorkspaceCreated
+from agentx.storage.events import Draft, ToolCallExecuted, WorkspaceCreated
+from agentx.storage.facts import FACTS
 from agentx.storage.git.objects import blob_id
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.state import State

@@ -19,7 +19,8 @@ from agentx.config import set_value
 from agentx.daemon import Daemon, DaemonFailed, workspaces
 from agentx.storage import codec
 from agentx.storage.errors import UsageError
-from agentx.storage.events import Draft, RunStarted, ScheduleSet
+from agentx.storage.events import Draft, RunStarted
+from agentx.storage.schedule_events import ScheduleSet
 from tests.simulate_year import settings
 
 ROOT = Path(__file__).resolve().parents[2]

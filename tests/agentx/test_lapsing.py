@@ -7,7 +7,8 @@ import pytest
 from agentx import Workspace
 from agentx.opening import write_layout
 from agentx.storage.codec import GENESIS, Codec
-from agentx.storage.events import FACTS, Body, Draft, UserMessageSent, WorkspaceCreated
+from agentx.storage.events import Body, Draft, UserMessageSent, WorkspaceCreated
+from agentx.storage.facts import FACTS
 from agentx.synthesis.conclusions import CONCLUSIONS, Add, Concluded
 from agentx.synthesis.items import Evidence, MemoryItem
 

@@ -8,7 +8,8 @@ from agentx import Workspace
 from agentx.maintenance import NothingToTakeBack, maintain, undo
 from agentx.opening import write_layout
 from agentx.storage.codec import GENESIS, MAX_LINE_BYTES, Codec
-from agentx.storage.events import FACTS, Body, ContextProvided, Draft, UserMessageSent, WorkspaceCreated
+from agentx.storage.events import Body, ContextProvided, Draft, UserMessageSent, WorkspaceCreated
+from agentx.storage.facts import FACTS
 from agentx.synthesis.conclusions import CONCLUSIONS, MAINTENANCE, Add, Concluded, Patch
 from agentx.synthesis.items import Evidence, MemoryItem
 

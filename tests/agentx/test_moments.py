@@ -7,7 +7,8 @@ import pytest
 
 from agentx.moments import NoSuchMoment
 from agentx.storage.codec import Codec
-from agentx.storage.events import FACTS, Body, Draft, UserMessageSent
+from agentx.storage.events import Body, Draft, UserMessageSent
+from agentx.storage.facts import FACTS
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.synthesis.conclusions import CONCLUSIONS
 

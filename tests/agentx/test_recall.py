@@ -9,14 +9,8 @@ from agentx import Workspace
 from agentx.agents.loop import run_task
 from agentx.opening import write_layout
 from agentx.storage.codec import GENESIS, Codec
-from agentx.storage.events import (
-    FACTS,
-    AgentMessageSent,
-    ContextProvided,
-    Draft,
-    UserMessageSent,
-    WorkspaceCreated,
-)
+from agentx.storage.events import AgentMessageSent, ContextProvided, Draft, UserMessageSent, WorkspaceCreated
+from agentx.storage.facts import FACTS
 from agentx.synthesis.conclusions import CONCLUSIONS, Add, Concluded
 from agentx.synthesis.items import MemoryItem
 from agentx.synthesis.model.scripted import ScriptedModel

@@ -11,7 +11,6 @@ from agentx import Workspace
 from agentx.recap import Day, Recaps, Told, day_at, log_at
 from agentx.storage.codec import Codec
 from agentx.storage.events import (
-    FACTS,
     AgentMessageSent,
     ApprovalDecided,
     ArtifactChanged,
@@ -22,6 +21,7 @@ from agentx.storage.events import (
     UserMessageSent,
     WorkspaceCreated,
 )
+from agentx.storage.facts import FACTS
 from agentx.storage.history import SEGMENT_BYTES, History, segment_path
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.state import State

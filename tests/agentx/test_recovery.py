@@ -10,7 +10,8 @@ import pytest
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import Codec
 from agentx.storage.durable import TEMPORARY_PREFIX
-from agentx.storage.events import FACTS, ToolCallExecuted, WriteReverted
+from agentx.storage.events import ToolCallExecuted, WriteReverted
+from agentx.storage.facts import FACTS
 from agentx.storage.git.objects import blob_id, loose_path
 from agentx.storage.git.repair import RepositoryDamaged
 from agentx.storage.history import LIVE, History
@@ -22,7 +23,8 @@ from agentx.bus import Bus
 from agentx.storage import history
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import Codec
-from agentx.storage.events import FACTS, Body, Draft, ToolCallExecuted, UserMessageSent
+from agentx.storage.events import Body, Draft, ToolCallExecuted, UserMessageSent
+from agentx.storage.facts import FACTS
 from agentx.storage.git.index_file import IndexFile
 from agentx.storage.git.repository import GitRepository
 from agentx.storage.history import HistoryWriter

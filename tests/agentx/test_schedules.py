@@ -11,8 +11,9 @@ from agentx.agents.loop import run_task
 from agentx.directing.executors import Function
 from agentx.schedules import Means, NoSuchSchedule, begins, carry_out_due
 from agentx.storage.errors import UsageError
-from agentx.storage.events import DuePassed, RunStarted, ScheduleSet, UserMessageSent
+from agentx.storage.events import RunStarted, UserMessageSent
 from agentx.storage.lock import FileLock, WorkspaceBusy
+from agentx.storage.schedule_events import DuePassed, ScheduleSet
 from agentx.synthesis.due import ScheduleInvalid
 from agentx.synthesis.model.port import ModelError
 from tests.simulate_year import DIRECTED, MEANS, settings, simulate

@@ -8,7 +8,6 @@ from agentx import Workspace
 from agentx.opening import write_layout
 from agentx.storage.codec import GENESIS, Codec
 from agentx.storage.events import (
-    FACTS,
     AgentMessageSent,
     Body,
     Draft,
@@ -19,6 +18,7 @@ from agentx.storage.events import (
     UserMessageSent,
     WorkspaceCreated,
 )
+from agentx.storage.facts import FACTS
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.vitality import vitality
 

@@ -24,7 +24,8 @@ from hypothesis.stateful import (
 from agentx import Workspace
 from agentx.revisions import NothingToUndo
 from agentx.storage.codec import Codec
-from agentx.storage.events import FACTS, UserMessageSent
+from agentx.storage.events import UserMessageSent
+from agentx.storage.facts import FACTS
 from agentx.storage.git.objects import blob_id
 from agentx.storage.history import History
 from agentx.synthesis.conclusions import CONCLUSIONS

@@ -11,7 +11,8 @@ from agentx.context import BUDGETS, BudgetTooSmall
 from agentx.context_parts import provided
 from agentx.relevant import has_begun
 from agentx.storage.codec import Codec
-from agentx.storage.events import FACTS, AgentMessageSent, Body, Draft, UserMessageSent
+from agentx.storage.events import AgentMessageSent, Body, Draft, UserMessageSent
+from agentx.storage.facts import FACTS
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.state import Message, State
 from agentx.synthesis.tokens import count_tokens

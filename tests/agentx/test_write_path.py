@@ -224,7 +224,8 @@ from pathlib import Path
 from agentx.bus import Bus
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import Codec
-from agentx.storage.events import FACTS, ToolCallExecuted
+from agentx.storage.events import ToolCallExecuted
+from agentx.storage.facts import FACTS
 from agentx.storage.errors import AgentXError, WriterConflict
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.write_path import Content, WritePath
@@ -308,7 +309,8 @@ from pathlib import Path
 from agentx.bus import Bus
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import Codec
-from agentx.storage.events import FACTS, Body, Draft, ToolCallExecuted, UserMessageSent
+from agentx.storage.events import Body, Draft, ToolCallExecuted, UserMessageSent
+from agentx.storage.facts import FACTS
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.write_path import Content, WritePath
 root, name = Path(sys.argv[1]), sys.argv[2]

@@ -10,7 +10,8 @@ import numpy as np
 from agentx import Workspace
 from agentx.settings import Settings
 from agentx.storage.codec import Codec
-from agentx.storage.events import FACTS, AgentThoughtProcess, Body, Draft, ToolCallExecuted
+from agentx.storage.events import AgentThoughtProcess, Body, Draft, ToolCallExecuted
+from agentx.storage.facts import FACTS
 from agentx.storage.history import HistoryWriter
 from agentx.storage.index.port import Chunk
 from agentx.synthesis.conclusions import CONCLUSIONS, Concluded

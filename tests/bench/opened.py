@@ -21,7 +21,7 @@ _FOLD = """
 import json, re, sys, time
 from pathlib import Path
 from agentx.storage.codec import Codec
-from agentx.storage.events import FACTS
+from agentx.storage.facts import FACTS
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.folding import fold
 start = time.perf_counter()

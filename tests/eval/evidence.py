@@ -21,7 +21,8 @@ from typing import NamedTuple
 from agentx import Workspace
 from agentx.context import Context
 from agentx.storage.codec import Codec
-from agentx.storage.events import FACTS, Draft, Event
+from agentx.storage.events import Draft, Event
+from agentx.storage.facts import FACTS
 from agentx.storage.index.port import Vector
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.embedding import Embedder

@@ -15,7 +15,7 @@ from pathlib import Path
 from agentx import Workspace
 from agentx.storage.codec import Codec
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import FACTS
+from agentx.storage.facts import FACTS
 from agentx.storage.history import Damage, History, HistoryDamaged
 from agentx.storage.lock import FileLock
 from agentx.synthesis.conclusions import CONCLUSIONS

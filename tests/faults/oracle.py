@@ -15,7 +15,8 @@ from agentx.settings import Settings
 from agentx.storage.blobs import BlobStore, named_blobs
 from agentx.storage.codec import Codec
 from agentx.storage.durable import TEMPORARY_PREFIX
-from agentx.storage.events import FACTS, ArtifactChanged, Event, WriteReverted, changes_of
+from agentx.storage.events import ArtifactChanged, Event, WriteReverted, changes_of
+from agentx.storage.facts import FACTS
 from agentx.storage.git.objects import blob_id
 from agentx.storage.history import History
 from agentx.synthesis.conclusions import CONCLUSIONS

@@ -18,7 +18,8 @@ from agentx.config import ConfigInvalid, read_config
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import GENESIS, Codec, DamagedLine, EventRefused, EventTooLarge, split
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import FACTS, Body, Draft, Payload, Purged, Unknown, UserMessageSent
+from agentx.storage.events import Body, Draft, Payload, Purged, Unknown, UserMessageSent
+from agentx.storage.facts import FACTS
 from agentx.storage.git import trees
 from agentx.storage.git.branch import BRANCH, Branch
 from agentx.storage.git.index_file import read_mark

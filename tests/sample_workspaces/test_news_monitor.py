@@ -17,7 +17,8 @@ from agentx.cli.samples import SampleInvalid, load_code
 from agentx.directing.executors import Assignment, Command, Function, Outcome
 from agentx.directing.hands import Hands
 from agentx.directing.runs import run_directed
-from agentx.storage.events import DirectiveIssued, RunEnded, RunStarted
+from agentx.storage.direction_events import DirectiveIssued
+from agentx.storage.events import RunEnded, RunStarted
 
 SAMPLE = Path(__file__).parents[2] / "sample_workspaces" / "news-monitor"
 READER = SAMPLE / "reader.py"

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from agentx.storage.codec import Codec
-from agentx.storage.events import FACTS, Body, Draft, UserMessageSent
+from agentx.storage.events import Body, Draft, UserMessageSent
+from agentx.storage.facts import FACTS
 from agentx.storage.history import History, HistoryWriter
 from agentx.synthesis.conclusions import CONCLUSIONS
 

@@ -4,7 +4,8 @@ import pytest
 
 from agentx.storage.blobs import WHOLE_BYTES, BlobDamaged, BlobStore, blob_path, named_blobs
 from agentx.storage.codec import GENESIS, Codec
-from agentx.storage.events import FACTS, Body, Draft, ToolCallExecuted, UserMessageSent
+from agentx.storage.events import Body, Draft, ToolCallExecuted, UserMessageSent
+from agentx.storage.facts import FACTS
 
 
 @pytest.fixture

@@ -21,16 +21,8 @@ from agentx.storage.codec import (
     purge,
     split,
 )
-from agentx.storage.events import (
-    FACTS,
-    Body,
-    Draft,
-    Purged,
-    RunEnded,
-    ToolCallExecuted,
-    Unknown,
-    UserMessageSent,
-)
+from agentx.storage.events import Body, Draft, Purged, RunEnded, ToolCallExecuted, Unknown, UserMessageSent
+from agentx.storage.facts import FACTS
 from agentx.synthesis.conclusions import CONCLUSIONS, Add, Concluded, Patch
 from agentx.synthesis.items import Evidence, MemoryItem
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentx.storage.codec import MAX_LINE_BYTES, Codec
-from agentx.storage.events import FACTS
+from agentx.storage.facts import FACTS
 from agentx.storage.history import (
     LIVE,
     ORPHANS,
@@ -220,7 +220,8 @@ _APPEND_MANY = """
 import sys
 from pathlib import Path
 from agentx.storage.codec import Codec
-from agentx.storage.events import FACTS, Body, Draft, UserMessageSent
+from agentx.storage.events import Body, Draft, UserMessageSent
+from agentx.storage.facts import FACTS
 from agentx.storage.history import HistoryWriter
 from agentx.storage.lock import FileLock
 
@@ -373,7 +374,8 @@ _LIMITED = """
 import resource, signal, sys
 from pathlib import Path
 from agentx.storage.codec import Codec
-from agentx.storage.events import FACTS, Body, Draft, UserMessageSent
+from agentx.storage.events import Body, Draft, UserMessageSent
+from agentx.storage.facts import FACTS
 from agentx.storage.history import HistoryWriter, HistoryWriteFailed
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 writer = HistoryWriter(Path(sys.argv[1]), Codec(FACTS))

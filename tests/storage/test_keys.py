@@ -148,7 +148,8 @@ _APPEND_ONCE = """
 import sys
 from pathlib import Path
 from agentx.storage.codec import Codec
-from agentx.storage.events import FACTS, Body, Draft, UserMessageSent
+from agentx.storage.events import Body, Draft, UserMessageSent
+from agentx.storage.facts import FACTS
 from agentx.storage.history import History, HistoryWriter
 from agentx.storage.keys import Keys
 from agentx.storage.lock import FileLock

@@ -1,21 +1,18 @@
 """The morning audit is pure code over the history."""
 
+from agentx.storage.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
 from agentx.storage.events import (
     AgentMessageSent,
     ApprovalDecided,
     Body,
-    DirectiveFailed,
-    DirectiveIssued,
-    DuePassed,
     Event,
-    FieldExplained,
     RunEnded,
     RunStarted,
-    ScheduleSet,
     ToolCallExecuted,
     ToolCallRequested,
     WorkspaceCreated,
 )
+from agentx.storage.schedule_events import DuePassed, ScheduleSet
 from agentx.synthesis.auditing import audit
 from agentx.synthesis.conclusions import MAINTENANCE, MODEL, Add, Concluded, Patch
 from agentx.synthesis.items import CapabilityDetail, HotIssueDetail, MemoryItem

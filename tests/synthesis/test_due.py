@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from agentx.storage.events import DuePassed, ScheduleSet
+from agentx.storage.schedule_events import DuePassed, ScheduleSet
 from agentx.synthesis.due import MOST_COUNTED, Plan, ScheduleInvalid, check, plan, times, upcoming
 from agentx.synthesis.state import ScheduleRecord
 

@@ -11,7 +11,6 @@ import pytest
 
 from agentx.storage.codec import GENESIS, Codec, purge
 from agentx.storage.events import (
-    FACTS,
     AgentMessageSent,
     ApprovalDecided,
     Body,
@@ -25,6 +24,7 @@ from agentx.storage.events import (
     UserMessageSent,
     WorkspaceCreated,
 )
+from agentx.storage.facts import FACTS
 from agentx.storage.history import LIVE, SEGMENT_BYTES, History, HistoryDamaged, Position, segment_path
 from agentx.synthesis import folding
 from agentx.synthesis.conclusions import CONCLUSIONS, Add, Concluded, Patch

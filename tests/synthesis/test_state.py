@@ -5,17 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentx.storage.codec import GENESIS
+from agentx.storage.direction_events import DirectiveIssued
 from agentx.storage.events import (
     AgentMessageSent,
     ApprovalDecided,
     Body,
-    DirectiveIssued,
-    DuePassed,
     Event,
     RunEnded,
     RunStarted,
-    ScheduleRemoved,
-    ScheduleSet,
     ToolCallExecuted,
     ToolCallRequested,
     Unknown,
@@ -23,6 +20,7 @@ from agentx.storage.events import (
     WorkspaceCreated,
 )
 from agentx.storage.history import Position
+from agentx.storage.schedule_events import DuePassed, ScheduleRemoved, ScheduleSet
 from agentx.synthesis.conclusions import Add, Concluded, Patch
 from agentx.synthesis.items import Evidence, MemoryItem
 from agentx.synthesis.state import RECENT_MESSAGES, RECENT_TEXT, State, gather

@@ -9,7 +9,7 @@ import pytest
 
 from agentx import Workspace, schedules
 from agentx.cli.app import ENTRIES, command_names
-from agentx.storage.events import ScheduleSet
+from agentx.storage.schedule_events import ScheduleSet
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -10,7 +10,7 @@ from agentx.agents.turn import Due
 from agentx.directing.director import Director
 from agentx.directing.executors import Function, Outcome
 from agentx.directing.runs import run_directed
-from agentx.storage.events import DirectiveFailed, DirectiveIssued, FieldExplained
+from agentx.storage.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
 from agentx.synthesis.directing import fields
 from agentx.synthesis.directing.fields import FieldUnresolved
 from agentx.synthesis.model.litellm_client import LiteLLMClient

@@ -2,16 +2,9 @@
 
 import pytest
 
+from agentx.storage.direction_events import ReusePolicy
 from agentx.storage.errors import UsageError
-from agentx.storage.events import (
-    AgentMessageSent,
-    Body,
-    Event,
-    ReusePolicy,
-    RunEnded,
-    ToolCallExecuted,
-    UserMessageSent,
-)
+from agentx.storage.events import AgentMessageSent, Body, Event, RunEnded, ToolCallExecuted, UserMessageSent
 from agentx.synthesis.conclusions import Add, Concluded, Patch
 from agentx.synthesis.directing.policy import CONDITIONS, condition, decide
 from agentx.synthesis.items import MemoryItem

@@ -1,0 +1,53 @@
+"""Every type of fact that storage knows, by its name in the log."""
+
+from agentx.storage.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
+from agentx.storage.events import (
+    AgentMessageSent,
+    AgentThoughtProcess,
+    ApprovalDecided,
+    ArtifactChanged,
+    CapabilityChecked,
+    ContextProvided,
+    EventsPurged,
+    Payload,
+    RunEnded,
+    RunStarted,
+    SourceScanned,
+    TaskGraded,
+    ToolCallExecuted,
+    ToolCallRequested,
+    UserMessageSent,
+    WorkspaceCreated,
+    WorkspaceForked,
+    WriteReverted,
+)
+from agentx.storage.schedule_events import DuePassed, ScheduleRemoved, ScheduleSet
+
+FACTS: dict[str, type[Payload]] = {
+    payload.__name__: payload
+    for payload in (
+        WorkspaceCreated,
+        WorkspaceForked,
+        UserMessageSent,
+        AgentMessageSent,
+        AgentThoughtProcess,
+        ToolCallRequested,
+        ToolCallExecuted,
+        ApprovalDecided,
+        ArtifactChanged,
+        WriteReverted,
+        RunStarted,
+        RunEnded,
+        ContextProvided,
+        TaskGraded,
+        CapabilityChecked,
+        DirectiveIssued,
+        DirectiveFailed,
+        FieldExplained,
+        ScheduleSet,
+        ScheduleRemoved,
+        DuePassed,
+        SourceScanned,
+        EventsPurged,
+    )
+}
