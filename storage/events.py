@@ -48,6 +48,10 @@ class FileChange(msgspec.Struct, frozen=True, omit_defaults=True):
     size_bytes: int = 0
 
 
+class ChangesFiles(Payload, frozen=True):
+    """Base of the payloads of events that changed files; each of them has a field ``changes``."""
+
+
 class Unknown(Payload, frozen=True):
     """A payload of a type that this version does not know: kept, skipped by the fold, and counted.
 
@@ -135,7 +139,7 @@ class ToolCallRequested(Payload, frozen=True):
 ToolStatus = Literal["SUCCEEDED", "FAILED", "DENIED"]
 
 
-class ToolCallExecuted(Payload, frozen=True):
+class ToolCallExecuted(ChangesFiles, frozen=True):
     """A tool ran, failed, or was denied.
 
     Attributes:
@@ -175,7 +179,7 @@ class ApprovalDecided(Payload, frozen=True):
     reason: str = ""
 
 
-class ArtifactChanged(Payload, frozen=True):
+class ArtifactChanged(ChangesFiles, frozen=True):
     """Files in ``artifacts/`` were changed by someone other than the engine: a person, an editor, Git.
 
     Attributes:
@@ -371,4 +375,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 def changes_of(event: Event) -> tuple[FileChange, ...]:
     """The files that an event says were changed; none for an event of another kind."""
-    return event.data.changes if isinstance(event.data, ToolCallExecuted | ArtifactChanged) else ()
+    changes: tuple[FileChange, ...] = (
+        getattr(event.data, "changes", ()) if isinstance(event.data, ChangesFiles) else ()
+    )
+    return changes

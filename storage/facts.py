@@ -21,6 +21,14 @@ from agentx.storage.events import (
     WorkspaceForked,
     WriteReverted,
 )
+from agentx.storage.pipeline_events import (
+    Dispatched,
+    FileAmended,
+    PipelineEnded,
+    PipelineStarted,
+    StageProved,
+    StageReopened,
+)
 from agentx.storage.schedule_events import DuePassed, ScheduleRemoved, ScheduleSet
 
 FACTS: dict[str, type[Payload]] = {
@@ -47,6 +55,12 @@ FACTS: dict[str, type[Payload]] = {
         ScheduleSet,
         ScheduleRemoved,
         DuePassed,
+        PipelineStarted,
+        PipelineEnded,
+        Dispatched,
+        StageProved,
+        StageReopened,
+        FileAmended,
         SourceScanned,
         EventsPurged,
     )

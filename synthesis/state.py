@@ -26,11 +26,12 @@ from agentx.storage.events import (
     WorkspaceCreated,
 )
 from agentx.storage.history import Position
+from agentx.storage.pipeline_events import Dispatched, FileRule, PipelineStarted
 from agentx.storage.schedule_events import DuePassed, ScheduleRemoved, ScheduleSet
 from agentx.synthesis.conclusions import MAINTENANCE, MODEL, PERSON, Add, Concluded
 from agentx.synthesis.items import Kind, MemoryItem, Status
 
-FOLD_VERSION = 5
+FOLD_VERSION = 6
 """Raised whenever the same history would fold to a different state; snapshots of another version are not read."""
 
 RECENT_MESSAGES = 30
@@ -125,6 +126,22 @@ class ScheduleRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     settled: str = ""
 
 
+class Lease(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file that one run alone may write to.
+
+    Attributes:
+        run: The run; its end ends the lease.
+        role: Who has it, and for which stage and item.
+        until: When it expires, as UTC time in ISO 8601.
+    """
+
+    run: str
+    role: str
+    stage: str = ""
+    item: str = ""
+    until: str = ""
+
+
 class Stretch(msgspec.Struct, array_like=True):
     """Events in a row, as far as a state needs them to pass over all of them in one step.
 
@@ -170,6 +187,8 @@ class State(msgspec.Struct, kw_only=True):
         directive: The directive that serves; none where nobody directs.
         directed: Seqs of the latest directives, those that failed too.
         schedules: What runs again and again, by id.
+        files: Files whose class is enforced, by the pipeline that says so.
+        leases: Files that one run alone may write to, by path.
         counts: Events folded, by type.
         unknown: Events of a type that this version does not know.
     """
@@ -192,6 +211,8 @@ class State(msgspec.Struct, kw_only=True):
     directive: DirectiveRecord | None = None
     directed: list[int] = msgspec.field(default_factory=list)
     schedules: dict[str, ScheduleRecord] = msgspec.field(default_factory=dict)
+    files: dict[str, tuple[FileRule, ...]] = msgspec.field(default_factory=dict)
+    leases: dict[str, Lease] = msgspec.field(default_factory=dict)
     counts: dict[str, int] = msgspec.field(default_factory=dict)
     unknown: int = 0
 
@@ -248,6 +269,8 @@ class State(msgspec.Struct, kw_only=True):
             runs=list(self.runs),
             directed=list(self.directed),
             schedules=dict(self.schedules),
+            files=dict(self.files),
+            leases=dict(self.leases),
             counts=dict(self.counts),
         )
 
@@ -413,10 +436,21 @@ def _start_run(state: State, event: Event, run: RunStarted) -> None:
 
 
 def _end_run(state: State, event: Event, end: RunEnded) -> None:
+    for path in [path for path, lease in state.leases.items() if lease.run == event.run]:
+        del state.leases[path]
     for place in range(len(state.runs) - 1, -1, -1):
         if state.runs[place].run == event.run:
             state.runs[place] = ended(state.runs[place], event, end)
             return
+
+
+def _start_pipeline(state: State, _event: Event, started: PipelineStarted) -> None:
+    state.files[started.name] = started.files
+
+
+def _dispatch(state: State, event: Event, sent: Dispatched) -> None:
+    for path in sent.writes:
+        state.leases[path] = Lease(event.run, sent.role, sent.stage, sent.item, sent.until)
 
 
 def _direct(state: State, event: Event, issued: DirectiveIssued) -> None:
@@ -467,6 +501,8 @@ _FOLDS: dict[type, Callable[[State, Event, Any], None]] = {
     ScheduleSet: _schedule,
     ScheduleRemoved: _unschedule,
     DuePassed: _pass_due,
+    PipelineStarted: _start_pipeline,
+    Dispatched: _dispatch,
     Unknown: _skip,
 }
 """What each type of event does to the state; the others move its bookkeeping alone."""

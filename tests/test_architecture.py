@@ -28,6 +28,7 @@ HOMES = {
     "codespell_lib": "agentx/quality/",
     "cronsim": "synthesis/due.py",
     "dbos": "agentx/daemon.py",
+    "jinja2": "synthesis/pipelines/templates.py",
     "jsonpath": "synthesis/directing/fields.py",
     "lancedb": "storage/index/lance",
     "litellm": "synthesis/model/litellm_client.py",
@@ -43,11 +44,13 @@ HOMES = {
     "tree_sitter": "synthesis/chunking/",
     "typer": "agentx/cli/",
     "watchdog": "agentx/watcher.py",
+    "yaml": "synthesis/pipelines/reading.py",
 }
 """The one place where each vendor may be imported: a file, a folder, or files that begin so."""
 
 LAZY = {
     "dbos",
+    "jinja2",
     "jsonpath",
     "lancedb",
     "litellm",
@@ -59,6 +62,7 @@ LAZY = {
     "tiktoken",
     "tokenizers",
     "tree_sitter",
+    "yaml",
 }
 """Heavy or optional: may be imported inside a function, and may not be loaded by importing any of our modules."""
 
