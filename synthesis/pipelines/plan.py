@@ -111,6 +111,7 @@ class Plan(msgspec.Struct, frozen=True):
         steps: By key, in an order in which each stands behind what it needs.
         loops: By key.
         paths: Every path of each file that roles name, by the file's name.
+        markers: The marker of each file that a step writes, by path.
     """
 
     pipeline: Pipeline
@@ -118,6 +119,7 @@ class Plan(msgspec.Struct, frozen=True):
     steps: dict[str, Step]
     loops: dict[str, LoopStep]
     paths: dict[str, tuple[str, ...]]
+    markers: dict[str, str]
 
     def role(self, step: Step) -> Role:
         """The role that does a step."""

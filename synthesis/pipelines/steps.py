@@ -89,7 +89,8 @@ class _Resolver:
         ordered = {key: steps[key] for key in self._sorted(steps)}
         loops = {loop.key: loop for loop in self._loop_steps(ordered)}
         paths = {name: tuple(self._paths_of(name)) for name in self.pipeline.files}
-        plan = Plan(self.pipeline, self.items, ordered, loops, paths)
+        markers = {one.path: one.rule.marker for step in ordered.values() for one in step.writes}
+        plan = Plan(self.pipeline, self.items, ordered, loops, paths, markers)
         self.faults += faults_of(plan, self.source, self.places)
         self.stop_at_faults()
         return plan

@@ -1,0 +1,193 @@
+"""How far pipelines are: a fold over history, so that one that was stopped anywhere goes on where it was.
+
+What is proved is proved by its event alone; whether a file still carries its marker is looked at when a pipeline starts.
+"""
+
+import msgspec
+
+from agentx.storage.events import Event, RunEnded, RunStatus, changes_of
+from agentx.storage.pipeline_events import (
+    Dispatched,
+    PipelineEnded,
+    PipelineStarted,
+    ProvedFile,
+    StageProved,
+    StageReopened,
+)
+from agentx.synthesis.model.port import Usage
+from agentx.synthesis.pipelines.plan import key_of
+
+VERSION = 1
+"""Raised whenever the same events would be read differently."""
+
+
+class Sent(msgspec.Struct):
+    """An agent that is at work on a step.
+
+    Attributes:
+        seq: The event that sent it.
+        at: When that was.
+    """
+
+    pipeline: str
+    key: str
+    role: str
+    round: int
+    part: int
+    run: str
+    seq: int
+    at: str
+
+
+class Proof(msgspec.Struct):
+    """That a step is done: in which round, by which files, with which verdict."""
+
+    seq: int
+    round: int
+    verdict: str
+    outputs: tuple[ProvedFile, ...]
+
+
+class Failure(msgspec.Struct):
+    """An agent that did not do what it was sent for."""
+
+    seq: int
+    round: int
+    reason: str
+    status: RunStatus = "FAILED"
+
+
+class Written(msgspec.Struct):
+    """What agents wrote for a step in a round.
+
+    Attributes:
+        seq: The event that sent the latest of them.
+        blobs: Blob id of each file, by path; empty where it was deleted.
+    """
+
+    seq: int
+    round: int
+    blobs: dict[str, str]
+
+
+class Verdict(msgspec.Struct):
+    """A verdict on a round."""
+
+    seq: int
+    round: int
+    passed: bool
+
+
+class Progress(msgspec.Struct):
+    """How far one pipeline is.
+
+    Attributes:
+        digest: Of its file, when it was last started.
+        status: How it last ended; ``RUNNING`` while it does not.
+        running: Agents at work, by run.
+        proved: The latest proof of each step, by key.
+        failures: Of the steps that are not proved since.
+        written: What was written for each step in its latest round.
+        verdicts: Of the steps that give one, in order.
+        reopened: The latest event that reopened a stage or step, by key.
+        retried: The latest event that gave what had failed another chance.
+        waiting: Runs that wait for a person's word, by key.
+        usage: What its runs used.
+    """
+
+    name: str
+    digest: str = ""
+    status: str = ""
+    reason: str = ""
+    started_at: str = ""
+    ended_at: str = ""
+    running: dict[str, Sent] = msgspec.field(default_factory=dict)
+    proved: dict[str, Proof] = msgspec.field(default_factory=dict)
+    failures: dict[str, list[Failure]] = msgspec.field(default_factory=dict)
+    written: dict[str, Written] = msgspec.field(default_factory=dict)
+    verdicts: dict[str, list[Verdict]] = msgspec.field(default_factory=dict)
+    reopened: dict[str, int] = msgspec.field(default_factory=dict)
+    retried: int = 0
+    waiting: dict[str, str] = msgspec.field(default_factory=dict)
+    dispatches: int = 0
+    retries: int = 0
+    usage: Usage = Usage()
+
+
+class Pipelines(msgspec.Struct):
+    """All pipelines of a history.
+
+    Attributes:
+        runs: The pipeline of each run that goes on.
+    """
+
+    known: dict[str, Progress] = msgspec.field(default_factory=dict)
+    runs: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def take(self, event: Event) -> None:
+        """Fold an event in."""
+        match event.data:
+            case PipelineStarted() as started:
+                self._start(event, started)
+            case PipelineEnded() as ended:
+                progress = self.of(ended.name)
+                progress.status, progress.reason, progress.ended_at = ended.status, ended.reason, event.at
+            case Dispatched() as sent:
+                self._send(event, sent)
+            case StageProved() as proved:
+                _prove(self.of(proved.pipeline), event, proved)
+            case StageReopened() as reopened:
+                self.of(reopened.pipeline).reopened[key_of(reopened.stage, reopened.item)] = event.seq
+            case RunEnded() as ended if event.run in self.runs:
+                _end(self.of(self.runs.pop(event.run)), event, ended)
+            case _ if event.run in self.runs:
+                _write(self.of(self.runs[event.run]), event)
+
+    def of(self, name: str) -> Progress:
+        """The progress of a pipeline."""
+        return self.known.setdefault(name, Progress(name))
+
+    def _start(self, event: Event, started: PipelineStarted) -> None:
+        progress = self.of(started.name)
+        progress.digest, progress.status, progress.reason = started.digest, "RUNNING", ""
+        progress.started_at, progress.ended_at = event.at, ""
+        if started.retry:
+            progress.retried = event.seq
+
+    def _send(self, event: Event, sent: Dispatched) -> None:
+        progress, key = self.of(sent.pipeline), key_of(sent.stage, sent.item)
+        progress.running[event.run] = Sent(
+            sent.pipeline, key, sent.role, sent.round, sent.part, event.run, event.seq, event.at
+        )
+        progress.dispatches += 1
+        before = progress.written.get(key)
+        blobs = before.blobs if before is not None and before.round == sent.round and sent.part else {}
+        progress.written[key] = Written(event.seq, sent.round, blobs)
+        progress.waiting.pop(key, None)
+        self.runs[event.run] = sent.pipeline
+
+
+def _write(progress: Progress, event: Event) -> None:
+    for made in changes_of(event):
+        progress.written[progress.running[event.run].key].blobs[made.path] = made.after
+
+
+def _end(progress: Progress, event: Event, ended: RunEnded) -> None:
+    sent = progress.running.pop(event.run)
+    progress.usage += Usage(ended.prompt_tokens, ended.completion_tokens, ended.cost_usd)
+    if ended.status == "WAITING":
+        progress.waiting[sent.key] = event.run
+    elif ended.status in ("FAILED", "LIMIT_REACHED"):
+        failure = Failure(event.seq, sent.round, ended.reason, ended.status)
+        progress.failures.setdefault(sent.key, []).append(failure)
+        progress.retries += 1
+
+
+def _prove(progress: Progress, event: Event, proved: StageProved) -> None:
+    key = key_of(proved.stage, proved.item)
+    progress.proved[key] = Proof(event.seq, proved.round, proved.verdict, proved.outputs)
+    progress.failures.pop(key, None)
+    progress.waiting.pop(key, None)
+    if proved.verdict:
+        passed = proved.verdict == "PASS"
+        progress.verdicts.setdefault(key, []).append(Verdict(event.seq, proved.round, passed))
