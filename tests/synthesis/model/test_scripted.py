@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -79,6 +80,104 @@ def test_arguments_given_as_text_are_played_as_they_are(script):
     assert play(script(turn))[-1].tool_calls[0].arguments == '{"path": '
 
 
+# --- turns outside of the order --------------------------------------------------------------------------------------
+
+
+def writes(*paths):
+    path = {"type": "string", "enum": list(paths)}
+    return [ToolSchema("write_file", "", {"type": "object", "properties": {"path": path}})]
+
+
+def written(model, *said, tools, also=()):
+    messages = [ChatMessage("user", text) for text in said]
+    calls = list(model.stream([*messages, *also], tools))[-1].tool_calls
+    arguments = [json.loads(call.arguments) for call in calls]
+    return [(one["path"], one["content"]) for one in arguments]
+
+
+@pytest.fixture
+def words(tmp_path):
+    def words(**files):
+        for name, text in files.items():
+            path = tmp_path / "words" / "drafts" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    return words
+
+
+def test_a_turn_is_played_whenever_its_phrases_are_shown_and_the_first_such_wins(script):
+    model = script(
+        {"when": ["You are the WRITER", "chapter 2"], "answer": "two"},
+        DONE,
+        {"when": ["you are the writer"], "answer": "any"},
+    )
+    shown = ("You are the writer of chapter 1", "you are\nthe writer: chapter 2", "Somebody else")
+    for _ in range(2):
+        said = [play(model, ChatMessage("user", text))[-1].text for text in shown[:2]]
+        assert said == ["any", "two"]
+    assert play(model, ChatMessage("user", shown[2]))[-1].text == DONE["answer"]
+    with pytest.raises(ModelError, match=r"run out: it has 1 turns .*no `when` of the script"):
+        play(model, ChatMessage("user", shown[2]))
+
+
+def test_such_a_turn_expects_phrases_as_others_do(script):
+    with pytest.raises(ModelError, match=r"turn 2: it expects .*“posting”"):
+        play(script(DONE, {"when": ["go"], "expect": ["posting"], "answer": "ok"}))
+
+
+def test_a_folder_writes_what_the_agent_may_write_and_then_ends_the_turn(script, words):
+    words(**{"ch01.md": "One.\n", "ch02.md": "Two.\n", "style.css": "p {}"})
+    model, tools = script({"folder": "words"}), writes("drafts/ch02.md", "drafts/style.css")
+    assert written(model, "go", tools=tools) == [("drafts/ch02.md", "Two.\n"), ("drafts/style.css", "p {}")]
+    after = ChatMessage("assistant", ""), ChatMessage("tool", "written")
+    (*_, reply) = model.stream([ChatMessage("user", "go"), *after], tools)
+    assert (reply.text, reply.tool_calls) == ("Done.", ())
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        ("", "first"),
+        ("Round 1. Attempt 2.", "mended"),
+        ("Round 1. Attempt 3. The last reviewer says: Round 9", "mended"),
+        ("Round 2.", "second"),
+        ("Round 2. Attempt 2.", "second"),
+        ("Round 4.", "fourth"),
+        ("Round 12.", "fourth"),
+    ],
+)
+def test_a_folder_has_words_for_each_round_and_attempt(script, words, told, text):
+    words(**{"a.md": "first", "a~1.2.md": "mended", "a~2.md": "second", "a~4.md": "fourth", "a~old.md": "no"})
+    model, tools = script({"when": ["write"], "folder": "words"}), writes("drafts/a.md")
+    assert written(model, f"Write. {told}", tools=tools) == [("drafts/a.md", text)]
+
+
+def test_many_agents_may_be_asked_at_once_and_no_two_calls_have_one_id(script, words):
+    names = [f"{number}.md" for number in range(40)]
+    words(**{name: f"words of {name}" for name in names})
+    model = script({"folder": "words"})
+
+    def ask(name):
+        (*_, reply) = model.stream([ChatMessage("user", f"Write {name}.")], writes(f"drafts/{name}"))
+        (call,) = reply.tool_calls
+        return call.id, json.loads(call.arguments)["content"]
+
+    with ThreadPoolExecutor(8) as threads:
+        said = list(threads.map(ask, names))
+    assert [text for _, text in said] == [f"words of {name}" for name in names]
+    assert len({call for call, _ in said}) == len(names)
+
+
+def test_a_folder_without_words_or_without_a_tool_says_what_is_missing(script, words):
+    words(**{"a~2.md": "only later"})
+    model = script({"folder": "words"})
+    with pytest.raises(ModelError, match=r"no words for a.md: put them into .*words/drafts/a.md"):
+        written(model, "Round 1.", tools=writes("drafts/a.md"))
+    with pytest.raises(ModelError, match="the agent has no tool write_file with an `enum` of paths"):
+        written(model, "go", tools=[ToolSchema("write_file", "", {})])
+
+
 def test_a_script_may_be_one_json_array(script):
     assert play(script(text=json.dumps([DONE], indent=2)))[-1].text == "It is  done.\n"
 
@@ -89,6 +188,7 @@ def test_a_script_may_be_one_json_array(script):
         ('{"answer": "a"}\n\n{"answer": ', "line 3 of the script .* is no turn"),
         ('{"anser": "a"}', "line 1 .*anser"),
         ('{"answer": "a", "thought": "b"}', "an `answer` stands alone"),
+        ('{"answer": "a", "folder": "b"}', "a `folder` stands alone"),
         ("[1]", "the script .* is no turn"),
     ],
 )
