@@ -51,6 +51,7 @@ ENTRIES = (
     Entry("schedule", "scheduling", _WORK, "What runs by the clock: set it, see it, carry out what is due."),
     Entry("daemon", "scheduling", _WORK, "Run what is due in many workspaces, until it is told to stop."),
     Entry("heartbeat", "beating", _WORK, "A pulse: go on with a run that was cut off, or do nothing."),
+    Entry("pipeline", "pipelining", _WORK, "Work in many steps, by agents that remember through files."),
     Entry("approve", "running", _WORK, "Give your word on a tool call that waits for it, or refuse it."),
     Entry("status", "looking", _LOOK, "How the workspace stands."),
     Entry("context", "asking", _LOOK, "What an agent would be shown, and why."),

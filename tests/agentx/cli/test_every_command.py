@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentx import Workspace, schedules
+from agentx.cli.__main__ import main
 from agentx.cli.app import ENTRIES, command_names
 from agentx.storage.schedule_events import ScheduleSet
 
@@ -20,6 +21,10 @@ GOOD = {
     "say": ["say", "Revenue matters."],
     "heartbeat": ["heartbeat"],
     "approve": ["approve"],
+    "pipeline schema": ["pipeline"],
+    "pipeline new": ["pipeline", "new", "{new}"],
+    "pipeline matrix": ["pipeline", "matrix", "{pipeline}"],
+    "pipeline graph": ["pipeline", "graph", "{pipeline}"],
     "status": ["status"],
     "context": ["context", "the outlook", "--explain"],
     "boot": ["boot", "--agent", "writer"],
@@ -85,6 +90,10 @@ WRONG = {
     "say": ["say", "  "],
     "heartbeat": ["heartbeat", "now"],
     "approve": ["approve", "call_9"],
+    "pipeline schema": ["pipeline", "schema", "{pipeline}"],
+    "pipeline new": ["pipeline", "new", "not a name"],
+    "pipeline matrix": ["pipeline", "matrix", "not-there.yaml"],
+    "pipeline graph": ["pipeline", "graph", "{file}"],
     "status": ["status", "superfluous"],
     "context": ["context", "--tier", "9"],
     "boot": ["boot", "--as-of", "nonsense"],
@@ -143,12 +152,14 @@ WRONG = {
     "doctor": ["doctor", "now"],
 }
 
-WITHOUT_A_WORKSPACE = {"init", "memory explain", "models list", "models install", "doctor"}
+WITHOUT_A_WORKSPACE = {"init", "memory explain", "models list", "models install", "doctor"} | {
+    f"pipeline {name}" for name in ("schema", "new", "matrix", "graph")
+}
 STREAMS = {"run", "log"}
 
 
 @pytest.fixture
-def filled(root, tmp_path, script, monkeypatch, environment):
+def filled(root, tmp_path, script, monkeypatch, environment, capsys):
     """Words of a command line with their places filled; a model is not to be had."""
     folders = {"AGENTX_CACHE_DIR": str(tmp_path / "cache"), "AGENTX_STATE_DIR": str(tmp_path / "state")}
     for name, value in {**folders, "PIP_NO_INDEX": "1"}.items():
@@ -160,6 +171,7 @@ def filled(root, tmp_path, script, monkeypatch, environment):
         "new": str(tmp_path / "new"),
         "bare": str(tmp_path / "bare.git"),
         "file": str(tmp_path / "note.txt"),
+        "pipeline": str(tmp_path / "essays.yaml"),
         "script": script({"answer": "An outlook."}),
     }
 
@@ -167,6 +179,9 @@ def filled(root, tmp_path, script, monkeypatch, environment):
         if words[0] == "flow":
             with Workspace.open(root) as ws:
                 places["flow"] = ws.flows.add("ship it", ["Build it.", "Ship it."]).id
+        if words[0] == "pipeline" and not Path(places["pipeline"]).exists():
+            assert main(["pipeline", "new", places["pipeline"]]) == 0
+            capsys.readouterr()
         if words[0] == "schedule":
             with Workspace.open(root) as ws:
                 schedules.add(ws, ScheduleSet(id="news", cron="0 0 1 1 *", task="Look for news."))

@@ -1,0 +1,76 @@
+"""``agentx pipeline``: what people see of a pipeline before it runs."""
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+BOOK = Path(__file__).resolve().parents[3] / "sample_workspaces" / "technical-book" / "book.yaml"
+
+
+@pytest.fixture
+def essays(call, tmp_path):
+    assert call("pipeline", "new", tmp_path / "essays").code == 0
+    return tmp_path / "essays.yaml"
+
+
+def test_what_is_written_to_begin_with_is_a_pipeline_and_is_never_written_over(call, essays):
+    before = essays.read_text("utf-8")
+    assert call("pipeline", "matrix", essays, "--json").json["pipeline"] == "essays"
+    done = call("pipeline", "new", essays)
+    assert (done.code, done.err) == (2, f"agentx: {essays} is there already; choose another name.\n")
+    assert essays.read_text("utf-8") == before
+    assert call("pipeline", "new", essays.with_name("a b")).code == 2
+    assert not essays.with_name("a b.yaml").exists()
+
+
+def test_the_matrix_says_for_each_role_and_file_what_may_be_done(call, essays):
+    lines = call("pipeline", "matrix", essays).out.splitlines()
+    cells = {line.split()[0]: line.split()[1:] for line in lines if line.startswith("  ")}
+    assert cells["style"] == ["w", "·", "r", "r", "·", "meta/style.md"]
+    assert cells["draft"] == ["·", "×", "w", "r", "r", "essays/{id}.md"]
+    assert cells["summaries"] == ["·", "r", "r", "·", "a", "meta/summaries.md"]
+    assert [line for line in lines if line in ("static", "append-only", "overwritable")]
+    [keeper] = [line for line in lines if "Keeper" in line]
+    assert keeper.split("  ")[-1].strip() == "notes, summaries (added to)"
+    [role] = [
+        one for one in call("pipeline", "matrix", essays, "--json").json["roles"] if one["role"] == "writer"
+    ]
+    assert role["files"]["draft"] == ["write"]
+    assert role["stages"] == ["write"]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_the_matrix_keeps_to_the_width_that_there_is(call, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    _, _, *lines = call("pipeline", "matrix", BOOK).out.splitlines()
+    assert all(len(line) <= columns for line in lines)
+    heads = [line.split()[1:] for line in lines if line.startswith("file ")]
+    numbers = [int(word) for head in heads for word in head if word.isdecimal()]
+    roles = call("pipeline", "matrix", BOOK, "--json").json["roles"]
+    assert numbers == list(range(1, len(roles) + 1))
+
+
+def test_the_graph_is_printed_or_written(call, essays, tmp_path):
+    printed = call("pipeline", "graph", essays).out
+    assert ET.fromstring(printed).tag.endswith("svg")
+    done = call("pipeline", "graph", essays, "--to", tmp_path / "essays.svg")
+    assert done.out == f"✓ {tmp_path / 'essays.svg'}\n"
+    assert (tmp_path / "essays.svg").read_text("utf-8") == printed
+    done = call("pipeline", "graph", essays, "--to", tmp_path / "nowhere" / "essays.svg")
+    assert (done.code, done.out) == (2, "")
+
+
+def test_the_schema_is_one_that_editors_take(call):
+    schema = json.loads(call("pipeline", "schema").out)
+    assert schema["$schema"].startswith("https://json-schema.org/")
+    assert {"files", "roles", "stages"} <= set(schema["properties"])
+
+
+def test_a_file_with_a_fault_is_refused_with_its_line(call, essays):
+    essays.write_text(essays.read_text("utf-8").replace("role: keeper", "role: keepr"), "utf-8")
+    done = call("pipeline", "matrix", essays)
+    assert done.code == 2
+    assert re.search(r"essays\.yaml, line \d+: .*keepr", done.err)
