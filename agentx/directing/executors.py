@@ -1,5 +1,6 @@
 """Executors: whoever carries out a prompt. They get the prompt and tools, and nothing of the history."""
 
+import math
 import os
 import re
 import tempfile
@@ -11,17 +12,35 @@ import msgspec
 
 from agentx.agents.bounds import Bounds, RunStops
 from agentx.agents.port import Limits
-from agentx.directing.hands import Hands
+from agentx.directing.hands import Result
 from agentx.directing.program import Program
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import RunStatus
 from agentx.storage.text import one_line
-from agentx.synthesis.model.port import ChatMessage, ModelClient, Reply, Usage
+from agentx.synthesis.items import shorten
+from agentx.synthesis.model.port import ChatMessage, ModelClient, Reply, ToolSchema, Usage
 
 SUMMARY_CHARACTERS = 100_000
 """So much of what an executor says or prints is kept."""
 
 _REASON_CHARACTERS = 500
+_REASON_WORDS = 60
+
+
+class Tools(Protocol):
+    """What an executor may call, and where it thinks aloud."""
+
+    def schemas(self) -> list[ToolSchema]:
+        """The tools as a model is told of them."""
+        ...
+
+    def call(self, name: str, arguments: str | Mapping[str, Any]) -> Result:
+        """Run a tool; whatever goes wrong is told in the result, never raised."""
+        ...
+
+    def say(self, text: str) -> None:
+        """Put on record what the executor thinks aloud on its way."""
+        ...
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +71,7 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     prompt: str
-    tools: Hands
+    tools: Tools
     time_limit_s: float = 0.0
 
 
@@ -67,6 +86,31 @@ class Executor(Protocol):
     def execute(self, assignment: Assignment) -> Outcome:
         """Carry it out; what it raises ends the run ``FAILED``."""
         ...
+
+
+def carry_out(executor: Executor, assignment: Assignment) -> Outcome:
+    """Have a prompt carried out; whatever an executor raises or gives back, an outcome comes of it.
+
+    Raises:
+        KeyboardInterrupt: A person ended it.
+    """
+    try:
+        return _checked(executor.execute(assignment))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - an executor may be anything
+        told = one_line(str(error))
+        return Outcome(status="FAILED", reason=f"{type(error).__name__}: {shorten(told, _REASON_WORDS)}")
+
+
+def _checked(outcome: Outcome) -> Outcome:
+    """What an executor gave, which may be anything.
+
+    Raises:
+        ValueError: It is no outcome, or has a status or a number that is none.
+    """
+    checked = msgspec.convert(msgspec.to_builtins(outcome), Outcome)
+    if not math.isfinite(checked.usage.cost_usd):
+        raise ValueError(f"The executor says that it cost {checked.usage.cost_usd} USD.")
+    return checked
 
 
 class Function(msgspec.Struct, frozen=True):
@@ -119,7 +163,7 @@ class Loop(msgspec.Struct, frozen=True):
         except RunStops as stop:
             return Outcome(status=stop.status, reason=stop.reason, steps=bounds.steps, usage=bounds.usage)
 
-    def _ask(self, said: list[ChatMessage], tools: Hands, bounds: Bounds) -> Reply:
+    def _ask(self, said: list[ChatMessage], tools: Tools, bounds: Bounds) -> Reply:
         for part in self.model.stream(said, tools.schemas(), timeout_s=bounds.answer_time_s):
             if isinstance(part, Reply):
                 bounds.spend(part.usage)
@@ -143,11 +187,13 @@ class Command(msgspec.Struct, frozen=True):
         words: The program and its arguments.
         speaks: Which of the two.
         environ: What it finds in its environment, as :func:`outside_environ` makes it of one's own.
+        setting: Where a person says which program it is.
     """
 
     words: tuple[str, ...]
     speaks: Literal["text", "jsonl"] = "text"
     environ: Mapping[str, str] = {}
+    setting: str = "director.executor in agentx.toml"
 
     @property
     def name(self) -> str:
@@ -178,7 +224,7 @@ class Command(msgspec.Struct, frozen=True):
         except (OSError, ValueError) as error:  # a word with a NUL is a ValueError
             told = getattr(error, "strerror", None) or error
             raise ExecutorFailed(
-                f"The executor {self.words[0]!r} cannot be run: {told}; check director.executor in agentx.toml."
+                f"The executor {self.words[0]!r} cannot be run: {told}; check {self.setting}."
             ) from error
 
 

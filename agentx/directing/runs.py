@@ -1,6 +1,5 @@
 """A directed run: the policy is looked at, the director asked where it says so, and an executor carries out the prompt."""
 
-import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -9,7 +8,7 @@ import msgspec
 
 from agentx.agents.turn import Due, alone
 from agentx.directing.director import Director
-from agentx.directing.executors import SUMMARY_CHARACTERS, Assignment, Executor, Outcome
+from agentx.directing.executors import SUMMARY_CHARACTERS, Assignment, Executor, Outcome, carry_out
 from agentx.directing.hands import Hands
 from agentx.engine import Engine
 from agentx.storage.errors import AgentXError
@@ -108,7 +107,9 @@ class _Run:
             raise
         if not self.start(filled.text, filled.directive, due):
             return None
-        outcome = self.carry_out(Assignment(prompt=filled.text, tools=self.tools, time_limit_s=time_limit_s))
+        outcome = self.carried_out(
+            Assignment(prompt=filled.text, tools=self.tools, time_limit_s=time_limit_s)
+        )
         return DirectedRun(
             run=self.id, decision=decision, directive=filled.directive, prompt=filled.text, outcome=outcome
         )
@@ -128,18 +129,13 @@ class _Run:
         self.engine.write_path.flush()
         return event.run == self.id
 
-    def carry_out(self, assignment: Assignment) -> Outcome:
+    def carried_out(self, assignment: Assignment) -> Outcome:
         """Have the prompt carried out; the end is on record whatever happens."""
         try:
-            outcome = _checked(self.executor.execute(assignment))
+            outcome = carry_out(self.executor, assignment)
         except KeyboardInterrupt:
             self.end(Outcome(status="INTERRUPTED", reason="It was interrupted."))
             raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - an executor may be anything
-            outcome = Outcome(
-                status="FAILED",
-                reason=f"{type(error).__name__}: {shorten(one_line(str(error)), _REASON_WORDS)}",
-            )
         self.end(outcome)
         return outcome
 
@@ -168,15 +164,3 @@ class _Run:
     def record(self, payload: Payload, key: str = "") -> list[Event]:
         """Record a fact of this run; what was recorded under the same key before, where it was."""
         return self.engine.write_path.record([Draft(data=payload, actor=self.actor, run=self.id, key=key)])
-
-
-def _checked(outcome: Outcome) -> Outcome:
-    """What an executor gave, which may be anything.
-
-    Raises:
-        ValueError: It is no outcome, or has a status or a number that is none.
-    """
-    checked = msgspec.convert(msgspec.to_builtins(outcome), Outcome)
-    if not math.isfinite(checked.usage.cost_usd):
-        raise ValueError(f"The executor says that it cost {checked.usage.cost_usd} USD.")
-    return checked

@@ -8,6 +8,7 @@ import msgspec
 from agentx.storage.events import Event, RunEnded, RunStatus, changes_of
 from agentx.storage.pipeline_events import (
     Dispatched,
+    FileAmended,
     PipelineEnded,
     PipelineStarted,
     ProvedFile,
@@ -92,6 +93,7 @@ class Progress(msgspec.Struct):
         reopened: The latest event that reopened a stage or step, by key.
         retried: The latest event that gave what had failed another chance.
         waiting: Runs that wait for a person's word, by key.
+        anomalies: What went otherwise than planned, in order: what stands in the pipeline's log.
         usage: What its runs used.
     """
 
@@ -109,6 +111,7 @@ class Progress(msgspec.Struct):
     reopened: dict[str, int] = msgspec.field(default_factory=dict)
     retried: int = 0
     waiting: dict[str, str] = msgspec.field(default_factory=dict)
+    anomalies: list[str] = msgspec.field(default_factory=list)
     dispatches: int = 0
     retries: int = 0
     usage: Usage = Usage()
@@ -137,7 +140,12 @@ class Pipelines(msgspec.Struct):
             case StageProved() as proved:
                 _prove(self.of(proved.pipeline), event, proved)
             case StageReopened() as reopened:
-                self.of(reopened.pipeline).reopened[key_of(reopened.stage, reopened.item)] = event.seq
+                progress, key = self.of(reopened.pipeline), key_of(reopened.stage, reopened.item)
+                progress.reopened[key] = event.seq
+                progress.anomalies.append(f"{key} is done again: {reopened.reason}")
+            case FileAmended(path=path, reason=reason):
+                for progress in self.known.values():
+                    progress.anomalies.append(f"{path} was amended: {reason or 'no reason was given'}")
             case RunEnded() as ended if event.run in self.runs:
                 _end(self.of(self.runs.pop(event.run)), event, ended)
             case _ if event.run in self.runs:
@@ -181,6 +189,10 @@ def _end(progress: Progress, event: Event, ended: RunEnded) -> None:
         failure = Failure(event.seq, sent.round, ended.reason, ended.status)
         progress.failures.setdefault(sent.key, []).append(failure)
         progress.retries += 1
+        part = f", part {sent.part}" if sent.part else ""
+        progress.anomalies.append(
+            f"{sent.key}, round {sent.round}{part}: {sent.role} was not accepted: {ended.reason}"
+        )
 
 
 def _prove(progress: Progress, event: Event, proved: StageProved) -> None:
@@ -191,3 +203,5 @@ def _prove(progress: Progress, event: Event, proved: StageProved) -> None:
     if proved.verdict:
         passed = proved.verdict == "PASS"
         progress.verdicts.setdefault(key, []).append(Verdict(event.seq, proved.round, passed))
+        if not passed:
+            progress.anomalies.append(f"{key}, round {proved.round}: the verdict is FAIL")

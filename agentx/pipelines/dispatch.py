@@ -1,0 +1,420 @@
+"""One dispatch: an agent without memory is sent out with its files, and what it wrote is looked at.
+
+Each is a run in the history, with the files that it was given and what was cut of them; it ends with what is proved or
+with why it is not.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agentx.agents.port import Limits
+from agentx.directing.executors import (
+    Assignment,
+    Command,
+    Executor,
+    Loop,
+    Outcome,
+    carry_out,
+    outside_environ,
+)
+from agentx.engine import Engine
+from agentx.file_rules import take
+from agentx.gates import Gates
+from agentx.pipelines.files import Files, FileText
+from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
+from agentx.pipelines.proof import ACTOR, Examiner
+from agentx.storage.errors import AgentXError
+from agentx.storage.events import Draft, RunEnded, RunStarted, RunStatus
+from agentx.storage.pipeline_events import Dispatched, GivenFile
+from agentx.storage.text import one_line
+from agentx.synthesis.model.port import ModelClient
+from agentx.synthesis.pipelines.budget import Candidate, Fitted, fit
+from agentx.synthesis.pipelines.checks import body_of, has_marker, marker_line, verdict_of
+from agentx.synthesis.pipelines.definition import AgentType, Role
+from agentx.synthesis.pipelines.markdown import sections
+from agentx.synthesis.pipelines.plan import Plan, Step, WriteFile, is_by_engine
+from agentx.synthesis.pipelines.prompt import MATERIAL, Sending, tell
+from agentx.synthesis.pipelines.schedule import Due
+from agentx.synthesis.pipelines.templates import fill
+from agentx.synthesis.state import RUN_TEXT
+from agentx.synthesis.tokens import count_tokens
+
+LEASE_MARGIN_S = 60.0
+"""A lease holds so much longer than its agent may work."""
+
+REASON_CHARACTERS = 1_500
+"""So much is kept of why a dispatch did not do what it was sent for: the next agent reads it."""
+
+_CHARACTERS_PER_TOKEN = 3
+
+_LISTED = 60
+"""So many files that an agent was given stand in its event, which is one line."""
+
+
+class Came(msgspec.Struct, frozen=True):
+    """What came of a dispatch.
+
+    Attributes:
+        status: ``COMPLETED`` where the step is proved.
+        reason: Why not.
+        final: Whether trying again is of no use.
+    """
+
+    status: RunStatus
+    reason: str = ""
+    final: bool = False
+
+
+class View:
+    """A file that a template of the engine is given.
+
+    Attributes:
+        text: All of it.
+        body: Without its marker.
+        verdict: ``PASS``, ``FAIL``, or empty.
+        sections: The text below each heading, by its words.
+    """
+
+    def __init__(self, text: str, body: str) -> None:
+        self.text, self.body, self.verdict = text, body, verdict_of(text)
+        self.sections = {one.title: "\n".join(one.whole).strip() for one in sections(body)}
+
+
+class Views:
+    """The files that a template of the engine is given, by their names in the pipeline."""
+
+    def __init__(self, views: Mapping[str, View]) -> None:
+        self._views = views
+
+    def __getitem__(self, name: str) -> View:
+        return self._views[name]
+
+
+class Dispatcher:
+    """Sends agents out for the steps of one pipeline; many threads may use it at once.
+
+    Args:
+        engine: The workspace.
+        plan: The pipeline.
+        folder: Where its file lies: source trees and programs are found from there.
+        models: Gives the model of a name; of an empty one, that which is configured.
+    """
+
+    def __init__(
+        self, engine: Engine, plan: Plan, folder: Path, models: Callable[[str], ModelClient]
+    ) -> None:
+        self.files = Files(engine, plan, folder)
+        self.examiner = Examiner(engine, plan, self.files)
+        self._engine = engine
+        self._plan = plan
+        self._folder = folder
+        self._models = models
+        self._gates = Gates(engine)
+
+    def do(self, due: Due) -> Came:
+        """Do a step: prepare, send, look, prove."""
+        role = self._plan.role(due.step)
+        try:
+            found = self.examiner.findings(due.step)
+            if is_by_engine(role):
+                return self._fill_in(due, found)
+            return self._send(due, role, found)
+        except AgentXError as error:  # nobody was sent: what it needs is not there, or does not fit
+            who = f"role {due.step.role} (stage {due.step.key})"
+            return Came("FAILED", f"{who}: {one_line(str(error))}", final=True)
+
+    def prove_found(self, due: Due, *, own: bool) -> bool:
+        """Prove a step whose files are there already, with their markers and in order; whether they were.
+
+        Args:
+            due: The step.
+            own: Whether agents of this pipeline wrote them, in this round.
+        """
+        if not own and not all(write.rule.marker for write in due.step.writes):
+            return False
+        try:
+            found = self.examiner.findings(due.step)
+            examined = self.examiner.examine(due.step, found)
+        except AgentXError:  # what it reads is not there: whoever is sent is told
+            return False
+        if examined.wrong:
+            return False
+        self.examiner.prove(due.step, due.round, examined, run="", found=not own)
+        return True
+
+    def resume(self, due: Due, run: str) -> Came | None:
+        """Go on with a run that waited for a person's word; ``None`` where it waits for none, so that the step is done anew."""
+        state = self._engine.snapshot()
+        call = next((one for one in state.pending.values() if one.run == run and one.awaits_approval), None)
+        if call is None:
+            return None
+        if call.approved is None:
+            return Came("WAITING", _asks(call.call_id))
+        own = {write.path: write for write in due.step.writes}
+        hands = self._hands(due, run, {}, own, f"agent:{due.step.role}")
+        answer = hands.settle(call.tool, call.call_id)
+        outcome = Outcome(
+            status="COMPLETED" if answer.status == "SUCCEEDED" else "FAILED",
+            reason="" if answer.status == "SUCCEEDED" else answer.output,
+        )
+        return self._close(due, run, hands, outcome, self.examiner.findings(due.step))
+
+    # --- the engine's own --------------------------------------------------------------------------------------------
+
+    def _fill_in(self, due: Due, found: Sequence[str]) -> Came:
+        """What no agent is needed for: files that are filled in from others."""
+        step = due.step
+        files = Views({read.rule.file: self._view(self.files.of(read)) for read in step.reads})
+        values = step.values | {"files": files, "round": due.round, "found": list(found)}
+        texts = {write.path: _marked(fill(write.rule.content, values), write) for write in step.writes}
+        sent = self._sent(due, writes=tuple(texts))
+        run = self._take(f"Fill in {', '.join(texts)}.", "engine", sent, ACTOR)
+        hands = self._hands(due, run, {}, {write.path: write for write in step.writes}, ACTOR)
+        answers = [hands.call("write_file", {"path": path, "content": text}) for path, text in texts.items()]
+        denied = [answer.output for answer in answers if answer.status != "SUCCEEDED"]
+        outcome = Outcome(status="FAILED" if denied else "COMPLETED", reason=" ".join(denied))
+        return self._close(due, run, hands, outcome, found)
+
+    def _view(self, files: Sequence[FileText]) -> View:
+        bodies = [body_of(file.text, self._plan.markers.get(file.path, ""), file.path) for file in files]
+        return View("\n\n".join(file.text for file in files), "\n\n".join(bodies))
+
+    # --- an agent's --------------------------------------------------------------------------------------------------
+
+    def _send(self, due: Due, role: Role, found: Sequence[str]) -> Came:
+        step, agent = due.step, self._plan.agent(role)
+        files = [(read, file) for read in step.reads for file in self.files.of(read)]
+        if len(files) > agent.max_files:
+            raise TooManyFiles(
+                f"{len(files)} files are to be read, and {role.agent} takes {agent.max_files}; "
+                f"point to fewer, or give that type of agent a larger `max_files`."
+            )
+        sending = Sending(step=step, round=due.round, found=tuple(found), tries=due.tries, reason=due.reason)
+        fitted = fit(
+            [Candidate(read.rule, file.path, file.text, file.blob) for read, file in files],
+            agent,
+            prompt_tokens=count_tokens(f"{tell(self._plan, sending).text}\n{MATERIAL}"),
+            about=_about(role, step),
+            split=role.split,
+            item=item_of(step),
+        )
+        whole = {file.path: file.text for _, file in files}
+        if not fitted.parts:
+            return self._send_one(due, role, sending, fitted, whole, 0, {})
+        for number in range(1, len(fitted.parts) + 1):
+            writes = {write.path: _part_of(write.path, number) for write in step.writes}
+            if self._is_written(step, writes):
+                continue
+            came = self._send_one(due, role, sending, fitted.part(number), whole, number, writes)
+            if came.status != "COMPLETED":
+                return came
+        return self._join(due, len(fitted.parts), found)
+
+    def _send_one(
+        self,
+        due: Due,
+        role: Role,
+        sending: Sending,
+        fitted: Fitted,
+        whole: Mapping[str, str],
+        part: int,
+        writes: Mapping[str, str],
+    ) -> Came:
+        step, agent = due.step, self._plan.agent(role)
+        told = tell(
+            self._plan,
+            msgspec.structs.replace(sending, given=fitted.given, left_out=fitted.left_out, writes=writes),
+        )
+        executor = self._executor(role, agent)
+        own = {writes.get(write.path, write.path): write for write in step.writes}
+        sent = msgspec.structs.replace(
+            self._sent(due, writes=tuple(own), agent=agent),
+            part=part,
+            reads=tuple(GivenFile(one.path, one.blob, one.tokens, one.cut) for one in fitted.given)[:_LISTED],
+            left_out=tuple(path for path, _ in fitted.left_out)[:_LISTED],
+            tokens=fitted.prompt_tokens + fitted.reads_tokens,
+            max_tokens=fitted.max_tokens,
+            digest=blake2b(told.whole.encode(), digest_size=16).hexdigest(),
+        )
+        run = self._take(told.text, executor.name, sent, f"agent:{step.role}")
+        room = max(0, fitted.max_tokens - sent.tokens) * _CHARACTERS_PER_TOKEN
+        hands = self._hands(due, run, whole, own, f"agent:{step.role}", room)
+        assignment = Assignment(prompt=told.whole, tools=hands, time_limit_s=agent.max_time_s)
+        outcome = carry_out(executor, assignment)
+        if outcome.status == "COMPLETED" and not hands.wrote and len(own) == 1 and outcome.summary.strip():
+            # who has no tools, or does without them, answers with its one file
+            hands.call("write_file", {"path": next(iter(own)), "content": outcome.summary.rstrip() + "\n"})
+        if part:
+            return self._close_part(due, run, hands, outcome, own)
+        return self._close(due, run, hands, outcome, sending.found)
+
+    def _executor(self, role: Role, agent: AgentType) -> Executor:
+        if role.by != ("model",):
+            words = tuple(self._word(word) for word in role.by)
+            environ = outside_environ(self._engine.settings.environ, self._engine.root)
+            return Command(words, role.speaks, environ, "`by` of the role in the pipeline's file")
+        limits = msgspec.structs.replace(
+            Limits.of(self._engine.config), max_steps=agent.max_steps, max_time_s=agent.max_time_s
+        )
+        return Loop(self._models(role.model), limits)
+
+    def _word(self, word: str) -> str:
+        """A word of a command line: ``python`` is this one, and a file beside the pipeline's is found wherever it runs."""
+        if word == "python":
+            return sys.executable
+        beside = (self._folder / word).resolve()
+        return str(beside) if beside.is_file() and beside.is_relative_to(self._folder) else word
+
+    # --- beginning and ending a run ----------------------------------------------------------------------------------
+
+    def _sent(self, due: Due, *, writes: tuple[str, ...], agent: AgentType | None = None) -> Dispatched:
+        lasts = timedelta(seconds=(agent.max_time_s if agent else 0.0) + LEASE_MARGIN_S)
+        return Dispatched(
+            pipeline=self._plan.pipeline.pipeline,
+            stage=due.step.stage,
+            role=due.step.role,
+            item=due.step.item,
+            round=due.round,
+            writes=writes,
+            until=(datetime.now(UTC) + lasts).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        )
+
+    def _take(self, task: str, model: str, sent: Dispatched, actor: str) -> str:
+        started = RunStarted(task=self._engine.write_path.body(task), agent=sent.role, model=model)
+        return take(self._engine, started, sent, actor=actor, wait_s=self._plan.pipeline.lease_wait_s)
+
+    def _hands(
+        self,
+        due: Due,
+        run: str,
+        readable: Mapping[str, str],
+        own: Mapping[str, WriteFile],
+        actor: str,
+        room: int = 0,
+    ) -> PointerHands:
+        step = due.step
+
+        def review(path: str, text: str) -> list[str]:
+            return self.examiner.faults(step, own[path], text, path)
+
+        pointers = Pointers(
+            role=step.role,
+            stage=step.key,
+            readable=readable,
+            writable=tuple(own),
+            why_not={path: one.why for one in step.forbidden for path in self._plan.paths[one.file]},
+            review=review,
+            room=room,
+        )
+        return PointerHands(PointerTools(self._engine, pointers, actor=actor, run=run, gates=self._gates))
+
+    def _close(self, due: Due, run: str, hands: PointerHands, outcome: Outcome, found: Sequence[str]) -> Came:
+        """Look at what was written; the end of the run, and the proof where it is one, go on record."""
+        if hands.waiting:
+            return self._end(run, "WAITING", _asks(hands.waiting), outcome, due.step.role)
+        examined = self.examiner.examine(due.step, found)
+        if outcome.status != "COMPLETED" or examined.wrong:
+            return self._failed(run, outcome, (*examined.wrong, *hands.denied), due.step.role)
+        ended = _ended("COMPLETED", "", outcome)
+        self.examiner.prove(due.step, due.round, examined, run=run, before=[ended])
+        return Came("COMPLETED")
+
+    def _close_part(
+        self, due: Due, run: str, hands: PointerHands, outcome: Outcome, own: Mapping[str, WriteFile]
+    ) -> Came:
+        texts = {path: self.files.text(path) for path in own}
+        wrong = [f"{path} was not written." for path, file in texts.items() if file is None]
+        for path, file in texts.items():
+            wrong += self.examiner.faults(due.step, own[path], file.text, path) if file else []
+        role = hands.role
+        if outcome.status != "COMPLETED" or wrong:
+            return self._failed(run, outcome, (*wrong, *hands.denied), role)
+        return self._end(run, "COMPLETED", "", outcome, role)
+
+    def _failed(self, run: str, outcome: Outcome, wrong: Sequence[str], role: str) -> Came:
+        status: RunStatus = "FAILED" if outcome.status == "COMPLETED" else outcome.status
+        reason = " ".join([*([outcome.reason] if outcome.reason else []), *wrong])
+        return self._end(run, status, one_line(reason)[:REASON_CHARACTERS], outcome, role)
+
+    def _end(self, run: str, status: RunStatus, reason: str, outcome: Outcome, role: str) -> Came:
+        ended = _ended(status, reason, outcome)
+        self._engine.write_path.record([Draft(data=ended, actor=f"agent:{role}", run=run)])
+        return Came(status, reason)
+
+    # --- a task that was split ---------------------------------------------------------------------------------------
+
+    def _is_written(self, step: Step, writes: Mapping[str, str]) -> bool:
+        """Whether a part is there, with its markers: an earlier agent did it."""
+        return all(
+            (file := self.files.text(writes[write.path])) is not None
+            and has_marker(file.text, write.rule.marker, write.path)
+            for write in step.writes
+        )
+
+    def _join(self, due: Due, parts: int, found: Sequence[str]) -> Came:
+        """Make one file of the parts that several agents wrote."""
+        step, texts, own = due.step, dict[str, str](), dict[str, WriteFile]()
+        for write in step.writes:
+            files = [self.files.text(_part_of(write.path, n)) for n in range(1, parts + 1)]
+            bodies = [body_of(file.text, write.rule.marker, write.path) for file in files if file]
+            texts[write.path], own[write.path] = _marked("\n\n".join(bodies), write), write
+        run = self._take(
+            f"Join {parts} parts into {', '.join(texts)}.",
+            "engine",
+            self._sent(due, writes=tuple(texts)),
+            ACTOR,
+        )
+        hands = self._hands(due, run, {}, own, ACTOR)
+        for path, text in texts.items():
+            hands.call("write_file", {"path": path, "content": text})
+        return self._close(due, run, hands, Outcome(), found)
+
+
+class TooManyFiles(AgentXError):
+    """A role reads more files than its type of agent takes."""
+
+
+def item_of(step: Step) -> dict[str, Any]:
+    """The values of the item that a step is for; empty for a stage that is done once."""
+    values = (one for one in step.values.values() if isinstance(one, dict) and one.get("id") == step.item)
+    return next(values, {}) if step.item else {}
+
+
+def _asks(call_id: str) -> str:
+    return f"A person's word is needed: `agentx approve {call_id}` (or `--deny`), then `agentx pipeline run` goes on."
+
+
+def _about(role: Role, step: Step) -> str:
+    """The words of a task, which decide what of a long file matters for it."""
+    return " ".join([fill(role.task, step.values), *(str(value) for value in item_of(step).values())])
+
+
+def _part_of(path: str, number: int) -> str:
+    """Where a part of a file is written.
+
+    >>> _part_of("research/ch03.md", 2)
+    'research/ch03.part-2.md'
+    """
+    place = Path(path)
+    return place.with_name(f"{place.stem}.part-{number}{place.suffix}").as_posix()
+
+
+def _marked(text: str, write: WriteFile) -> str:
+    text = text.rstrip() + "\n"
+    return f"{text}\n{marker_line(write.rule.marker, write.path)}\n" if write.rule.marker else text
+
+
+def _ended(status: RunStatus, reason: str, outcome: Outcome) -> RunEnded:
+    return RunEnded(
+        status=status,
+        reason=reason,
+        summary=one_line(outcome.summary)[:RUN_TEXT],
+        steps=outcome.steps,
+        **msgspec.structs.asdict(outcome.usage),
+    )

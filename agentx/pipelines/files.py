@@ -1,0 +1,103 @@
+"""The files that roles are pointed to: artifacts of the workspace, and trees outside it that are only read."""
+
+import glob
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from agentx.engine import Engine
+from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.git.objects import blob_id
+from agentx.storage.text import decoded
+from agentx.synthesis.pipelines.plan import Plan, ReadFile
+
+_NEVER = ("__pycache__", ".git", "node_modules")
+
+
+class PointerMissing(AgentXError):
+    """A file that a role reads is not there, or is no text."""
+
+
+class FileText(msgspec.Struct, frozen=True):
+    """A file as it is: the path that an agent is told, its text, and its Git blob id."""
+
+    path: str
+    text: str
+    blob: str
+
+
+class Files:
+    """Reads what roles are pointed to.
+
+    Args:
+        engine: The workspace.
+        plan: The pipeline.
+        folder: Where its file lies: source trees are relative to that.
+
+    Raises:
+        UsageError: A source tree is not there.
+    """
+
+    def __init__(self, engine: Engine, plan: Plan, folder: Path) -> None:
+        self._artifacts = engine.write_path.artifacts
+        self._trees = {name: (folder / path).resolve() for name, path in plan.pipeline.sources.items()}
+        for name, tree in self._trees.items():
+            if not tree.is_dir():
+                raise UsageError(
+                    f"The source {name!r} of the pipeline has no directory {tree}; mend `sources` in its file."
+                )
+
+    def of(self, read: ReadFile) -> list[FileText]:
+        """The files that a pointer comes to; those that are not there are left out where it is optional.
+
+        Raises:
+            PointerMissing: One is not there, or is no text.
+        """
+        found: list[FileText] = []
+        for pattern in read.paths:
+            paths = list(self._matching(read.source, pattern)) if "*" in pattern else [pattern]
+            texts = [one for path in paths if (one := self.text(path, read.source)) is not None]
+            if not texts and not read.rule.optional:
+                where = f"the source {read.source}" if read.source else "the artifacts"
+                raise PointerMissing(f"{read.rule.file}: there is no file {pattern} in {where}.")
+            found += texts
+        return found
+
+    def text(self, path: str, source: str = "") -> FileText | None:
+        """A file; ``None`` where it is not there.
+
+        Raises:
+            PointerMissing: It is no text, or leads out of its tree.
+        """
+        told = f"{source}:{path}" if source else path
+        data = self._outside(source, path) if source else self._own(path)
+        if data is None:
+            return None
+        text = decoded(data)
+        if text is None:
+            raise PointerMissing(f"{told} is no text in UTF-8, so no agent can read it.")
+        return FileText(told, text, blob_id(data))
+
+    def _own(self, path: str) -> bytes | None:
+        target = self._artifacts.locate(path, follow=True)
+        if not target.is_file():
+            return None
+        self._artifacts.check_size(path, target.stat().st_size)
+        return target.read_bytes()
+
+    def _outside(self, source: str, path: str) -> bytes | None:
+        tree = self._trees[source]
+        target = (tree / path).resolve()
+        if not target.is_relative_to(tree):
+            raise PointerMissing(f"{source}:{path} leads out of {tree}.")
+        if not target.is_file():
+            return None
+        self._artifacts.check_size(path, target.stat().st_size)
+        return target.read_bytes()
+
+    def _matching(self, source: str, pattern: str) -> Iterator[str]:
+        root = self._trees[source] if source else self._artifacts.root
+        for path in sorted(glob.glob(pattern, root_dir=root, recursive=True)):
+            if (root / path).is_file() and not set(Path(path).parts) & set(_NEVER):
+                yield Path(path).as_posix()

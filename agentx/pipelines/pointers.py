@@ -1,0 +1,261 @@
+"""The tools of an agent that was sent out: its own files, and nothing beyond them.
+
+What it tries beyond its pointers is denied with a sentence that names its role, the file and the rule, and is on record.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import msgspec
+from pydantic import Field
+
+from agentx.directing.hands import Result
+from agentx.engine import Engine
+from agentx.gates import Gates
+from agentx.staging import Content
+from agentx.storage.errors import UsageError
+from agentx.storage.events import AgentThoughtProcess, Draft
+from agentx.storage.paths import PathRefused, check_path
+from agentx.synthesis.model.port import ToolSchema
+from agentx.tools.base import Job, NotApproved, ToolResult, ToolSet
+from agentx.tools.storage_tools import FileText, Written
+
+MAX_HITS = 20
+_KEPT = 3
+LONGEST_READ = 100_000
+"""Characters that one reading gives at most."""
+
+LEAST_READ = 4_000
+"""So many it gives whatever room there is: a page."""
+
+
+class PointerDenied(NotApproved):
+    """An agent reached for a file that is none of its own."""
+
+
+class Pointers(msgspec.Struct, frozen=True, kw_only=True):
+    """What one dispatch may touch.
+
+    Attributes:
+        role: Name of the role.
+        stage: The stage and item, as ``write[03]``.
+        readable: Text of each file that it may read, by the path that it is told.
+        writable: Paths that it may write.
+        why_not: What is said of files that its role does not read, by path.
+        room: Characters that it may read beyond what it was given.
+        review: What is wrong with a file that it wrote, sentence by sentence; it is told at once.
+    """
+
+    role: str
+    stage: str
+    readable: Mapping[str, str]
+    writable: tuple[str, ...]
+    why_not: Mapping[str, str] = {}
+    room: int = LONGEST_READ
+    review: Callable[[str, str], list[str]] = lambda _path, _text: []
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Lines in which words were found."""
+
+    lines: tuple[str, ...]
+
+    def render(self) -> str:
+        """A line for each."""
+        return "\n".join(self.lines) or "Nothing was found in your files."
+
+
+PathArgument = Annotated[str, Field(description="One of your files, as it was named to you.")]
+
+
+def read_file(
+    path: PathArgument,
+    start_line: Annotated[int, Field(ge=1, description="First line, from 1.")] = 1,
+    end_line: Annotated[int | None, Field(ge=1, description="Last line, inclusive.")] = None,
+) -> None:
+    """Read one of your files whole, or some of its lines."""
+
+
+def search_files(
+    words: Annotated[
+        str, Field(min_length=1, max_length=200, description="Words; a line that has all of them is a hit.")
+    ],
+) -> None:
+    """Find the lines of your files that have some words."""
+
+
+def write_file(
+    path: PathArgument,
+    content: Annotated[str, Field(description="The whole content of the file.")],
+) -> None:
+    """Write one of the files that you are to write, whole."""
+
+
+_DECLARED: dict[str, Callable[..., Any]] = {
+    one.__name__: one for one in (read_file, search_files, write_file)
+}
+
+
+class PointerTools(ToolSet):
+    """Reads and writes the files of one dispatch.
+
+    Args:
+        engine: The workspace.
+        pointers: What it may touch.
+        actor: Who calls; set by the channel.
+        run: Run that the calls belong to.
+        gates: What is looked at before each call.
+    """
+
+    def __init__(
+        self, engine: Engine, pointers: Pointers, *, actor: str, run: str, gates: Gates | None = None
+    ) -> None:
+        super().__init__(engine, actor, run, gates)
+        self.pointers = pointers
+
+    def names(self) -> list[str]:
+        """The three tools."""
+        return list(_DECLARED)
+
+    def declared(self, name: str) -> Callable[..., Any]:
+        """The function whose signature says what a tool takes."""
+        return _DECLARED[name]
+
+    def body(self, name: str) -> Callable[..., Any]:
+        """What the tool does."""
+        bodies: dict[str, Callable[..., Any]] = {
+            "read_file": self._read,
+            "search_files": self._search,
+            "write_file": self._write,
+        }
+        return bodies[name]
+
+    def schemas(self) -> list[ToolSchema]:
+        """The tools as a model is told of them: the paths that each takes are listed."""
+        paths = {"read_file": list(self.pointers.readable), "write_file": list(self.pointers.writable)}
+        return [_with_paths(schema, paths.get(schema.name)) for schema in super().schemas()]
+
+    def _read(self, _tools: ToolSet, _job: Job, path: str, start_line: int, end_line: int | None) -> FileText:
+        text = self.pointers.readable.get(path)
+        if text is None:
+            raise PointerDenied(self._denied_read(path))
+        lines = text.splitlines()
+        if start_line > max(len(lines), 1):
+            raise UsageError(f"{path} has {len(lines)} lines; line {start_line} is behind its end.")
+        wanted = "\n".join(lines[start_line - 1 : end_line])
+        given = wanted[: min(LONGEST_READ, max(self.pointers.room, LEAST_READ))]
+        return FileText(
+            path=path,
+            text=given,
+            start_line=start_line,
+            end_line=start_line + given.count("\n"),
+            total_lines=len(lines),
+            cut=given != wanted,
+        )
+
+    def _search(self, _tools: ToolSet, _job: Job, words: str) -> Found:
+        wanted = [word.casefold() for word in re.findall(r"\w+", words)]
+        found = [
+            f"{path}:{number}: {line.strip()[:200]}"
+            for path, text in self.pointers.readable.items()
+            for number, line in enumerate(text.splitlines(), start=1)
+            if wanted and all(word in line.casefold() for word in wanted)
+        ]
+        more = [f"… and {len(found) - MAX_HITS} lines more; use more words"] if len(found) > MAX_HITS else []
+        return Found((*found[:MAX_HITS], *more))
+
+    def _write(self, _tools: ToolSet, job: Job, path: str, content: str) -> Written:
+        try:
+            place = check_path(path)
+        except PathRefused as error:
+            raise PointerDenied(f"Denied. {self._who} may not write {path!r}: {error}") from error
+        if place not in self.pointers.writable:
+            own = ", ".join(self.pointers.writable)
+            raise PointerDenied(
+                f"Denied. {self._who} may not write {place}: a role writes its own files only, and these are {own}."
+            )
+        try:
+            data = content.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"The content is not valid Unicode at character {error.start}.") from error
+        said = f"Wrote {place} ({len(data):,} bytes)."
+        if wrong := self.pointers.review(place, content):
+            said = f"{said} It is not in order yet: {' '.join(wrong)}"
+        job.write({place: Content(data)}, said)
+        return Written(paths=(place,), seq=job.event.seq if job.event else 0, summary=said)
+
+    @property
+    def _who(self) -> str:
+        return f"Role {self.pointers.role} (stage {self.pointers.stage})"
+
+    def _denied_read(self, path: str) -> str:
+        why = self.pointers.why_not.get(path)
+        rule = (
+            f"that file is on the list of those that it does not read{f' ({why})' if why else ''}"
+            if why is not None
+            else "a role sees the files that it is pointed to, and no others"
+        )
+        return f"Denied. {self._who} may not read {path[:200]}: {rule}. Its files are {', '.join(self.pointers.readable) or 'none'}."
+
+
+class PointerHands:
+    """The same tools for an executor, which is told the answers and nothing else.
+
+    Args:
+        tools: The tools of the dispatch.
+
+    Attributes:
+        waiting: Id of a call that waits for a person's word.
+        wrote: Whether it has written a file.
+        denied: What it was denied, the latest.
+    """
+
+    def __init__(self, tools: PointerTools) -> None:
+        self._tools = tools
+        self._made = 0
+        self.role = tools.pointers.role
+        self.waiting = ""
+        self.wrote = False
+        self.denied: list[str] = []
+
+    def schemas(self) -> list[ToolSchema]:
+        """The tools as a model is told of them."""
+        return self._tools.schemas()
+
+    def call(self, name: str, arguments: str | Mapping[str, Any]) -> Result:
+        """Run a tool; whatever goes wrong is told in the result."""
+        self._made += 1
+        result: ToolResult = self._tools.call(name, arguments, call_id=f"{self._tools.run}-{self._made}")
+        if result.approval_needed:
+            self.waiting = result.call_id
+        elif result.status == "DENIED":
+            self.denied = [*self.denied, result.output][-_KEPT:]
+        self.wrote = self.wrote or (name == "write_file" and result.status == "SUCCEEDED")
+        return Result(result.status, result.output)
+
+    def settle(self, tool: str, call_id: str) -> Result:
+        """Run a call that a person has given their word on: with the arguments that they saw."""
+        result = self._tools.call(tool, {}, call_id=call_id)
+        return Result(result.status, result.output)
+
+    def say(self, text: str) -> None:
+        """Put on record what the agent thinks aloud on its way."""
+        path = self._tools.engine.write_path
+        path.record(
+            [
+                Draft(
+                    data=AgentThoughtProcess(body=path.body(text)),
+                    actor=self._tools.actor,
+                    run=self._tools.run,
+                )
+            ]
+        )
+
+
+def _with_paths(schema: ToolSchema, paths: list[str] | None) -> ToolSchema:
+    if paths is None:
+        return schema
+    properties = schema.parameters["properties"]
+    listed = properties | {"path": properties["path"] | {"enum": paths}}
+    return msgspec.structs.replace(schema, parameters=schema.parameters | {"properties": listed})

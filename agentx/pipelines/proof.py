@@ -1,0 +1,271 @@
+"""Whether a step is done: its files exist, carry their markers and pass their checks; and the event that says so.
+
+A marker is the only proof. A file without it is unfinished, whatever its size.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from agentx.engine import Engine
+from agentx.pipelines.files import Files
+from agentx.quality.sandbox import run_in_copy
+from agentx.staging import Content
+from agentx.storage.direction_events import NewKnowledge
+from agentx.storage.events import Draft, Event, FileChange, Payload
+from agentx.storage.pipeline_events import ProvedFile, StageProved
+from agentx.storage.text import one_line
+from agentx.synthesis.pipelines.checks import body_of, has_marker, look, marker_line, verdict_of
+from agentx.synthesis.pipelines.definition import Check
+from agentx.synthesis.pipelines.memory import appending
+from agentx.synthesis.pipelines.plan import Plan, Step, WriteFile
+from agentx.synthesis.pipelines.prompt import in_words
+from agentx.tools.quality_tools import sandbox_policy
+
+ACTOR = "engine:pipeline"
+
+LEARNED_BYTES = 7_000
+"""What is remembered of one step fits into one event; the files hold all of it."""
+
+_COMMAND_TIME_S = 120.0
+_COMMAND_OUTPUT = 20_000
+_SHOWN_OUTPUT = 600
+
+
+class Examined(msgspec.Struct, frozen=True):
+    """What was looked at, and what is wrong.
+
+    Attributes:
+        outputs: The files of the step that are there.
+        texts: Their texts, by path.
+        held: What holds, a few words for each check.
+        wrong: What does not, a sentence each; none where the step is done.
+        verdict: Of the file that gives one.
+    """
+
+    outputs: tuple[ProvedFile, ...]
+    texts: Mapping[str, str]
+    held: tuple[str, ...]
+    wrong: tuple[str, ...]
+    verdict: str = ""
+
+
+class Examiner:
+    """Looks at what was written.
+
+    Args:
+        engine: The workspace.
+        plan: The pipeline.
+        files: Reads its files.
+    """
+
+    def __init__(self, engine: Engine, plan: Plan, files: Files) -> None:
+        self._engine = engine
+        self._plan = plan
+        self._files = files
+
+    def examine(self, step: Step, found: Sequence[str] = ()) -> Examined:
+        """Whether a step is done.
+
+        Args:
+            step: The step.
+            found: What the engine found wrong in what its role reads: a verdict cannot be PASS against it.
+        """
+        outputs: list[ProvedFile] = []
+        texts: dict[str, str] = {}
+        held: list[str] = []
+        wrong: list[str] = []
+        verdict = ""
+        for write in step.writes:
+            file = self._files.text(write.path)
+            if file is None:
+                wrong.append(f"{write.path} was not written.")
+                continue
+            faults = self.faults(step, write, file.text)
+            if not faults:
+                faults = [said for check in write.rule.checks if (said := self._command(check, write.path))]
+            wrong += faults
+            texts[write.path] = file.text
+            outputs.append(ProvedFile(write.path, file.blob, write.rule.marker))
+            held += [] if faults else [f"{write.path}: marker {write.rule.marker}"] * bool(write.rule.marker)
+            held += [] if faults else [f"{write.path}: {said}" for said in _held(write, step)]
+            if write.rule.verdict:
+                verdict = verdict_of(file.text)
+                if found and verdict == "PASS":
+                    wrong.append(
+                        f"{write.path} says PASS against what was found for certain: {' '.join(found)} Say FAIL."
+                    )
+        return Examined(tuple(outputs), texts, tuple(held), tuple(wrong), verdict)
+
+    def faults(self, step: Step, write: WriteFile, text: str, path: str = "") -> list[str]:
+        """What is wrong with a file of a step, commands aside; of a part of it under another path, with its marker."""
+        path = path or write.path
+        if not has_marker(text, write.rule.marker, path):
+            return [f"{path} is unfinished: its last line is not {marker_line(write.rule.marker, path)}."]
+        body = body_of(text, write.rule.marker, path)
+        if not body.strip():
+            return [f"{path} is empty but for its marker."]
+        if path != write.path:
+            return []
+        found = [said for check in write.rule.checks for said in self.look(step, check, body, path)]
+        if write.rule.verdict and not verdict_of(text):
+            found.append(f"{path} gives no verdict: it needs one line `Verdict: PASS` or `Verdict: FAIL`.")
+        return found
+
+    def look(self, step: Step, check: Check, body: str, path: str) -> list[str]:
+        """What a check finds in a text; each sentence names the file."""
+        if check.command:
+            return []
+        return [
+            said if path in said else f"{path}: {said}"
+            for said in look(check, body, step.values, lambda alias: self._text_of(step, alias), step.item)
+        ]
+
+    def findings(self, step: Step) -> list[str]:
+        """What the engine finds wrong in what a step's role reads."""
+        found: list[str] = []
+        for read in step.reads:
+            for check in read.rule.checks:
+                for file in self._files.of(read):
+                    found += self.look(step, check, self._body(file.path, file.text), file.path)
+                    if said := self._command(check, file.path):
+                        found.append(said)
+        return found
+
+    def _body(self, path: str, text: str) -> str:
+        return body_of(text, self._plan.markers.get(path, ""), path)
+
+    def _text_of(self, step: Step, alias: str) -> str:
+        """The text of a file of the pipeline, for a check; empty where it is not there yet."""
+        paths = self._plan.paths.get(alias, ())
+        own = next((read.paths for read in step.reads if read.rule.file == alias), paths)
+        texts = [file.text for path in own if "*" not in path and (file := self._files.text(path))]
+        return "\n".join(texts)
+
+    def _command(self, check: Check, path: str) -> str:
+        """What a command finds wrong with a file; empty where it ends with 0."""
+        if not check.command:
+            return ""
+        line = shlex.join([*check.command, path])
+        result = run_in_copy(
+            self._engine.write_path.artifacts.root,
+            line,
+            timeout_s=_COMMAND_TIME_S,
+            max_output_bytes=_COMMAND_OUTPUT,
+            policy=sandbox_policy(self._engine),
+        )
+        if result.exit_code == 0:
+            return ""
+        ended = (
+            f"took longer than {_COMMAND_TIME_S:g} s"
+            if result.timed_out
+            else f"ended with {result.exit_code}"
+        )
+        return f"{path}: `{line}` {ended}: {one_line(result.output)[-_SHOWN_OUTPUT:]}"
+
+    # --- proving -----------------------------------------------------------------------------------------------------
+
+    def prove(
+        self,
+        step: Step,
+        number: int,
+        examined: Examined,
+        *,
+        run: str,
+        before: Sequence[Payload] = (),
+        found: bool = False,
+    ) -> list[Event]:
+        """Put on record that a step is done, with what it adds to the long-term memory, in one event.
+
+        Args:
+            step: The step.
+            number: The round.
+            examined: What was looked at.
+            run: The run that did it; empty for none.
+            before: Payloads that are recorded before it, in the same breath where nothing is appended.
+            found: Whether the files were there already.
+        """
+        proved = StageProved(
+            pipeline=self._plan.pipeline.pipeline,
+            stage=step.stage,
+            item=step.item,
+            round=number,
+            outputs=examined.outputs,
+            checks=tuple(said[:200] for said in examined.held[:20]),
+            verdict=examined.verdict,
+            found=found,
+        )
+        path = self._engine.write_path
+        agent = f"agent:{step.role}" if run else ACTOR
+        drafts = [Draft(data=data, actor=agent, run=run) for data in before]
+        if not step.appends:
+            return path.record([*drafts, Draft(data=proved, actor=ACTOR, run=run)])
+        with path.exclusive():
+            events = path.record(drafts)
+            contents, learned = self._appended(step, examined)
+            proved = msgspec.structs.replace(proved, learned=_fitting(learned))
+
+            def payload(changes: tuple[FileChange, ...]) -> StageProved:
+                return msgspec.structs.replace(proved, changes=changes)
+
+            if contents:
+                return [*events, *path.write(contents, payload, actor=ACTOR, run=run)]
+            return [*events, *path.record([Draft(data=proved, actor=ACTOR, run=run)])]
+
+    def _appended(
+        self, step: Step, examined: Examined
+    ) -> tuple[dict[str, Content | None], list[NewKnowledge]]:
+        texts: dict[str, str] = {}
+        learned: list[NewKnowledge] = []
+        for append in step.appends:
+            if append.to not in texts:
+                file = self._files.text(append.to)
+                texts[append.to] = file.text if file else ""
+            made = appending(append, texts[append.to], examined.texts[append.source], step.values)
+            if made is not None:
+                texts[append.to] += made.text
+                learned += made.learned
+        return {path: Content(text.encode()) for path, text in texts.items() if text}, learned
+
+    def still_stands(self, step: Step, outputs: Sequence[ProvedFile], known: Mapping[str, str]) -> list[str]:
+        """What of a proof holds no more.
+
+        Args:
+            step: The step.
+            outputs: The files that proved it.
+            known: Blob id of each file that is there, by path.
+        """
+        wrong: list[str] = []
+        for output in outputs:
+            blob = known.get(output.path)
+            if blob == output.blob:
+                continue
+            if blob is None:
+                wrong.append(f"{output.path} is gone.")
+                continue
+            write = next((one for one in step.writes if one.path == output.path), None)
+            file = self._files.text(output.path)
+            if (
+                write is not None
+                and file is not None
+                and not has_marker(file.text, write.rule.marker, write.path)
+            ):
+                wrong.append(f"{output.path} was changed and lost its marker.")
+        return wrong
+
+
+def _held(write: WriteFile, step: Step) -> list[str]:
+    return [said.rstrip(".") for check in write.rule.checks if (said := in_words(check, step.values))]
+
+
+def _fitting(learned: Sequence[NewKnowledge]) -> tuple[NewKnowledge, ...]:
+    """What fits into one event: the rest is found in the file."""
+    kept: list[NewKnowledge] = []
+    size = 0
+    for one in learned:
+        size += len(msgspec.json.encode(one))
+        if size > LEARNED_BYTES:
+            break
+        kept.append(one)
+    return tuple(kept)

@@ -1,0 +1,407 @@
+"""Runs a pipeline: sends agents out as soon as what they need is proved, several at once, and goes on where it was stopped.
+
+What is done is known from the history alone. A run that is killed anywhere leaves proofs, files with markers that were not
+proved yet, and dispatches without an end; the next run proves the second kind, and does the third again.
+"""
+
+import queue
+import re
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from agentx.agents.turn import alone
+from agentx.engine import Engine
+from agentx.amendments import amend, breaches
+from agentx.pipelines.dispatch import Came, Dispatcher
+from agentx.pipelines.proof import ACTOR
+from agentx.pipelines.tracked import Tracker
+from agentx.staging import Content
+from agentx.storage.errors import AgentXError
+from agentx.storage.events import Draft, FileChange, ToolCallExecuted
+from agentx.storage.pipeline_events import FileRule, PipelineEnded, PipelineStarted, StageReopened
+from agentx.synthesis.model.port import ModelClient, Usage
+from agentx.synthesis.pipelines.plan import Plan, Step
+from agentx.synthesis.pipelines.progress import Progress
+from agentx.synthesis.pipelines.reading import read
+from agentx.synthesis.pipelines.schedule import Due, Schedule
+from agentx.synthesis.pipelines.steps import resolve
+
+Models = Callable[[str], ModelClient]
+"""Gives the model of a name; of an empty one, that which is configured."""
+
+Status = Literal["COMPLETED", "FAILED", "LIMIT_REACHED", "INTERRUPTED", "WAITING"]
+
+_TOLD = 5
+"""So many of what failed are named in the reason of an end."""
+
+
+class PipelineStopped(AgentXError):
+    """A pipeline cannot go on until a person has settled something."""
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """How a pipeline's run ended.
+
+    Attributes:
+        status: ``COMPLETED`` where all is proved.
+        reason: One sentence for a person.
+        proved: Steps that are proved, of ``steps``.
+        failed: Why, by step.
+        waiting: Calls that wait for a person's word, by step.
+        dispatches: Agents that were sent out, in all runs of the pipeline.
+        usage: What they used.
+    """
+
+    pipeline: str
+    status: Status
+    reason: str
+    proved: int
+    steps: int
+    failed: dict[str, str] = {}
+    waiting: dict[str, str] = {}
+    dispatches: int = 0
+    usage: Usage = Usage()
+
+
+class Runner:
+    """Runs one pipeline in one workspace.
+
+    Args:
+        engine: The workspace.
+        path: The pipeline's file.
+        models: Gives models by name.
+        jobs: How many agents may work at once.
+        note: Is told what a person should know meanwhile.
+
+    Attributes:
+        plan: What the file says, resolved.
+
+    Raises:
+        PipelineInvalid: The file says what no pipeline can be.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        path: Path,
+        models: Models,
+        *,
+        jobs: int = 1,
+        note: Callable[[str], object] = str,
+    ) -> None:
+        pipeline, self._source = read(path)
+        self.plan: Plan = resolve(pipeline, self._source)
+        self.name = pipeline.pipeline
+        self._engine = engine
+        self._jobs = max(1, jobs)
+        self._note = note
+        self._dispatcher = Dispatcher(engine, self.plan, path.resolve().parent, models)
+        self._waiting: dict[str, str] = {}
+        self._limit = ""
+        self._stopped = False
+
+    def run(self, *, retry: bool = False) -> Ended:
+        """Run it until all is proved, or nothing more can be done.
+
+        Args:
+            retry: Give what has failed as often as it may another chance.
+
+        Raises:
+            PipelineStopped: A file was changed against its class; a person has to settle that first.
+            WorkspaceBusy: Another run goes on in this workspace.
+        """
+        with alone(self._engine):
+            self._settle_files()
+            self._start(retry=retry)
+            tracker = Tracker(self._engine, self.name)
+            try:
+                self._reopen(tracker.progress)
+                schedule = Schedule(self.plan, tracker.progress)
+                self._write_log(tracker.progress)
+                self._work(schedule, tracker)
+                return self._end(schedule, tracker.progress)
+            finally:
+                tracker.close()
+                self._engine.write_path.flush()
+
+    # --- beginning ---------------------------------------------------------------------------------------------------
+
+    def _settle_files(self) -> None:
+        """Look at what people did to files of a class since the last run."""
+        path = self._engine.write_path
+        path.scan()
+        broken = []
+        for breach in breaches(self._engine, self.name):
+            if breach.sort == "static":  # a person's own edit is their word
+                amend(self._engine, breach.path, reason=f"edited by hand in event {breach.seq}", actor="watch")
+            else:
+                broken.append(breach.sentence)
+        if broken:
+            raise PipelineStopped(" ".join(broken))
+
+    def _start(self, *, retry: bool) -> None:
+        definition = self._source.text
+        self._engine.write_path.record(
+            [
+                Draft(
+                    data=PipelineStarted(
+                        name=self.name,
+                        definition=self._engine.write_path.body(definition),
+                        digest=blake2b(definition.encode(), digest_size=16).hexdigest(),
+                        files=tuple(rules_of(self.plan)),
+                        retry=retry,
+                    ),
+                    actor=self._engine.settings.actor,
+                )
+            ]
+        )
+
+    def _reopen(self, progress: Progress) -> None:
+        """A proof whose file is gone, or lost its marker, proves nothing any more."""
+        known = {path: entry.oid for path, entry in self._engine.write_path.manifest().items()}
+        proved = {
+            (output.path, output.blob) for proof in progress.proved.values() for output in proof.outputs
+        }
+        reopened = []
+        for key, proof in progress.proved.items():
+            step = self.plan.steps.get(key)
+            if step is None or all((one.path, known.get(one.path)) in proved for one in proof.outputs):
+                continue
+            if wrong := self._dispatcher.examiner.still_stands(step, proof.outputs, known):
+                gone = StageReopened(
+                    pipeline=self.name, stage=step.stage, item=step.item, reason=" ".join(wrong)
+                )
+                reopened.append(Draft(data=gone, actor=ACTOR))
+        if reopened:
+            self._engine.write_path.record(reopened)
+
+    # --- working -----------------------------------------------------------------------------------------------------
+
+    def _work(self, schedule: Schedule, tracker: Tracker) -> None:
+        crew = Crew(self._jobs, lambda due: self._do(due, schedule, tracker))
+        waiting: deque[Due] = deque()
+        busy = 0
+        while True:
+            with tracker.lock:
+                waiting.extend(schedule.ready())
+            while waiting and busy < self._jobs and not self._stops(tracker.progress):
+                crew.give(waiting.popleft())
+                busy += 1
+            if not busy:
+                return
+            due, came = self._next(crew)
+            busy -= 1
+            with tracker.lock:
+                self._take(due, came, schedule)
+            if came.status != "COMPLETED" or tracker.progress.anomalies:
+                self._write_log(tracker.progress)
+
+    def _next(self, crew: "Crew") -> tuple[Due, Came]:
+        """What the next agent came back with; the first Ctrl-C lets those that work come to their end."""
+        try:
+            return crew.next()
+        except KeyboardInterrupt:
+            if self._stopped:
+                raise
+            self._stopped = True
+            self._note("It stops when the agents that are at work are done; Ctrl-C again cuts them off.")
+            return self._next(crew)
+
+    def _stops(self, progress: Progress) -> bool:
+        """Whether no more agents are sent: a person said so, or what the pipeline may use is used."""
+        limits, used = self.plan.pipeline.limits, progress.usage
+        reached = [
+            f"{told} ({name})"
+            for name, most, amount, told in (
+                (
+                    "max_dispatches",
+                    limits.max_dispatches,
+                    progress.dispatches,
+                    f"{progress.dispatches:,} dispatches",
+                ),
+                (
+                    "max_tokens",
+                    limits.max_tokens,
+                    used.prompt_tokens + used.completion_tokens,
+                    f"{used.prompt_tokens + used.completion_tokens:,} tokens",
+                ),
+                ("max_cost_usd", limits.max_cost_usd, used.cost_usd, f"{used.cost_usd:.2f} USD"),
+            )
+            if most and amount >= most
+        ]
+        self._limit = reached[0] if reached else ""
+        return self._stopped or bool(reached)
+
+    def _do(self, due: Due, schedule: Schedule, tracker: Tracker) -> Came:
+        """Do a step, in a thread of the crew; what is there already is proved and not done again."""
+        with tracker.lock:
+            key, progress = due.step.key, tracker.progress
+            floor = schedule.floor(key)
+            written = progress.written.get(key)
+            own = (
+                written is not None
+                and written.round == due.round
+                and written.seq > floor
+                and bool(written.blobs)
+            )
+            untouched = written is None and due.round == 1 and not floor and key not in progress.proved
+            waits = progress.waiting.get(key, "")
+        if waits and (came := self._dispatcher.resume(due, waits)) is not None:
+            return came
+        if (own or untouched) and self._dispatcher.prove_found(due, own=own):
+            return Came("COMPLETED")
+        return self._dispatcher.do(due)
+
+    def _take(self, due: Due, came: Came, schedule: Schedule) -> None:
+        key = due.step.key
+        if came.status == "COMPLETED":
+            schedule.done(key)
+        elif came.status == "WAITING":
+            self._waiting[key] = came.reason
+            schedule.fail(key, came.reason)
+        elif came.final:
+            schedule.fail(key, came.reason)
+        else:
+            schedule.again(key)
+
+    # --- ending ------------------------------------------------------------------------------------------------------
+
+    def _end(self, schedule: Schedule, progress: Progress) -> Ended:
+        status, reason = self._outcome(schedule)
+        ended = PipelineEnded(name=self.name, status=status, reason=reason)
+        self._engine.write_path.record([Draft(data=ended, actor=ACTOR)])
+        return Ended(
+            pipeline=self.name,
+            status=status,
+            reason=reason,
+            proved=sum(schedule.standing.get(key) == "done" for key in self.plan.steps),
+            steps=len(self.plan.steps),
+            failed={key: why for key, why in schedule.failed.items() if key not in self._waiting},
+            waiting=self._waiting,
+            dispatches=progress.dispatches,
+            usage=progress.usage,
+        )
+
+    def _outcome(self, schedule: Schedule) -> tuple[Status, str]:
+        if schedule.is_done:
+            return "COMPLETED", ""
+        if self._stopped:
+            return "INTERRUPTED", "It was interrupted; `agentx pipeline run` goes on where it is."
+        if self._limit:
+            return (
+                "LIMIT_REACHED",
+                f"It has used its {self._limit}; `limits` in the pipeline's file allows more, and `agentx pipeline run` goes on.",
+            )
+        failed = {key: why for key, why in schedule.failed.items() if key not in self._waiting}
+        if self._waiting and not failed:
+            return "WAITING", " ".join(self._waiting.values())
+        told = [f"{key}: {why}" for key, why in list(failed.items())[:_TOLD]]
+        more = f" … and {len(failed) - _TOLD} more" if len(failed) > _TOLD else ""
+        return "FAILED", " ".join(told) + more
+
+    # --- the log -----------------------------------------------------------------------------------------------------
+
+    def _write_log(self, progress: Progress) -> None:
+        """Bring the pipeline's own log up to what went otherwise than planned; each thing stands there once."""
+        path = self.plan.pipeline.log
+        if not path:
+            return
+        with self._engine.write_path.exclusive():
+            file = self._dispatcher.files.text(path)
+            text = file.text if file else "# What went otherwise than planned\n\n"
+            missing = progress.anomalies[sum(line.startswith("- ") for line in text.splitlines()) :]
+            if not missing:
+                return
+            text += "".join(f"- {one}\n" for one in missing)
+
+            def payload(changes: tuple[FileChange, ...]) -> ToolCallExecuted:
+                said = self._engine.write_path.body(f"Noted {len(missing)} in {path}.")
+                return ToolCallExecuted(
+                    call_id=f"log-{len(progress.anomalies)}",
+                    tool="append_log",
+                    status="SUCCEEDED",
+                    output=said,
+                    changes=changes,
+                )
+
+            self._engine.write_path.write({path: Content(text.encode())}, payload, actor=ACTOR)
+
+
+class Crew:
+    """Threads that do steps, and hand back what came of each.
+
+    They are daemons: one that waits for a model does not hold up a process that a person ends.
+    """
+
+    def __init__(self, size: int, do: Callable[[Due], Came]) -> None:
+        self._do = do
+        self._given: queue.SimpleQueue[Due] = queue.SimpleQueue()
+        self._came: queue.SimpleQueue[tuple[Due, Came | BaseException]] = queue.SimpleQueue()
+        for number in range(size):
+            threading.Thread(target=self._work, name=f"agentx-pipeline-{number}", daemon=True).start()
+
+    def give(self, due: Due) -> None:
+        """Have a step done."""
+        self._given.put(due)
+
+    def next(self) -> tuple[Due, Came]:
+        """What came of the next step that is over."""
+        due, came = self._came.get()
+        if isinstance(came, BaseException):
+            raise came
+        return due, came
+
+    def _work(self) -> None:
+        while True:
+            due = self._given.get()
+            try:
+                self._came.put((due, self._do(due)))
+            except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+                self._came.put((due, error))
+
+
+def rules_of(plan: Plan) -> Iterator[FileRule]:
+    """The classes that the workspace enforces for a pipeline: ``*`` stands for what differs between items."""
+    log = plan.pipeline.log
+    if log and all(log not in paths for paths in plan.paths.values()):
+        yield FileRule(log, "append-only")
+    for name, file in plan.pipeline.files.items():
+        paths = plan.paths[name]
+        if file.sort == "overwritable" or file.source:
+            continue
+        if len(paths) > 1 and "{%" not in file.path:
+            paths = tuple(re.sub(r"\{\{.*?\}\}", "*", line) for line in file.path.split())
+        yield from (FileRule(path, file.sort) for path in paths)
+
+
+def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list[Step]:
+    """A person wants a stage done again; what rests on it is done again when the pipeline runs.
+
+    Args:
+        engine: The workspace.
+        plan: The pipeline.
+        stage: Id of the stage.
+        item: Key of the item; empty for all.
+        reason: Why, in that person's words.
+
+    Returns:
+        The steps that are done again for it, those behind them aside.
+
+    Raises:
+        PipelineStopped: There is no such stage or item.
+    """
+    steps = [step for step in plan.steps.values() if step.stage == stage and item in ("", step.item)]
+    if not steps:
+        known = ", ".join(dict.fromkeys(step.stage for step in plan.steps.values()))
+        raise PipelineStopped(
+            f"There is no stage {stage!r}{f' for item {item!r}' if item else ''}; the stages are {known}."
+        )
+    reopened = StageReopened(pipeline=plan.pipeline.pipeline, stage=stage, item=item, reason=reason)
+    engine.write_path.record([Draft(data=reopened, actor=engine.settings.actor)])
+    return steps

@@ -1,0 +1,56 @@
+"""How far the pipelines of a workspace are, kept up as events come."""
+
+import threading
+
+import msgspec
+
+from agentx.bus import ALL
+from agentx.cache import CACHE
+from agentx.engine import Engine
+from agentx.kept import Kept
+from agentx.storage.events import Event
+from agentx.storage.history import told_already
+from agentx.synthesis.pipelines.progress import VERSION, Pipelines, Progress
+from agentx.synthesis.state import State
+
+
+def pipelines(engine: Engine) -> Pipelines:
+    """How far all pipelines are, after everything that any process recorded; a copy."""
+    history = engine.write_path.history
+
+    def anew(state: State) -> Pipelines:
+        made = Pipelines()
+        for event in history.read(on_damage=told_already):
+            if event.seq <= state.seq:
+                made.take(event)
+        return made
+
+    kept = Kept(history, engine.root / CACHE / "pipelines", str(VERSION), anew, Pipelines.take, Pipelines)
+    return kept.at(engine.snapshot(), _copied)
+
+
+def _copied(made: Pipelines) -> Pipelines:
+    return msgspec.json.decode(msgspec.json.encode(made), type=Pipelines)
+
+
+class Tracker:
+    """How far one pipeline is while it runs: fed by the bus, so every event is in it when its append returns.
+
+    Args:
+        engine: The workspace.
+        name: The pipeline.
+    """
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self.lock = threading.RLock()
+        with engine.write_path.exclusive():
+            self._all = pipelines(engine)
+            self._seq = engine.write_path.state.seq
+            self.close = engine.bus.subscribe(ALL, self._take)
+        self.progress: Progress = self._all.of(name)
+
+    def _take(self, event: Event) -> None:
+        with self.lock:
+            if event.seq > self._seq:
+                self._seq = event.seq
+                self._all.take(event)
