@@ -36,6 +36,7 @@ from agentx.synthesis.embedding.port import Embedder, ModelUnavailable
 from agentx.synthesis.grading import Grading
 from agentx.synthesis.hot_issues import HotIssues
 from agentx.synthesis.model.litellm_client import embed_texts
+from agentx.synthesis.pipelines.memory import Learned
 from agentx.synthesis.scribe.notes import NoteTaker
 from agentx.synthesis.scribe.sessions import Sessions
 from agentx.synthesizer import Synthesizer
@@ -174,6 +175,7 @@ def open_engine(root: Path, settings: Settings) -> Engine:
         *sessions,
         Grading(),
         Direction(),
+        Learned(),
     )
     synthesizer = Synthesizer(write_path, extractors, bus)
     indexer = Indexer(

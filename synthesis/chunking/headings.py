@@ -1,7 +1,7 @@
 """Sections of prose and of configuration: headings are found by their lines alone, in one pass."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -33,23 +33,36 @@ class Heading(msgspec.Struct, frozen=True):
 
 def markdown_headings(lines: Sequence[str]) -> Iterator[Heading]:
     """ATX and setext headings (CommonMark 0.31, 4.2 and 4.3), outside fenced code and front matter."""
-    fence = ""
     index = _front_matter_end(lines)
-    for number in range(index, len(lines)):
+    for number, code in enumerate(fenced(lines[index:]), start=index):
+        if code:
+            continue
         line = lines[number].rstrip("\r")
-        if opened := _FENCE.match(line):
-            mark = opened[1]
-            if not fence:
-                fence = mark
-            elif mark[0] == fence[0] and len(mark) >= len(fence) and not line[opened.end() :].strip():
-                fence = ""
-            continue
-        if fence:
-            continue
         if atx := _ATX.match(line):
             yield Heading(number, 1, len(atx[1]), _title(re.sub(r"(^|[ \t])#+[ \t]*$", "", atx[2] or "")))
         elif number > index and (under := _SETEXT.match(line)) and not _NO_PARAGRAPH.match(lines[number - 1]):
             yield Heading(number - 1, 2, 1 if under[1][0] == "=" else 2, _title(lines[number - 1]))
+
+
+def fenced(lines: Iterable[str]) -> Iterator[str]:
+    """Of each line, the fence of the code that it belongs to (CommonMark 0.31, 4.5), of fences too; empty for none."""
+    fence = ""
+    for line in lines:
+        opened = _FENCE.match(line)
+        behind = line[opened.end() :] if opened else ""
+        if opened and not fence and not (opened[1][0] == "`" and "`" in behind):
+            fence = opened[1]
+            yield fence
+            continue
+        yield fence
+        if (
+            opened
+            and fence
+            and opened[1][0] == fence[0]
+            and len(opened[1]) >= len(fence)
+            and not behind.strip()
+        ):
+            fence = ""
 
 
 def underlined_headings(lines: Sequence[str]) -> Iterator[Heading]:

@@ -1,0 +1,323 @@
+"""Whether a text agrees with those before it: it uses their terms, defines none anew, and takes up no metaphor of theirs.
+
+A glossary and a registry of metaphors are Markdown: a heading for each item, and below it a list::
+
+    ## Chapter 02
+    - **posting**: one side of an entry (not: record, line item)
+
+    ## Chapter 04
+    - conveyor belt: how events move
+
+What is found is meant to be right where it is told: where it is a matter of taste whether a word is the concept, nothing is
+said.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import takewhile
+from math import ceil
+from typing import Any
+
+import msgspec
+
+from agentx.synthesis.demands.words import STOP_WORDS, stem, vocabulary
+from agentx.synthesis.pipelines.markdown import entries, prose, sections
+from agentx.synthesis.pipelines.nouns import is_noun
+from agentx.synthesis.pipelines.wording import (
+    Phrase,
+    Words,
+    is_one_word,
+    phrase,
+    told_lines,
+)
+
+_BOLD = r"(?:\*\*|__)"
+_TERM = re.compile(
+    rf"{_BOLD}(?P<term>[^*_\n]{{1,100}}?)\s*:?{_BOLD}\s*(?:[:：]|[-–—](?=\s)|=)?\s*(?P<meaning>.*)"
+)
+_PLAIN_TERM = re.compile(r"(?P<term>[^:：*_]{1,60}?)\s*[:：]\s+(?P<meaning>.+)")
+_DEFINES = re.compile(
+    rf" {{0,3}}(?:(?:[-*+]|\d{{1,9}}[.)])[ \t]+)?{_BOLD}(?P<term>[^*_\n]{{1,100}}?)(?:\s*[:：]\s*{_BOLD}|{_BOLD}\s*(?:[:：—–=]|-\s|(?:is|are|means?)\b|$))"
+)
+_NOT = re.compile(
+    r"\(\s*(?:not|never|avoid)\s*:\s*([^()]*)\)|(?:^|[\s;.,—–-])(?:not|never|avoid)\s*:\s*([^().;\n]+)",
+    re.IGNORECASE,
+)
+_SPLIT = re.compile(r"[,;/]|\s+or\s+|\s+and\s+")
+_ALTERNATIVES = re.compile(r"\s*[,/]\s*|\s+or\s+")
+_NAME_ENDS = re.compile(r"\s*(?:[:：]|\s[-–—]\s|[—–]|\()")
+_DRESS = "*_`\"'“”‘’ \t."
+_WORD = re.compile(r"[^\W_](?:[\w.-]*[^\W_])?")
+
+_LIKENESS = vocabulary(
+    "like as imagine picture think resembles resemble analogy metaphor compare compared comparison akin reminds similar"
+)
+_NEAR = 3
+_LONG = 3
+
+
+class Term(msgspec.Struct, frozen=True):
+    """An entry of a glossary.
+
+    Attributes:
+        term: As it stands there.
+        words: Its words.
+        avoided: What is not to be said for it.
+        meaning: What it says that it is.
+        line: Of the glossary.
+        under: The headings that it stands under.
+    """
+
+    term: str
+    words: Phrase
+    avoided: tuple[tuple[str, Phrase], ...]
+    meaning: str
+    line: int
+    under: tuple[str, ...]
+
+
+class Metaphor(msgspec.Struct, frozen=True):
+    """An entry of a registry: what something was likened to, and the words of what it was used for."""
+
+    name: str
+    images: tuple[tuple[str, ...], ...]
+    tenor: frozenset[str]
+    line: int
+    under: tuple[str, ...]
+
+
+@lru_cache(maxsize=16)
+def read_glossary(text: str) -> tuple[Term, ...]:
+    """The entries of a glossary."""
+    return tuple(
+        term
+        for section in sections(text)
+        for entry in entries(section.own, section.first)
+        if entry.listed and (term := _term(entry.text, entry.line, section.above))
+    )
+
+
+def _term(text: str, line: int, under: tuple[str, ...]) -> Term | None:
+    found = _TERM.match(text) or _PLAIN_TERM.match(text)
+    words = phrase(found["term"]) if found else ()
+    if found is None or not words:
+        return None
+    meaning = found["meaning"]
+    avoided = [
+        (variant, phrase(variant))
+        for said in _NOT.finditer(meaning)
+        for part in _SPLIT.split(said[1] or said[2])
+        if (variant := re.sub(r"^(?:an?|the)\s+", "", part.strip(_DRESS))) and phrase(variant)
+    ]
+    return Term(found["term"].strip(_DRESS), words, tuple(avoided), meaning, line, under)
+
+
+@lru_cache(maxsize=16)
+def read_registry(text: str) -> tuple[Metaphor, ...]:
+    """The entries of a registry of metaphors."""
+    return tuple(
+        metaphor
+        for section in sections(text)
+        for entry in entries(section.own, section.first)
+        if entry.listed and (metaphor := _metaphor(entry.text, entry.line, section.above))
+    )
+
+
+def _metaphor(text: str, line: int, under: tuple[str, ...]) -> Metaphor | None:
+    ends = _NAME_ENDS.search(text)
+    name, rest = (text[: ends.start()], text[ends.end() :]) if ends else (text, "")
+    name = name.strip(_DRESS)
+    images = tuple(image for part in _ALTERNATIVES.split(name) if (image := _content(part)))
+    tenor = frozenset(_content(re.sub(r"\([^()]*\)", "", rest)))
+    return Metaphor(name, images, tenor, line, under) if images else None
+
+
+def _content(text: str) -> tuple[str, ...]:
+    return tuple(token.stem for token in phrase(text) if token.word not in STOP_WORDS)
+
+
+def is_of(item: str, under: tuple[str, ...], values: Mapping[str, Any]) -> bool:
+    """Whether headings are those of an item: one of them names its key or number, or is one of its values such as its title."""
+    return bool(item) and any(_names(title, item, values) for title in under)
+
+
+def _names(title: str, item: str, values: Mapping[str, Any]) -> bool:
+    words = _WORD.findall(title.casefold())
+    if item.casefold() in words:
+        return True
+    first = next((word for word in words if word.isdecimal()), "")
+    if item.isdecimal() and first:
+        return int(first) == int(item)
+    own = (one for one in values.values() if isinstance(one, Mapping) and one.get("id") == item)
+    return any(
+        isinstance(value, str) and value.casefold() == title.casefold()
+        for one in own
+        for value in one.values()
+    )
+
+
+# --- terms ------------------------------------------------------------------------------------------------------------
+
+
+def terms_faults(
+    text: str, glossary: str, name: str, uses: str, item: str, values: Mapping[str, Any]
+) -> Iterator[str]:
+    """Where a text departs from a glossary, each in a sentence for its writer.
+
+    Args:
+        text: The text.
+        glossary: The glossary as it stands.
+        name: The name of its file.
+        uses: Terms that have to stand in the text, with commas or line ends between them.
+        item: Key of the item that the text is about; what the glossary has of that is its own.
+        values: Of the item, for its headings.
+    """
+    terms = read_glossary(glossary)
+    lines = prose(text)
+    said = Words(_NOT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), "\n".join(lines)))
+    yield from _avoided(said, terms, name)
+    others = [term for term in terms if not is_of(item, term.under, values)]
+    yield from _defined_anew(lines, others, name)
+    yield from _unused_terms(text, terms, uses, name)
+
+
+def _avoided(said: Words, terms: tuple[Term, ...], name: str) -> Iterator[str]:
+    covered = {
+        place + n
+        for term in terms
+        for place in said.find(term.words, is_one_word)
+        for n in range(len(term.words))
+    }
+    for term in terms:
+        for _, words in term.avoided:
+            places = [
+                place
+                for place in said.find(words, is_one_word)
+                if place not in covered
+                and place + len(words) - 1 not in covered
+                and is_noun(said.all, place, len(words))
+            ]
+            if places:
+                covered.update(place + n for place in places for n in range(len(words)))
+                found = " ".join(token.text for token in said.all[places[0] : places[0] + len(words)])
+                yield (
+                    f"{told_lines([said.all[place].line for place in places])}: {found!r} is said for what the glossary "
+                    f"({name}, line {term.line}) calls {term.term!r}: write {term.term!r}."
+                )
+
+
+def _defined_anew(lines: list[str], others: list[Term], name: str) -> Iterator[str]:
+    known = {tuple(token.stem for token in term.words): term for term in others}
+    for number, line in enumerate(lines, 1):
+        found = _DEFINES.match(line)
+        if found is None:
+            continue
+        term = known.get(tuple(token.stem for token in phrase(found["term"])))
+        if term and not _same_words(line, term.meaning):
+            yield (
+                f"Line {number}: {found['term'].strip()!r} is defined anew, and the glossary ({name}, line {term.line}) "
+                "defines it already: use it as it is there, and take the definition out."
+            )
+
+
+def _same_words(line: str, meaning: str) -> bool:
+    wanted = _content(meaning)
+    return bool(wanted) and _content(line)[-len(wanted) :] == wanted
+
+
+def _unused_terms(text: str, terms: tuple[Term, ...], uses: str, name: str) -> Iterator[str]:
+    named = [
+        wanted for part in re.split(r"[,;\n]", uses) if (wanted := part.strip(_DRESS)) and phrase(wanted)
+    ]
+    if not named:
+        return
+    said = Words("\n".join(prose(text, spans=True)))
+    for wanted in named:
+        words = phrase(wanted)
+        listed = any(_is_same(words, term.words) for term in terms)
+        if next(said.find(words, is_one_word), None) is None:
+            where = f", as the glossary ({name}) has it" if listed else ""
+            yield f"The term {wanted!r} stands nowhere in it: use it{where}."
+        elif not listed and not _introduces(text, words):
+            yield (
+                f"The term {wanted!r} stands in no entry of the glossary ({name}), and is not introduced here: write it "
+                f"in bold where it first stands, and say there what it means."
+            )
+
+
+def _is_same(one: Phrase, other: Phrase) -> bool:
+    return len(one) == len(other) and all(map(is_one_word, one, other))
+
+
+def _introduces(text: str, words: Phrase) -> bool:
+    """Whether a text brings a term: in bold or italics, in quotation marks or in a heading."""
+    marked = re.findall(
+        r"[*_]{1,3}([^*_\n]{1,100})[*_]{1,3}|[\"“]([^\"”\n]{1,100})[\"”]", "\n".join(prose(text, spans=True))
+    )
+    shown = [part for pair in marked for part in pair] + [section.title for section in sections(text)]
+    return any(next(Words(part).find(words, is_one_word), None) is not None for part in shown if part)
+
+
+# --- metaphors --------------------------------------------------------------------------------------------------------
+
+
+def reused(text: str, registry: str, name: str, item: str, values: Mapping[str, Any]) -> Iterator[str]:
+    """Which metaphors of other items stand in a text again, each in a sentence for its writer."""
+    others = [one for one in read_registry(registry) if not is_of(item, one.under, values)]
+    if not others:
+        return
+    said = Words("\n".join(prose(text)))
+    for metaphor in others:
+        places = sorted(
+            {place for image in metaphor.images for place in _images(said, image, metaphor.tenor)}
+        )
+        if places:
+            where = f" of {metaphor.under[-1]!r}" if metaphor.under else ""
+            yield (
+                f"{told_lines([said.all[place].line for place in places])}: {metaphor.name!r} is a metaphor{where} "
+                f"({name}, line {metaphor.line}) and may not come twice: find another image, or say it plainly."
+            )
+
+
+def _images(said: Words, image: tuple[str, ...], tenor: frozenset[str]) -> Iterator[int]:
+    for place in said.places(image[0]):
+        sentence = _sentence(said, place)
+        if len(image) > 1:
+            if _follows(said, place, image):
+                yield place
+        elif sentence & _LIKENESS_STEMS or sentence & (tenor - set(image)):
+            yield place
+
+
+_LIKENESS_STEMS = frozenset(stem(word) for word in _LIKENESS)
+
+
+def _sentence(said: Words, place: int) -> frozenset[str]:
+    """The stems of the words of the sentence that a word stands in."""
+    first = place
+    while first and not _ends_sentence(said.all[first].before):
+        first -= 1
+    behind = takewhile(lambda token: not _ends_sentence(token.before), said.all[place + 1 :])
+    return frozenset(token.stem for token in (*said.all[first : place + 1], *behind))
+
+
+_SENTENCE_END = re.compile(r"[.!?…](?:\W|\Z)|\n\s*\n|\n\s*(?:[-*+>#|]|\d+[.)])")
+
+
+def _ends_sentence(between: str) -> bool:
+    return _SENTENCE_END.search(between) is not None
+
+
+def _follows(said: Words, place: int, image: tuple[str, ...]) -> bool:
+    """Whether the words of an image stand behind its first one, in order and near each other; of a long one most."""
+    found, last = 1, place
+    for wanted in image[1:]:
+        near = said.all[last + 1 : last + 2 + _NEAR]
+        for distance, token in enumerate(near, 1):
+            if _ends_sentence(token.before):
+                break
+            if token.stem == wanted:
+                found, last = found + 1, last + distance
+                break
+    return found >= (len(image) if len(image) <= _LONG else max(_LONG, ceil(0.6 * len(image))))
