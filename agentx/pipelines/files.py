@@ -41,6 +41,7 @@ class Files:
 
     def __init__(self, engine: Engine, plan: Plan, folder: Path) -> None:
         self._artifacts = engine.write_path.artifacts
+        self._growing = {name for name, file in plan.pipeline.files.items() if file.sort == "append-only"}
         self._trees = {name: (folder / path).resolve() for name, path in plan.pipeline.sources.items()}
         for name, tree in self._trees.items():
             if not tree.is_dir():
@@ -49,7 +50,9 @@ class Files:
                 )
 
     def of(self, read: ReadFile) -> list[FileText]:
-        """The files that a pointer comes to; those that are not there are left out where it is optional.
+        """The files that a pointer comes to.
+
+        Those that are not there are left out where it is optional, and where nothing was appended to them yet.
 
         Raises:
             PointerMissing: One is not there, or is no text.
@@ -58,7 +61,7 @@ class Files:
         for pattern in read.paths:
             paths = list(self._matching(read.source, pattern)) if "*" in pattern else [pattern]
             texts = [one for path in paths if (one := self.text(path, read.source)) is not None]
-            if not texts and not read.rule.optional:
+            if not texts and not read.rule.optional and read.rule.file not in self._growing:
                 where = f"the source {read.source}" if read.source else "the artifacts"
                 raise PointerMissing(f"{read.rule.file}: there is no file {pattern} in {where}.")
             found += texts
