@@ -6,14 +6,18 @@ sentence; of others, the sections that matter; the task split over many files; a
 said in words with each file.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from agentx.storage.errors import AgentXError
-from agentx.synthesis.pipelines.definition import AgentType, Read
+from agentx.synthesis.pipelines.cutting import Candidate, Cuttable, Form, Given, fenced, fill
+from agentx.synthesis.pipelines.definition import AgentType
+from agentx.synthesis.pipelines.passages import Wanted
 from agentx.synthesis.tokens import count_tokens
+
+__all__ = ["Candidate", "Fitted", "Given", "NoRoom", "fenced", "fit"]
 
 
 class NoRoom(AgentXError):
@@ -25,47 +29,17 @@ class NoRoom(AgentXError):
         path: The largest of the files.
     """
 
-    def __init__(self, needed: int, max_tokens: int, path: str) -> None:
-        largest = f"; the largest of its files is {path}" if path else ""
+    def __init__(self, needed: int, max_tokens: int, path: str, files: int = 0, max_files: int = 0) -> None:
+        if needed > max_tokens:
+            largest = f"; the largest of its files is {path}" if path else ""
+            said = f"What the agent is to read takes {needed:,} tokens at least, and there is room for {max_tokens:,}{largest}."
+        else:
+            said = f"The agent is to read {files:,} files, and its type is given {max_files:,} at most."
         super().__init__(
-            f"What the agent is to read takes {needed:,} tokens and there is room for {max_tokens:,}{largest}. "
-            "Give it a larger `window`, let files be cut (`fit: recent` or `fit: sections`), mark one `if_room`, or split the task (`split`)."
+            f"{said} Give its type more (`window`, `max_files`), let files be cut (`fit: recent`, `fit: sections`), "
+            "mark some `if_room`, or split the task (`split`)."
         )
         self.needed, self.max_tokens, self.path = needed, max_tokens, path
-
-
-class Candidate(msgspec.Struct, frozen=True):
-    """A file that a role reads, as it stands.
-
-    Attributes:
-        path: As the agent is told it: relative to the artifacts, ``NAME:path`` for a source tree.
-        blob: Git blob id of the whole of it.
-    """
-
-    rule: Read
-    path: str
-    text: str
-    blob: str = ""
-
-
-class Given(msgspec.Struct, frozen=True):
-    """A file as an agent is given it.
-
-    Attributes:
-        text: What it is given of it, with a note wherever something was left out.
-        tokens: Of that text, with its header, its fence and its line in the prompt.
-        whole_tokens: What the whole file would have taken.
-        cut: What was cut, in words; empty where it is whole.
-        blob: Git blob id of the whole file.
-    """
-
-    path: str
-    purpose: str
-    text: str
-    tokens: int
-    whole_tokens: int
-    cut: str = ""
-    blob: str = ""
 
 
 class Fitted(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,6 +88,8 @@ def fit(
     """Fit what a role reads into the window of the agent that plays it; what fits is given whole.
 
     Args:
+        candidates: Its files, in the order in which it is given them.
+        agent: The type of that agent.
         prompt_tokens: Of the prompt without the lines and contents of files.
         about: Words of the task; they decide which sections matter.
         split: Name of the file of many that the task may be split over; empty for none.
@@ -122,41 +98,107 @@ def fit(
     Raises:
         NoRoom: It does not fit, whatever is cut.
     """
-    max_tokens = agent.window - agent.system - agent.output
-    given = tuple(_whole(one) for one in candidates)
-    reads = sum(one.tokens for one in given)
-    if prompt_tokens + reads > max_tokens:
-        largest = max(given, key=lambda one: one.tokens).path if given else ""
-        raise NoRoom(prompt_tokens + reads, max_tokens, largest)
-    return Fitted(
-        given=given,
-        reads_tokens=reads,
-        prompt_tokens=prompt_tokens,
-        system=agent.system,
-        output=agent.output,
-        window=agent.window,
-        max_tokens=max_tokens,
-    )
+    room = agent.window - agent.system - agent.output - prompt_tokens
+    wanted = Wanted(about, item or {})
+    files = [Cuttable(one, wanted) for one in candidates]
+    secondary = [file for file in files if file.rule.if_room]
+    for kept in range(len(secondary), -1, -1):
+        left_out = tuple((file.one.path, _why(file)) for file in secondary[kept:])
+        rest = [file for file in files if file not in secondary[kept:]]
+        found = _fitted(rest, room - _left_out_tokens(left_out), agent.max_files, split)
+        if found is not None:
+            fitted = Fitted(
+                given=found.given,
+                left_out=left_out,
+                parts=found.parts,
+                reads_tokens=sum(one.tokens for one in found.given) + _left_out_tokens(left_out),
+                prompt_tokens=prompt_tokens,
+                system=agent.system,
+                output=agent.output,
+                window=agent.window,
+                max_tokens=room + prompt_tokens,
+            )
+            largest = max((fitted.part(n).reads_tokens for n in range(1, len(found.parts) + 1)), default=0)
+            return msgspec.structs.replace(fitted, reads_tokens=largest) if found.parts else fitted
+    raise _no_room([file for file in files if not file.rule.if_room], split, agent, prompt_tokens)
 
 
-def fenced(given: Given) -> str:
-    """A file as it stands in a prompt: between fences longer than any in it, so that it cannot end its own quotation."""
-    fence = _fence(given.text)
-    cut = f" ({given.cut})" if given.cut else ""
-    return f"File {given.path}{cut}:\n{fence}\n{given.text.rstrip()}\n{fence}"
+class _Found(msgspec.Struct, frozen=True):
+    """What fits: the files in their order, and the paths of each part where the task is split."""
+
+    given: tuple[Given, ...]
+    parts: tuple[tuple[str, ...], ...] = ()
 
 
-def _fence(text: str) -> str:
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return fence
+def _fitted(files: Sequence[Cuttable], room: int, max_files: int, split: str) -> _Found | None:
+    """Files within a room, cut no further than needed; ``None`` where they cannot be."""
+    given = _together(files, room) if len(files) <= max_files else None
+    return _Found(tuple(given)) if given is not None else _in_parts(files, room, max_files, split)
 
 
-def _whole(one: Candidate) -> Given:
-    given = Given(one.path, one.rule.purpose, one.text, 0, 0, "", one.blob)
-    tokens = count_tokens(f"- Read: {one.path} — {one.rule.purpose}\n\n{fenced(given)}\n\n")
-    return msgspec.structs.replace(given, tokens=tokens, whole_tokens=tokens)
+def _together(files: Sequence[Cuttable], room: int) -> list[Given] | None:
+    """All files at once, each cut no further than needed; ``None`` where they do not fit."""
+    forms: dict[Cuttable, Form] = dict.fromkeys(files, "whole")
+    needed = sum(file.whole_tokens for file in files)
+    for file, form in _measures(files):
+        if needed <= room:
+            break
+        saved = file.takes(forms[file]) - file.takes(form)
+        if saved > 0:
+            forms[file], needed = form, needed - saved
+    if needed > room:
+        return None
+    opened = [file for file in files if forms[file] == "open"]
+    given = {
+        file: file.recent if forms[file] == "recent" else file.whole
+        for file in files
+        if forms[file] != "open"
+    }
+    left = room - sum(one.tokens for one in given.values())
+    given |= dict(zip(opened, fill(opened, left), strict=True))
+    return [given[file] for file in files]
+
+
+def _measures(files: Sequence[Cuttable]) -> Iterator[tuple[Cuttable, Form]]:
+    """What can be done, in order: recent sections, sections that matter, and of older sections those that matter; the largest files first."""
+    largest = sorted(files, key=lambda file: -file.whole_tokens)
+    growing = [file for file in largest if file.rule.fit == "recent"]
+    yield from ((file, "recent") for file in growing)
+    yield from ((file, "open") for file in largest if file.rule.fit == "sections")
+    yield from ((file, "open") for file in growing)
+
+
+def _in_parts(files: Sequence[Cuttable], room: int, max_files: int, split: str) -> _Found | None:
+    """The task split over the files of ``split``, in their order, with all others in every part."""
+    many = [file for file in files if file.rule.file == split]
+    shared = [file for file in files if file.rule.file != split]
+    each, most = room - sum(file.smallest for file in shared), max_files - len(shared)
+    if len(many) <= 1 or most < 1 or any(min(file.whole_tokens, file.least) > each for file in many):
+        return None
+    given = {file: file.whole if file.whole_tokens <= each else fill([file], each)[0] for file in many}
+    parts: list[list[Given]] = [[]]
+    for one in given.values():
+        if len(parts[-1]) == most or sum(other.tokens for other in parts[-1]) + one.tokens > each:
+            parts.append([])
+        parts[-1].append(one)
+    largest = max(sum(one.tokens for one in part) for part in parts)
+    given |= dict(zip(shared, _together(shared, room - largest) or (), strict=True))
+    paths = tuple(tuple(one.path for one in part) for part in parts)
+    return _Found(tuple(given[file] for file in files), paths if len(paths) > 1 else ())
+
+
+def _no_room(files: Sequence[Cuttable], split: str, agent: AgentType, prompt_tokens: int) -> NoRoom:
+    """Why nothing helps."""
+    many = [file for file in files if file.rule.file == split]
+    rest = [file for file in files if file not in many]
+    needed = sum(file.smallest for file in rest) + max((file.smallest for file in many), default=0)
+    largest = max(files, key=lambda file: file.smallest).one.path if files else ""
+    room = agent.window - agent.system - agent.output
+    return NoRoom(prompt_tokens + needed, room, largest, len(files), agent.max_files)
+
+
+def _why(file: Cuttable) -> str:
+    return f"left out, there is no room for its {file.whole_tokens:,} tokens"
 
 
 def _left_out_tokens(left_out: Sequence[tuple[str, str]]) -> int:
