@@ -215,6 +215,7 @@ class RunStarted(Payload, frozen=True):
         directive: Seq of the directive whose prompt it carries out; 0 where nobody directs.
         schedule: Id of the schedule that it was due by; empty for none.
         due: When it was due, as UTC time in ISO 8601.
+        pipeline: Name of the pipeline that sent it out; empty for none. Such a run works on no request of the user's.
     """
 
     task: Body
@@ -224,6 +225,7 @@ class RunStarted(Payload, frozen=True):
     directive: int = 0
     schedule: str = ""
     due: str = ""
+    pipeline: str = ""
 
 
 RunStatus = Literal["COMPLETED", "FAILED", "LIMIT_REACHED", "INTERRUPTED", "WAITING"]

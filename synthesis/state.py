@@ -183,7 +183,7 @@ class State(msgspec.Struct, kw_only=True):
         messages: The latest messages, oldest first.
         said: Seqs of the user's latest messages.
         pending: Tool calls without a result, by call id.
-        runs: The latest runs, oldest first.
+        runs: The latest runs, oldest first; those that a pipeline sends out aside.
         directive: The directive that serves; none where nobody directs.
         directed: Seqs of the latest directives, those that failed too.
         schedules: What runs again and again, by id.
@@ -426,6 +426,8 @@ def ended(record: RunRecord, event: Event, end: RunEnded) -> RunRecord:
 
 
 def _start_run(state: State, event: Event, run: RunStarted) -> None:
+    if run.pipeline:  # one of many at once, without memory: how far they are is the pipeline's
+        return
     before = state.runs.pop() if state.runs and run.resumes == event.run == state.runs[-1].run else None
     state.runs.append(began(event, run, before))
     if len(state.runs) > RECENT_RUNS:

@@ -286,7 +286,9 @@ class Dispatcher:
         )
 
     def _take(self, task: str, model: str, sent: Dispatched, actor: str) -> str:
-        started = RunStarted(task=self._engine.write_path.body(task), agent=sent.role, model=model)
+        started = RunStarted(
+            task=self._engine.write_path.body(task), agent=sent.role, model=model, pipeline=sent.pipeline
+        )
         return take(self._engine, started, sent, actor=actor, wait_s=self._plan.pipeline.lease_wait_s)
 
     def _hands(

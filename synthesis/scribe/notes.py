@@ -227,7 +227,7 @@ def _started(ledger: Ledger, run: RunStarted) -> None:
     """A run works on what the user asked for, or goes on with what an earlier one began."""
     text = run.task.text
     span = request(text)
-    if span is None or run.directive:  # a director's prompt is nobody's request
+    if span is None or run.directive or run.pipeline:  # such a prompt is nobody's request
         return
     evidence = ledger.evidence(text, span.start, span.end)
     agent, resumes = run.agent, run.resumes or goes_on(text)
@@ -246,15 +246,12 @@ def _started(ledger: Ledger, run: RunStarted) -> None:
 
 def _ended(ledger: Ledger, state: State, end: RunEnded) -> None:
     """What a run worked on is done, or stays open with the reason; what was asked before it still waits."""
-    run = state.last_run
-    own = run if run and run.run == ledger.event.run else None
-    if own is not None and own.directive:
+    own = next((run for run in reversed(state.runs) if run.run == ledger.event.run), None)
+    if own is None or own.directive:
         return  # it carries out a prompt, and no request of the user's
     for task in list(ledger.standing("task")):
-        mine = own is not None and any(place.seq == own.seq for place in task.evidence)
-        heard = task.detail == _ASKED and any(
-            place.seq >= (own.cause if own else 0) for place in task.evidence
-        )
+        mine = any(place.seq == own.seq for place in task.evidence)
+        heard = task.detail == _ASKED and any(place.seq >= own.cause for place in task.evidence)
         if task.by_hand or task.detail not in (_IN_RUN, _ASKED) or not (mine or heard):
             continue
         if end.status == "COMPLETED":
