@@ -309,9 +309,9 @@ class Runner:
 
     def _write_log(self, progress: Progress) -> None:
         """Bring the pipeline's own log up to what went otherwise than planned; each thing stands there once."""
-        path = self.plan.pipeline.log
-        if not path:
+        if not self.plan.pipeline.log:
             return
+        (path,) = self.plan.paths[self.plan.pipeline.log]
         with self._engine.write_path.exclusive():
             file = self._dispatcher.files.text(path)
             text = file.text if file else "# What went otherwise than planned\n\n"
@@ -368,9 +368,6 @@ class Crew:
 
 def rules_of(plan: Plan) -> Iterator[FileRule]:
     """The classes that the workspace enforces for a pipeline: ``*`` stands for what differs between items."""
-    log = plan.pipeline.log
-    if log and all(log not in paths for paths in plan.paths.values()):
-        yield FileRule(log, "append-only")
     for name, file in plan.pipeline.files.items():
         paths = plan.paths[name]
         if file.sort == "overwritable" or file.source:
