@@ -182,7 +182,7 @@ class Dispatcher:
         return self._close(due, run, hands, outcome, found)
 
     def _view(self, files: Sequence[FileText]) -> View:
-        bodies = [body_of(file.text, self._plan.markers.get(file.path, ""), file.path) for file in files]
+        bodies = [self.examiner.body(file.path, file.text) for file in files]
         return View("\n\n".join(file.text for file in files), "\n\n".join(bodies))
 
     # --- an agent's --------------------------------------------------------------------------------------------------

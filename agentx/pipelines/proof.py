@@ -64,6 +64,7 @@ class Examiner:
         self._engine = engine
         self._plan = plan
         self._files = files
+        self._markers = {one.path: one.rule.marker for step in plan.steps.values() for one in step.writes}
 
     def examine(self, step: Step, found: Sequence[str] = ()) -> Examined:
         """Whether a step is done.
@@ -128,13 +129,14 @@ class Examiner:
         for read in step.reads:
             for check in read.rule.checks:
                 for file in self._files.of(read):
-                    found += self.look(step, check, self._body(file.path, file.text), file.path)
+                    found += self.look(step, check, self.body(file.path, file.text), file.path)
                     if said := self._command(check, file.path):
                         found.append(said)
         return found
 
-    def _body(self, path: str, text: str) -> str:
-        return body_of(text, self._plan.markers.get(path, ""), path)
+    def body(self, path: str, text: str) -> str:
+        """A file of the pipeline without its marker."""
+        return body_of(text, self._markers.get(path, ""), path)
 
     def _text_of(self, step: Step, alias: str) -> str:
         """The text of a file of the pipeline, for a check; empty where it is not there yet."""

@@ -1,5 +1,6 @@
 """A pipeline with everything in it resolved: the steps of every item, and the loops that they stand in."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -111,7 +112,6 @@ class Plan(msgspec.Struct, frozen=True):
         steps: By key, in an order in which each stands behind what it needs.
         loops: By key.
         paths: Every path of each file that roles name, by the file's name.
-        markers: The marker of each file that a step writes, by path.
     """
 
     pipeline: Pipeline
@@ -119,7 +119,6 @@ class Plan(msgspec.Struct, frozen=True):
     steps: dict[str, Step]
     loops: dict[str, LoopStep]
     paths: dict[str, tuple[str, ...]]
-    markers: dict[str, str]
 
     def role(self, step: Step) -> Role:
         """The role that does a step."""
@@ -137,6 +136,17 @@ def key_of(stage: str, item: str) -> str:
     ('write[03]', 'outline')
     """
     return f"{stage}[{item}]" if item else stage
+
+
+def path_pattern(path: str) -> re.Pattern[str]:
+    """What a path with stars matches: ``*`` within one name, ``**/`` any number of directories.
+
+    >>> [bool(path_pattern("drafts/**/*.md").fullmatch(path)) for path in ("drafts/a.md", "drafts/b/a.md", "a.md")]
+    [True, True, False]
+    """
+    parts = re.split(r"(\*\*/|\*\*|\*)", path)
+    stars = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*"}
+    return re.compile("".join(stars.get(part) or re.escape(part) for part in parts))
 
 
 def agent_types(pipeline: Pipeline) -> dict[str, AgentType]:

@@ -226,8 +226,10 @@ def _heard(ledger: Ledger) -> Trust:
 def _started(ledger: Ledger, run: RunStarted) -> None:
     """A run works on what the user asked for, or goes on with what an earlier one began."""
     text = run.task.text
+    if run.directive or run.pipeline:  # such a prompt is nobody's request
+        return
     span = request(text)
-    if span is None or run.directive or run.pipeline:  # such a prompt is nobody's request
+    if span is None:
         return
     evidence = ledger.evidence(text, span.start, span.end)
     agent, resumes = run.agent, run.resumes or goes_on(text)
