@@ -399,7 +399,7 @@ class WritePath:
         actor: str,
         run: str = "",
         cause: int = 0,
-        check: Callable[[], None] | None = None,
+        check: Callable[[], Sequence[Draft] | None] | None = None,
     ) -> list[Event]:
         """Change artifacts: one event (several where the changes are many), the files, one commit.
 
@@ -411,7 +411,8 @@ class WritePath:
             actor: Who does it.
             run: Run that it belongs to.
             cause: Event that led to it.
-            check: Called when people's edits are on record and nothing is changed; what it raises refuses the write.
+            check: Called when people's edits are on record and nothing is changed; what it raises refuses the write, and
+                what it gives is recorded in the same append.
 
         Raises:
             WriteFailed: The disk refused; nothing was recorded and the files are as they were.
@@ -419,16 +420,14 @@ class WritePath:
         with self.exclusive():
             self._hold_git()
             tracked = self.record_outside_edits(list(contents), noticed="write")
-            if check is not None:
-                check()
+            beside = (check and check()) or ()
             staged = Staged(contents, tracked, self.repo, self.artifacts)
             try:
-                events = self._append(
-                    [
-                        Draft(data=payload(chunk), actor=actor, run=run, cause=cause)
-                        for chunk in outside.chunks(staged.changes)
-                    ]
+                drafts = (
+                    Draft(data=payload(chunk), actor=actor, run=run, cause=cause)
+                    for chunk in outside.chunks(staged.changes)
                 )
+                events = self._append([*drafts, *beside])
             except BaseException:
                 staged.discard()
                 raise

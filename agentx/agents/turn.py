@@ -58,7 +58,11 @@ def alone(engine: Engine) -> Iterator[None]:
 
 
 def _end_crashed(engine: Engine) -> None:
-    last = engine.snapshot().last_run
-    if last is not None and last.status == "RUNNING":
-        end = RunEnded(status="INTERRUPTED", reason="Its process ended in the middle.")
-        engine.write_path.record([Draft(data=end, actor="engine:runs", run=last.run, cause=last.seq)])
+    """Several may have gone on at once; one that others have pushed out of the state is known by its lease."""
+    state = engine.snapshot()
+    begun = {lease.run: 0 for lease in state.leases.values()}
+    begun |= {run.run: run.seq for run in state.runs if run.status == "RUNNING"}
+    end = RunEnded(status="INTERRUPTED", reason="Its process ended in the middle.")
+    ends = [Draft(data=end, actor="engine:runs", run=run, cause=seq) for run, seq in begun.items()]
+    if ends:
+        engine.write_path.record(ends)

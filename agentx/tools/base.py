@@ -16,7 +16,9 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, get_type_hint
 import msgspec
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
+from agentx import file_rules
 from agentx.engine import Engine
+from agentx.file_rules import FileRuleBroken
 from agentx.gates import Gates, Look
 from agentx.secret_gate import (
     SecretRefused,
@@ -38,6 +40,7 @@ from agentx.storage.events import (
     ToolStatus,
     changes_of,
 )
+from agentx.storage.pipeline_events import FileAmended
 from agentx.storage.redaction import clean, clean_value
 from agentx.synthesis.enforcement import Violation
 from agentx.synthesis.model.port import ToolSchema
@@ -95,6 +98,10 @@ class ApprovalNeeded(AgentXError):
     def __init__(self, tool: str, call_id: str, why: str = "") -> None:
         super().__init__(f"{why}{tool} needs a person's word: `agentx approve {call_id}` (or `--deny`).")
         self.call_id = call_id
+
+
+_REFUSED = (NotApproved, SecretRefused, FileRuleBroken)
+"""What denies a call, beside the rules of the user."""
 
 
 class Rendered(Protocol):
@@ -161,16 +168,19 @@ class Job(msgspec.Struct):
 
         Raises:
             WriteDenied: A rule of the user forbids it; nothing was written.
-            ApprovalNeeded: It would put a secret into a file.
-            SecretRefused: As above, and nobody is to be asked.
+            FileRuleBroken: The class of a file forbids it, or another run has its lease.
+            ApprovalNeeded: It would change a static file, or put a secret into one.
+            SecretRefused: The latter, and nobody is to be asked.
         """
         tools = self.tools
 
-        def check() -> None:
+        def check() -> list[Draft]:
             violations = tools.engine.check_write(contents)
             if violations:
                 raise WriteDenied(violations)
-            self._ask_for_secrets(contents)
+            amended = file_rules.check(tools.engine, contents, actor=tools.actor, run=tools.run)
+            self._ask_about(contents, amended)
+            return [self._amendment(made) for made in amended]
 
         events = tools.engine.write_path.write(
             contents,
@@ -182,19 +192,30 @@ class Job(msgspec.Struct):
         self.event = events[0]
         return tuple(made for event in events for made in changes_of(event))
 
-    def _ask_for_secrets(self, contents: Mapping[str, Content | None]) -> None:
-        check_marks(self.tools.engine.write_path, contents)
-        rule = self.tools.engine.config.secrets.artifacts
-        if rule == "allow" or self.approved:
+    def _ask_about(self, contents: Mapping[str, Content | None], amended: list[FileAmended]) -> None:
+        """Ask a person about static files that would change and secrets that files would hold, in one question."""
+        engine = self.tools.engine
+        check_marks(engine.write_path, contents)
+        if self.approved:
             return
-        if found := new_secrets(self.tools.engine.write_path, contents):
-            why = f"What looks like a secret would stand in {tell(found)}"
+        why = file_rules.told(engine, [made.path for made in amended], self.tools.actor)
+        rule = engine.config.secrets.artifacts
+        if rule != "allow" and (found := new_secrets(engine.write_path, contents)):
+            secret = f"What looks like a secret would stand in {tell(found)}"
             if rule == "deny":
                 raise SecretRefused(
-                    f"Denied. {why}. Keep it out of the files: read it from the environment (secrets.artifacts)."
+                    f"Denied. {secret}. Keep it out of the files: read it from the environment (secrets.artifacts)."
                 )
+            why = f"{why} {secret}.".lstrip()
+        if why:
             self.ask()
-            raise ApprovalNeeded(self.tool, self.call_id, f"{why}. ")
+            raise ApprovalNeeded(self.tool, self.call_id, f"{why} ")
+
+    def _amendment(self, made: FileAmended) -> Draft:
+        """A static file changes by this call, which a person allowed: their reason, for the record."""
+        allowed = self.tools.engine.write_path.state.pending[self.call_id]
+        said = msgspec.structs.replace(made, reason=allowed.reason, call_id=self.call_id)
+        return Draft(data=said, actor=self.tools.actor, run=self.tools.run, cause=allowed.seq)
 
     def ask(self) -> None:
         """Put the call on record as one that waits for a person's word."""
@@ -322,7 +343,7 @@ class ToolSet:
             return ToolResult(
                 call_id=call_id, tool=name, status="DENIED", output=str(error), denied_by=error.rules
             )
-        except (NotApproved, SecretRefused) as error:
+        except _REFUSED as error:
             return ToolResult(call_id=call_id, tool=name, status="DENIED", output=str(error))
         except AgentXError as error:
             return ToolResult(call_id=call_id, tool=name, status="FAILED", output=str(error))
@@ -370,7 +391,7 @@ class ToolSet:
             job.denied_by = error.rules
             self._record(job, "DENIED", str(error))
             raise
-        except (NotApproved, SecretRefused) as error:
+        except _REFUSED as error:
             self._record(job, "DENIED", str(error))
             raise
         except AgentXError as error:
@@ -428,7 +449,8 @@ class ToolSet:
             raise ApprovalNeeded(job.tool, job.call_id, f"{look.ask} " if look.ask else "")
         if not pending.approved:
             why = pending.reason.strip().rstrip(".") or "no reason was given"
-            raise NotApproved(f"A person refused {job.tool}: {why}.")
+            ruled = file_rules.told(self.engine, pending.arguments.values(), self.actor)
+            raise NotApproved(f"A person refused {job.tool}: {why}. {ruled}".rstrip())
         job.approved = True
         self.gates.grant(self.run, look.flows)
         recorded = self.engine.read_body(pending.whole)

@@ -10,8 +10,10 @@ from typing import Annotated
 import msgspec
 from pydantic import Field
 
+from agentx import file_rules
 from agentx.config import CheckSection
 from agentx.engine import Engine
+from agentx.file_rules import FileRuleBroken
 from agentx.quality.document import check_document as check_prose
 from agentx.quality.sandbox import Bwrap, SandboxPolicy, SandboxResult, run_in_copy
 from agentx.secret_gate import new_secrets
@@ -202,6 +204,7 @@ class QualityTools(StorageTools):
         with self.engine.write_path.exclusive():
             if refused := self._refused(job, contents):
                 notes.append(f"what it changed was left out. {refused}")
+                job.printed += f"\n[{notes[-1]}]"  # on record as well: an agent tried it
                 return ()
             try:
                 events = self.engine.write_path.write(
@@ -213,11 +216,15 @@ class QualityTools(StorageTools):
         return tuple(made.path for event in events for made in changes_of(event))
 
     def _refused(self, job: Job, contents: dict[str, Content | None]) -> str:
-        """Why what a command wrote is not taken over: a rule, or a secret, for which nobody can be asked any more."""
+        """Why what a command wrote is not taken over; nobody can be asked any more."""
         if broken := self.engine.check_write(contents):
             denied = WriteDenied(broken)
             job.denied_by = denied.rules
             return str(denied)
+        try:
+            file_rules.require(self.engine, contents, actor=self.actor, run=self.run)
+        except FileRuleBroken as error:
+            return str(error)
         if self.engine.config.secrets.artifacts == "allow":
             return ""
         found = new_secrets(self.engine.write_path, contents)
