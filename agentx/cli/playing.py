@@ -5,7 +5,6 @@ over but what is on disk. What runs a story changes nothing in it; only a person
 for the story brings it.
 """
 
-import os
 import shlex
 import tempfile
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from rich.text import Text
 from agentx.cli.app import execute
 from agentx.cli.configuring import flat
 from agentx.cli.playing_runs import compared, play_runs, show_rows
-from agentx.cli.samples import Sample, Step, find_sample, read_past
+from agentx.cli.samples import Sample, Step, find_sample, near, read_past
 from agentx.cli.terminal import Terminal, facts, panel
 from agentx.config import set_value
 from agentx.storage.events import AgentMessageSent, ContextProvided, Draft, UserMessageSent
@@ -78,7 +77,7 @@ def _made(terminal: Terminal, sample: Sample, into: Path | None) -> Path:
     with Workspace.open(root, settings=terminal.settings) as ws:
         ws.flush()
     if not terminal.json:
-        about = _CANNED if any(step.script for step in sample.steps) else _NO_MODEL
+        about = _CANNED if any(step.script or SCRIPT in step.run for step in sample.steps) else _NO_MODEL
         words = Text.assemble((about, "italic"), ("\nThe workspace: ", "dim"), str(root))
         title = Text(f"Sample: {one_line(sample.title)}", "bold cyan")
         terminal.show(panel(words, title=title, width=terminal.out.width, style="cyan"))
@@ -112,7 +111,7 @@ def _words(terminal: Terminal, sample: Sample, step: Step, root: Path) -> list[s
     shared = ["-C", str(root), *["--json"] * terminal.json]
     if step.run:
         return [*shared, *step.command[1:]]
-    model = f"{SCRIPT}{_near(Path(sample.folder) / step.script)}"
+    model = f"{SCRIPT}{near(Path(sample.folder) / step.script)}"
     pictures = ["--pictures", str(terminal.pictures)] if terminal.pictures else []
     return [
         *shared,
@@ -206,7 +205,7 @@ def _show_story(terminal: Terminal, ws: Workspace, sample: Sample) -> None:
         )
     if rows:
         show_rows(terminal, rows)
-    _show_where(terminal, _near(ws.root))
+    _show_where(terminal, near(ws.root))
 
 
 def _contexts(ws: Workspace) -> Iterator[ContextProvided]:
@@ -240,9 +239,3 @@ def _show_where(terminal: Terminal, where: str) -> None:
         (f"git -C {shlex.quote(where)} log --stat", "the same in Git's words"),
     )
     terminal.show(facts([(f"  {command}", what) for command, what in commands]))
-
-
-def _near(path: Path) -> str:
-    """A path as a person would type it from here: relative where it lies below."""
-    here = Path.cwd()
-    return os.path.relpath(path, here) if path.is_relative_to(here) else str(path)

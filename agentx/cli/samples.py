@@ -14,7 +14,7 @@ A sample is a directory ``sample_workspaces/NAME`` with a ``sample.toml``; each 
     yes = true                                          # a person's word on every call that asks: yes
     ends = 1                                            # the exit status that the story expects, 0 by default
 
-    [[steps]]                                           # a person types a command
+    [[steps]]                                           # a person types a command; {sample} is the sample's directory
     run = "agentx memory list"
 
     [[steps]]                                           # time goes by, and others talk
@@ -31,6 +31,7 @@ A sample is a directory ``sample_workspaces/NAME`` with a ``sample.toml``; each 
 
 import contextlib
 import importlib.util
+import os
 import shlex
 import tomllib
 from collections.abc import Iterator
@@ -57,7 +58,8 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         title: What to watch, in one line.
         say: What the user says; empty to go on with what is unfinished.
         script: File with what the model does about it.
-        run: A command line, as a person types it; a backslash at the end of a line goes on in the next.
+        run: A command line, as a person types it; a backslash at the end of a line goes on in the next, and ``{sample}`` is the
+            sample's directory.
         past: File with messages that were said meanwhile.
         direct: So many directed runs.
         yes: Whether a person said yes beforehand to every call that asks.
@@ -189,7 +191,15 @@ def _read(folder: Path) -> Sample:
     missing = [name for name in sample.files if not (folder / name).exists()]
     if missing or not sample.steps:
         raise SampleInvalid(f"{path} names {missing[0] + ', which is not there' if missing else 'no steps'}.")
-    return msgspec.structs.replace(sample, folder=str(folder))
+    place = shlex.quote(near(folder))
+    steps = [msgspec.structs.replace(step, run=step.run.replace("{sample}", place)) for step in sample.steps]
+    return msgspec.structs.replace(sample, folder=str(folder), steps=tuple(steps))
+
+
+def near(path: Path) -> str:
+    """A path as a person would type it from here: relative where it lies below."""
+    here = Path.cwd()
+    return os.path.relpath(path, here) if path.is_relative_to(here) else str(path)
 
 
 def load_code(path: Path, *functions: str) -> ModuleType:

@@ -263,6 +263,14 @@ def test_a_sample_has_commands_and_what_was_said_meanwhile_too(call, sample, tmp
         assert [item.text for item in ws.memory("constraint")][-1] == "Never import pickle."
 
 
+def test_a_command_of_a_sample_names_its_files_wherever_it_lies(call, sample, tmp_path):
+    sample(SAMPLE + '[[steps]]\nrun = "agentx add {sample}/start --to copied"\n')
+    done = call("run", "--sample", "report", "--into", tmp_path / "copy")
+    assert done.code == 0, done
+    assert "$ agentx add sample_workspaces/report/start --to copied" in done.out
+    assert (tmp_path / "copy" / "artifacts" / "copied" / "start" / "a.txt").exists()
+
+
 def test_a_sample_in_json_is_a_line_for_each_thing_also_of_its_commands(call, sample, tmp_path):
     (sample(LONGER) / "past.jsonl").write_text(PAST)
     lines = call("run", "--sample", "report", "--into", tmp_path / "copy", "--json").lines
