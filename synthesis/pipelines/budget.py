@@ -13,11 +13,17 @@ import msgspec
 
 from agentx.storage.errors import AgentXError
 from agentx.synthesis.pipelines.cutting import Candidate, Cuttable, Form, Given, fenced, fill
-from agentx.synthesis.pipelines.definition import AgentType
+from agentx.synthesis.pipelines.definition import AgentType, Role
 from agentx.synthesis.pipelines.passages import Wanted
+from agentx.synthesis.pipelines.plan import Step
+from agentx.synthesis.pipelines.templates import fill as filled
 from agentx.synthesis.tokens import count_tokens
 
-__all__ = ["Candidate", "Fitted", "Given", "NoRoom", "fenced", "fit"]
+__all__ = ["Candidate", "Fitted", "Given", "NoRoom", "fenced", "fit", "item_of", "task_words"]
+
+
+_PART_TOKENS = 64
+"""By how much the prompt of a part may be longer: its files have names of their own."""
 
 
 class NoRoom(AgentXError):
@@ -123,6 +129,17 @@ def fit(
     raise _no_room([file for file in files if not file.rule.if_room], split, agent, prompt_tokens)
 
 
+def item_of(step: Step) -> dict[str, Any]:
+    """The values of the item that a step is for; empty for a stage that is done once."""
+    values = (one for one in step.values.values() if isinstance(one, dict) and one.get("id") == step.item)
+    return next(values, {}) if step.item else {}
+
+
+def task_words(role: Role, step: Step) -> str:
+    """The words of a task, which decide what of a long file matters for it."""
+    return " ".join([filled(role.task, step.values), *(str(value) for value in item_of(step).values())])
+
+
 class _Found(msgspec.Struct, frozen=True):
     """What fits: the files in their order, and the paths of each part where the task is split."""
 
@@ -172,7 +189,8 @@ def _in_parts(files: Sequence[Cuttable], room: int, max_files: int, split: str) 
     """The task split over the files of ``split``, in their order, with all others in every part."""
     many = [file for file in files if file.rule.file == split]
     shared = [file for file in files if file.rule.file != split]
-    each, most = room - sum(file.smallest for file in shared), max_files - len(shared)
+    each = room - sum(file.smallest for file in shared) - _PART_TOKENS
+    most = max_files - len(shared)
     if len(many) <= 1 or most < 1 or any(min(file.whole_tokens, file.least) > each for file in many):
         return None
     given = {file: file.whole if file.whole_tokens <= each else fill([file], each)[0] for file in many}
