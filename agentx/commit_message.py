@@ -34,6 +34,7 @@ from agentx.storage.events import (
     WriteReverted,
 )
 from agentx.storage.git.repository import HOST
+from agentx.storage.pipeline_events import FileAmended
 from agentx.storage.schedule_events import DuePassed, ScheduleRemoved, ScheduleSet
 from agentx.storage.text import one_line
 from agentx.synthesis.conclusions import Add, Concluded
@@ -214,6 +215,8 @@ def tell(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each type o
             return f"Remove the schedule {name}"
         case DuePassed(schedule=name, times=times, reason=reason):
             return f"Pass over {times} due time{'s' * (times != 1)} of {name}: {reason}"
+        case FileAmended(path=path, reason=reason):
+            return f"Amend {path}: {shorten(reason, WORDS)}"
         case SourceScanned(source=source, files=files):
             return f"Scan source {source}: {files} files"
         case EventsPurged(events=events, reason=reason):

@@ -55,7 +55,7 @@ class FileLeased(FileRuleBroken):
         item = f" of item {lease.item}" if lease.item else ""
         super().__init__(
             path,
-            f"Denied. {who} may not write to {path}: it is leased to {lease.role} for stage {lease.stage}{item} "
+            f"Denied. {who} may not write to {path}: it is leased to role {lease.role} for stage {lease.stage}{item} "
             f"({lease.run}) until {lease.until or 'that run ends'}. A file has one writer at a time: wait for the end of "
             f"{lease.run}, or write to another file.",
         )
@@ -109,7 +109,7 @@ def take(engine: Engine, started: RunStarted, sent: Dispatched, *, actor: str, w
                 engine.write_path.record([Draft(data=data, actor=actor, run=run) for data in (started, sent)])
                 return run
         if time.monotonic() >= deadline:
-            raise FileLeased(*held, sent.role)
+            raise FileLeased(*held, f"Role {sent.role}")
         time.sleep(min(pause_s, max(0.0, deadline - time.monotonic())))
         pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
@@ -260,7 +260,8 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 def _name(actor: str) -> str:
     """An agent by its role, anyone else by what stands for them."""
-    return actor.removeprefix("agent:")
+    sort, _, role = actor.partition(":")
+    return f"Role {role}" if sort == "agent" else actor
 
 
 def is_person(actor: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from agentx import file_rules
 from agentx.engine import Engine
 from agentx.pipelines.files import Files
 from agentx.quality.sandbox import run_in_copy
@@ -211,8 +212,11 @@ class Examiner:
             def payload(changes: tuple[FileChange, ...]) -> StageProved:
                 return msgspec.structs.replace(proved, changes=changes)
 
+            def check() -> None:
+                file_rules.require(self._engine, contents, actor=ACTOR, run=run)
+
             if contents:
-                return [*events, *path.write(contents, payload, actor=ACTOR, run=run)]
+                return [*events, *path.write(contents, payload, actor=ACTOR, run=run, check=check)]
             return [*events, *path.record([Draft(data=proved, actor=ACTOR, run=run)])]
 
     def _appended(

@@ -84,12 +84,12 @@ def test_a_static_file_waits_for_a_persons_word_and_refused_the_sentence_names_a
     before = text_of(book, path)
     asked = writer.call(tool, arguments, call_id="c-1")
     assert asked.approval_needed
-    assert f"writer may not change {path}, which is static in pipeline book" in asked.output
+    assert f"Role writer may not change {path}, which is static in pipeline book" in asked.output
     book.approve("c-1", approved=False, reason="The outline stands.")
     refused = writer.call(tool, {}, call_id="c-1")
     assert refused.status == "DENIED"
     assert "The outline stands." in refused.output
-    assert f"writer may not change {path}, which is static in pipeline book" in refused.output
+    assert f"Role writer may not change {path}, which is static in pipeline book" in refused.output
     assert text_of(book, path) == before
     assert calls(book)[-1].status == "DENIED"
     assert amendments(book) == []
@@ -172,7 +172,9 @@ def test_an_append_only_file_keeps_every_byte_and_the_refusal_names_the_first_li
     assert result.status == ("DENIED" if line else "SUCCEEDED")
     assert text_of(book, "meta/glossary.md") == (GLOSSARY if line else content)
     if line:
-        named = f"r2 may not change line {line} of meta/glossary.md, which is append-only in pipeline book"
+        named = (
+            f"Role r2 may not change line {line} of meta/glossary.md, which is append-only in pipeline book"
+        )
         assert named in result.output
         assert calls(book)[-1].status == "DENIED"
         assert named in calls(book)[-1].output.text
@@ -198,7 +200,7 @@ def test_what_a_command_does_to_such_files_is_left_out_with_the_sentence_and_tha
     for command, told in {
         "echo Seven > outline.md": "outline.md, which is static",
         "sed -i s/log/book/ meta/glossary.md": "line 3 of meta/glossary.md, which is append-only",
-        "mkdir drafts; echo Mine > drafts/ch01.md": "drafts/ch01.md: it is leased to writer",
+        "mkdir drafts; echo Mine > drafts/ch01.md": "drafts/ch01.md: it is leased to role writer",
     }.items():
         result = ws.tools.call("run_command", {"command": command})
         assert told in result.output
@@ -301,8 +303,8 @@ def test_a_leased_file_has_one_writer_until_its_run_ends_or_the_lease_expires(ws
     for tools in (ws.tools, ws.tools.acting("agent:r1", "r-9")):
         refused = tools.call("write_file", {"path": "drafts/ch01.md", "content": "Twice.\n"})
         assert refused.status == "DENIED"
-        assert "leased to writer for stage write of item 01 (r-1) until 2" in refused.output
-    with pytest.raises(FileLeased, match=r"writer may not write to drafts/ch01\.md"):
+        assert "leased to role writer for stage write of item 01 (r-1) until 2" in refused.output
+    with pytest.raises(FileLeased, match=r"Role writer may not write to drafts/ch01\.md"):
         lease(ws, "drafts/ch02.md", "drafts/ch01.md", wait_s=0.02)
     assert "drafts/ch02.md" not in ws.state.leases
     ws.record(Draft(data=RunEnded(status="COMPLETED"), actor="agent:writer", run=run))
