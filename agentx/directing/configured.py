@@ -1,5 +1,8 @@
 """Who directs a workspace and who carries out, as ``agentx.toml`` and the environment have it."""
 
+import threading
+from collections.abc import Callable
+
 from agentx.agents.port import Limits
 from agentx.directing.executors import Command, Executor, Loop, outside_environ
 from agentx.engine import Engine
@@ -40,6 +43,20 @@ def model(engine: Engine) -> ModelClient:
         ModelError: None is named, or it cannot be used.
     """
     return _open(engine, engine.config.model.name or engine.settings.model)
+
+
+def named_models(engine: Engine) -> Callable[[str], ModelClient]:
+    """Gives the model of a name, each opened once; of an empty name, that of ``agentx.toml`` or of the environment."""
+    opened: dict[str, ModelClient] = {}
+    lock = threading.Lock()
+
+    def named(name: str) -> ModelClient:
+        with lock:
+            if name not in opened:
+                opened[name] = _open(engine, name) if name else model(engine)
+            return opened[name]
+
+    return named
 
 
 def _open(engine: Engine, name: str) -> ModelClient:

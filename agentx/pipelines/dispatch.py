@@ -33,12 +33,13 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.events import Draft, RunEnded, RunStarted, RunStatus
 from agentx.storage.pipeline_events import Dispatched, GivenFile
 from agentx.storage.text import one_line
+from agentx.synthesis.directing.wording import rule
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.pipelines.budget import Candidate, Fitted, fit
 from agentx.synthesis.pipelines.checks import body_of, has_marker, marker_line, verdict_of
 from agentx.synthesis.pipelines.definition import AgentType, Role
 from agentx.synthesis.pipelines.markdown import sections
-from agentx.synthesis.pipelines.plan import Plan, Step, WriteFile, is_by_engine
+from agentx.synthesis.pipelines.plan import Plan, Step, WriteFile, is_by_engine, is_by_model
 from agentx.synthesis.pipelines.prompt import MATERIAL, Sending, tell
 from agentx.synthesis.pipelines.schedule import Due
 from agentx.synthesis.pipelines.templates import fill
@@ -195,7 +196,14 @@ class Dispatcher:
                 f"{len(files)} files are to be read, and {role.agent} takes {agent.max_files}; "
                 f"point to fewer, or give that type of agent a larger `max_files`."
             )
-        sending = Sending(step=step, round=due.round, found=tuple(found), tries=due.tries, reason=due.reason)
+        sending = Sending(
+            step=step,
+            round=due.round,
+            found=tuple(found),
+            tries=due.tries,
+            reason=due.reason,
+            rules=tuple(rule(item) for item in self._engine.enforced()),
+        )
         fitted = fit(
             [Candidate(read.rule, file.path, file.text, file.blob) for read, file in files],
             agent,
@@ -247,7 +255,7 @@ class Dispatcher:
         hands = self._hands(due, run, whole, own, f"agent:{step.role}", room)
         assignment = Assignment(prompt=told.whole, tools=hands, time_limit_s=agent.max_time_s)
         outcome = carry_out(executor, assignment)
-        if outcome.status == "COMPLETED" and not hands.wrote and len(own) == 1 and outcome.summary.strip():
+        if outcome.status == "COMPLETED" and not hands.made and len(own) == 1 and outcome.summary.strip():
             # who has no tools, or does without them, answers with its one file
             hands.call("write_file", {"path": next(iter(own)), "content": outcome.summary.rstrip() + "\n"})
         if part:
@@ -255,7 +263,7 @@ class Dispatcher:
         return self._close(due, run, hands, outcome, sending.found)
 
     def _executor(self, role: Role, agent: AgentType) -> Executor:
-        if role.by != ("model",):
+        if not is_by_model(role):
             words = tuple(self._word(word) for word in role.by)
             environ = outside_environ(self._engine.settings.environ, self._engine.root)
             return Command(words, role.speaks, environ, "`by` of the role in the pipeline's file")

@@ -207,16 +207,15 @@ class PointerHands:
 
     Attributes:
         waiting: Id of a call that waits for a person's word.
-        wrote: Whether it has written a file.
+        made: How many calls it has made.
         denied: What it was denied, the latest.
     """
 
     def __init__(self, tools: PointerTools) -> None:
         self._tools = tools
-        self._made = 0
+        self.made = 0
         self.role = tools.pointers.role
         self.waiting = ""
-        self.wrote = False
         self.denied: list[str] = []
 
     def schemas(self) -> list[ToolSchema]:
@@ -225,13 +224,12 @@ class PointerHands:
 
     def call(self, name: str, arguments: str | Mapping[str, Any]) -> Result:
         """Run a tool; whatever goes wrong is told in the result."""
-        self._made += 1
-        result: ToolResult = self._tools.call(name, arguments, call_id=f"{self._tools.run}-{self._made}")
+        self.made += 1
+        result: ToolResult = self._tools.call(name, arguments, call_id=f"{self._tools.run}-{self.made}")
         if result.approval_needed:
             self.waiting = result.call_id
         elif result.status == "DENIED":
             self.denied = [*self.denied, result.output][-_KEPT:]
-        self.wrote = self.wrote or (name == "write_file" and result.status == "SUCCEEDED")
         return Result(result.status, result.output)
 
     def settle(self, tool: str, call_id: str) -> Result:

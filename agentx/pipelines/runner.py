@@ -16,8 +16,9 @@ from typing import Literal
 import msgspec
 
 from agentx.agents.turn import alone
-from agentx.engine import Engine
 from agentx.amendments import amend, breaches
+from agentx.directing.configured import named_models
+from agentx.engine import Engine
 from agentx.pipelines.dispatch import Came, Dispatcher
 from agentx.pipelines.proof import ACTOR
 from agentx.pipelines.tracked import Tracker
@@ -26,7 +27,7 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.events import Draft, FileChange, ToolCallExecuted
 from agentx.storage.pipeline_events import FileRule, PipelineEnded, PipelineStarted, StageReopened
 from agentx.synthesis.model.port import ModelClient, Usage
-from agentx.synthesis.pipelines.plan import Plan, Step
+from agentx.synthesis.pipelines.plan import Plan, Step, is_by_model
 from agentx.synthesis.pipelines.progress import Progress
 from agentx.synthesis.pipelines.reading import read
 from agentx.synthesis.pipelines.schedule import Due, Schedule
@@ -75,7 +76,7 @@ class Runner:
     Args:
         engine: The workspace.
         path: The pipeline's file.
-        models: Gives models by name.
+        models: Gives models by name; those that are configured by default.
         jobs: How many agents may work at once.
         note: Is told what a person should know meanwhile.
 
@@ -90,7 +91,7 @@ class Runner:
         self,
         engine: Engine,
         path: Path,
-        models: Models,
+        models: Models | None = None,
         *,
         jobs: int = 1,
         note: Callable[[str], object] = str,
@@ -101,7 +102,8 @@ class Runner:
         self._engine = engine
         self._jobs = max(1, jobs)
         self._note = note
-        self._dispatcher = Dispatcher(engine, self.plan, path.resolve().parent, models)
+        self._models = models or named_models(engine)
+        self._dispatcher = Dispatcher(engine, self.plan, path.resolve().parent, self._models)
         self._waiting: dict[str, str] = {}
         self._limit = ""
         self._stopped = False
@@ -113,10 +115,12 @@ class Runner:
             retry: Give what has failed as often as it may another chance.
 
         Raises:
+            ModelError: No model is set for a role, or it cannot be used.
             PipelineStopped: A file was changed against its class; a person has to settle that first.
             WorkspaceBusy: Another run goes on in this workspace.
         """
         with alone(self._engine):
+            self._open_models()
             self._settle_files()
             self._start(retry=retry)
             tracker = Tracker(self._engine, self.name)
@@ -132,6 +136,12 @@ class Runner:
 
     # --- beginning ---------------------------------------------------------------------------------------------------
 
+    def _open_models(self) -> None:
+        """A model that cannot be used is told before anybody is sent out."""
+        roles = self.plan.pipeline.roles.values()
+        for name in {role.model for role in roles if is_by_model(role)}:
+            self._models(name)
+
     def _settle_files(self) -> None:
         """Look at what people did to files of a class since the last run."""
         path = self._engine.write_path
@@ -139,7 +149,9 @@ class Runner:
         broken = []
         for breach in breaches(self._engine, self.name):
             if breach.sort == "static":  # a person's own edit is their word
-                amend(self._engine, breach.path, reason=f"edited by hand in event {breach.seq}", actor="watch")
+                amend(
+                    self._engine, breach.path, reason=f"edited by hand in event {breach.seq}", actor="watch"
+                )
             else:
                 broken.append(breach.sentence)
         if broken:

@@ -154,6 +154,11 @@ def agent_types(pipeline: Pipeline) -> dict[str, AgentType]:
     return AGENTS | pipeline.agents
 
 
+def is_by_model(role: Role) -> bool:
+    """Whether a model plays a role."""
+    return role.by == ("model",)
+
+
 def is_by_engine(role: Role) -> bool:
     """Whether no agent plays a role."""
     return role.by == (BY_ENGINE,)

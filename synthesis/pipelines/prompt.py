@@ -51,6 +51,13 @@ You remember nothing of earlier calls. All that you know stands in the files bel
 - {{ one }}
 {% endfor %}
 {% endif %}
+{% if rules %}
+
+**What the user demands, in all that you write:**
+{% for one in rules %}
+- {{ one }}
+{% endfor %}
+{% endif %}
 {% if markers %}
 
 **Completion marker:**
@@ -109,6 +116,7 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
         left_out: Secondary files, and why they are not given.
         found: What the engine found in what the role reads.
         tries: How many agents failed before, and ``reason`` why the last did.
+        rules: What the user demands or ruled out, whatever is written.
         writes: Its paths, where they are others than the step's (a part of a task that was split).
     """
 
@@ -119,6 +127,7 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
     found: tuple[str, ...] = ()
     tries: int = 0
     reason: str = ""
+    rules: tuple[str, ...] = ()
     writes: Mapping[str, str] = {}
 
 
@@ -156,6 +165,7 @@ def tell(plan: Plan, sending: Sending) -> Told:
         "found": sending.found,
         "tries": sending.tries,
         "reason": sending.reason,
+        "rules": sending.rules,
     }
     text = fill(role.prompt or PROMPT, step.values | filled)
     return Told(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", "\n\n".join(map(fenced, sending.given)))

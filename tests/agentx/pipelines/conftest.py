@@ -70,8 +70,12 @@ class Author:
             return
         with self._lock:
             self.prompts.append(messages[0].content)
-        paths = next(tool for tool in tools if tool.name == "write_file").parameters["properties"]["path"]["enum"]
-        texts = [(path, text) for path in paths if (text := self.write(path, messages[0].content)) is not None]
+        paths = next(tool for tool in tools if tool.name == "write_file").parameters["properties"]["path"][
+            "enum"
+        ]
+        texts = [
+            (path, text) for path in paths if (text := self.write(path, messages[0].content)) is not None
+        ]
         calls = tuple(
             ToolCall(f"c{number}", "write_file", json.dumps({"path": path, "content": text}))
             for number, (path, text) in enumerate(texts)
@@ -97,7 +101,9 @@ class Desk:
         self.ws = ws
         self.path = path
 
-    def run(self, write: Callable[[str, str], str | None] = well, *, jobs: int = 1, retry: bool = False) -> Ended:
+    def run(
+        self, write: Callable[[str, str], str | None] = well, *, jobs: int = 1, retry: bool = False
+    ) -> Ended:
         self.author = Author(write)
         return Runner(self.ws.engine, self.path, lambda _name: self.author, jobs=jobs).run(retry=retry)
 

@@ -4,7 +4,6 @@ import pytest
 
 from agentx.pipelines.tracked import pipelines
 from agentx.storage.errors import AgentXError
-
 from tests.agentx.pipelines.conftest import well
 
 
@@ -36,7 +35,11 @@ def test_a_second_run_sends_nobody(desk):
 def test_a_file_without_its_marker_is_unfinished_and_its_agent_is_sent_again_with_the_reason(desk):
     def careless(path, prompt):
         text = well(path, prompt)
-        return text if "Attempt 2" in prompt or path != "drafts/02.md" else text.replace("<!-- DRAFT_DONE -->\n", "")
+        return (
+            text
+            if "Attempt 2" in prompt or path != "drafts/02.md"
+            else text.replace("<!-- DRAFT_DONE -->\n", "")
+        )
 
     assert desk.run(careless).status == "COMPLETED"
     (failed,) = [one for one in desk.facts("RunEnded") if one.status == "FAILED"]
@@ -104,7 +107,7 @@ def test_what_a_pipeline_may_use_ends_it_and_more_lets_it_go_on(desk):
 
 
 def test_an_agent_that_reaches_beyond_its_pointers_is_denied_by_role_file_and_rule(desk):
-    ended = desk.run(lambda path, prompt: well(path, prompt))
+    ended = desk.run()
     assert ended.status == "COMPLETED"
     run = desk.ws.engine
     from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
@@ -119,12 +122,17 @@ def test_an_agent_that_reaches_beyond_its_pointers_is_denied_by_role_file_and_ru
     hands = PointerHands(PointerTools(run, pointers, actor="agent:reviewer", run="r-99"))
     read = hands.call("read_file", {"path": "drafts/02.md"})
     assert read.status == "DENIED"
-    assert read.output.startswith("Denied. Role reviewer (stage review[01]) may not read drafts/02.md: a role sees the files")
+    assert read.output.startswith(
+        "Denied. Role reviewer (stage review[01]) may not read drafts/02.md: a role sees the files"
+    )
     listed = hands.call("read_file", {"path": "meta/glossary.md"})
     assert "does not read (it reviews the code)" in listed.output
     wrote = hands.call("write_file", {"path": "drafts/01.md", "content": "mine now"})
     assert wrote.status == "DENIED"
-    assert "may not write drafts/01.md: a role writes its own files only, and these are reviews/01.md." in wrote.output
+    assert (
+        "may not write drafts/01.md: a role writes its own files only, and these are reviews/01.md."
+        in wrote.output
+    )
     assert hands.call("write_file", {"path": "../../etc/passwd", "content": ""}).status == "DENIED"
     denied = [one for one in desk.facts("ToolCallExecuted") if one.status == "DENIED"]
     assert len(denied) == 4
