@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from agentx.cli.pipeline_running import run_pipeline, show_status
 from agentx.cli.terminal import Terminal, table
 from agentx.pipelines.matrix import Access, Matrix, RoleRow, matrix_of
 from agentx.pipelines.picture import picture
@@ -176,9 +177,11 @@ def write_new(
 
 COMMANDS = {
     "pipeline": {
-        "schema": show_schema,
-        "new": write_new,
+        "status": show_status,
+        "run": run_pipeline,
         "matrix": show_matrix,
         "graph": draw,
+        "new": write_new,
+        "schema": show_schema,
     },
 }

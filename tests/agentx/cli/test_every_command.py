@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from agentx import Workspace, schedules
-from agentx.cli.__main__ import main
 from agentx.cli.app import ENTRIES, command_names
 from agentx.storage.schedule_events import ScheduleSet
 
@@ -21,7 +20,9 @@ GOOD = {
     "say": ["say", "Revenue matters."],
     "heartbeat": ["heartbeat"],
     "approve": ["approve"],
-    "pipeline schema": ["pipeline"],
+    "pipeline status": ["pipeline"],
+    "pipeline run": ["pipeline", "run", "{pipeline}", "--model", "{script}"],
+    "pipeline schema": ["pipeline", "schema"],
     "pipeline new": ["pipeline", "new", "{new}"],
     "pipeline matrix": ["pipeline", "matrix", "{pipeline}"],
     "pipeline graph": ["pipeline", "graph", "{pipeline}"],
@@ -90,6 +91,8 @@ WRONG = {
     "say": ["say", "  "],
     "heartbeat": ["heartbeat", "now"],
     "approve": ["approve", "call_9"],
+    "pipeline status": ["pipeline", "status", "--name", "letters"],
+    "pipeline run": ["pipeline", "run", "{file}"],
     "pipeline schema": ["pipeline", "schema", "{pipeline}"],
     "pipeline new": ["pipeline", "new", "not a name"],
     "pipeline matrix": ["pipeline", "matrix", "not-there.yaml"],
@@ -159,19 +162,22 @@ STREAMS = {"run", "log"}
 
 
 @pytest.fixture
-def filled(root, tmp_path, script, monkeypatch, environment, capsys):
+def filled(root, tmp_path, script, monkeypatch, environment):
     """Words of a command line with their places filled; a model is not to be had."""
     folders = {"AGENTX_CACHE_DIR": str(tmp_path / "cache"), "AGENTX_STATE_DIR": str(tmp_path / "state")}
     for name, value in {**folders, "PIP_NO_INDEX": "1"}.items():
         monkeypatch.setenv(name, value)
         environment[name] = value
     (tmp_path / "note.txt").write_text("a note")
+    (tmp_path / "one.yaml").write_text(
+        "{pipeline: one, files: {a: {path: a.md}}, roles: {r: {writes: [{file: a}]}}, stages: [{id: s, role: r}]}"
+    )
     subprocess.run(["git", "clone", "-q", "--bare", root, tmp_path / "bare.git"], check=True)
     places = {
         "new": str(tmp_path / "new"),
         "bare": str(tmp_path / "bare.git"),
         "file": str(tmp_path / "note.txt"),
-        "pipeline": str(tmp_path / "essays.yaml"),
+        "pipeline": str(tmp_path / "one.yaml"),
         "script": script({"answer": "An outlook."}),
     }
 
@@ -179,9 +185,6 @@ def filled(root, tmp_path, script, monkeypatch, environment, capsys):
         if words[0] == "flow":
             with Workspace.open(root) as ws:
                 places["flow"] = ws.flows.add("ship it", ["Build it.", "Ship it."]).id
-        if words[0] == "pipeline" and not Path(places["pipeline"]).exists():
-            assert main(["pipeline", "new", places["pipeline"]]) == 0
-            capsys.readouterr()
         if words[0] == "schedule":
             with Workspace.open(root) as ws:
                 schedules.add(ws, ScheduleSet(id="news", cron="0 0 1 1 *", task="Look for news."))

@@ -16,6 +16,26 @@ def essays(call, tmp_path):
     return tmp_path / "essays.yaml"
 
 
+@pytest.fixture
+def words(tmp_path):
+    """A model that writes each file of the essays as it is asked for, and in which folder its words lie."""
+    folder = tmp_path / "words"
+    for number in ("01", "02"):
+        essay = f"Sleep {'is good ' * 60}.\n\n## In short\n\nSleep well.\n\n<!-- DRAFT_COMPLETE -->\n"
+        texts = {
+            f"research/{number}.md": "## Facts\n\nOne.\n\n## Open questions\n\nNone.\n\n<!-- RESEARCH_COMPLETE -->\n",
+            f"essays/{number}.md": essay,
+            f"reviews/{number}.md": "Verdict: PASS\n\n<!-- REVIEW_COMPLETE -->\n",
+            f"notes/{number}.md": f"## Summary\n\nEssay {number} says: sleep.\n\n<!-- NOTES_COMPLETE -->\n",
+            "meta/style.md": "- Be brief.\n\n<!-- STYLE_COMPLETE -->\n",
+        }
+        for path, text in texts.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, "utf-8")
+    (tmp_path / "model.jsonl").write_text('{"folder": "words"}\n', "utf-8")
+    return folder, f"script:{tmp_path / 'model.jsonl'}"
+
+
 def test_what_is_written_to_begin_with_is_a_pipeline_and_is_never_written_over(call, essays):
     before = essays.read_text("utf-8")
     assert call("pipeline", "matrix", essays, "--json").json["pipeline"] == "essays"
@@ -74,3 +94,42 @@ def test_a_file_with_a_fault_is_refused_with_its_line(call, essays):
     done = call("pipeline", "matrix", essays)
     assert done.code == 2
     assert re.search(r"essays\.yaml, line \d+: .*keepr", done.err)
+
+
+def test_what_is_written_to_begin_with_runs_as_it_is_and_then_nothing_is_left_to_do(
+    call, root, essays, words
+):
+    run = ("pipeline", "run", essays, "--jobs", "2", "--model", words[1], "-C", root)
+    done = call(*run)
+    assert done.code == 0, done
+    assert done.out.splitlines()[0] == "Two short essays  COMPLETED"
+    assert done.out.splitlines()[2].startswith("9 of 9 proved · 9 dispatches · ")
+    assert "Essay 02 says: sleep." in (root / "artifacts" / "meta" / "summaries.md").read_text("utf-8")
+    again = call(*run, "--json").json
+    assert (again["status"], again["dispatches"]) == ("COMPLETED", 9)
+    assert call("pipeline", "status", "-C", root).out.splitlines()[0] == "Two short essays  COMPLETED"
+    assert call("pipeline", "status", "--follow", "--json", "-C", root).json["proved"] == 9
+
+
+def test_what_failed_is_shown_with_its_reason_and_is_tried_again_on_demand(call, root, essays, words):
+    (words[0] / "notes" / "02.md").write_text("It sleeps.\n\n<!-- NOTES_COMPLETE -->\n", "utf-8")
+    run = ("pipeline", "run", essays, "--model", words[1], "-C", root)
+    done = call(*run)
+    assert done.code == 1
+    assert done.out.splitlines()[0].startswith("Two short essays  FAILED")
+    rows = {line.split()[0]: line.split()[1:] for line in done.out.splitlines() if line}
+    assert rows["remember"] == ["✓", "✗"]
+    assert rows["remember[02]"][:3] == ["✗", "keeper:", "notes/02.md:"]
+    (words[0] / "notes" / "02.md").write_text("## Summary\n\nEnd.\n\n<!-- NOTES_COMPLETE -->\n", "utf-8")
+    assert call(*run).code == 1
+    assert call(*run, "--retry").code == 0
+
+
+def test_the_status_names_the_pipelines_that_there_are(call, root, essays, words):
+    assert "No pipeline was started here" in call("pipeline", "-C", root).out
+    assert call("pipeline", "run", essays, "--model", words[1], "-C", root).code == 0
+    done = call("pipeline", "status", "--name", "letters", "-C", root)
+    assert (done.code, done.err) == (
+        2,
+        "agentx: No pipeline 'letters' was started here; there are: essays.\n",
+    )

@@ -1,0 +1,170 @@
+"""``agentx pipeline run`` and ``status``: a pipeline at work, and how it stands."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from agentx.cli.opened import configured_model, opened
+from agentx.cli.pipeline_board import shown
+from agentx.cli.running import EXIT
+from agentx.cli.terminal import Terminal
+from agentx.pipelines.board import Board, board_of
+from agentx.pipelines.runner import Runner
+from agentx.pipelines.tracked import Tracker, pipelines
+from agentx.storage.errors import UsageError
+from agentx.storage.pipeline_events import PipelineStarted
+from agentx.synthesis.pipelines.plan import Plan
+from agentx.synthesis.pipelines.progress import Pipelines
+from agentx.synthesis.pipelines.reading import parse
+from agentx.synthesis.pipelines.steps import resolve
+from agentx.workspace import Workspace
+
+_LOOKS_PER_SECOND = 2
+"""How often what is shown is brought up to date; the seconds of who is at work go on with it."""
+
+
+# --- run -------------------------------------------------------------------------------------------------------------
+
+
+def run_pipeline(
+    ctx: typer.Context,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", show_default=False, help="The pipeline, a YAML file.")
+    ],
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="So many agents work at the same time.")] = 4,
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Who plays the roles that name no model: PROVIDER/NAME, or script:FILE."
+        ),
+    ] = "",
+    *,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Try again what has failed as often as it may.")
+    ] = False,
+) -> None:
+    """Run a pipeline until all is proved; stopped at any point, it goes on where it was."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal, look=True) as ws:
+        runner = Runner(
+            ws.engine,
+            file,
+            lambda name: configured_model(terminal, ws, name or model),
+            jobs=jobs,
+            note=terminal.note,
+        )
+        tracker = Tracker(ws.engine, runner.name)
+
+        def look() -> Board:
+            with tracker.lock:
+                return board_of(runner.plan, tracker.progress)
+
+        try:
+            with _watched(terminal, look):
+                ended = runner.run(retry=retry)
+        finally:
+            tracker.close()
+        _show(terminal, look(), ended)
+    if EXIT[ended.status]:
+        raise typer.Exit(EXIT[ended.status])
+
+
+def _show(terminal: Terminal, board: Board, document: object) -> None:
+    if terminal.json:
+        terminal.document(document)
+    else:
+        terminal.show(shown(board, terminal.out.width, datetime.now(UTC)))
+
+
+@contextlib.contextmanager
+def _watched(terminal: Terminal, look: Callable[[], Board]) -> Iterator[None]:
+    """Show on a terminal how a pipeline stands, as long as the body of a ``with`` lasts."""
+    if terminal.json or not terminal.out.is_terminal:
+        yield
+        return
+
+    def now() -> Group:
+        return shown(look(), terminal.out.width, datetime.now(UTC))
+
+    with Live(
+        get_renderable=now,
+        console=terminal.out,
+        refresh_per_second=_LOOKS_PER_SECOND,
+        transient=True,
+        vertical_overflow="crop",
+    ):
+        yield
+
+
+# --- status ----------------------------------------------------------------------------------------------------------
+
+
+def show_status(
+    ctx: typer.Context,
+    name: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="The pipeline; the one that was started last by default."),
+    ] = "",
+    *,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Look on until it ends, whichever process runs it.")
+    ] = False,
+) -> None:
+    """Show how a pipeline of this workspace stands: every stage and item, who is at work, what failed and why."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        known, seen = pipelines(ws.engine), ws.state.seq
+        started = _started(ws, name)
+        if started is None and not name:
+            _say_none(terminal)
+            return
+        if started is None:
+            raise UsageError(
+                f"No pipeline {name!r} was started here; there are: {', '.join(known.known) or 'none'}."
+            )
+        plan = _plan(ws, started)
+        progress = known.of(started.name)
+        with _watched(terminal, lambda: board_of(plan, progress)) if follow else contextlib.nullcontext():
+            while follow and progress.status == "RUNNING":
+                time.sleep(1 / _LOOKS_PER_SECOND)
+                seen = _caught_up(ws, known, seen)
+        board = board_of(plan, progress)
+        _show(terminal, board, board)
+
+
+def _caught_up(ws: Workspace, known: Pipelines, seen: int) -> int:
+    """Fold in what any process recorded behind an event; the latest event."""
+    for event in ws.events(seen):
+        known.take(event)
+        seen = event.seq
+    return seen
+
+
+def _started(ws: Workspace, name: str) -> PipelineStarted | None:
+    """The latest start of a pipeline, or of any."""
+    found = None
+    for event in ws.events():
+        if isinstance(event.data, PipelineStarted) and name in ("", event.data.name):
+            found = event.data
+    return found
+
+
+def _plan(ws: Workspace, started: PipelineStarted) -> Plan:
+    """What a pipeline's file said when it was started."""
+    return resolve(*parse(ws.read_body(started.definition), f"{started.name} as it was started"))
+
+
+def _say_none(terminal: Terminal) -> None:
+    if terminal.json:
+        terminal.document({"pipelines": []})
+    else:
+        told = "No pipeline was started here. `agentx pipeline new NAME` writes one to begin with."
+        terminal.show(Text(told, "dim"))

@@ -1,0 +1,126 @@
+"""How a pipeline stands, for people who watch it: every stage and item with what became of it."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from agentx.synthesis.pipelines.definition import Loop
+from agentx.synthesis.pipelines.plan import Plan, Step, key_of
+from agentx.synthesis.pipelines.progress import Progress, Sent
+from agentx.synthesis.pipelines.schedule import Schedule
+
+Mark = Literal["waiting", "running", "proved", "again", "asks", "failed"]
+"""``again``: it has to be done once more; ``asks``: it waits for a person's word."""
+
+
+class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A stage for one item.
+
+    Attributes:
+        round: Which time round its loop, from 1.
+        role: Who works on it, or would.
+        since: Since when somebody does, as UTC time in ISO 8601.
+        reason: Why it failed, or what it asks.
+    """
+
+    key: str
+    mark: Mark
+    round: int = 1
+    role: str = ""
+    since: str = ""
+    reason: str = ""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A stage.
+
+    Attributes:
+        for_each: The items that it is done for; empty where it is done once.
+        loop: The loop that it stands in.
+        cells: In the order of the items.
+    """
+
+    stage: str
+    for_each: str
+    loop: str
+    cells: tuple[Cell, ...]
+
+
+class Board(msgspec.Struct, frozen=True, kw_only=True):
+    """A pipeline at a moment.
+
+    Attributes:
+        status: How its last run ended; ``RUNNING`` while it does not, empty where it was never started.
+        items: Keys of the items of each name.
+        proved: Steps that are proved, of ``steps``.
+        dispatches: Agents that were sent out, in all runs.
+        retries: Of them, those whose work was not accepted.
+        tokens: What they used.
+    """
+
+    pipeline: str
+    title: str
+    status: str
+    reason: str
+    started_at: str
+    ended_at: str
+    rows: tuple[Row, ...]
+    items: dict[str, tuple[str, ...]]
+    proved: int
+    steps: int
+    dispatches: int
+    retries: int
+    tokens: int
+    cost_usd: float
+
+
+def board_of(plan: Plan, progress: Progress) -> Board:
+    """How a pipeline stands."""
+    rows = tuple(_rows(plan, progress))
+    used = progress.usage
+    return Board(
+        pipeline=plan.pipeline.pipeline,
+        title=plan.pipeline.title,
+        status=progress.status,
+        reason=progress.reason,
+        started_at=progress.started_at,
+        ended_at=progress.ended_at,
+        rows=rows,
+        items={name: tuple(item.id for item in items) for name, items in plan.items.items()},
+        proved=sum(cell.mark == "proved" for row in rows for cell in row.cells),
+        steps=len(plan.steps),
+        dispatches=progress.dispatches,
+        retries=progress.retries,
+        tokens=used.prompt_tokens + used.completion_tokens,
+        cost_usd=used.cost_usd,
+    )
+
+
+def _rows(plan: Plan, progress: Progress) -> Iterator[Row]:
+    schedule = Schedule(plan, progress)
+    sent = {one.key: one for one in progress.running.values()}
+    for entry in plan.pipeline.stages:
+        loop = entry.loop if isinstance(entry, Loop) else ""
+        items = [item.id for item in plan.items[entry.for_each]] if entry.for_each else [""]
+        for stage in entry.stages if isinstance(entry, Loop) else (entry,):
+            steps = [plan.steps[key_of(stage.id, item)] for item in items]
+            cells = tuple(_cell(step, progress, schedule, sent.get(step.key)) for step in steps)
+            yield Row(stage.id, entry.for_each, loop, cells)
+
+
+def _cell(step: Step, progress: Progress, schedule: Schedule, sent: Sent | None) -> Cell:
+    key, role = step.key, step.role
+    number = schedule.rounds.get(key, 1)
+    if schedule.standing.get(key) == "done":
+        return Cell(key, "proved", number, role)
+    if sent is not None:
+        return Cell(key, "running", sent.round, role, sent.at)
+    if key in progress.waiting:
+        return Cell(key, "asks", number, role, reason="a person's word is needed")
+    loop = schedule.plan.loops.get(step.loop)
+    why = schedule.failed.get(key) or (schedule.failed.get(loop.key) if loop and loop.decides == key else "")
+    if why:
+        return Cell(key, "failed", number, role, reason=why)
+    tries, reason = schedule.tries(key) if key in schedule.rounds else (0, "")
+    return Cell(key, "again" if number > 1 or tries else "waiting", number, role, reason=reason)

@@ -1,0 +1,110 @@
+"""How a pipeline that runs stands: what became of every stage and item, for 3 items and for 99."""
+
+from datetime import UTC, datetime
+
+import pytest
+from rich.console import Console
+
+from agentx.cli.pipeline_board import shown
+from agentx.pipelines.board import board_of
+from agentx.synthesis.model.port import Usage
+from agentx.synthesis.pipelines.progress import Failure, Progress, Proof, Sent, Verdict
+from agentx.synthesis.pipelines.reading import parse
+from agentx.synthesis.pipelines.steps import resolve
+
+PIPELINE = """
+pipeline: notes
+title: Notes
+items: {{part: {parts}}}
+files:
+  plan: {{path: plan.md}}
+  text: {{path: "texts/{{{{ part.id }}}}.md"}}
+  look: {{path: "looks/{{{{ part.id }}}}.md"}}
+roles:
+  planner: {{writes: [{{file: plan}}]}}
+  writer: {{reads: [{{file: plan}}], writes: [{{file: text}}], attempts: 2}}
+  looker: {{reads: [{{file: text}}], writes: [{{file: look, verdict: true}}], attempts: 2}}
+stages:
+  - {{id: plan, role: planner}}
+  - loop: revise
+    for_each: part
+    after: plan
+    until: {{file: look}}
+    at_most: 2
+    stages: [{{id: write, role: writer}}, {{id: look, role: looker, after: write}}]
+"""
+NOW = datetime(2026, 1, 1, 12, 2, tzinfo=UTC)
+
+
+def notes(parts):
+    plan = resolve(*parse(PIPELINE.format(parts=parts)))
+    progress = Progress("notes", status="RUNNING", started_at="2026-01-01T12:00:00Z", dispatches=9, retries=4)
+    progress.usage = Usage(1_000, 234, 0.05)
+    progress.proved["plan"] = Proof(1, 1, "", ())
+    _judged(progress, "01", 10, "PASS")
+    _judged(progress, "02", 20, "FAIL")
+    progress.running["r-9"] = Sent("notes", "write[02]", "writer", 2, 0, "r-9", 23, "2026-01-01T12:01:48Z")
+    progress.failures["write[03]"] = [
+        Failure(30, 1, "It is [b]too[/b] short."),
+        Failure(31, 1, "It is empty."),
+    ]
+    return plan, progress
+
+
+def _judged(progress, item, seq, verdict):
+    progress.proved[f"write[{item}]"] = Proof(seq, 1, "", ())
+    progress.proved[f"look[{item}]"] = Proof(seq + 1, 1, verdict, ())
+    progress.verdicts[f"look[{item}]"] = [Verdict(seq + 1, 1, verdict == "PASS")]
+
+
+def text_of(board, width):
+    console = Console(width=width, color_system=None)
+    with console.capture() as captured:
+        console.print(shown(board, width, NOW))
+    return [line.rstrip() for line in captured.get().splitlines()]
+
+
+def test_every_stage_and_item_has_its_mark():
+    board = board_of(*notes(3))
+    marks = {cell.key: (cell.mark, cell.round) for row in board.rows for cell in row.cells}
+    assert marks == {
+        "plan": ("proved", 1),
+        "write[01]": ("proved", 1),
+        "look[01]": ("proved", 1),
+        "write[02]": ("running", 2),
+        "look[02]": ("again", 2),
+        "write[03]": ("failed", 1),
+        "look[03]": ("waiting", 1),
+    }
+    assert (board.proved, board.steps, board.tokens) == (3, 7, 1_234)
+
+
+def test_what_a_person_has_to_say_yes_to_asks():
+    plan, progress = notes(4)
+    progress.waiting["write[04]"] = "r-12"
+    cells = {cell.key: cell.mark for row in board_of(plan, progress).rows for cell in row.cells}
+    assert cells["write[04]"] == "asks"
+
+
+def test_where_there_is_room_it_is_a_table_of_stages_and_items():
+    lines = text_of(board_of(*notes(3)), 80)
+    assert lines[0] == "Notes  RUNNING"
+    assert lines[2] == "3 of 7 proved · 9 dispatches · 4 not accepted · 1,234 tokens · $0.0500 · 2m"
+    assert [line.split() for line in lines[4:8]] == [
+        ["plan", "✓"],
+        ["part", "01", "02", "03"],
+        ["write", "✓", "▶12s", "✗"],
+        ["look", "✓", "↻2", "·"],
+    ]
+    assert "write[02]  ▶ writer, round 2  12s" in lines
+    assert "write[03]  ✗ writer: It is empty." in lines
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_where_there_is_none_each_stage_is_counted(width):
+    assert "write[02]  ▶ writer, round 2  12s" in text_of(board_of(*notes(99)), width)
+    lines = text_of(board_of(*notes(99)), width)
+    assert all(len(line) <= width for line in lines)
+    [write] = [line.split() for line in lines if line.startswith("write ")]
+    assert write[2:] == ["1", "▶", "1", "✗", "1"]
+    assert len(lines) < 20
