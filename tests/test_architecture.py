@@ -44,7 +44,7 @@ HOMES = {
     "tree_sitter": "synthesis/chunking/",
     "typer": "agentx/cli/",
     "watchdog": "agentx/watcher.py",
-    "yaml": "synthesis/pipelines/reading.py",
+    "yaml": "synthesis/pipelines/yaml_lines.py",
 }
 """The one place where each vendor may be imported: a file, a folder, or files that begin so."""
 

@@ -1,47 +1,72 @@
 """What a pipeline is, as its file says it: files, roles, stages.
 
-The shapes here are the format of the file, its JSON schema for editors, and what the engine works with. Everything in
-them is text as it was written; a ``{{ template }}`` in it is filled for each item (:mod:`agentx.synthesis.pipelines.templates`).
+The shapes here are the format of the file, its JSON schema for editors, and what the engine works with; the words below
+each key are what an editor shows of it. Everything in them is text as it was written; a ``{{ template }}`` in it is filled
+for each item (:mod:`agentx.synthesis.pipelines.templates`).
 """
 
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
+MAX_ITEMS = 10_000
+
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 """A name of ours: letters, digits, ``-`` and ``_``."""
+
+Word = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$")]
+"""A name that templates can say: letters, digits and ``_``."""
 
 BY_ENGINE = "engine"
 """``by`` of a role that no agent plays: what it writes is filled in from what it reads."""
 
 
 def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
+    return [value] if isinstance(value, str) and value else value
 
 
-Names = Annotated[tuple[Name, ...], BeforeValidator(_listed)]
+Names = Annotated[tuple[Name, ...], BeforeValidator(_listed, json_schema_input_type=Name | tuple[Name, ...])]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...])]
+"""One, or a list of them."""
 
 
 class Part(BaseModel):
     """Base of the parts of a pipeline: a key that is not known is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        populate_by_name=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+    )
 
 
 class AgentType(Part):
-    """What kind of agent plays a role, and how much it takes.
-
-    ``window``: tokens of its context. ``system``: of them, what the provider's own prompt takes. ``output``: what is kept free for
-    its answer. ``max_files``: how many files it is given at most. ``read_only``: it makes nothing but one report of its own.
-    """
+    """What kind of agent plays a role, and how much it takes."""
 
     window: int = Field(default=128_000, gt=0)
+    """Tokens of its context."""
     system: int = Field(default=2_000, ge=0)
+    """Of the window, the tokens that the provider's own prompt takes."""
     output: int = Field(default=8_000, gt=0)
+    """Of the window, the tokens that are kept free for its answer."""
     max_files: int = Field(default=20, gt=0)
+    """How many files it is given at most."""
     max_steps: int = Field(default=20, gt=0)
+    """How many steps it may take in one dispatch."""
     max_time_s: float = Field(default=900.0, gt=0)
+    """How many seconds one dispatch may take."""
     read_only: bool = False
+    """It makes nothing but one report of its own."""
+
+    @model_validator(mode="after")
+    def _has_room(self) -> "AgentType":
+        if self.system + self.output >= self.window:
+            raise ValueError(
+                f"system ({self.system:,}) and output ({self.output:,}) leave nothing of a window of {self.window:,} tokens"
+            )
+        return self
 
 
 AGENTS: dict[str, AgentType] = {
@@ -52,44 +77,46 @@ AGENTS: dict[str, AgentType] = {
 
 
 class File(Part):
-    """A file, or one for each item where its path says so.
-
-    ``path``: relative to the artifacts; each line of it is a file, and ``*`` and ``**`` match names. ``class``: ``static`` is written once,
-    ``append-only`` only ever grows, ``overwritable`` is free. ``source``: a tree outside the artifacts, which is read and never written.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    """A file, or one for each item where its path says so."""
 
     path: str = Field(min_length=1)
+    """Relative to the artifacts, or to its source; each line is a file, and `*` and `**` match names."""
     sort: Literal["static", "append-only", "overwritable"] = Field(default="overwritable", alias="class")
+    """`static` is written once, `append-only` only ever grows, `overwritable` is free."""
     source: str = ""
+    """The tree outside the artifacts that it lies in, a name under `sources`; it is read and never written."""
     about: str = ""
+    """What it is, for those who read the pipeline."""
 
 
 class Length(Part):
-    """How many words a file has: ``words`` more or less ``within`` of them."""
+    """How many words a file has."""
 
     words: str = Field(min_length=1)
+    """The number of words; a template may say it."""
     within: float = Field(default=0.2, ge=0, lt=1)
+    """How far from it is still right, as a share: 0.2 is 20% more or less."""
 
 
 class Check(Part):
-    """Something that has to hold of a file; exactly one of these.
-
-    ``length``: its words. ``sections``: headings that it has, each with text below. ``terms``: the file of a glossary; a draft uses its
-    terms and none of the words that it says to avoid, and defines none anew; ``uses`` names terms that have to stand in it. ``unused``: the
-    file of a registry; no entry of other items stands in it again. ``absent``: words that may not stand in it. ``matches``: a regular expression that is found in
-    it. ``command``: a program that ends with 0; it runs in a copy of the artifacts and is given the path of the file.
-    """
+    """Something that has to hold of a file; exactly one of these."""
 
     length: Length | None = None
-    sections: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
+    """How many words it has."""
+    sections: Texts = ()
+    """Headings that it has, each with text below."""
     terms: str = ""
+    """The file of a glossary: a draft uses its terms, none of the words that it says to avoid, and defines none anew."""
     uses: str = ""
+    """With `terms`: terms that have to stand in it, with commas between them; a template may say them."""
     unused: str = ""
-    absent: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
+    """The file of a registry: no entry of other items stands in it again."""
+    absent: Texts = ()
+    """Words that may not stand in it."""
     matches: str = ""
-    command: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
+    """A regular expression that is found in it."""
+    command: Texts = ()
+    """A program, and its arguments, that ends with 0; it runs in a copy of the artifacts and is given the path of the file."""
 
     @model_validator(mode="after")
     def _is_one(self) -> "Check":
@@ -102,170 +129,217 @@ class Check(Part):
 
 
 class Read(Part):
-    """A file that a role reads.
-
-    ``purpose``: what for. ``fit``: what is given of it where there is not room for all: ``recent`` (the latest ``keep`` sections whole, of older ones a
-    sentence), ``sections`` (those that matter for the task), ``whole`` (all of it, or the agent is not sent). ``if_room``: it is given only if there is room. ``optional``: it may not
-    be there yet. ``checks``: what the engine looks at in it for the role, which is told what was found; a verdict cannot be PASS against it.
-    """
+    """A file that a role reads."""
 
     file: Name
+    """Its name under `files`."""
     purpose: str = ""
+    """What it is read for; the agent is told."""
     fit: Literal["whole", "recent", "sections"] = "whole"
+    """What is given of it where there is not room for all: `recent` the latest sections whole and of older ones a sentence, `sections` those that matter for the task, `whole` all of it, or the agent is not sent."""
     keep: int = Field(default=3, ge=0)
+    """With `fit: recent`: how many of the latest sections are given whole."""
     if_room: bool = False
+    """It is given only if there is room."""
     optional: bool = False
+    """It may not be there yet, and the role does not wait for it."""
     checks: tuple[Check, ...] = ()
+    """What the engine looks at in it for the role, which is told what was found; its verdict cannot be PASS against that."""
 
 
 class Write(Part):
-    """A file that a role writes.
-
-    ``format``: what is asked of it, in words. ``marker``: the completion marker that its last line carries, ``<!-- MARKER -->`` in Markdown and HTML. ``comment``: how
-    a comment is written in it, where its name does not say. ``only``: for which item. ``verdict``: it has a line ``Verdict: PASS`` or ``Verdict: FAIL``. ``content``: for a role of the engine, the
-    template that it is filled from.
-    """
+    """A file that a role writes."""
 
     file: Name
+    """Its name under `files`."""
     format: str = ""
+    """What is asked of it, in words; the agent is told."""
     marker: str = Field(default="", pattern=r"^([A-Z][A-Z0-9_]*)?$")
+    """The completion marker that its last line carries: `<!-- MARKER -->` in Markdown and HTML."""
     only: Literal["every", "first", "last"] = "every"
+    """For which item it is written."""
     verdict: bool = False
+    """It has a line `Verdict: PASS` or `Verdict: FAIL`."""
     checks: tuple[Check, ...] = ()
+    """What has to hold of it before the stage is done."""
     content: str = ""
+    """For a role of the engine: the template that it is filled from."""
 
 
 class Append(Part):
-    """What the engine adds to the long-term memory when a stage is done.
-
-    ``to``: an append-only file. ``from``: a file that the role wrote. ``section``: the heading in it whose text is added. ``under``: the heading that it gets there. ``topic``: the
-    topic under which each entry becomes a memory item; none where it is empty.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    """What the engine adds to the long-term memory when a stage is done."""
 
     to: Name
+    """An append-only file, by its name under `files`."""
     source: Name = Field(alias="from")
+    """The file that the role wrote, by its name under `files`."""
     section: str = ""
+    """The heading in that file whose text is added; without one, all of it."""
     under: str = ""
+    """The heading that it gets; a template may say it."""
     topic: str = ""
+    """The topic under which each entry becomes a memory item too; none where it is empty."""
 
 
 class NotRead(Part):
-    """A file that a role does not read, and why; of a file for each item, those of other items."""
+    """A file that a role does not read; of a file for each item, those of other items."""
 
     file: Name
+    """Its name under `files`."""
     why: str = ""
+    """Why not; the agent is told."""
 
 
-def _not_read(value: Any) -> Any:
-    return (
-        [{"file": one} if isinstance(one, str) else one for one in value]
-        if isinstance(value, list)
-        else value
-    )
+def _with_file(value: Any) -> Any:
+    return {"file": value} if isinstance(value, str) and value else value
+
+
+Denied = Annotated[NotRead, BeforeValidator(_with_file, json_schema_input_type=Name | NotRead)]
+AllDenied = Annotated[
+    tuple[Denied, ...], BeforeValidator(_listed, json_schema_input_type=Name | tuple[Denied, ...])
+]
 
 
 class Role(Part):
-    """Who does something: what it is told, what it reads, what it writes.
-
-    ``by``: ``model``, ``engine`` (its files are filled from templates), or a program and its arguments. ``speaks``: what such a program speaks, ``text``
-    (the prompt on stdin, the file on stdout) or ``jsonl``. ``prompt``: a template in place of the one that every role has. ``attempts``: how often an agent is sent at
-    most, until what it wrote is in order. ``split``: a file of many that the task may be split over where there is not room for all.
-    """
+    """Who does something: what it is told, what it reads, what it writes."""
 
     title: str = ""
+    """What it is called: "You are …"."""
     duty: str = ""
+    """What it is responsible for."""
     agent: str = "general-purpose"
-    by: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ("model",)
+    """The type of agent that plays it: `explore`, `general-purpose`, or one under `agents`."""
+    by: Texts = ("model",)
+    """Who plays it: `model`, `engine` (its files are filled from templates), or a program and its arguments."""
     speaks: Literal["text", "jsonl"] = "text"
+    """What such a program speaks: `text` is the prompt on stdin and the file on stdout, `jsonl` the agent protocol."""
     model: str = ""
+    """The model that plays it, where it is not the workspace's own."""
     task: str = ""
+    """What it is to do now, beyond its duty."""
     prompt: str = ""
+    """A template in place of the prompt that every role has."""
     reads: tuple[Read, ...] = ()
-    does_not_read: Annotated[tuple[NotRead, ...], BeforeValidator(_not_read)] = ()
+    """The files that it sees; it sees no others."""
+    does_not_read: AllDenied = ()
+    """Files that it is told it does not read: names, or maps with `file` and `why`."""
     writes: tuple[Write, ...] = Field(min_length=1)
+    """The files that it writes; it writes no others."""
     appends: tuple[Append, ...] = ()
-    standards: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
+    """What the engine adds to long-term memory from what it wrote."""
+    standards: Texts = ()
+    """Standards of quality that it is told."""
     attempts: int = Field(default=3, ge=1, le=20)
+    """How often an agent is sent at most, until what it wrote is in order."""
     split: str = ""
+    """A file of many that the task may be split over where there is not room for all."""
 
 
 class Stage(Part):
-    """One step: a role at work, once or for each item.
-
-    ``after``: stages that are done before, for the same item where both are done for each. ``after_previous``: stages that are done before for the item
-    before this one.
-    """
+    """One step: a role at work, once or for each item."""
 
     id: Name
+    """Its name."""
     role: Name
+    """Who does it, a name under `roles`."""
     for_each: str = ""
+    """It is done for each of these items."""
     after: Names = ()
+    """Stages that are done before: for the same item where both are done for each, for all items otherwise."""
     after_previous: Names = ()
+    """Stages that are done before for the item before this one."""
 
 
 class Until(Part):
-    """The end of a loop: the verdict in this file is PASS."""
+    """The end of a loop."""
 
     file: Name
+    """The file whose verdict is PASS then; one stage of the loop writes it."""
 
 
 class Loop(Part):
-    """Stages that are done again and again, until a verdict is PASS.
-
-    ``at_most``: how many times. ``otherwise``: what comes then: ``fail``, or ``go-on`` with what there is.
-    """
+    """Stages that are done again and again, until a verdict is PASS."""
 
     loop: Name
+    """Its name; other stages come `after` it."""
     until: Until
+    """When it ends."""
     at_most: int = Field(default=3, ge=1, le=50)
+    """How many rounds there are at most."""
     otherwise: Literal["fail", "go-on"] = "fail"
+    """What comes after the last round without a PASS: `fail`, or `go-on` with what there is."""
     for_each: str = ""
+    """It is done for each of these items."""
     after: Names = ()
+    """Stages that are done before: for the same item where both are done for each, for all items otherwise."""
     after_previous: Names = ()
+    """Stages that are done before for the item before this one."""
     stages: tuple[Stage, ...] = Field(min_length=1)
+    """The stages of each round; `after` names stages of the same loop."""
 
 
 class Bounds(Part):
-    """What the whole pipeline may use, over all of its runs."""
+    """What the whole pipeline may use, over all of its runs; 0 is no limit."""
 
     max_tokens: int = Field(default=0, ge=0)
+    """Tokens of models."""
     max_cost_usd: float = Field(default=0.0, ge=0)
+    """US dollars."""
     max_dispatches: int = Field(default=0, ge=0)
+    """How often agents are sent."""
 
 
 class Price(Part):
-    """What a million tokens cost, for the plan, where litellm does not know the model."""
+    """What a million tokens cost in US dollars, for the plan, where the price of the model is not known."""
 
     prompt: float = Field(default=0.0, ge=0)
+    """Of what is sent."""
     output: float = Field(default=0.0, ge=0)
+    """Of what is answered."""
 
 
-def _sort(value: Any) -> str:
-    return "loop" if isinstance(value, Loop) or (isinstance(value, dict) and "loop" in value) else "stage"
+def _kind(value: Any) -> str:
+    return "Loop" if isinstance(value, Loop) or (isinstance(value, dict) and "loop" in value) else "Stage"
 
 
-StageOrLoop = Annotated[Annotated[Loop, Tag("loop")] | Annotated[Stage, Tag("stage")], Discriminator(_sort)]
+def _counted(value: Any) -> str:
+    return "number" if isinstance(value, str | int) and value != "" else "list"
+
+
+StageOrLoop = Annotated[Annotated[Loop, Tag("Loop")] | Annotated[Stage, Tag("Stage")], Discriminator(_kind)]
+Items = Annotated[
+    Annotated[Annotated[list[dict[Word, Any]], Field(min_length=1, max_length=MAX_ITEMS)], Tag("list")]
+    | Annotated[Annotated[int, Field(ge=1, le=MAX_ITEMS)], Tag("number")],
+    Discriminator(_counted),
+]
 
 
 class Pipeline(Part):
-    """A pipeline of agents without memory, which remember through files.
-
-    ``variables``: values for templates. ``sources``: trees outside the artifacts, by name, relative to this file. ``items``: what stages are done for each of: a list
-    of maps with an ``id``, or a number of them. ``log``: an append-only file in which the engine notes what went wrong.
-    """
+    """A pipeline of agents without memory, which remember through files."""
 
     pipeline: Name
+    """Its name."""
     title: str = ""
-    variables: dict[str, Any] = {}
+    """What is made; templates say `{{ title }}`."""
+    variables: dict[Word, Any] = {}
+    """Values for templates."""
     sources: dict[Name, str] = {}
-    items: dict[Name, list[dict[str, Any]] | int] = {}
-    agents: dict[str, AgentType] = {}
+    """Trees outside the artifacts that are read, by name: a path relative to this file."""
+    items: dict[Word, Items] = {}
+    """What stages are done for each of, such as chapters: a list of maps with an `id`, or how many there are."""
+    agents: dict[Name, AgentType] = {}
+    """Types of agents, besides `explore` and `general-purpose`."""
     files: dict[Name, File]
+    """The files that roles read and write, by name."""
     roles: dict[Name, Role]
+    """Who there is, by name."""
     stages: tuple[StageOrLoop, ...] = Field(min_length=1)
+    """What is done: stages and loops. Those that do not wait for each other run at the same time."""
     limits: Bounds = Bounds()
+    """What all of it may use."""
     price: Price | None = None
+    """What tokens cost, where the model's price is not known."""
     lease_wait_s: float = Field(default=60.0, ge=0)
+    """How many seconds to wait for a file that another run is writing."""
     log: str = ""
+    """An append-only file in which the engine notes what went wrong."""

@@ -1,21 +1,48 @@
-"""Templates of a pipeline: Jinja in its sandbox, strict about names.
+"""Templates of a pipeline: Jinja in its sandbox, strict about names, the same each time, and never without an end.
 
 Only what a person wrote in a pipeline's file is ever a template. What files hold and agents say is a value in one, so
-braces in it mean nothing.
+braces in it mean nothing. A template says values, chooses and repeats; it has no macros and includes nothing, its loops
+share one count of rounds, and what could make a text of any length from a short one is not there.
 """
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agentx.storage.errors import UsageError
 
 if TYPE_CHECKING:
-    from jinja2 import Template
-    from jinja2.sandbox import SandboxedEnvironment
+    from jinja2 import Environment, Template
+    from jinja2.nodes import Node
+    from jinja2.runtime import Context
 
 MAX_FILLED = 2_000_000
 """Characters that a template may come to."""
+
+MAX_ROUNDS = 100_000
+"""Rounds that all loops of a template may take together; a ``range`` is no longer either."""
+
+_ROUNDS = "_rounds"
+"""Name of the count of rounds among what a template is given."""
+
+_MAX_NUMBER = 10**15
+_MAX_POWER = 64
+_CACHED = 4_000
+
+_FILTERS = (
+    "abs capitalize count d default dictsort first float int items join last length list lower map max min reject "
+    "rejectattr replace reverse round select selectattr sort string sum title trim truncate unique upper wordcount"
+)
+_METHODS = (
+    "capitalize count endswith get index items keys lower lstrip removeprefix removesuffix replace rstrip split "
+    "splitlines startswith strip title upper values"
+)
+_ALLOWED = frozenset(_METHODS.split())
+_REFUSED = ("Macro", "CallBlock", "Include", "Import", "FromImport", "Extends", "Block")
+_ASKING = ("default", "d", "defined", "undefined")
+_OPERATORS = {"*": operator.mul, "**": operator.pow, "%": operator.mod}
 
 
 class TemplateInvalid(UsageError):
@@ -30,48 +57,178 @@ def fill(template: str, values: Mapping[str, Any]) -> str:
         values: By name.
 
     Raises:
-        TemplateInvalid: It is no template, names something that there is not, or does what a sandbox forbids.
+        TemplateInvalid: It is no template, names something that there is not, or does what the sandbox forbids.
 
     >>> fill("drafts/ch{{ chapter.id }}-draft.md", {"chapter": {"id": "03"}})
     'drafts/ch03-draft.md'
     """
     if "{" not in template:
         return template
-    from jinja2 import TemplateError  # noqa: PLC0415 - 60 ms, and only pipelines need it
-
-    try:
-        filled: list[str] = []
-        size = 0
-        for part in _compiled(template).generate(values):
-            filled.append(part)
+    made: list[str] = []
+    size = 0
+    with _translated():
+        for part in _compiled(template).generate({**values, _ROUNDS: [0]}):
+            made.append(part)
             size += len(part)
             if size > MAX_FILLED:
-                raise TemplateInvalid(f"a template comes to more than {MAX_FILLED:,} characters")
+                raise TemplateInvalid(f"the template comes to more than {MAX_FILLED:,} characters")
+    return "".join(made)
+
+
+def names_in(template: str) -> frozenset[tuple[str, str]]:
+    """What a template cannot do without: names, and of names their keys.
+
+    Raises:
+        TemplateInvalid: It is no template.
+
+    >>> sorted(names_in("{{ chapter.id }}, {{ words | default(100) }}"))
+    [('chapter', ''), ('chapter', 'id')]
+    """
+    if "{" not in template:
+        return frozenset()
+    with _translated():
+        return _needed(template)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    from jinja2 import TemplateError, TemplateSyntaxError  # noqa: PLC0415 - 60 ms, and only pipelines need it
+
+    try:
+        yield
+    except TemplateSyntaxError as error:
+        line = f" (its line {error.lineno})" if error.lineno > 1 else ""
+        raise TemplateInvalid(f"the template is not well-formed{line}: {error.message}") from error
     except TemplateError as error:
-        raise TemplateInvalid(f"a template cannot be filled: {error.message or error}") from error
-    except (
-        ArithmeticError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        LookupError,
-        RecursionError,
-        MemoryError,
-    ) as error:
-        raise TemplateInvalid(f"a template cannot be filled: {error}") from error
-    return "".join(filled)
+        raise TemplateInvalid(f"the template cannot be filled: {error.message or error}") from error
+    except (ArithmeticError, TypeError, ValueError, AttributeError, LookupError) as error:
+        raise TemplateInvalid(f"the template cannot be filled: {error}") from error
+    except (RecursionError, MemoryError) as error:
+        raise TemplateInvalid("the template cannot be filled: it is too much") from error
 
 
-@lru_cache(maxsize=1_000)
+@lru_cache(maxsize=_CACHED)
 def _compiled(template: str) -> "Template":
     return _environment().from_string(template)
 
 
+@lru_cache(maxsize=_CACHED)
+def _needed(template: str) -> frozenset[tuple[str, str]]:
+    from jinja2 import nodes  # noqa: PLC0415 - as above
+    from jinja2.meta import find_undeclared_variables  # noqa: PLC0415
+
+    tree = _environment().parse(template)
+    asking = (*tree.find_all(nodes.Filter), *tree.find_all(nodes.Test))
+    asked = [one.node for one in asking if one.name in _ASKING]
+    spared = {id(one) for one in asked}
+    maybe = {one.name for one in asked if isinstance(one, nodes.Name)}
+    free = find_undeclared_variables(tree) - {"range", _ROUNDS} - maybe
+    keys: list[tuple[Node, Node, object]] = [
+        (one, one.node, one.attr) for one in tree.find_all(nodes.Getattr)
+    ]
+    keys += [(one, one.node, getattr(one.arg, "value", None)) for one in tree.find_all(nodes.Getitem)]
+    of = {
+        (owner.name, key)
+        for one, owner, key in keys
+        if isinstance(owner, nodes.Name)
+        and owner.name in free
+        and isinstance(key, str)
+        and id(one) not in spared
+    }
+    return frozenset(of | {(name, "") for name in free})
+
+
+class _Limits:
+    """What our environment does otherwise than the sandbox of Jinja, which it stands before."""
+
+    intercepted_binops = frozenset(_OPERATORS)
+
+    def call_binop(self, _context: "Context", sign: str, left: Any, right: Any) -> Any:
+        small = all(isinstance(one, int | float) and abs(one) <= _MAX_NUMBER for one in (left, right))
+        if not small or (sign == "**" and abs(right) > _MAX_POWER):
+            raise TemplateInvalid(f"the template cannot be filled: `{sign}` is for numbers that are not huge")
+        return _OPERATORS[sign](left, right)
+
+    def call(self, _context: "Context", called: Any, /, *args: Any, **kwargs: Any) -> Any:
+        from jinja2 import Undefined  # noqa: PLC0415 - as above
+
+        owner, name = getattr(called, "__self__", None), getattr(called, "__name__", "")
+        method = isinstance(owner, str | dict | list) and name in _ALLOWED
+        if not (method or called is _range or isinstance(called, Undefined)):
+            raise TemplateInvalid("the template cannot be filled: it calls what a template cannot call")
+        return called(
+            *args, **{key: one for key, one in kwargs.items() if key not in ("_loop_vars", "_block_vars")}
+        )
+
+    def is_safe_attribute(self, owner: Any, name: str, value: Any) -> bool:
+        parent: Any = super()
+        plain = isinstance(owner, str | dict | list | tuple | int | float)
+        return name in _ALLOWED if plain else bool(parent.is_safe_attribute(owner, name, value))
+
+    def getattr(self, owner: Any, name: str) -> Any:
+        parent: Any = super()
+        known = isinstance(owner, Mapping) and name in owner  # a key named `items` is meant, not the method
+        return owner[name] if known else parent.getattr(owner, name)
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> "Node":
+        from jinja2 import TemplateSyntaxError, nodes  # noqa: PLC0415 - as above
+
+        parent: Any = super()
+        tree: nodes.Template = parent._parse(source, name, filename)  # noqa: SLF001 - where it lets itself be extended
+        for one in tree.find_all(nodes.Stmt):
+            if type(one).__name__ in _REFUSED:
+                raise TemplateSyntaxError(
+                    f"there is no {{% {type(one).__name__.lower()} %}} here", one.lineno
+                )
+            if isinstance(one, nodes.For):
+                if one.recursive:
+                    raise TemplateSyntaxError("no loop is recursive here", one.lineno)
+                one.iter = nodes.Filter(one.iter, _ROUNDS, [], [], None, None, lineno=one.lineno)
+        return tree
+
+
+class _Missing:
+    """What stands for a name that there is not."""
+
+    @property
+    def _undefined_message(self) -> str:
+        value: Any = self
+        owner, name = value._undefined_obj, value._undefined_name  # noqa: SLF001 - documented for those who derive from it
+        if isinstance(owner, Mapping):
+            return f"there is no {name!r} in it; there is {', '.join(map(str, owner)) or 'nothing'}"
+        return f"there is no {name!r}"
+
+
+def _range(*numbers: int) -> range:
+    made = range(*numbers)
+    if len(made) > MAX_ROUNDS:
+        raise TemplateInvalid(
+            f"the template cannot be filled: a range has no more than {MAX_ROUNDS:,} numbers"
+        )
+    return made
+
+
+def _counted(context: "Context", values: Iterable[Any]) -> list[Any]:
+    made = list(values)
+    count = context[_ROUNDS]
+    count[0] += max(1, len(made))
+    if count[0] > MAX_ROUNDS:
+        raise TemplateInvalid(
+            f"the template cannot be filled: its loops take more than {MAX_ROUNDS:,} rounds"
+        )
+    return made
+
+
 @cache
-def _environment() -> "SandboxedEnvironment":
-    from jinja2 import StrictUndefined  # noqa: PLC0415 - as above
+def _environment() -> "Environment":
+    from jinja2 import StrictUndefined, pass_context  # noqa: PLC0415 - as above
     from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415
 
-    return ImmutableSandboxedEnvironment(
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    limited: Any = type("Limited", (_Limits, ImmutableSandboxedEnvironment), {})
+    missing = type("Missing", (_Missing, StrictUndefined), {"__slots__": ()})
+    made: Environment = limited(
+        undefined=missing, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
+    made.filters = {name: made.filters[name] for name in _FILTERS.split()} | {_ROUNDS: pass_context(_counted)}
+    made.globals = {"range": _range}
+    return made
