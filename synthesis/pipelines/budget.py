@@ -126,7 +126,8 @@ def fit(
             )
             largest = max((fitted.part(n).reads_tokens for n in range(1, len(found.parts) + 1)), default=0)
             return msgspec.structs.replace(fitted, reads_tokens=largest) if found.parts else fitted
-    raise _no_room([file for file in files if not file.rule.if_room], split, agent, prompt_tokens)
+    unread = _left_out_tokens([(file.one.path, _why(file)) for file in secondary])
+    raise _no_room([file for file in files if not file.rule.if_room], split, agent, prompt_tokens + unread)
 
 
 def item_of(step: Step) -> dict[str, Any]:
@@ -208,8 +209,11 @@ def _in_parts(files: Sequence[Cuttable], room: int, max_files: int, split: str) 
 def _no_room(files: Sequence[Cuttable], split: str, agent: AgentType, prompt_tokens: int) -> NoRoom:
     """Why nothing helps."""
     many = [file for file in files if file.rule.file == split]
-    rest = [file for file in files if file not in many]
-    needed = sum(file.smallest for file in rest) + max((file.smallest for file in many), default=0)
+    if len(many) > 1:
+        alone = _PART_TOKENS + max(min(file.whole_tokens, file.least) for file in many)
+        needed = alone + sum(file.smallest for file in files if file not in many)
+    else:
+        needed = sum(file.smallest for file in files)
     largest = max(files, key=lambda file: file.smallest).one.path if files else ""
     room = agent.window - agent.system - agent.output
     return NoRoom(prompt_tokens + needed, room, largest, len(files), agent.max_files)

@@ -287,8 +287,8 @@ class _Within:
         self._often = Counter(term for found in counts for term in terms.keys() & found.keys())
 
     def totals(self) -> tuple[int, int]:
-        """How many sections there are, and how many terms in all of them."""
-        return self._docs, self._length
+        """How many sections there are, and how many terms in all of them; never none, by which a length is divided."""
+        return self._docs, max(self._length, 1)
 
     def frequency(self, term: str) -> int:
         """How many of them hold a term."""
