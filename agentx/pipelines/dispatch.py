@@ -110,7 +110,7 @@ class Dispatcher:
     def __init__(
         self, engine: Engine, plan: Plan, folder: Path, models: Callable[[str], ModelClient]
     ) -> None:
-        self.files = Files(engine, plan, folder)
+        self.files = Files(engine.write_path.artifacts, plan, folder)
         self.examiner = Examiner(engine, plan, self.files)
         self._engine = engine
         self._plan = plan

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from agentx.engine import Engine
+from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.git.objects import blob_id
 from agentx.storage.text import decoded
@@ -31,7 +31,7 @@ class Files:
     """Reads what roles are pointed to.
 
     Args:
-        engine: The workspace.
+        artifacts: Those of the workspace.
         plan: The pipeline.
         folder: Where its file lies: source trees are relative to that.
 
@@ -39,8 +39,8 @@ class Files:
         UsageError: A source tree is not there.
     """
 
-    def __init__(self, engine: Engine, plan: Plan, folder: Path) -> None:
-        self._artifacts = engine.write_path.artifacts
+    def __init__(self, artifacts: Artifacts, plan: Plan, folder: Path) -> None:
+        self._artifacts = artifacts
         self._growing = {name for name, file in plan.pipeline.files.items() if file.sort == "append-only"}
         self._trees = {name: (folder / path).resolve() for name, path in plan.pipeline.sources.items()}
         for name, tree in self._trees.items():

@@ -159,6 +159,10 @@ class Estimator:
             whole = budget_of(fitted_to(endless), guessed)
             return msgspec.structs.replace(whole, window=agent.window, problem=str(error))
 
+    def written(self, step: Step) -> int:
+        """How many tokens the files that a step writes will have."""
+        return sum(self._expected(write.path) for write in step.writes)
+
     def _candidates(self, step: Step, read: ReadFile, path: str) -> Iterator[tuple[Candidate, bool]]:
         """The files that one path of a pointer comes to, and whether each is a guess."""
         key = (read.source, path)
