@@ -142,7 +142,7 @@ class _Watched:
         self.broken.pop(path, None)
 
     def _grew(self, last: str, made: FileChange) -> bool:
-        return bool(made.after) and not made.link and self._read(made.after).startswith(self._read(last))
+        return bool(made.after) and self._read(made.after).startswith(self._read(last))
 
     def _read(self, blob: str) -> bytes:
         try:

@@ -202,7 +202,7 @@ def test_what_a_command_does_to_such_files_is_left_out_with_the_sentence_and_tha
         "sed -i s/log/book/ meta/glossary.md": "line 3 of meta/glossary.md, which is append-only",
         "mkdir drafts; echo Mine > drafts/ch01.md": "drafts/ch01.md: it is leased to role writer",
     }.items():
-        result = ws.tools.call("run_command", {"command": command})
+        result = ws.tools.call("run_command", {"command": f"echo said; {command}"})
         assert told in result.output
         assert told in calls(ws)[-1].output.text
     ws.tools.call("run_command", {"command": "echo '- **run**: one go.' >> meta/glossary.md"})
@@ -377,7 +377,7 @@ def test_processes_and_threads_that_want_the_same_files_at_once_never_get_one_tw
 
 
 def test_all_runs_whose_process_is_gone_are_ended_and_their_leases_with_them(ws):
-    runs = [lease(ws, f"{n}.md") for n in range(RECENT_RUNS + 2)]
+    runs = [lease(ws, *[f"{n}.md"] * (n < RECENT_RUNS)) for n in range(RECENT_RUNS + 2)]
     for run in runs[5:-2]:
         ws.record(Draft(data=RunEnded(status="COMPLETED"), actor="agent:writer", run=run))
     with alone(ws.engine):
