@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from agentx.pipelines.telling import tell_pipeline
 from agentx.storage.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
 from agentx.storage.events import (
     AgentMessageSent,
@@ -34,7 +35,7 @@ from agentx.storage.events import (
     WriteReverted,
 )
 from agentx.storage.git.repository import HOST
-from agentx.storage.pipeline_events import FileAmended
+from agentx.storage.pipeline_events import FileAmended, PipelineEnded, StageProved
 from agentx.storage.schedule_events import DuePassed, ScheduleRemoved, ScheduleSet
 from agentx.storage.text import one_line
 from agentx.synthesis.conclusions import Add, Concluded
@@ -52,6 +53,7 @@ _VERBS = {
     "add": "Add",
     "undo": "Undo",
     "restore": "Restore",
+    "append_log": "Note in",
 }
 """What each tool did to its files."""
 
@@ -139,7 +141,7 @@ def through(trailers: dict[str, str]) -> int:
     return int(last) if re.fullmatch("[0-9]{1,18}", last) else 0
 
 
-def rank(event: Event) -> int:  # noqa: C901 - one line for each type of event
+def rank(event: Event) -> int:  # noqa: C901, PLR0912 - one line for each type of event
     """How telling an event is for the subject of a commit."""
     match event.data:
         case WorkspaceCreated() | WorkspaceForked() | EventsPurged():
@@ -148,6 +150,10 @@ def rank(event: Event) -> int:  # noqa: C901 - one line for each type of event
             return 8
         case ArtifactChanged():
             return 8
+        case StageProved(changes=changes):
+            return 8 if changes else 3
+        case PipelineEnded():
+            return 6
         case ToolCallExecuted(status="DENIED"):
             return 7
         case Concluded(changes=changes) if any(map(_is_turn, changes)):
@@ -224,7 +230,7 @@ def tell(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each type o
         case Purged():
             return f"{event.type} of event {event.seq} was purged"
         case _:
-            return ""
+            return tell_pipeline(event)
 
 
 def _tell_call(call: ToolCallExecuted) -> str:
