@@ -15,6 +15,7 @@ from typing import Literal
 
 import msgspec
 
+from agentx import file_rules
 from agentx.agents.turn import alone
 from agentx.amendments import amend, breaches
 from agentx.directing.configured import named_models
@@ -342,7 +343,13 @@ class Runner:
                     changes=changes,
                 )
 
-            self._engine.write_path.write({path: Content(text.encode())}, payload, actor=ACTOR)
+            contents = {path: Content(text.encode())}
+            self._engine.write_path.write(
+                contents,
+                payload,
+                actor=ACTOR,
+                check=lambda: file_rules.require(self._engine, contents, actor=ACTOR),
+            )
 
 
 class Crew:
