@@ -161,7 +161,9 @@ class _Claims:
             self.faults.add(self.places[step.stage], what)
 
     def _order(self, step: Step, writer: Step) -> str:
-        """How a reader may come to wait for a writer."""
+        """What to do where a reader does not wait for a writer."""
+        if self._waits(writer, step):
+            return "Mark the pointer `optional`, or turn their order round"
         if writer.stage == step.stage:
             return "Let it read the file of its own item, or mark the pointer `optional`"
         same = writer.loop and writer.loop == step.loop
