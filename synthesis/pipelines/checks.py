@@ -85,12 +85,15 @@ def marker_fault(text: str, marker: str, path: str) -> str:
 
 def body_of(text: str, marker: str, path: str) -> str:
     """A file without its marker's line, and without blank lines at its ends."""
-    lines = lines_of(text)
-    while lines and not lines[-1].strip():
-        lines.pop()
+    lines = _without_blank_ends(lines_of(text))
     if marker and lines and _squeezed(lines[-1]) == _squeezed(marker_line(marker, path)):
-        lines.pop()
-    return re.sub(r"\A(?:[ \t]*\n)+|\s+\Z", "", "\n".join(lines))
+        lines = _without_blank_ends(lines[:-1])
+    return "\n".join(lines).rstrip()
+
+
+def _without_blank_ends(lines: list[str]) -> list[str]:
+    said = [number for number, line in enumerate(lines) if line.strip()]
+    return lines[said[0] : said[-1] + 1] if said else []
 
 
 def verdict_of(text: str) -> str:

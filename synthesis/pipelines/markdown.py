@@ -140,7 +140,7 @@ def sections(text: str) -> Iterator[Section]:
     """What stands before the first heading, then each section in order."""
     lines = lines_of(text)
     headings = list(markdown_headings(lines))
-    starts = [*(heading.line for heading in headings), len(lines)]
+    starts, ends = [*(heading.line for heading in headings), len(lines)], _ends(headings, len(lines))
     yield Section(0, 0, (), tuple(lines[: starts[0]]), 1, tuple(lines[: starts[0]]))
     above: list[Heading] = []
     for number, heading in enumerate(headings):
@@ -148,15 +148,24 @@ def sections(text: str) -> Iterator[Section]:
             above.pop()
         above.append(heading)
         begin = heading.line + heading.height
-        end = next((h.line for h in headings[number + 1 :] if h.level <= heading.level), len(lines))
         yield Section(
             line=heading.line + 1,
             level=heading.level,
             above=tuple(one.title for one in above),
             own=tuple(lines[begin : starts[number + 1]]),
             first=begin + 1,
-            whole=tuple(lines[begin:end]),
+            whole=tuple(lines[begin : ends[number]]),
         )
+
+
+def _ends(headings: Sequence[Heading], end: int) -> list[int]:
+    """Of each heading, the line of the next one of its level or above."""
+    nearest = dict.fromkeys(range(1, 7), end)
+    found: list[int] = []
+    for heading in reversed(headings):
+        found.append(min(nearest[level] for level in range(1, heading.level + 1)))
+        nearest[heading.level] = heading.line
+    return found[::-1]
 
 
 def entries(lines: Sequence[str], first: int = 1) -> Iterator[Entry]:

@@ -34,8 +34,7 @@ _LOWEST = 6
 _MARKER = re.compile(r"\s*<!--\s*[A-Z][A-Z0-9_]*\s*-->\s*")
 _HTML = re.compile(r"<(?=!--)|^( {0,3})<(?=[?!]|(?:script|pre|style|textarea)\b)", re.IGNORECASE)
 _NOTHING = re.compile(
-    r"\W*(?:(?:none|nothing|nil|n/?a|no (?:new|further|other|additional) \w+)(?: (?:new|yet|here|so far|to \w+|in this \w+))*)?\W*",
-    re.IGNORECASE,
+    r"(?:(?:none|nothing|nil|n ?a|no (?:new|further|other|additional) \w+)(?: (?:new|yet|here|so far|to \w+|in this \w+))*+)?"
 )
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
 
@@ -74,7 +73,7 @@ def appending(append: AppendFile, before: str, written: str, values: Mapping[str
     blocks = list(_blocks(_section(written, fill(rule.section, values))))
     new = [block for block in blocks if isinstance(block, str) or not _stands_in(block, known)]
     said = [block for block in new if isinstance(block, Entry)]
-    if all(_NOTHING.fullmatch(entry.text) for entry in said):
+    if all(_says_nothing(entry.text) for entry in said):
         return None
     topic = one_line(fill(rule.topic, values))
     facts = (
@@ -122,10 +121,16 @@ def _stands_in(entry: Entry, known: str) -> bool:
     return "\n".join(["", *entry.lines, ""]) in known
 
 
+def _says_nothing(text: str) -> bool:
+    """Whether an entry only says that there is none."""
+    words = re.sub(r"[\W_]+", " ", text[: MAX_FACT + 1]).strip().casefold()
+    return len(text) <= MAX_FACT and _NOTHING.fullmatch(words) is not None
+
+
 def _fact(entry: Entry) -> str:
     """An entry as a sentence: in one line, without emphasis, and cut behind a sentence where it is long."""
     text = one_line(re.sub(r"\*\*|__|`", "", entry.text))
-    if _NOTHING.fullmatch(text):
+    if _says_nothing(text):
         return ""
     if len(text) <= MAX_FACT:
         return text

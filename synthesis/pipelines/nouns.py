@@ -63,6 +63,9 @@ _FUNCTION = vocabulary(
     """
 )
 _SETS_APART = vocabulary("not than unlike call calls say says versus vs avoid instead")
+_OF_THE_TEXT = vocabulary(
+    "book chapter section page part article text guide manual figure table example paragraph"
+)
 _QUOTES = "\"'“”‘’«»„"
 _BACK = 3
 
@@ -83,7 +86,7 @@ def is_noun(words: Sequence[Token], place: int, length: int = 1) -> bool:
         return False
     if behind and between in {"-", "‑"} and length == 1:
         return False  # "record-breaking"
-    if _is_set_apart(before):
+    if _is_set_apart(before) or _is_phrase(before, token.word, behind.word if behind else ""):
         return False
     if length > 1 or (singular(token.text) not in _ALSO_VERBS and not token.word.endswith("ing")):
         return True
@@ -159,3 +162,14 @@ def _is_set_apart(before: list[str]) -> bool:
     while at and before[at - 1] in _DETERMINERS | {"of"}:
         at -= 1
     return bool(at) and before[at - 1] in _SETS_APART
+
+
+def _is_phrase(before: list[str], word: str, after: str) -> bool:
+    """Whether a word is part of a turn of phrase ("in view of", "step by step"), or names the text itself ("this book")."""
+    last = before[-1] if before else ""
+    return (
+        (last == "in" and after == "of")
+        or (last == "this" and word in _OF_THE_TEXT)
+        or (after == "by" and not before)
+        or before[-2:] == [word, "by"]
+    )
