@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from agentx.synthesis.pipelines.definition import Read
-from agentx.synthesis.pipelines.passages import Sections, Wanted, passage, sections_of, tokens_of
+from agentx.synthesis.pipelines.passages import Sections, Wanted, sections_of, tokens_of
 from agentx.synthesis.tokens import count_tokens
 
 _SLACK = 40
@@ -153,16 +153,19 @@ class Cuttable:
         sections = self.parts.sections
         if len(whole) == len(sections):
             return self.whole
-        pieces = [self.parts.head]
+        pieces, tokens = [self.parts.head], tokens_of(self.parts.head)
         for is_whole, run in groupby(range(len(sections)), key=whole.__contains__):
             indices = list(run)
             if is_whole:
                 pieces += [sections[n].text for n in indices]
+                tokens += sum(sections[n].tokens for n in indices)
             else:
-                briefs = [sections[n].brief for n in indices if n in brief]
-                pieces += [self.note(indices, len(briefs)), *briefs, "\n"]
+                briefs = [sections[n] for n in indices if n in brief]
+                note = self.note(indices, len(briefs))
+                pieces += [note, *(one.brief for one in briefs), "\n"]
+                tokens += count_tokens(note) + sum(one.brief_tokens for one in briefs) + 1
         text, said = "".join(pieces), self._said(len(whole), len(brief))
-        return self._given(text, self._framed(text, said) + sum(map(tokens_of, pieces)), said)
+        return self._given(text, self._framed(text, said) + tokens, said)
 
     def note(self, run: Sequence[int], briefs: int) -> str:
         """The line that stands where sections were left out, or are given in one sentence each."""
@@ -231,7 +234,7 @@ class Opened:
         """Take a section in if it takes no more than ``room``; what it takes is told."""
         section = self.file.parts.sections[index]
         if self._recent:
-            cost = passage(section.brief).tokens
+            cost = section.brief_tokens
         else:
             cost = section.tokens + self._note * (not self._has(index - 1) and not self._has(index + 1))
         if cost > room:

@@ -46,6 +46,10 @@ _CJK_END = re.compile(r"[。！？]")
 _FORMS = (("entry", "entries", _ENTRY), ("line", "lines", _LINE), ("sentence", "sentences", _SENTENCE))
 
 
+Mark = tuple[int, int, str]
+"""Where a section begins, its level, and the words of its heading."""
+
+
 class Passage:
     """A stretch of text, with what is known of it; each is found out when it is first asked for."""
 
@@ -119,7 +123,7 @@ def _pieces(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-class Section(msgspec.Struct, frozen=True):
+class Section:
     """A passage that a file can be cut at.
 
     Attributes:
@@ -129,22 +133,30 @@ class Section(msgspec.Struct, frozen=True):
         last_line: Inclusive.
     """
 
-    heading: str
-    text: str
-    first_line: int
-    last_line: int
+    def __init__(self, heading: str, text: str, first_line: int, last_line: int) -> None:
+        self.heading, self.text, self.first_line, self.last_line = heading, text, first_line, last_line
 
-    @property
+    @cached_property
     def tokens(self) -> int:
         """How many tokens it has."""
         return tokens_of(self.text)
 
-    @property
+    @cached_property
     def brief(self) -> str:
         """One line for it: its heading and its first sentence; empty where it says nothing."""
         gist = passage(self.text).gist
         said = f"{self.heading}: {gist}" if self.heading and gist else self.heading or gist
         return f"- {said}\n" if said else ""
+
+    @cached_property
+    def brief_tokens(self) -> int:
+        """How many tokens that line has."""
+        return passage(self.brief).tokens
+
+    @cached_property
+    def terms(self) -> Counter[str]:
+        """How often each index term occurs in it."""
+        return passage(self.text).terms
 
 
 class Sections(msgspec.Struct, frozen=True):
@@ -165,6 +177,7 @@ class Sections(msgspec.Struct, frozen=True):
         return f"{count:,} {self.one if count == 1 else self.many}"
 
 
+@lru_cache(maxsize=16)
 def sections_of(path: str, text: str) -> Sections:
     r"""Cut a file into sections: at the shallowest headings of which there are two, or else into entries, lines or sentences.
 
@@ -178,9 +191,8 @@ def sections_of(path: str, text: str) -> Sections:
     >>> found.head, [one.heading for one in found.sections]
     ('# Terms\n\n', ['One', 'Two'])
     """
-    marks = list(
-        _markdown(text) if PurePosixPath(path).suffix.lower() in _MARKDOWN else _outlined(path, text)
-    )
+    is_markdown = PurePosixPath(path).suffix.lower() in _MARKDOWN
+    marks = _marks_of(path, text) if is_markdown else _outlined(path, text)
     often = Counter(level for _, level, _ in marks)
     level = min((level for level, count in often.items() if count > 1), default=0)
     starts = [(start, title) for start, depth, title in marks if depth <= level]
@@ -191,8 +203,34 @@ def sections_of(path: str, text: str) -> Sections:
     return _without_headings(text)
 
 
-def _markdown(text: str) -> Iterator[tuple[int, int, str]]:
-    """Where each heading begins, its level and its words; only lines that matter are looked at."""
+class _Marks:
+    """Where the sections of files begin; of a file that grew only what comes behind its last heading is looked at."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._last: OrderedDict[str, tuple[str, list[Mark]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, path: str, text: str) -> Sequence[Mark]:
+        with self._lock:
+            before, known = self._last.pop(path, ("", []))
+        has_front_matter = text.startswith("---")  # where it ends is said further on
+        grew = before and not has_front_matter and text.startswith(before)
+        start = len(before) if grew else 0
+        marks = known[:-1] if grew else []
+        marks += [(start + place, level, title) for place, level, title in _markdown(text[start:])]
+        with self._lock:
+            self._last[path] = (text[: marks[-1][0]] if marks else "", marks)
+            while len(self._last) > self._most:
+                self._last.popitem(last=False)
+        return marks
+
+
+_marks_of = _Marks(32).of
+
+
+def _markdown(text: str) -> Iterator[Mark]:
+    """The headings of Markdown; only lines that matter are looked at."""
     starts = [0]
     for mark in _MARKS.finditer(text):
         start = mark.end()
@@ -200,13 +238,16 @@ def _markdown(text: str) -> Iterator[tuple[int, int, str]]:
             starts.append(text.rfind("\n", 0, mark.start()) + 1)  # what is underlined
         starts.append(start)
     starts = list(dict.fromkeys(starts))
-    lines = [text[start : text.find("\n", start) % (len(text) + 1)] for start in starts]
+    lines = [
+        text[start:].split("\n", 1)[0] if start == starts[-1] else text[start : text.find("\n", start)]
+        for start in starts
+    ]
     for heading in markdown_headings(lines):
         yield starts[heading.line], heading.level, heading.title
 
 
 @lru_cache(maxsize=32)
-def _outlined(path: str, text: str) -> tuple[tuple[int, int, str], ...]:
+def _outlined(path: str, text: str) -> tuple[Mark, ...]:
     """The same of what a file of another kind defines; depth by what encloses it."""
     lines = [0, *(found.end() for found in re.finditer("\n", text))]
     open_ends: list[int] = []
@@ -270,7 +311,7 @@ class Wanted:
 
     def order(self, sections: Sequence[Section]) -> list[int]:
         """Indices of sections, those that matter most first: by their headings, then by search (BM25), then the latest."""
-        counts = [passage(one.text).terms for one in sections]
+        counts = [one.terms for one in sections]
         weights = bm25.weigh(self._terms, _Within(self._terms, counts))
         rank = [
             (any(name.search(one.heading) for name in self._named), bm25.score(weights, found, found.total()))
