@@ -201,10 +201,10 @@ def test_code_in_the_chapters_is_the_codes_own(book):
 
 
 def test_the_code_that_the_book_is_about_works():
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tally"]
+    command = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "tally"]
     done = subprocess.run(command, cwd=SAMPLE, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
-    command = [sys.executable, "-m", "tally", "march.journal", "register", "assets"]
+    command = [sys.executable, "-B", "-m", "tally", "march.journal", "register", "assets"]
     done = subprocess.run(command, cwd=SAMPLE, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1].split()[-2:] == ["2,596.60", "EUR"]
 
