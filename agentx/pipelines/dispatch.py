@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -35,7 +34,7 @@ from agentx.storage.pipeline_events import Dispatched, GivenFile
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.wording import rule
 from agentx.synthesis.model.port import ModelClient
-from agentx.synthesis.pipelines.budget import Candidate, Fitted, fit
+from agentx.synthesis.pipelines.budget import Candidate, Fitted, fit, item_of, task_words
 from agentx.synthesis.pipelines.checks import body_of, has_marker, marker_line, verdict_of
 from agentx.synthesis.pipelines.definition import AgentType, Role
 from agentx.synthesis.pipelines.markdown import sections
@@ -191,11 +190,6 @@ class Dispatcher:
     def _send(self, due: Due, role: Role, found: Sequence[str]) -> Came:
         step, agent = due.step, self._plan.agent(role)
         files = [(read, file) for read in step.reads for file in self.files.of(read)]
-        if len(files) > agent.max_files:
-            raise TooManyFiles(
-                f"{len(files)} files are to be read, and {role.agent} takes {agent.max_files}; "
-                f"point to fewer, or give that type of agent a larger `max_files`."
-            )
         sending = Sending(
             step=step,
             round=due.round,
@@ -208,7 +202,7 @@ class Dispatcher:
             [Candidate(read.rule, file.path, file.text, file.blob) for read, file in files],
             agent,
             prompt_tokens=count_tokens(f"{tell(self._plan, sending).text}\n{MATERIAL}"),
-            about=_about(role, step),
+            about=task_words(role, step),
             split=role.split,
             item=item_of(step),
         )
@@ -386,23 +380,8 @@ class Dispatcher:
         return self._close(due, run, hands, Outcome(), found)
 
 
-class TooManyFiles(AgentXError):
-    """A role reads more files than its type of agent takes."""
-
-
-def item_of(step: Step) -> dict[str, Any]:
-    """The values of the item that a step is for; empty for a stage that is done once."""
-    values = (one for one in step.values.values() if isinstance(one, dict) and one.get("id") == step.item)
-    return next(values, {}) if step.item else {}
-
-
 def _asks(call_id: str) -> str:
     return f"A person's word is needed: `agentx approve {call_id}` (or `--deny`), then `agentx pipeline run` goes on."
-
-
-def _about(role: Role, step: Step) -> str:
-    """The words of a task, which decide what of a long file matters for it."""
-    return " ".join([fill(role.task, step.values), *(str(value) for value in item_of(step).values())])
 
 
 def _part_of(path: str, number: int) -> str:
