@@ -225,6 +225,8 @@ class PointerHands:
     def call(self, name: str, arguments: str | Mapping[str, Any]) -> Result:
         """Run a tool; whatever goes wrong is told in the result."""
         self.made += 1
+        if self.waiting:  # a second try would wait for a second word
+            return Result("DENIED", "A person has to allow your last call first. End here.")
         result: ToolResult = self._tools.call(name, arguments, call_id=f"{self._tools.run}-{self.made}")
         if result.approval_needed:
             self.waiting = result.call_id
