@@ -5,7 +5,7 @@ with why it is not.
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
@@ -117,14 +117,19 @@ class Dispatcher:
         self._models = models
         self._gates = Gates(engine)
 
-    def do(self, due: Due) -> Came:
-        """Do a step: prepare, send, look, prove."""
+    def do(self, due: Due, made: Collection[str] = ()) -> Came:
+        """Do a step: prepare, send, look, prove.
+
+        Args:
+            due: The step.
+            made: Paths that agents wrote for it in this round already: parts of a task that was split are not sent again.
+        """
         role = self._plan.role(due.step)
         try:
             found = self.examiner.findings(due.step)
             if is_by_engine(role):
                 return self._fill_in(due, found)
-            return self._send(due, role, found)
+            return self._send(due, role, found, made)
         except AgentXError as error:  # nobody was sent: what it needs is not there, or does not fit
             who = f"role {due.step.role} (stage {due.step.key})"
             return Came("FAILED", f"{who}: {one_line(str(error))}", final=True)
@@ -187,7 +192,7 @@ class Dispatcher:
 
     # --- an agent's --------------------------------------------------------------------------------------------------
 
-    def _send(self, due: Due, role: Role, found: Sequence[str]) -> Came:
+    def _send(self, due: Due, role: Role, found: Sequence[str], made: Collection[str]) -> Came:
         step, agent = due.step, self._plan.agent(role)
         files = [(read, file) for read in step.reads for file in self.files.of(read)]
         sending = Sending(
@@ -211,7 +216,7 @@ class Dispatcher:
             return self._send_one(due, role, sending, fitted, whole, 0, {})
         for number in range(1, len(fitted.parts) + 1):
             writes = {write.path: _part_of(write.path, number) for write in step.writes}
-            if self._is_written(step, writes):
+            if set(writes.values()) <= set(made) and self._is_written(step, writes):
                 continue
             came = self._send_one(due, role, sending, fitted.part(number), whole, number, writes)
             if came.status != "COMPLETED":

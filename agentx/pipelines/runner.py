@@ -257,19 +257,17 @@ class Runner:
             key, progress = due.step.key, tracker.progress
             floor = schedule.floor(key)
             written = progress.written.get(key)
-            own = (
-                written is not None
-                and written.round == due.round
-                and written.seq > floor
-                and bool(written.blobs)
-            )
+            own, made = False, set[str]()
+            if written is not None and written.round == due.round and written.seq > floor:
+                made = {path for path, blob in written.blobs.items() if blob}
+                own = written.accepted or made.issuperset(write.path for write in due.step.writes)
             untouched = written is None and due.round == 1 and not floor and key not in progress.proved
             waits = progress.waiting.get(key, "")
         if waits and (came := self._dispatcher.resume(due, waits)) is not None:
             return came
         if (own or untouched) and self._dispatcher.prove_found(due, own=own):
             return Came("COMPLETED")
-        return self._dispatcher.do(due)
+        return self._dispatcher.do(due, made)
 
     def _take(self, due: Due, came: Came, schedule: Schedule) -> None:
         key = due.step.key

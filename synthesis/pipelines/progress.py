@@ -18,7 +18,7 @@ from agentx.storage.pipeline_events import (
 from agentx.synthesis.model.port import Usage
 from agentx.synthesis.pipelines.plan import key_of
 
-VERSION = 1
+VERSION = 2
 """Raised whenever the same events would be read differently."""
 
 
@@ -28,6 +28,8 @@ class Sent(msgspec.Struct):
     Attributes:
         seq: The event that sent it.
         at: When that was.
+        writes: The files that it alone may write.
+        by_engine: Whether the engine does it itself.
     """
 
     pipeline: str
@@ -38,6 +40,8 @@ class Sent(msgspec.Struct):
     run: str
     seq: int
     at: str
+    writes: tuple[str, ...] = ()
+    by_engine: bool = False
 
 
 class Proof(msgspec.Struct):
@@ -63,12 +67,14 @@ class Written(msgspec.Struct):
 
     Attributes:
         seq: The event that sent the latest of them.
-        blobs: Blob id of each file, by path; empty where it was deleted.
+        blobs: Blob id of each file, by path; empty where it was deleted. Parts of a task that was split are among them.
+        accepted: Whether the run that wrote them was, so that only the proof is missing.
     """
 
     seq: int
     round: int
     blobs: dict[str, str]
+    accepted: bool = False
 
 
 class Verdict(msgspec.Struct):
@@ -165,11 +171,21 @@ class Pipelines(msgspec.Struct):
     def _send(self, event: Event, sent: Dispatched) -> None:
         progress, key = self.of(sent.pipeline), key_of(sent.stage, sent.item)
         progress.running[event.run] = Sent(
-            sent.pipeline, key, sent.role, sent.round, sent.part, event.run, event.seq, event.at
+            sent.pipeline,
+            key,
+            sent.role,
+            sent.round,
+            sent.part,
+            event.run,
+            event.seq,
+            event.at,
+            sent.writes,
+            event.actor.startswith("engine:"),
         )
         progress.dispatches += 1
         before = progress.written.get(key)
-        blobs = before.blobs if before is not None and before.round == sent.round and sent.part else {}
+        joins = sent.part or progress.running[event.run].by_engine  # what becomes of parts is not begun anew
+        blobs = before.blobs if before is not None and before.round == sent.round and joins else {}
         progress.written[key] = Written(event.seq, sent.round, blobs)
         progress.waiting.pop(key, None)
         self.runs[event.run] = sent.pipeline
@@ -185,7 +201,10 @@ def _end(progress: Progress, event: Event, ended: RunEnded) -> None:
     progress.usage += Usage(ended.prompt_tokens, ended.completion_tokens, ended.cost_usd)
     if ended.status == "WAITING":
         progress.waiting[sent.key] = event.run
+    elif ended.status == "COMPLETED":
+        progress.written[sent.key].accepted = not sent.part
     elif ended.status in ("FAILED", "LIMIT_REACHED"):
+        _forget(progress.written[sent.key], sent)
         failure = Failure(event.seq, sent.round, ended.reason, ended.status)
         progress.failures.setdefault(sent.key, []).append(failure)
         progress.retries += 1
@@ -193,6 +212,15 @@ def _end(progress: Progress, event: Event, ended: RunEnded) -> None:
         progress.anomalies.append(
             f"{sent.key}, round {sent.round}{part}: {sent.role} was not accepted: {ended.reason}"
         )
+
+
+def _forget(written: Written, sent: Sent) -> None:
+    """A part that was not accepted is written anew; where what was joined was not, all of them."""
+    if sent.by_engine:
+        written.blobs.clear()
+    elif sent.part:
+        for path in sent.writes:
+            written.blobs.pop(path, None)
 
 
 def _prove(progress: Progress, event: Event, proved: StageProved) -> None:

@@ -1,0 +1,133 @@
+"""A pipeline that dies in the middle: the next run goes on where it was, and takes nothing old for new."""
+
+import contextlib
+from collections.abc import Callable
+
+import pytest
+
+from agentx.pipelines.runner import Runner, redo
+from agentx.workspace import Workspace
+from tests.agentx.pipelines.conftest import BOOK, Author, Desk, well
+
+
+class Killed(BaseException):
+    """Nothing in the engine catches it, as nothing catches a kill: whatever was under way stays as it is."""
+
+
+class Dying(Author):
+    """A model whose process dies when it is asked for the so-manieth time: an odd one before it wrote, an even one after."""
+
+    def __init__(self, write: Callable[[str, str], str | None], dies_at: set[int]) -> None:
+        super().__init__(write)
+        self.dies_at = dies_at
+        self.asked = 0
+
+    def stream(self, *arguments, **named):
+        self.asked += 1
+        if self.asked in self.dies_at:
+            raise Killed
+        return super().stream(*arguments, **named)
+
+
+def run(desk: Desk, write: Callable[[str, str], str | None], *dies_at: int) -> Dying:
+    """Run until it ends; so many deaths lie between."""
+    model = Dying(write, set(dies_at))
+    ended = None
+    while ended is None:
+        with contextlib.suppress(Killed):
+            ended = Runner(desk.ws.engine, desk.path, lambda _name: model).run()
+    assert ended.status == "COMPLETED", ended
+    return model
+
+
+def stern(path: str, prompt: str) -> str:
+    """The second chapter needs another round."""
+    text = well(path, prompt)
+    if path.startswith("drafts/"):
+        return text.replace("About", "Again about") if "Round 2" in prompt else text
+    return text.replace("PASS", "FAIL") if path == "reviews/02.md" and "Round 2" not in prompt else text
+
+
+def test_wherever_it_dies_it_ends_with_the_same_files_and_no_step_is_proved_or_accepted_twice(
+    desk, tmp_path, lexical
+):
+    run(desk, stern, 1, 2, 4, 7, 10, 12, 15, 18, 21)
+    with Workspace.create(tmp_path / "calm", settings=lexical) as calm:
+        run(Desk(calm, desk.path), stern)
+        assert calm.engine.write_path.manifest() == desk.ws.engine.write_path.manifest()
+    proved = [(one.stage, one.item, one.round) for one in desk.facts("StageProved")]
+    assert len(proved) == len(set(proved)) == 9
+    ends = [one.status for one in desk.facts("RunEnded")]
+    assert (ends.count("COMPLETED") + ends.count("INTERRUPTED"), ends.count("FAILED")) == (len(ends), 0)
+    assert ends.count("COMPLETED") <= 9
+    assert not desk.ws.state.leases
+
+
+def test_what_was_written_is_proved_and_nobody_is_sent_for_it_again(desk):
+    model = run(desk, stern, 4)  # the writer of 01 has written, and says no more
+    assert sum("drafts/01.md" in prompt and "You are writer" in prompt for prompt in model.prompts) == 1
+    proved = next(one for one in desk.facts("StageProved") if (one.stage, one.item) == ("write", "01"))
+    assert not proved.found
+
+
+TWO = BOOK.replace(
+    "writes: [{file: draft, marker: DRAFT_DONE",
+    "writes: [{file: page, marker: PAGE_DONE}, {file: draft, marker: DRAFT_DONE",
+).replace("files:\n", 'files:\n  page: {path: "pages/{{ chapter.id }}.md"}\n')
+
+
+def test_of_two_files_one_that_is_of_an_earlier_round_proves_nothing(desk):
+    desk.path.write_text(TWO, "utf-8")
+    died = []
+
+    def half(path, prompt):
+        if path.startswith("pages/"):
+            return f"Page of round {2 if 'Round 2' in prompt else 1}.\n\n<!-- PAGE_DONE -->\n"
+        if path == "drafts/02.md" and "Round 2" in prompt and not died:
+            died.append(path)
+            model.dies_at.add(model.asked + 1)  # the page is written, the draft is not
+            return None
+        return stern(path, prompt)
+
+    model = Dying(half, set())
+    with pytest.raises(Killed):
+        Runner(desk.ws.engine, desk.path, lambda _name: model).run()
+    assert Runner(desk.ws.engine, desk.path, lambda _name: model).run().status == "COMPLETED"
+    assert "Again about 02" in desk.text("drafts/02.md")
+
+
+SPLIT = (
+    BOOK.replace("roles:\n", "agents:\n  small: {window: 4000, system: 50, output: 50}\nroles:\n")
+    .replace(
+        "  architect:\n",
+        "  indexer:\n    agent: small\n    split: every\n    reads: [{file: every}]\n"
+        "    writes: [{file: index, marker: INDEX_DONE}]\n  architect:\n",
+    )
+    .replace("files:\n", "files:\n  every: {path: drafts/*.md}\n  index: {path: index.md}\n")
+    + "  - {id: index, role: indexer, after: revise}\n"
+)
+
+
+def long(path: str, prompt: str) -> str:
+    if path.startswith("index"):
+        return "Index of the old.\n\n<!-- INDEX_DONE -->\n"
+    text = well(path, prompt)
+    return text.replace("About", "A very long way around it, and then about " * 200)
+
+
+def test_a_task_that_was_split_goes_on_with_the_parts_that_are_missing(desk):
+    desk.path.write_text(SPLIT, "utf-8")
+    model = run(desk, long, 17, 19)  # in the second part: before it was written, and after
+    parts = [one.part for one in desk.facts("Dispatched") if one.stage == "index"]
+    assert parts == [1, 2, 2, 3, 0]
+    assert sum("index.part-" in prompt for prompt in model.prompts) == 3
+    assert desk.text("index.md").count("Index of") == 3
+
+
+def test_a_split_task_that_is_done_again_takes_no_part_of_before(desk):
+    desk.path.write_text(SPLIT, "utf-8")
+    run(desk, long)
+    redo(desk.ws.engine, Runner(desk.ws.engine, desk.path, lambda _: None).plan, "index", "", "it is dull")
+    model = run(desk, lambda path, prompt: long(path, prompt).replace("the old", "the new"))
+    assert len(model.prompts) == 3
+    assert desk.text("index.md").count("the new") == 3
