@@ -8,9 +8,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from agentx.synthesis.pipelines import passages
-from agentx.synthesis.pipelines.budget import Candidate, NoRoom, fenced, fit
+from agentx.synthesis.pipelines.budget import Candidate, NoRoom, fenced, fit, item_of, task_words
 from agentx.synthesis.pipelines.definition import AgentType, Read
 from agentx.synthesis.pipelines.estimates import Estimator
+from agentx.synthesis.pipelines.prompt import MATERIAL, Sending, tell
 from agentx.synthesis.pipelines.reading import parse
 from agentx.synthesis.pipelines.steps import resolve
 from agentx.synthesis.tokens import count_tokens
@@ -399,3 +400,22 @@ def test_an_estimate_tells_what_will_be_cut_and_what_cannot_be_sent():
     refused = estimator("small", {"outline.md": "word " * 9_000})("write[01]")
     assert "largest of its files is outline.md" in refused.problem
     assert refused.total > refused.window == 3_000
+
+
+@pytest.mark.parametrize("room", [700, 900, 2_000, 9_000])
+def test_the_prompt_as_it_is_sent_keeps_the_budget(room):
+    plan = resolve(*parse(BOOK.replace("AGENT", "small"), "book.yaml"))
+    step = plan.steps["write[02]"]
+    reads = {one.rule.file: one.rule for one in step.reads}
+    files = [
+        Candidate(reads["outline"], "outline.md", chapters(9)),
+        Candidate(reads["summaries"], "summaries.md", chapters(9)),
+        candidate("refs.md", chapters(2), if_room=True),
+    ]
+    empty = count_tokens(f"{tell(plan, Sending(step=step)).text}\n{MATERIAL}")
+    agent = AgentType(window=empty + room + 600, system=100, output=500)
+    about = task_words(plan.role(step), step)
+    found = fit(files, agent, prompt_tokens=empty, about=about, item=item_of(step))
+    sent = tell(plan, Sending(step=step, given=found.given, left_out=found.left_out)).whole
+    assert count_tokens(sent) <= found.prompt_tokens + found.reads_tokens <= found.max_tokens
+    assert count_tokens(sent) + agent.system + agent.output <= agent.window
