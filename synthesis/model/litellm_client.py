@@ -251,6 +251,16 @@ def embed_texts(
     return vectors
 
 
+def price_of(model: str) -> tuple[float, float] | None:
+    """What a million tokens cost in US dollars, shown to a model and written by it; ``None`` where that is not known."""
+    try:
+        each = _litellm().cost_per_token(model=model, prompt_tokens=1_000, completion_tokens=1_000)
+    except Exception:  # noqa: BLE001 -- a model without a price raises one of several errors; it is not known
+        return None
+    prompt, output = (round(1_000.0 * float(one), 6) for one in each)
+    return prompt, output
+
+
 def _litellm() -> Any:
     """The module, imported at the first call and told to be quiet."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"

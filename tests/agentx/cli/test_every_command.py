@@ -22,6 +22,7 @@ GOOD = {
     "approve": ["approve"],
     "pipeline status": ["pipeline"],
     "pipeline run": ["pipeline", "run", "{pipeline}", "--model", "{script}"],
+    "pipeline plan": ["pipeline", "plan", "{pipeline}"],
     "pipeline schema": ["pipeline", "schema"],
     "pipeline new": ["pipeline", "new", "{new}"],
     "pipeline matrix": ["pipeline", "matrix", "{pipeline}"],
@@ -93,6 +94,7 @@ WRONG = {
     "approve": ["approve", "call_9"],
     "pipeline status": ["pipeline", "status", "--name", "letters"],
     "pipeline run": ["pipeline", "run", "{file}"],
+    "pipeline plan": ["pipeline", "plan", "{pipeline}", "--step", "t"],
     "pipeline schema": ["pipeline", "schema", "{pipeline}"],
     "pipeline new": ["pipeline", "new", "not a name"],
     "pipeline matrix": ["pipeline", "matrix", "not-there.yaml"],
@@ -156,7 +158,7 @@ WRONG = {
 }
 
 WITHOUT_A_WORKSPACE = {"init", "memory explain", "models list", "models install", "doctor"} | {
-    f"pipeline {name}" for name in ("schema", "new", "matrix", "graph")
+    f"pipeline {name}" for name in ("plan", "schema", "new", "matrix", "graph")
 }
 STREAMS = {"run", "log"}
 

@@ -73,6 +73,48 @@ def test_the_matrix_keeps_to_the_width_that_there_is(call, monkeypatch, columns)
     assert numbers == list(range(1, len(roles) + 1))
 
 
+def test_the_plan_says_what_each_dispatch_takes_and_what_all_of_it_costs(call, essays):
+    essays.write_text(essays.read_text("utf-8") + "price: {prompt: 2, output: 10}\n", "utf-8")
+    outlook = call("pipeline", "plan", essays, "--json").json["outlook"]
+    assert [one["key"] for one in outlook["planned"] if one["stage"] == "write"] == ["write[01]", "write[02]"]
+    least, most = outlook["least"], outlook["most"]
+    assert (least["dispatches"], most["dispatches"]) == (9, 17)  # a loop of two stages, at most three rounds
+    for takes in (least, most):
+        cost = (2 * takes["prompt_tokens"] + 10 * takes["output_tokens"]) / 1_000_000
+        assert takes["cost_usd"] == pytest.approx(cost)
+    lines = call("pipeline", "plan", essays).out.splitlines()
+    [write] = [line.split() for line in lines if line.startswith("write ")]
+    assert write[:2] == ["write", "2–6"]
+    assert write[-1].endswith("%")
+    assert "agents sent  9 to 17" in lines
+    assert any(line.startswith("cost         about $0.") for line in lines)
+    assert "it stops at  60 dispatches" in lines
+
+
+def test_the_budget_of_one_dispatch_is_a_sum(call, essays):
+    done = call("pipeline", "plan", essays, "--step", "write[02]")
+    rows = dict(re.findall(r"^(\S.*?) {2,}(~?[\d,]+)", done.out, re.MULTILINE))
+    numbers = {name: int(told.strip("~").replace(",", "")) for name, told in rows.items()}
+    assert rows["research/02.md"].startswith("~")
+    files = sum(number for name, number in numbers.items() if name.endswith(".md"))
+    assert numbers["Total reads"] == files
+    rest = numbers["Prompt"] + numbers["System prompt"] + numbers["Output reservation"]
+    assert numbers["Total"] == files + rest
+    done = call("pipeline", "plan", essays, "--step", "write[09]")
+    assert done.code == 2
+    assert "write[01], " in done.err
+
+
+def test_what_does_not_fit_is_told_before_anything_runs(call, essays):
+    text = essays.read_text("utf-8").replace(
+        "items:", "agents: {explore: {window: 2300, output: 200}}\nitems:", 1
+    )
+    essays.write_text(text, "utf-8")
+    done = call("pipeline", "plan", essays)
+    assert done.code == 1
+    assert "research[02]  ✗ What the agent is to read takes" in done.out
+
+
 def test_the_graph_is_printed_or_written(call, essays, tmp_path):
     printed = call("pipeline", "graph", essays).out
     assert ET.fromstring(printed).tag.endswith("svg")
@@ -105,6 +147,8 @@ def test_what_is_written_to_begin_with_runs_as_it_is_and_then_nothing_is_left_to
     assert done.out.splitlines()[0] == "Two short essays  COMPLETED"
     assert done.out.splitlines()[2].startswith("9 of 9 proved · 9 dispatches · ")
     assert "Essay 02 says: sleep." in (root / "artifacts" / "meta" / "summaries.md").read_text("utf-8")
+    planned = call("pipeline", "plan", essays, "-C", root, "--json").json["outlook"]
+    assert (planned["planned"], planned["proved"], planned["least"]["dispatches"]) == ([], 9, 0)
     again = call(*run, "--json").json
     assert (again["status"], again["dispatches"]) == ("COMPLETED", 9)
     assert call("pipeline", "status", "-C", root).out.splitlines()[0] == "Two short essays  COMPLETED"
@@ -119,6 +163,9 @@ def test_what_failed_is_shown_with_its_reason_and_is_tried_again_on_demand(call,
     assert done.out.splitlines()[0].startswith("Two short essays  FAILED")
     rows = {line.split()[0]: line.split()[1:] for line in done.out.splitlines() if line}
     assert rows["remember"] == ["✓", "✗"]
+    planned = call("pipeline", "plan", essays, "-C", root, "--json").json["outlook"]["planned"]
+    assert [one["key"] for one in planned] == ["remember[02]"]
+    assert not any(row["estimated"] for row in planned[0]["budget"]["rows"])
     assert rows["remember[02]"][:3] == ["✗", "keeper:", "notes/02.md:"]
     (words[0] / "notes" / "02.md").write_text("## Summary\n\nEnd.\n\n<!-- NOTES_COMPLETE -->\n", "utf-8")
     assert call(*run).code == 1

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from agentx.synthesis.model.litellm_client import EMBEDDING_BATCH, LiteLLMClient, embed_texts
+from agentx.synthesis.model.litellm_client import EMBEDDING_BATCH, LiteLLMClient, embed_texts, price_of
 from agentx.synthesis.model.port import ChatMessage, ModelError, Reply, TextPart, ToolCall, ToolSchema, Usage
 
 ASK = [ChatMessage("system", "Be brief."), ChatMessage("user", "Hello?")]
@@ -95,6 +95,11 @@ def test_arguments_that_are_no_json_are_kept_and_sent_back_as_json(chat_server, 
 def test_a_known_model_has_a_price(chat_server, ask):
     chat_server.will_stream({"content": "hi"}, {"finish": "stop"}, {"usage": [1_000_000, 0]})
     assert ask(name="openai/gpt-4o-mini")[-1].usage.cost_usd == pytest.approx(0.15)
+
+
+def test_the_price_of_a_million_tokens_is_that_by_which_calls_are_counted():
+    assert price_of("openai/gpt-4o-mini") == (0.15, 0.6)
+    assert price_of("openai/tiny") is None
 
 
 def test_an_answer_that_hits_the_providers_limit_says_so(chat_server, ask):
