@@ -14,8 +14,8 @@ import msgspec
 from agentx.storage.errors import AgentXError
 from agentx.synthesis.pipelines.cutting import Candidate, Cuttable, Form, Given, fenced, fill
 from agentx.synthesis.pipelines.definition import AgentType, Role
-from agentx.synthesis.pipelines.passages import Wanted
 from agentx.synthesis.pipelines.plan import Step
+from agentx.synthesis.pipelines.relevance import Wanted
 from agentx.synthesis.pipelines.templates import fill as filled
 from agentx.synthesis.tokens import count_tokens
 

@@ -11,7 +11,8 @@ from typing import Literal
 import msgspec
 
 from agentx.synthesis.pipelines.definition import Read
-from agentx.synthesis.pipelines.passages import Sections, Wanted, sections_of, tokens_of
+from agentx.synthesis.pipelines.passages import Sections, sections_of, tokens_of
+from agentx.synthesis.pipelines.relevance import Wanted
 from agentx.synthesis.tokens import count_tokens
 
 _SLACK = 40

@@ -13,7 +13,7 @@ import msgspec
 from agentx.synthesis.pipelines.budget import Candidate, Fitted, NoRoom, fit, item_of, task_words
 from agentx.synthesis.pipelines.definition import AgentType, Read
 from agentx.synthesis.pipelines.passages import sections_of, tokens_of
-from agentx.synthesis.pipelines.plan import AppendFile, Plan, ReadFile, Step, is_by_engine
+from agentx.synthesis.pipelines.plan import Plan, ReadFile, Step, is_by_engine
 from agentx.synthesis.pipelines.prompt import MATERIAL, Sending, tell
 from agentx.synthesis.pipelines.templates import fill
 from agentx.synthesis.tokens import count_tokens
@@ -115,19 +115,23 @@ class Estimator:
         plan: The pipeline.
         there: Reads the files that are there; each is asked for once.
         done: Keys of the steps that are proved: what they write and add is there already.
+
+    Raises:
+        TemplateInvalid: A heading of what is added cannot be filled in.
     """
 
     def __init__(self, plan: Plan, there: There, done: Collection[str] = ()) -> None:
         self._plan, self._there, self._done = plan, there, done
         self._place = {key: n for n, key in enumerate(plan.steps)}
         self._writers: dict[str, Step] = {}
-        self._appends: defaultdict[str, list[tuple[Step, AppendFile]]] = defaultdict(list)
+        self._appends: defaultdict[str, list[tuple[Step, str]]] = defaultdict(list)
         self._texts: dict[tuple[str, str], Mapping[str, str]] = {}
         for step in plan.steps.values():
             for write in step.writes:
                 self._writers.setdefault(write.path, step)
             for append in step.appends:
-                self._appends[append.to].append((step, append))
+                heading = fill(append.rule.under, step.values) or step.key
+                self._appends[append.to].append((step, heading))
 
     def of(self, step: Step) -> Budget:
         """The budget of a step that an agent does.
@@ -182,11 +186,11 @@ class Estimator:
                 comes or bool(earlier),
             )
 
-    def _earlier(self, step: Step, path: str) -> list[tuple[Step, AppendFile]]:
-        """What is added to a file before a step is done, and is not there yet."""
+    def _earlier(self, step: Step, path: str) -> list[str]:
+        """The headings of what is added to a file before a step is done, and is not there yet."""
         return [
-            (other, append)
-            for other, append in self._appends.get(path, ())
+            heading
+            for other, heading in self._appends.get(path, ())
             if other.key not in self._done and self._is_before(other, step)
         ]
 
@@ -197,14 +201,11 @@ class Estimator:
             return bool(first < second)
         return self._place[one.key] < self._place[other.key]
 
-    def _grown(self, text: str, earlier: Sequence[tuple[Step, AppendFile]]) -> str:
+    def _grown(self, text: str, earlier: Sequence[str]) -> str:
         """A file of the long-term memory as it will be: a section more for each item, as long as those that it has."""
         sections = sections_of("x.md", text).sections if text else ()
         size = tokens_of(text) // len(sections) if sections else SECTION_TOKENS
-        return text + "".join(
-            f"\n## {fill(append.rule.under, step.values) or step.key}\n\n{_words(size)}\n"
-            for step, append in earlier
-        )
+        return text + "".join(f"\n## {heading}\n\n{_words(size)}\n" for heading in earlier)
 
     def _guessed(self, step: Step, rule: Read, path: str) -> str:
         """Text as long as a file that is not there yet may be."""

@@ -13,6 +13,7 @@ from agentx.synthesis.pipelines.definition import AgentType, Read
 from agentx.synthesis.pipelines.estimates import Estimator
 from agentx.synthesis.pipelines.prompt import MATERIAL, Sending, tell
 from agentx.synthesis.pipelines.reading import parse
+from agentx.synthesis.pipelines.relevance import Wanted
 from agentx.synthesis.pipelines.steps import resolve
 from agentx.synthesis.tokens import count_tokens
 
@@ -133,7 +134,7 @@ def test_a_heading_names_an_item_by_its_key_its_number_or_its_title(item, headin
     others = ["13. Elsewhere", "3.2 Within", "Version 0.3", "30", "parsers", "Reading"]
     text = "".join(f"## {one}\n\n{'ledger ledger.' * 9}\n\n" for one in [*others, heading])
     sections = passages.sections_of("a.md", text).sections
-    assert passages.Wanted("ledger", item).order(sections)[0] == len(others)
+    assert Wanted("ledger", item).order(sections)[0] == len(others)
 
 
 def test_measures_are_taken_in_their_order_and_only_as_far_as_needed():
