@@ -129,7 +129,7 @@ def _said(error: "ErrorDetails") -> str:
         if ":" in key:
             return f"there is no such key here; put a space behind the `:`, as in {key.replace(':', ': ', 1)}"
         return f"there is no such key here{hint(key, shape_at(error['loc'][:-1]).get('properties', {}))}"
-    if error["loc"][-1:] == ("number",):
+    if error["loc"][-1:] == ("number",) and kind == "int_parsing":
         said = "write how many items there are, or a list of maps with an `id` each"
     elif kind in ("model_type", "dict_type"):
         said = f"write keys and values{_example(error['loc'], given)}"

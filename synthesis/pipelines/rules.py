@@ -1,8 +1,8 @@
 """What the names in a pipeline's file have to keep: each stands for something, once, and may do what a role wants of it."""
 
-import re
 from collections.abc import Iterator, Sequence
 
+from agentx.synthesis.pipelines.checks import pattern_fault
 from agentx.synthesis.pipelines.definition import Append, Check, Pipeline, Role, Write
 from agentx.synthesis.pipelines.faults import Faults, Place, hint
 from agentx.synthesis.pipelines.plan import agent_types, is_by_engine
@@ -99,15 +99,8 @@ class _Rules:
             )
         elif types[role.agent].read_only and not is_by_engine(role):
             self.read_only(name, role)
-        if not role.by or (
-            len(role.by) == 1
-            and role.by[0] not in ("model", "engine")
-            and "is it" in hint(role.by[0], ("model", "engine"))
-        ):
-            self.add(
-                (*place, "by"),
-                f"role {name} is played by `model`, `engine` or a program, and not by {' '.join(role.by) or 'nobody'!r}",
-            )
+        if not "".join(role.by).strip():
+            self.add((*place, "by"), f"role {name} is played by nobody: write `model`, `engine` or a program")
         found = [
             self.is_file(file, (*place, *where), f"role {name} names") for where, file in _named_files(role)
         ]
@@ -136,10 +129,10 @@ class _Rules:
                 what = f"role {name} is the engine's, so {write.file}, which it writes, needs `content`, a template"
                 self.add((*place, number), what)
             if write.content and not is_by_engine(role):
-                self.add(
-                    (*place, number, "content"),
-                    f"`content` is for roles of the engine, and role {name} is by {role.by[:1]}",
+                what = (
+                    f"`content` is for roles of the engine, and role {name} is none: let it be `by: engine`"
                 )
+                self.add((*place, number, "content"), what)
 
     def reads(self, name: str, role: Role) -> None:
         reads = [one.file for one in role.reads]
@@ -181,10 +174,8 @@ class _Rules:
         for key in ("terms", "unused"):
             if file := getattr(check, key):
                 self.is_file(file, (*place, key), f"role {name} checks against")
-        try:
-            re.compile(check.matches)
-        except (re.error, OverflowError, RecursionError) as error:
-            self.add((*place, "matches"), f"role {name} checks with what is no regular expression: {error}")
+        if check.matches and (fault := pattern_fault(check.matches)):
+            self.add((*place, "matches"), f"role {name}: {fault}")
 
     def content(self, name: str, role: Role, write: Write, place: Place) -> None:
         reads = [one.file for one in role.reads]

@@ -1,0 +1,172 @@
+"""A pipeline's file that is not in order is refused with one sentence for each thing that is wrong, whatever it holds."""
+
+import contextlib
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentx.synthesis.pipelines.faults import PipelineInvalid
+from agentx.synthesis.pipelines.plan import Plan
+from agentx.synthesis.pipelines.reading import MAX_BYTES, parse, read
+
+from .book import BOOK, faults, harmed, plan
+
+SAMPLE = Path(__file__).parents[3] / "sample_workspaces/technical-book/book.yaml"
+
+
+def test_scalars_are_text_and_merges_take_over_what_is_not_said():
+    text = harmed(
+        ('id: "01", title: One', "id: 01, title: no"),
+        ("  reviewer:\n    agent: explore\n", ("  base: &base {agent: explore, duty: x, writes: [{file: review}]}\n"
+         "  reviewer:\n    <<: [*base]\n    duty: y\n")),
+    )  # fmt: skip
+    pipeline, source = parse(text)
+    assert pipeline.items["chapter"][0] == {"id": "01", "title": "no"}
+    reviewer = pipeline.roles["reviewer"]
+    assert (reviewer.agent, reviewer.duty, reviewer.writes[0].verdict) == ("explore", "y", True)
+    assert (
+        source.lines["roles", "reviewer", "writes", 0] == text[: text.index("verdict: true")].count("\n") + 1
+    )
+    assert parse("\ufeff" + BOOK)[0] == parse(BOOK)[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("writes:\n      - {file: style", "wirtes:\n      - {file: style",
+         "14: roles.editor.wirtes: there is no such key here; is it writes?"),
+        ("    until: {file: review}\n", "", "35: stages[1].until: it is missing."),
+        ("until:", "at_most: three\n    until:", "39: stages[1].at_most: write a whole number."),
+        ("id: write, role: writer", "id: write, role: writer, fore_each: chapter",
+         "41: stages[1].stages[0].fore_each: there is no such key here; is it for_each?"),
+        ("class: static", "class: statik",
+         "8: files.style.class: it is one of 'static', 'append-only' or 'overwritable', and not 'statik'."),
+        ("class: static", "class:static",
+         "8: files.style.class:static: there is no such key here; put a space behind the `:`, as in class: static."),
+        ("marker: STYLE", "marker: done", ("15: roles.editor.writes[0].marker: 'done' cannot stand here: "
+         "a marker has capital letters, digits and _, like DRAFT_COMPLETE.")),
+        ("      - {file: style, marker: STYLE}", "      - style", "15: roles.editor.writes[0]: write keys and values, like {file: style}."),
+        ("      - {file: style, marker: STYLE}", "      file: style",
+         "14: roles.editor.writes: write a list, a line with `- ` for each."),
+        ("      - {file: style, marker: STYLE}\n", "", ("14: roles.editor.writes: nothing stands here (mend the indentation "
+         "of what is below?); write a list, a line with `- ` for each.")),
+        ("editor:", "the editor:", ("13: roles.the editor: 'the editor' cannot stand here: a name has letters, digits, - and _, "
+         "begins with a letter or digit, and has no more than 64 of them.")),
+        ("marker: DRAFT", "checks: [{length: 200}]",
+         "24: roles.writer.writes[0].checks[0].length: write keys and values, like {words: 200}."),
+        ("marker: DRAFT", "checks: [{matches: x, absent: y}]",
+         "24: roles.writer.writes[0].checks[0]: a check is one thing, and this one says absent and matches."),
+        ("words: 200}", "words: 200}\nprice: {prompt: -1}", "3: price.prompt: it has to be at least 0."),
+        ("words: 200}", "words: 200}\nlease_wait_s: nan", "3: lease_wait_s: write a number."),
+        ("words: 200}", "words: 200}\nlimits: {max_token: 3}", "3: limits.max_token: there is no such key here; is it max_tokens?"),
+        ("words: 200}", "words: 200}\nagents: {small: {window: 9000}}",
+         "3: agents.small: system (2,000) and output (8,000) leave nothing of a window of 9,000 tokens."),
+    ],
+)  # fmt: skip
+def test_a_wrong_key_or_value_is_one_fault_in_its_line_and_place(old, new, told):
+    assert faults(harmed((old, new))) == [told]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("title: One", "title: {{ words }}", "5: items.chapter[0].title: a text that begins with `{{` needs quotes around it."),
+        ('"drafts/ch{{ chapter.id }}.md"', "{{ chapter.id }}.md", "10: : a text that begins with `{{` needs quotes around it."),
+        ("task: Write {{ words }}", "task: {{ words }}", "17: : a text that begins with `{{` needs quotes around it."),
+        ("  chapter:\n", "\tchapter:\n", "4: : a tab stands here, and YAML is indented with spaces."),
+        ("task: Write", "task: @Write", "17: : a text that begins with `@` needs quotes around it."),
+        ("task: Write", "task: Write: now", "17: : a `: ` stands where no key can: put the text in quotes, or mend the indentation."),
+        ("{id: style, role: editor}", "{id: style, role: editor",
+         "34: : the bracket that opens here is not closed with `}`, or a text in it needs quotes."),
+        ("  writer:\n", "   writer:\n", "16: : this line does not fit to those above it: mend its indentation, or the quotes of its text."),
+        ("task: Write", 'task: "Write', "17: : the quotes that open here are not closed."),
+        ("title: One", "title: *one", "5: : `*one` stands for nothing: there is no `&one` above."),
+        ("title: One", "title: O\0ne", "5: : it holds a character that no text has (U+0000)."),
+        ("title: One", 'title: "\\ud800"', "5: items.chapter[0].title: it holds a character that no text has (U+D800)."),
+        ("pipeline: book", "pipeline: !!python/name:os.system x",
+         "1: pipeline: a tag such as !!python/name:os.system means nothing here; write the plain value."),
+        ("title: One", "title: One, title: Two", "5: items.chapter[0]: the key 'title' stands here twice."),
+        ("title: One", "title: &a [*a]", "5: items.chapter[0].title[0]: it holds itself through an alias."),
+        ("stages:\n", "---\nstages:\n", "33: : `---` begins another document, and a file is one pipeline."),
+    ],
+)  # fmt: skip
+def test_what_is_no_yaml_is_told_in_words(old, new, told):
+    (found,) = faults(harmed((old, new)))
+    assert found == told
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "---\n...\n", "- a\n", "words", "[" * 5_000, "{a: " * 3_000, "\n".join(" " * n + "a:" for n in range(900))])  # fmt: skip
+def test_what_is_no_pipeline_at_all_is_one_fault(text):
+    assert len(faults(text)) == 1
+
+
+def test_aliases_that_repeat_without_end_are_refused():
+    names = "abcdefgh"
+    bomb = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
+        f"{one}: &{one} [{', '.join([f'*{before}'] * 9)}]\n" for before, one in pairwise(names)
+    )
+    assert faults(bomb) == ["1: : with all that aliases repeat it comes to more than 50,000 values."]
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path):
+    file = tmp_path / "book.yaml"
+    with pytest.raises(PipelineInvalid, match=r"book.yaml: it cannot be read: No such file or directory\."):
+        read(file)
+    file.write_bytes(b"pipeline: a\ntitle: \xff\n")
+    with pytest.raises(PipelineInvalid, match=r"book.yaml, line 2: it is not UTF-8\."):
+        read(file)
+    file.write_bytes(b"#" * (MAX_BYTES + 1))
+    with pytest.raises(PipelineInvalid, match=r"it is larger than 1,000,000 bytes\."):
+        read(file)
+    file.write_text(BOOK)
+    assert read(file)[0] == parse(BOOK)[0]
+
+
+def test_of_many_faults_the_first_are_told_and_all_are_kept():
+    text = harmed(("variables: {words: 200}", "\n".join(f"key{n}: x" for n in range(30))))
+    with pytest.raises(PipelineInvalid) as caught:
+        parse(text)
+    assert len(caught.value.faults) == 30
+    assert str(caught.value).endswith("pipeline.yaml: … and 10 more.")
+
+
+PIECES = ("{{", "}}", "{{ chapter.id }}", "{% for x in range(9) %}", ": ", "- ", "\n", "\n  ", "&a ", "*a", "<<: *a", "!!x ", "[", "}", "'", '"', "\t",
+          "\0", "\ud800", "01", "999999999", "nan", "null", "path", "file: draft", "style", "write", "../x", "*", "**/*.md", "#", "|", "---\n")  # fmt: skip
+
+
+@settings(deadline=None, max_examples=150, derandomize=True)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, len(BOOK)), st.integers(0, 30), st.sampled_from(PIECES) | st.text(max_size=5)
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_however_a_good_pipeline_is_harmed_it_is_a_plan_or_is_refused_with_lines(cuts):
+    text = BOOK
+    for start, length, new in cuts:
+        text = text[:start] + new + text[start + length :]
+    with contextlib.suppress(PipelineInvalid):
+        assert isinstance(plan(text), Plan)
+
+
+@settings(deadline=None, max_examples=50, derandomize=True)
+@given(st.text() | st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+def test_any_text_is_a_pipeline_or_refused(text):
+    with contextlib.suppress(PipelineInvalid):
+        plan(text)
+
+
+def test_lines_taken_out_of_the_sample_or_moved_leave_a_plan_or_faults_with_lines():
+    lines = SAMPLE.read_text("utf-8").splitlines()
+    for number in range(0, len(lines), 25):
+        for changed in (
+            lines[:number] + lines[number + 1 :],
+            [*lines[:number], f"  {lines[number]}", *lines[number + 1 :]],
+        ):
+            assert not any(told.startswith("0:") for told in faults("\n".join(changed)))

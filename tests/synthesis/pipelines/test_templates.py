@@ -1,0 +1,73 @@
+"""Templates say values, choose and repeat; a name that there is not, or work without an end, is refused."""
+
+import pytest
+
+from agentx.synthesis.pipelines.templates import MAX_FILLED, TemplateInvalid, fill, names_in
+
+VALUES = {
+    "chapter": {"id": "03", "items": "a key named like a method"},
+    "words": "200",
+    "files": {"source-map": {"body": "# Map"}},
+    "list": list(range(400)),
+    "long": "word " * 1_000,
+}
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("no { template", "no { template"),
+        ("{{ chapter.id }} {{ chapter.items }}", "03 a key named like a method"),
+        ("{{ files['source-map'].body }}", "# Map"),
+        ("{{ words | int * 2 }} {{ 7 % 4 }} {{ 2 ** 10 }}", "400 3 1024"),
+        ("{% for x in range(3) %}{{ x }}{{ ',' if not loop.last }}{% endfor %}", "0,1,2"),
+        ("{{ chapter.note | default('none') }}{% if more is defined %}!{% endif %}", "none"),
+        ("{{ long.split()[0].upper() }}", "WORD"),
+        ("{% for x in list %}{% for y in range(2) %}{% endfor %}{% endfor %}end", "end"),
+    ],
+)
+def test_a_template_is_filled(template, text):
+    assert fill(template, VALUES) == text
+
+
+def test_braces_in_a_value_mean_nothing():
+    assert fill("{{ body }}", {"body": "{{ secret }} {% if %}"}) == "{{ secret }} {% if %}"
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        ("{{ chaptr }}", "there is no 'chaptr'"),
+        ("{{ chapter.name }}", "there is no 'name' in it; there is id, items"),
+        ("a\n{{ open", r"not well-formed \(its line 2\)"),
+        ("{{ ''.__class__ }}", "there is no '__class__'"),
+        ("{{ self._TemplateReference__context }}", "there is no '_TemplateReference__context'"),
+        ("{% include 'file' %}", "there is no {% include %} here"),
+        ("{% macro f() %}{% endmacro %}", "there is no {% macro %} here"),
+        ("{% for x in list recursive %}{{ loop(list) }}{% endfor %}", "no loop is recursive here"),
+        ("{% for x in range(10**9) %}{% endfor %}", "a range has no more than 100,000 numbers"),
+        ("{% for x in list %}{% for y in list %}{% endfor %}{% endfor %}", "its loops take more than 100,000 rounds"),
+        ("{{ 'x' * 10**10 }}", r"`\*` is for numbers that are not huge"),
+        ("{{ 9 ** 99 }}", r"`\*\*` is for numbers that are not huge"),
+        ("{{ '%99999999999d' % 1 }}", "`%` is for numbers that are not huge"),
+        ("{{ 'x'.ljust(10**10) }}", "there is no 'ljust'"),
+        ("{{ '{:>9999999999}'.format(1) }}", "it calls what a template cannot call"),
+        ("{{ list.append(1) }}", "there is no 'append'"),
+        ("{{ range.__globals__ }}", "there is no '__globals__'"),
+        ("{{ list | random }}", "No filter named 'random'"),
+        ("{% for x in list %}{{ long }}{{ long }}{% endfor %}", f"comes to more than {MAX_FILLED:,} characters"),
+        ("{{ words > 3 }}", "not supported between instances of 'str' and 'int'"),
+        ("{{ 1 // 0 }}", "by zero"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_filled_is_refused(template, told):
+    with pytest.raises(TemplateInvalid, match=told):
+        fill(template, VALUES)
+
+
+def test_the_names_that_a_template_needs_are_known_without_filling_it():
+    template = "{{ a.b }}{{ a['c'] }}{% for x in d %}{{ x.e }}{% endfor %}{{ f | default('') }}{{ a.g | default('') }}{% if h is defined %}{{ h.i }}{% endif %}"
+    assert names_in(template) == {("a", ""), ("a", "b"), ("a", "c"), ("d", "")}
+    assert names_in("plain") == frozenset()
+    with pytest.raises(TemplateInvalid):
+        names_in("{{")
