@@ -122,16 +122,11 @@ def show_status(
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         known, seen = pipelines(ws.engine), ws.state.seq
-        started = _started(ws, name)
-        if started is None and not name:
+        if not known.known and not name:
             _say_none(terminal)
             return
-        if started is None:
-            raise UsageError(
-                f"No pipeline {name!r} was started here; there are: {', '.join(known.known) or 'none'}."
-            )
-        plan = _plan(ws, started)
-        progress = known.of(started.name)
+        plan = started_plan(ws, name)
+        progress = known.of(plan.pipeline.pipeline)
         with _watched(terminal, lambda: board_of(plan, progress)) if follow else contextlib.nullcontext():
             while follow and progress.status == "RUNNING":
                 time.sleep(1 / _LOOKS_PER_SECOND)
@@ -148,18 +143,24 @@ def _caught_up(ws: Workspace, known: Pipelines, seen: int) -> int:
     return seen
 
 
-def _started(ws: Workspace, name: str) -> PipelineStarted | None:
-    """The latest start of a pipeline, or of any."""
+def started_plan(ws: Workspace, name: str = "") -> Plan:
+    """A pipeline as its file was when it was last started; without a name, the one that was started last.
+
+    Raises:
+        UsageError: It was never started here.
+    """
     found = None
+    names = dict[str, None]()
     for event in ws.events():
-        if isinstance(event.data, PipelineStarted) and name in ("", event.data.name):
-            found = event.data
-    return found
-
-
-def _plan(ws: Workspace, started: PipelineStarted) -> Plan:
-    """What a pipeline's file said when it was started."""
-    return resolve(*parse(ws.read_body(started.definition), f"{started.name} as it was started"))
+        if isinstance(event.data, PipelineStarted):
+            names[event.data.name] = None
+            if name in ("", event.data.name):
+                found = event.data
+    if found is None:
+        raise UsageError(
+            f"No pipeline{f' {name!r}' if name else ''} was started here; there are: {', '.join(names) or 'none'}."
+        )
+    return resolve(*parse(ws.read_body(found.definition), f"{found.name} as it was started"))
 
 
 def _say_none(terminal: Terminal) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from agentx.cli.pipeline_deciding import amend_file, redo_stage
 from agentx.cli.pipeline_matrix import File, planned, show_matrix
 from agentx.cli.pipeline_plan import show_plan
 from agentx.cli.pipeline_running import run_pipeline, show_status
@@ -83,6 +84,8 @@ COMMANDS = {
     "pipeline": {
         "status": show_status,
         "run": run_pipeline,
+        "redo": redo_stage,
+        "amend": amend_file,
         "plan": show_plan,
         "matrix": show_matrix,
         "graph": draw,

@@ -9,7 +9,9 @@ import pytest
 
 from agentx import Workspace, schedules
 from agentx.cli.app import ENTRIES, command_names
+from agentx.pipelines.runner import Runner
 from agentx.storage.schedule_events import ScheduleSet
+from agentx.synthesis.model.scripted import ScriptedModel
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -22,6 +24,8 @@ GOOD = {
     "approve": ["approve"],
     "pipeline status": ["pipeline"],
     "pipeline run": ["pipeline", "run", "{pipeline}", "--model", "{script}"],
+    "pipeline redo": ["pipeline", "redo", "s"],
+    "pipeline amend": ["pipeline", "amend", "a.md", "--reason", "It was wrong."],
     "pipeline plan": ["pipeline", "plan", "{pipeline}"],
     "pipeline schema": ["pipeline", "schema"],
     "pipeline new": ["pipeline", "new", "{new}"],
@@ -94,6 +98,8 @@ WRONG = {
     "approve": ["approve", "call_9"],
     "pipeline status": ["pipeline", "status", "--name", "letters"],
     "pipeline run": ["pipeline", "run", "{file}"],
+    "pipeline redo": ["pipeline", "redo"],
+    "pipeline amend": ["pipeline", "amend", "a.md"],
     "pipeline plan": ["pipeline", "plan", "{pipeline}", "--step", "t"],
     "pipeline schema": ["pipeline", "schema", "{pipeline}"],
     "pipeline new": ["pipeline", "new", "not a name"],
@@ -172,7 +178,7 @@ def filled(root, tmp_path, script, monkeypatch, environment):
         environment[name] = value
     (tmp_path / "note.txt").write_text("a note")
     (tmp_path / "one.yaml").write_text(
-        "{pipeline: one, files: {a: {path: a.md}}, roles: {r: {writes: [{file: a}]}}, stages: [{id: s, role: r}]}"
+        "{pipeline: one, files: {a: {path: a.md, class: static}}, roles: {r: {writes: [{file: a}]}}, stages: [{id: s, role: r}]}"
     )
     subprocess.run(["git", "clone", "-q", "--bare", root, tmp_path / "bare.git"], check=True)
     places = {
@@ -187,6 +193,11 @@ def filled(root, tmp_path, script, monkeypatch, environment):
         if words[0] == "flow":
             with Workspace.open(root) as ws:
                 places["flow"] = ws.flows.add("ship it", ["Build it.", "Ship it."]).id
+        if words[:2] in (["pipeline", "redo"], ["pipeline", "amend"]) and words in GOOD.values():
+            with Workspace.open(root) as ws:
+                played = ScriptedModel(places["script"].removeprefix("script:"))
+                Runner(ws.engine, Path(places["pipeline"]), lambda _name: played).run()
+            (root / "artifacts" / "a.md").write_text("It is otherwise.\n")
         if words[0] == "schedule":
             with Workspace.open(root) as ws:
                 schedules.add(ws, ScheduleSet(id="news", cron="0 0 1 1 *", task="Look for news."))
