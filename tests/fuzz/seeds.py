@@ -32,6 +32,7 @@ from agentx.storage.keys import Keys
 from agentx.synthesis.conclusions import Add, Concluded
 from agentx.synthesis.items import Evidence, MemoryItem
 from agentx.synthesis.state import State
+from tests.synthesis.pipelines.book import BOOK
 
 from .targets import CODEC, LIFTED, SEAL, TARGETS, Renamed, message, write_log
 
@@ -253,6 +254,7 @@ _MADE: dict[str, Callable[[], list[bytes]]] = {
     ],
     "ignored": lambda: _IGNORES,
     "config": lambda: _CONFIGS,
+    "pipeline": lambda: [BOOK.encode()],
     "keys": _keys,
 }
 

@@ -34,6 +34,9 @@ from agentx.storage.paths import check_path
 from agentx.storage.redaction import clean, find, redact
 from agentx.storage.snapshots import Snapshots
 from agentx.synthesis.conclusions import CONCLUSIONS
+from agentx.synthesis.pipelines.faults import PipelineInvalid
+from agentx.synthesis.pipelines.reading import read
+from agentx.synthesis.pipelines.steps import resolve
 from agentx.synthesis.state import State
 
 Target = Callable[[bytes, Path], None]
@@ -319,6 +322,13 @@ def config(content: bytes, root: Path) -> None:
         read_config(root)
 
 
+def pipeline(content: bytes, root: Path) -> None:
+    """Any file is a pipeline whose steps are known, or is refused with what is wrong with it."""
+    (root / "book.yaml").write_bytes(content)
+    with contextlib.suppress(PipelineInvalid):
+        assert resolve(*read(root / "book.yaml")).steps
+
+
 def keys(content: bytes, root: Path) -> None:
     """A table of keys that is damaged is made anew."""
     writer = HistoryWriter(root, CODEC)
@@ -337,6 +347,6 @@ TARGETS: dict[str, Target] = {
     made.__name__: made
     for made in (
         *(log, event, path, tree, pack, branch, mark, snapshot),
-        *(waiting, text, orphans, ignored, config, keys),
+        *(waiting, text, orphans, ignored, config, keys, pipeline),
     )
 }
