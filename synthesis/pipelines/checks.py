@@ -17,9 +17,9 @@ from agentx.storage.text import one_line
 from agentx.synthesis.chunking.headings import fenced
 from agentx.synthesis.pipelines.consistency import reused, terms_faults
 from agentx.synthesis.pipelines.definition import Check, Length
-from agentx.synthesis.pipelines.markdown import lines_of, prose, sections, without_number
+from agentx.synthesis.pipelines.markdown import lines_of, prose, sections, title_words
 from agentx.synthesis.pipelines.templates import fill
-from agentx.synthesis.pipelines.wording import Words, count, is_longer, phrase, tokens, told_lines
+from agentx.synthesis.pipelines.wording import Words, count, is_longer, phrase, told_lines
 
 _COMMENTS = {
     "# {}": "py pyi sh bash zsh fish yaml yml toml rb pl r jl mk cmake tf nix nim ex exs cfg conf env ps1 dockerfile makefile",
@@ -184,7 +184,7 @@ def count_words(text: str) -> int:
     spaces (Chinese, Japanese), each character. Blocks of code, comments and where links lead are not counted.
 
     >>> count_words("It's a well-known fact: 3.14 is `pi`."), count_words("读文件")
-    (6, 3)
+    (7, 3)
     """
     return count("\n".join(prose(text, spans=True)))
 
@@ -215,19 +215,15 @@ def _number(words: str) -> int:
 
 
 def _section_faults(titles: list[str], text: str) -> Iterator[str]:
-    there = [(_plain_title(section.title), section) for section in sections(text) if section.line]
+    there = [(title_words(section.title), section) for section in sections(text) if section.line]
     for title in titles:
-        wanted = _plain_title(title)
+        wanted = title_words(title)
         found = [section for name, section in there if name[: len(wanted)] == wanted]
         if not found:
             yield f"There is no section {title!r}: write `## {title}`, and its text below."
         elif not any(_says_something(section.whole) for section in found):
             line = found[0].line
             yield f"Line {line}: there is no text below the heading {found[0].title!r}: write it."
-
-
-def _plain_title(title: str) -> tuple[str, ...]:
-    return tuple(token.stem for token in tokens(without_number(title)))
 
 
 def _says_something(lines: tuple[str, ...]) -> bool:

@@ -15,7 +15,6 @@ said.
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from itertools import takewhile
 from math import ceil
 from typing import Any
 
@@ -281,32 +280,14 @@ def reused(text: str, registry: str, name: str, item: str, values: Mapping[str, 
 
 
 def _images(said: Words, image: tuple[str, ...], tenor: frozenset[str]) -> Iterator[int]:
+    """Where an image stands; one of a single word only where the sentence likens something to it, or is about what it was used for."""
+    telling = _LIKENESS_STEMS | (tenor - set(image))
     for place in said.places(image[0]):
-        sentence = _sentence(said, place)
-        if len(image) > 1:
-            if _follows(said, place, image):
-                yield place
-        elif sentence & _LIKENESS_STEMS or sentence & (tenor - set(image)):
+        if _follows(said, place, image) if len(image) > 1 else said.sentence(place) & telling:
             yield place
 
 
 _LIKENESS_STEMS = frozenset(stem(word) for word in _LIKENESS)
-
-
-def _sentence(said: Words, place: int) -> frozenset[str]:
-    """The stems of the words of the sentence that a word stands in."""
-    first = place
-    while first and not _ends_sentence(said.all[first].before):
-        first -= 1
-    behind = takewhile(lambda token: not _ends_sentence(token.before), said.all[place + 1 :])
-    return frozenset(token.stem for token in (*said.all[first : place + 1], *behind))
-
-
-_SENTENCE_END = re.compile(r"[.!?…](?:\W|\Z)|\n\s*\n|\n\s*(?:[-*+>#|]|\d+[.)])")
-
-
-def _ends_sentence(between: str) -> bool:
-    return _SENTENCE_END.search(between) is not None
 
 
 def _follows(said: Words, place: int, image: tuple[str, ...]) -> bool:
@@ -315,7 +296,7 @@ def _follows(said: Words, place: int, image: tuple[str, ...]) -> bool:
     for wanted in image[1:]:
         near = said.all[last + 1 : last + 2 + _NEAR]
         for distance, token in enumerate(near, 1):
-            if _ends_sentence(token.before):
+            if token.begins:
                 break
             if token.stem == wanted:
                 found, last = found + 1, last + distance

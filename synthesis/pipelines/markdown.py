@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentx.synthesis.chunking.headings import Heading, fenced, markdown_headings
+from agentx.synthesis.pipelines.wording import tokens
 
 _OPENS = re.compile(
     r"(?P<ticks>`+)|(?P<comment><!--)|(?P<link>\]\()|(?P<address><?\b(?:https?|ftp|file|mailto):)|</?[A-Za-z]"
@@ -20,7 +21,7 @@ _ADDRESS = re.compile(r"<?\w+:[^\s<>]+>?")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,1000}>")
 _NO_BREAK = re.compile(r"[^\n]")
 _NUMBER = re.compile(
-    r"^(?:(?:chapter|section|part|step|appendix)\s+)?(?:\d+(?:\.\d+)*|[ivxlc]+|[a-z])[.):]\s*|^\d+(?:\.\d+)*\s+",
+    r"^(?:(?:chapter|section|part|step|appendix)\s+)?(?:\d++(?:\.\d++)*+|[ivxlc]++|[a-z])[.):](?!\d)\s*|^\d+(?:\.\d+)*+\s+",
     re.IGNORECASE,
 )
 _ITEM = re.compile(r"(?P<indent> {0,3})(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)")
@@ -69,7 +70,8 @@ class Entry(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         """Its words in one line, without the mark of the list."""
-        first = _ITEM.sub("", self.lines[0]) if self.listed else self.lines[0]
+        item = _ITEM.match(self.lines[0]) if self.listed else None
+        first = self.lines[0][item.end() :] if item else self.lines[0]
         return " ".join(part for line in (first, *self.lines[1:]) if (part := line.strip()))
 
 
@@ -213,10 +215,11 @@ def is_plain(entry: Entry) -> bool:
     return entry.listed or not (_TABLE_ROW.match(first) or _QUOTE.match(first) or next(fenced((first,))))
 
 
-def without_number(title: str) -> str:
-    """A title without the number or letter that it is counted by.
+def title_words(title: str) -> tuple[str, ...]:
+    """The stems of a title's words, without the number or letter that it is counted by, so that two titles can be compared.
 
-    >>> without_number("2.1 Core functions"), without_number("Chapter 3: The ledger")
-    ('Core functions', 'The ledger')
+    >>> title_words("2.1 Core functions") == title_words("Chapter 3: core *function*")
+    True
     """
-    return _NUMBER.sub("", title.strip())
+    said = tokens(_NUMBER.sub("", title.strip())) or tokens(title)
+    return tuple(token.stem for token in said) or (title.strip(),)

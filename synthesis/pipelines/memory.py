@@ -18,10 +18,9 @@ from agentx.synthesis.chunking.headings import fenced, markdown_headings
 from agentx.synthesis.conclusions import Add, Change
 from agentx.synthesis.extractor import ReadBody
 from agentx.synthesis.items import Evidence, MemoryItem, item_id, shorten
-from agentx.synthesis.pipelines.markdown import Entry, entries, is_plain, lines_of, sections, without_number
+from agentx.synthesis.pipelines.markdown import Entry, entries, is_plain, lines_of, sections, title_words
 from agentx.synthesis.pipelines.plan import AppendFile
 from agentx.synthesis.pipelines.templates import fill
-from agentx.synthesis.pipelines.wording import phrase
 from agentx.synthesis.state import State
 
 LEVEL = 2
@@ -90,18 +89,14 @@ def _section(written: str, title: str) -> list[str]:
     """The lines of a section without its heading; of the whole file without its first heading, where no section is named."""
     every = list(sections(written))
     if title:
-        wanted = _stems(title)
-        found = [one for one in every if one.line and _stems(one.title)[: len(wanted)] == wanted]
-        exact = [one for one in found if _stems(one.title) == wanted]
+        wanted = title_words(title)
+        found = [one for one in every if one.line and title_words(one.title)[: len(wanted)] == wanted]
+        exact = [one for one in found if title_words(one.title) == wanted]
         return list((exact or found)[0].whole) if found else []
     lines = lines_of(written)
     if len(every) > 1 and not any(line.strip() for line in every[0].own):
         lines = lines[every[1].first - 1 :]
     return lines
-
-
-def _stems(title: str) -> tuple[str, ...]:
-    return tuple(token.stem for token in phrase(without_number(title)))
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[Entry | str]:

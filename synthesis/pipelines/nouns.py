@@ -4,7 +4,6 @@ There is no dictionary here: the words beside it tell, and where they do not, no
 """
 
 from collections.abc import Sequence
-from itertools import islice
 
 from agentx.synthesis.demands.words import vocabulary
 from agentx.synthesis.pipelines.wording import Token, singular
@@ -147,7 +146,7 @@ def _is_name(words: Sequence[Token], place: int) -> bool:
     token = words[place]
     if not token.text[0].isupper() or token.pauses or not place:
         return False
-    line = [one for one in islice(words, max(place - 20, 0), place + 20) if one.line == token.line]
+    line = [one for one in words[max(place - 20, 0) : place + 20] if one.line == token.line]
     small = sum(1 for one in line if one.text[0].islower() and len(one.text) > _BACK)
     return small > len(line) / 3
 

@@ -15,6 +15,7 @@ _TOKEN = re.compile(rf"[{_UNSPACED}]|(?:{_LETTER})++(?:['’](?:{_LETTER})++)*+"
 _COUNTED = re.compile(rf"[{_UNSPACED}]|(?:{_LETTER}|_)++(?:['’.,/‐‑-](?:{_LETTER}|_)++)*+")
 _JOIN = re.compile(r"[ \t*_~]*+(?:[-‐‑/]|\n[ \t>]*)?[ \t*_~]*+")
 _PAUSE = re.compile(r"[,;:()|—–\"“”«»]|[.!?…](?:\W|\Z)|\n\s*\n|\n\s*(?:[-*+>#|]|\d+[.)])")
+_SENTENCE = re.compile(r"[.!?…](?:\W|\Z)|\n\s*\n|\n\s*(?:[-*+>#|]|\d+[.)])")
 _TOLD = 5
 
 
@@ -44,6 +45,11 @@ class Token(msgspec.Struct, frozen=True):
         return _PAUSE.search(self.before) is not None
 
     @property
+    def begins(self) -> bool:
+        """Whether a sentence begins with it."""
+        return _SENTENCE.search(self.before) is not None
+
+    @property
     def joins(self) -> bool:
         """Whether it and the word before it may be one phrase."""
         return _JOIN.fullmatch(self.before) is not None
@@ -66,8 +72,13 @@ class Words:
     def __init__(self, text: str) -> None:
         self.all = tokens(text)
         self._places: dict[str, list[int]] = {}
+        self._sentences: list[set[str]] = []
+        stems: set[str] = set()
         for place, token in enumerate(self.all):
             self._places.setdefault(token.stem, []).append(place)
+            stems = set() if token.begins else stems
+            stems.add(token.stem)
+            self._sentences.append(stems)
 
     def find(self, wanted: Phrase, same: Form) -> Iterator[int]:
         """The places at which a phrase stands: the index of its first word in ``all``."""
@@ -80,6 +91,10 @@ class Words:
     def places(self, stem_of_word: str) -> Sequence[int]:
         """Where words of a stem stand."""
         return self._places.get(stem_of_word, ())
+
+    def sentence(self, place: int) -> set[str]:
+        """The stems of the words of the sentence that a word stands in."""
+        return self._sentences[place]
 
 
 def tokens(text: str) -> list[Token]:
