@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from importlib.resources import files
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -52,7 +53,8 @@ stages:
   - {id: h, role: h, for_each: part, after: [g, e, a]}
 """
 SVG = "{http://www.w3.org/2000/svg}"
-SAMPLE = Path(__file__).resolve().parents[3] / "sample_workspaces" / "technical-book" / "book.yaml"
+ROOT = Path(__file__).resolve().parents[3]
+SAMPLE = ROOT / "sample_workspaces" / "technical-book" / "book.yaml"
 
 
 class Seen:
@@ -148,3 +150,10 @@ def test_the_sample_is_drawn_with_all_of_its_stages():
     plan = resolve(*parse(SAMPLE.read_text("utf-8")))
     seen = Seen(picture(plan))
     assert {step.stage for step in plan.steps.values()} <= set(seen.places)
+
+
+def test_the_picture_in_the_documentation_is_that_of_the_pipeline_to_begin_with():
+    text = (files("agentx.pipelines") / "starter.yaml").read_text("utf-8")
+    kept = (ROOT / "docs" / "images" / "pipeline.svg").read_text("utf-8")
+    again = "agentx pipeline new essays; agentx pipeline graph essays.yaml --to docs/images/pipeline.svg"
+    assert picture(resolve(*parse(text))) == kept, again
