@@ -73,7 +73,7 @@ class Term(msgspec.Struct, frozen=True):
     avoided: tuple[tuple[str, Phrase], ...]
     meaning: str
     line: int
-    under: tuple[str, ...]
+    under: tuple[str, ...] = ()
 
 
 class Metaphor(msgspec.Struct, frozen=True):
@@ -83,21 +83,26 @@ class Metaphor(msgspec.Struct, frozen=True):
     images: tuple[tuple[str, ...], ...]
     tenor: frozenset[str]
     line: int
-    under: tuple[str, ...]
+    under: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=16)
 def read_glossary(text: str) -> tuple[Term, ...]:
     """The entries of a glossary."""
     return tuple(
-        term
+        msgspec.structs.replace(term, line=section.first + term.line, under=section.above)
         for section in sections(text)
-        for entry in entries(section.own, section.first)
-        if entry.listed and (term := _term(entry.text, entry.line, section.above))
+        for term in _terms(section.own)
     )
 
 
-def _term(text: str, line: int, under: tuple[str, ...]) -> Term | None:
+@lru_cache(maxsize=1 << 12)
+def _terms(lines: tuple[str, ...]) -> list[Term]:
+    """The entries of one section, their lines from 0: what earlier items left is read once."""
+    return [made for entry in entries(lines, 0) if entry.listed and (made := _term(entry.text, entry.line))]
+
+
+def _term(text: str, line: int) -> Term | None:
     found = _TERM.match(text) or _PLAIN_TERM.match(text)
     words = phrase(found["term"]) if found else ()
     if found is None or not words:
@@ -109,27 +114,34 @@ def _term(text: str, line: int, under: tuple[str, ...]) -> Term | None:
         for part in _SPLIT.split(said[1] or said[2])
         if (variant := re.sub(r"^(?:an?|the)\s+", "", part.strip(_DRESS))) and phrase(variant)
     ]
-    return Term(found["term"].strip(_DRESS), words, tuple(avoided), meaning, line, under)
+    return Term(found["term"].strip(_DRESS), words, tuple(avoided), meaning, line)
 
 
 @lru_cache(maxsize=16)
 def read_registry(text: str) -> tuple[Metaphor, ...]:
     """The entries of a registry of metaphors."""
     return tuple(
-        metaphor
+        msgspec.structs.replace(metaphor, line=section.first + metaphor.line, under=section.above)
         for section in sections(text)
-        for entry in entries(section.own, section.first)
-        if entry.listed and (metaphor := _metaphor(entry.text, entry.line, section.above))
+        for metaphor in _metaphors(section.own)
     )
 
 
-def _metaphor(text: str, line: int, under: tuple[str, ...]) -> Metaphor | None:
+@lru_cache(maxsize=1 << 12)
+def _metaphors(lines: tuple[str, ...]) -> list[Metaphor]:
+    """The entries of one section, their lines from 0: what earlier items left is read once."""
+    return [
+        made for entry in entries(lines, 0) if entry.listed and (made := _metaphor(entry.text, entry.line))
+    ]
+
+
+def _metaphor(text: str, line: int) -> Metaphor | None:
     ends = _NAME_ENDS.search(text)
     name, rest = (text[: ends.start()], text[ends.end() :]) if ends else (text, "")
     name = name.strip(_DRESS)
     images = tuple(image for part in _ALTERNATIVES.split(name) if (image := _content(part)))
     tenor = frozenset(_content(re.sub(r"\([^()]*\)", "", rest)))
-    return Metaphor(name, images, tenor, line, under) if images else None
+    return Metaphor(name, images, tenor, line) if images else None
 
 
 def _content(text: str) -> tuple[str, ...]:
@@ -176,7 +188,8 @@ def terms_faults(
     lines = prose(text)
     said = Words(_NOT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), "\n".join(lines)))
     yield from _avoided(said, terms, name)
-    others = [term for term in terms if not is_of(item, term.under, values)]
+    own = {under: is_of(item, under, values) for under in {term.under for term in terms}}
+    others = [term for term in terms if not own[term.under]]
     yield from _defined_anew(lines, others, name)
     yield from _unused_terms(text, terms, uses, name)
 
