@@ -98,11 +98,15 @@ def _faults(errors: Sequence["ErrorDetails"]) -> Iterator[tuple[Place, str]]:
             meant.add((*_place(error["loc"][:-1]), near.removeprefix("; is it ").removesuffix("?")))
     places = [_place(error["loc"]) for error in errors]
     above = {place[:size] for place in places for size in range(len(place))}
+    missing = {place for error, place in zip(errors, places, strict=True) if error["type"] == "missing"}
+    torn = any(len(place) == 1 for place in missing - meant)
     for error, place in zip(errors, places, strict=True):
-        if (error["type"] == "too_short" and place in above) or (
-            error["type"] == "missing" and place in meant
-        ):
-            continue
+        if torn and len(place) > 1:
+            continue  # what belongs to the part that is missing stands in another
+        if error["type"] == "missing" and place in meant:
+            continue  # it is there, misspelt
+        if error["type"] == "too_short" and place in above:
+            continue  # those that are there are wrong
         yield place, _said(error)
 
 

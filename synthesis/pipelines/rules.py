@@ -32,7 +32,7 @@ OWN_KEYS = ("number", "first", "last", "of")
 IN_PROMPTS = frozenset(
     (
         *("role", "name", "project", "item", "task", "reads", "left_out", "forbidden", "writes", "standards"),
-        *("held", "markers", "round", "found", "tries", "reason"),
+        *("held", "markers", "round", "found", "tries", "reason", "rules"),
     )
 )
 """Names that the engine gives a role's own ``prompt``."""

@@ -98,6 +98,12 @@ def test_what_is_no_yaml_is_told_in_words(old, new, told):
     assert found == told
 
 
+def test_what_stands_in_the_wrong_part_because_a_key_is_missing_is_not_told():
+    assert faults(harmed(("roles:\n", ""))) == [
+        "1: roles: it is missing."
+    ]  # the roles stand under `files` now
+
+
 @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n...\n", "- a\n", "words", "[" * 5_000, "{a: " * 3_000, "\n".join(" " * n + "a:" for n in range(900))])  # fmt: skip
 def test_what_is_no_pipeline_at_all_is_one_fault(text):
     assert len(faults(text)) == 1

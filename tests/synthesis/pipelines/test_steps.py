@@ -2,7 +2,9 @@
 
 import pytest
 
+from agentx.synthesis.pipelines.prompt import PROMPT, Sending, tell
 from agentx.synthesis.pipelines.rules import IN_PROMPTS
+from agentx.synthesis.pipelines.templates import names_in
 
 from .book import BOOK, faults, harmed, plan
 
@@ -193,16 +195,12 @@ def test_a_template_that_cannot_be_filled_is_one_fault_before_anything_runs(chan
     assert faults(harmed(*changes)) == [told]
 
 
-def test_a_role_of_ones_own_prompt_may_say_all_that_the_engine_gives_it():
+def test_a_prompt_of_ones_own_may_say_all_that_the_engine_gives_it_and_ours_says_no_more():
     names = " ".join(f"{{{{ {name} }}}}" for name in sorted(IN_PROMPTS))
-    assert not faults(
-        harmed(
-            (
-                "    task: Write",
-                f"    prompt: '{names} {{{{ words }}}} {{{{ chapter.id }}}}'\n    task: Write",
-            )
-        )
-    )
+    task = "    task: Write"
+    made = plan(harmed((task, f"    prompt: '{names} {{{{ words }}}} {{{{ chapter.id }}}}.'\n{task}")))
+    assert tell(made, Sending(step=made.steps["write[02]"])).text.endswith("200 02.\n")
+    assert {name for name, _ in names_in(PROMPT)} <= IN_PROMPTS
 
 
 def test_no_more_steps_are_made_than_anyone_reads():
