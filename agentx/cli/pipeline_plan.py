@@ -3,7 +3,6 @@
 import contextlib
 import tempfile
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -111,16 +110,17 @@ def _headed(title: str, body: RenderableType) -> Iterator[RenderableType]:
 
 
 def _largest(outlook: Outlook) -> Iterator[tuple[Planned, int]]:
-    """Of each stage its largest dispatch, and how many it has."""
-    for _, group in groupby(sorted(outlook.planned, key=lambda one: one.stage), key=lambda one: one.stage):
-        same = list(group)
+    """Of each stage its largest dispatch, and how many it has, in the order of the first ones."""
+    stages: dict[str, list[Planned]] = {}
+    for one in outlook.planned:
+        stages.setdefault(one.stage, []).append(one)
+    for same in stages.values():
         yield max(same, key=lambda one: (bool(one.budget.problem), one.budget.total)), len(same)
 
 
 def _budgets(outlook: Outlook) -> Table:
-    order = {stage: n for n, stage in reversed(list(enumerate(one.stage for one in outlook.planned)))}
     rows: list[tuple[str | Text, ...]] = []
-    for one, count in sorted(_largest(outlook), key=lambda found: order[found[0].stage]):
+    for one, count in _largest(outlook):
         budget = one.budget
         times = f"{count:,}" if one.rounds == 1 else f"{count:,}–{count * one.rounds:,}"
         own = [f"{number:,}" for number in (budget.prompt, budget.system, budget.output)]

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from agentx.cli.opened import opened
 from agentx.cli.pipeline_deciding import amend_file, redo_stage
-from agentx.cli.pipeline_matrix import File, planned, show_matrix
+from agentx.cli.pipeline_matrix import planned, show_matrix
 from agentx.cli.pipeline_plan import show_plan
-from agentx.cli.pipeline_running import run_pipeline, show_status
+from agentx.cli.pipeline_running import run_pipeline, show_status, started_plan
+from agentx.pipelines.board import board_of
 from agentx.pipelines.picture import picture
+from agentx.pipelines.tracked import pipelines
 from agentx.storage.errors import UsageError
 from agentx.synthesis.pipelines.reading import parse
 from agentx.synthesis.pipelines.schema import schema
@@ -24,15 +27,22 @@ if TYPE_CHECKING:
 
 def draw(
     ctx: typer.Context,
-    file: File,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            show_default=False,
+            help="The pipeline, a YAML file; without it, the one that was started last, as it stands.",
+        ),
+    ] = None,
     to: Annotated[
         Path | None,
         typer.Option(metavar="FILE.svg", show_default=False, help="Where to; else it is printed."),
     ] = None,
 ) -> None:
-    """Draw the stages as a picture: what waits for what, the loops, and what is done for each item."""
+    """Draw the stages as a picture: what waits for what, the loops, what is done for each item, and how far a started one is."""
     terminal: Terminal = ctx.obj
-    svg = picture(planned(file))
+    svg = picture(planned(file)) if file is not None else _started_picture(terminal)
     if to is not None:
         _write(to, svg)
     if terminal.json:
@@ -41,6 +51,12 @@ def draw(
         terminal.show(svg.rstrip("\n"))
     else:
         terminal.show(Text.assemble(("✓ ", "green"), str(to)))
+
+
+def _started_picture(terminal: "Terminal") -> str:
+    with opened(terminal) as ws:
+        plan = started_plan(ws)
+        return picture(plan, board_of(plan, pipelines(ws.engine).of(plan.pipeline.pipeline)))
 
 
 def _write(path: Path, text: str, *, new: bool = False) -> None:

@@ -111,7 +111,8 @@ def _untangle(layout: Layout) -> None:
         for one, other in pairwise(chain):
             below.setdefault(one, []).append(other)
             above.setdefault(other, []).append(one)
-    for neighbours, layers in ((above, layout.layers), (below, layout.layers[::-1])) * 3:
+    down, up = (above, layout.layers), (below, layout.layers[::-1])
+    for neighbours, layers in (down, up, down, up, down):
         place: dict[str, float] = {}
         for layer in layers:
             near = {name: [place[one] for one in neighbours.get(name, ()) if one in place] for name in layer}

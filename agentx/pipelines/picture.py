@@ -5,10 +5,12 @@ item is a stack with the number of items. Lines run between boxes and through la
 """
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from agentx.pipelines.board import Board, Mark, Row
 from agentx.pipelines.layers import Box, Layout, arranged
 from agentx.pipelines.matrix import all_stages, shown_path
 from agentx.synthesis.pipelines.definition import BY_ENGINE, Loop, Pipeline, Role, Stage
@@ -28,11 +30,15 @@ text { font-family: ui-sans-serif, system-ui, "Segoe UI", Helvetica, Arial, sans
 .dashed { stroke-dasharray: 6 4; } .title { font-size: 20px; font-weight: 700; } .name { font-size: 14px; font-weight: 650; }
 .soft { font-size: 11.5px; fill: #475569; } .path { font: 11px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #334155; }
 .loop { font-size: 12px; font-weight: 600; fill: #6d28d9; } .count { font-size: 11.5px; font-weight: 650; fill: #1e3a8a; } .pill { fill: #dbeafe; }
+.stands { font-size: 11.5px; font-weight: 650; }
+.card.proved { fill: #f0fdf4; stroke: #16a34a; } .card.running { fill: #eff6ff; stroke: #2563eb; } .card.failed { fill: #fef2f2; stroke: #dc2626; }
+.card.asks { fill: #fffbeb; stroke: #d97706; }
 .line { fill: none; stroke: #64748b; stroke-width: 1.4; } .tip { fill: #64748b; }
 .model { fill: #2563eb; } .reader { fill: #0d9488; } .engine { fill: #64748b; } .program { fill: #d97706; }
 @media (prefers-color-scheme: dark) {
 text { fill: #f1f5f9; } .paper { fill: #0f172a; } .card { fill: #1e293b; stroke: #64748b; } .frame { fill: #1e1b4b; stroke: #a78bfa; }
 .soft { fill: #cbd5e1; } .path { fill: #cbd5e1; } .loop { fill: #c4b5fd; } .count { fill: #dbeafe; } .pill { fill: #1e40af; }
+.card.proved { fill: #052e16; } .card.running { fill: #172554; } .card.failed { fill: #450a0a; } .card.asks { fill: #451a03; }
 .line { stroke: #94a3b8; } .tip { fill: #94a3b8; } .model { fill: #60a5fa; } .reader { fill: #2dd4bf; } .engine { fill: #94a3b8; } .program { fill: #fbbf24; }
 }
 """
@@ -42,14 +48,20 @@ _TIP = """<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth
 <path class="tip" d="M0,0 L8,4 L0,8 z"/></marker></defs>"""
 
 
-def picture(plan: Plan) -> str:
-    """The picture of a pipeline, as SVG."""
-    return _Picture(plan).svg()
+def picture(plan: Plan, board: Board | None = None) -> str:
+    """The picture of a pipeline, as SVG.
+
+    Args:
+        plan: The pipeline.
+        board: How it stands; stages then have the colour of that, and say how many items are how far.
+    """
+    return _Picture(plan, board).svg()
 
 
 class _Picture:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, board: Board | None) -> None:
         self.plan = plan
+        self.rows = {row.stage: row for row in board.rows} if board else {}
         self.pipeline: Pipeline = plan.pipeline
         self.loops = {one.loop: one for one in self.pipeline.stages if isinstance(one, Loop)}
         self.stages = {stage.id: stage for stage in all_stages(self.pipeline)}
@@ -70,6 +82,8 @@ class _Picture:
         lines = [_Line(path, "path") for path in paths[:_FILES_SHOWN]]
         if len(paths) > _FILES_SHOWN:
             lines.append(_Line(f"  and {len(paths) - _FILES_SHOWN} more", "path"))
+        if stage.id in self.rows:
+            lines.append(_Line(_stands(self.rows[stage.id]), "stands"))
         return [_Line(stage.id, "name"), _Line(_who(stage.role, role), "soft"), *lines]
 
     def _count(self, for_each: str) -> int:
@@ -174,7 +188,7 @@ class _Picture:
     def _drawn_stage(self, box: Box, stage: Stage) -> Iterator[str]:
         role = self.pipeline.roles[stage.role]
         yield f'<g id="{escape(stage.id)}"><title>{escape(self._told(stage, role))}</title>'
-        yield from _cards(box, "card")
+        yield from _cards(box, f"card {_colour(self.rows[stage.id])}" if stage.id in self.rows else "card")
         kind = self._kind(role)
         yield f'<rect class="{kind}" x="{box.x:.1f}" y="{box.y + 10:.1f}" width="4" height="{box.height - 20:.1f}" rx="2"/>'
         y = box.y + _PAD + 12
@@ -274,6 +288,22 @@ class _Line:
 def _who(name: str, role: Role) -> str:
     played = role.agent if role.by == ("model",) else role.by[0]
     return f"{role.title or name} · {played}"
+
+
+def _colour(row: Row) -> str:
+    """The colour of a stage: what a person looks for first, of all its items."""
+    marks = {cell.mark for cell in row.cells}
+    return next((mark for mark in ("failed", "asks", "running") if mark in marks), "") or (
+        "proved" if marks == {"proved"} else "waiting"
+    )
+
+
+def _stands(row: Row) -> str:
+    """How many items are how far, in a line."""
+    counted = Counter(cell.mark for cell in row.cells)
+    told = [f"✓ {counted['proved']} of {len(row.cells)}"]
+    marks: tuple[tuple[Mark, str], ...] = (("running", "▶"), ("again", "↻"), ("asks", "?"), ("failed", "✗"))
+    return "   ".join([*told, *(f"{sign} {counted[mark]}" for mark, sign in marks if counted[mark])])
 
 
 def _loop_lines(loop: Loop) -> tuple[str, str]:

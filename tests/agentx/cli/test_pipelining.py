@@ -153,6 +153,7 @@ def test_what_is_written_to_begin_with_runs_as_it_is_and_then_nothing_is_left_to
     assert (again["status"], again["dispatches"]) == ("COMPLETED", 9)
     assert call("pipeline", "status", "-C", root).out.splitlines()[0] == "Two short essays  COMPLETED"
     assert call("pipeline", "status", "--follow", "--json", "-C", root).json["proved"] == 9
+    assert "✓ 2 of 2" in call("pipeline", "graph", "-C", root).out
 
 
 def test_what_failed_is_shown_with_its_reason_and_is_tried_again_on_demand(call, root, essays, words):

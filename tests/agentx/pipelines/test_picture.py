@@ -8,7 +8,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from agentx.pipelines.board import board_of
 from agentx.pipelines.picture import picture
+from agentx.synthesis.pipelines.progress import Progress, Proof, Sent
 from agentx.synthesis.pipelines.reading import parse
 from agentx.synthesis.pipelines.steps import resolve
 
@@ -144,6 +146,19 @@ def test_it_says_what_is_done_for_each_item_and_how_often_a_loop_runs(busy):
     assert "e · python" in said
     _, _, stage = busy.places["h"]
     assert len([one for one in stage if one.get("class") == "card"]) == 3  # a stack
+
+
+def test_a_pipeline_that_was_started_is_drawn_as_it_stands():
+    plan = resolve(*parse(BUSY))
+    progress = Progress("busy", proved={"a": Proof(1, 1, "", ()), "b[001]": Proof(2, 1, "", ())})
+    progress.running["r-1"] = Sent("busy", "b[002]", "b", 1, 0, "r-1", 3, "2026-01-01T12:00:00Z")
+    seen = Seen(picture(plan, board_of(plan, progress)))
+    said = {name: [one.text for one in seen.places[name][2].iter(f"{SVG}text")] for name in ("a", "b", "h")}
+    assert "✓ 1 of 1" in said["a"]
+    assert "✓ 1 of 200   ▶ 1" in said["b"]
+    assert "✓ 0 of 200" in said["h"]
+    front = {name: next(seen.places[name][2].iter(f"{SVG}rect")) for name in ("a", "b", "h")}
+    assert [front[name].get("class") for name in "abh"] == ["card proved", "card running", "card waiting"]
 
 
 def test_the_sample_is_drawn_with_all_of_its_stages():
