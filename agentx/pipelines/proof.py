@@ -17,7 +17,7 @@ from agentx.storage.direction_events import NewKnowledge
 from agentx.storage.events import Draft, Event, FileChange, Payload
 from agentx.storage.pipeline_events import ProvedFile, StageProved
 from agentx.storage.text import one_line
-from agentx.synthesis.pipelines.checks import body_of, has_marker, look, marker_line, verdict_of
+from agentx.synthesis.pipelines.checks import body_of, has_marker, look, marker_fault, verdict_of
 from agentx.synthesis.pipelines.definition import Check
 from agentx.synthesis.pipelines.memory import appending
 from agentx.synthesis.pipelines.plan import Plan, Step, WriteFile
@@ -103,8 +103,8 @@ class Examiner:
     def faults(self, step: Step, write: WriteFile, text: str, path: str = "") -> list[str]:
         """What is wrong with a file of a step, commands aside; of a part of it under another path, with its marker."""
         path = path or write.path
-        if not has_marker(text, write.rule.marker, path):
-            return [f"{path} is unfinished: its last line is not {marker_line(write.rule.marker, path)}."]
+        if unfinished := marker_fault(text, write.rule.marker, path):
+            return [f"{path} is unfinished. {unfinished}"]
         body = body_of(text, write.rule.marker, path)
         if not body.strip():
             return [f"{path} is empty but for its marker."]

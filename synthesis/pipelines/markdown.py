@@ -25,6 +25,7 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _ITEM = re.compile(r"(?P<indent> {0,3})(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)")
+_ORDERED = re.compile(r" {0,3}(\d{1,9})[.)]")
 _TABLE_ROW = re.compile(r" {0,3}\|")
 _QUOTE = re.compile(r" {0,3}>")
 
@@ -180,7 +181,7 @@ def entries(lines: Sequence[str], first: int = 1) -> Iterator[Entry]:
     kept: list[str] = []
     begin, inside, was_code = first, 0, ""
     for number, (line, code) in enumerate(zip(lines, fenced(lines), strict=True)):
-        item = None if code else _ITEM.match(line)
+        item = None if code or _is_wrapped(line, kept) else _ITEM.match(line)
         outermost = item is not None and len(item["indent"]) < max(inside, 1)
         if kept and (outermost or not _goes_on(line, code, was_code, inside, blank=not kept[-1].strip())):
             yield _entry(begin, kept, listed=inside > 0)
@@ -192,6 +193,14 @@ def entries(lines: Sequence[str], first: int = 1) -> Iterator[Entry]:
         was_code = code
     if kept:
         yield _entry(begin, kept, listed=inside > 0)
+
+
+def _is_wrapped(line: str, before: Sequence[str]) -> bool:
+    """Whether a line that looks like an item goes on with a sentence: amid a paragraph only 1 begins a list (CommonMark 0.31, 5.2)."""
+    number = _ORDERED.match(line)
+    if number is None or not before or not before[-1].strip():
+        return False
+    return int(number[1]) != 1 and not _ORDERED.match(before[0])
 
 
 def _goes_on(line: str, code: str, was_code: str, inside: int, *, blank: bool) -> bool:

@@ -75,7 +75,7 @@ def test_a_draft_that_breaks_off_has_no_marker_and_is_no_draft(book):
     assert book.attempts("write", "03") == [(1, "FAILED"), (1, "COMPLETED")]
     (_, failed), (second, _) = book.sent("write", "03")
     assert (
-        "drafts/ch03-draft.md is unfinished: its last line is not <!-- DRAFT_COMPLETE -->"
+        "drafts/ch03-draft.md is unfinished. Its last line is not `<!-- DRAFT_COMPLETE -->`"
         in failed.data.reason
     )
     assert "Attempt 2" in book.prompt(second)

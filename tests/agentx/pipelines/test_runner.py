@@ -43,7 +43,7 @@ def test_a_file_without_its_marker_is_unfinished_and_its_agent_is_sent_again_wit
 
     assert desk.run(careless).status == "COMPLETED"
     (failed,) = [one for one in desk.facts("RunEnded") if one.status == "FAILED"]
-    assert "drafts/02.md is unfinished: its last line is not <!-- DRAFT_DONE -->." in failed.reason
+    assert "drafts/02.md is unfinished. Its last line is not `<!-- DRAFT_DONE -->`" in failed.reason
     (prompt,) = [one for one in desk.author.prompts if "Attempt 2" in one]
     assert "drafts/02.md is unfinished" in prompt
 

@@ -10,6 +10,7 @@ from agentx.synthesis.chunking.headings import fenced, markdown_headings
 from agentx.synthesis.conclusions import Add
 from agentx.synthesis.pipelines.checks import look
 from agentx.synthesis.pipelines.definition import Append, Check
+from agentx.synthesis.pipelines.markdown import entries
 from agentx.synthesis.pipelines.memory import MAX_FACT, Learned, appending
 from agentx.synthesis.pipelines.plan import AppendFile
 
@@ -172,3 +173,12 @@ def test_a_fact_is_not_compared_with_those_before_it_so_the_thousandth_costs_wha
     made = Learned().conclude(event, None, None)
     assert [type(change) for change in made] == [Add, Add]
     assert [change.item.id for change in made] == ["k-7", "k-7.2"]
+
+
+def test_a_number_at_the_begin_of_a_wrapped_line_begins_no_entry():
+    wrapped = ["- it brings together chapters 02, 03 and", "04. It is short.", "- second"]
+    assert [one.text for one in entries(wrapped)] == [
+        "it brings together chapters 02, 03 and 04. It is short.",
+        "second",
+    ]
+    assert [one.text for one in entries(["1. first", "2. second"])] == ["first", "second"]
