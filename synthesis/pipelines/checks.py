@@ -190,7 +190,7 @@ def count_words(text: str) -> int:
 
 
 def _length_faults(length: Length, text: str, values: Mapping[str, Any]) -> Iterator[str]:
-    wanted = _number(fill(length.words, values))
+    wanted = number_of_words(fill(length.words, values))
     least, most = math.ceil(wanted * (1 - length.within)), math.floor(wanted * (1 + length.within))
     least, most = min(least, wanted), max(most, wanted)
     has = count_words(text)
@@ -201,7 +201,12 @@ def _length_faults(length: Length, text: str, values: Mapping[str, Any]) -> Iter
         )
 
 
-def _number(words: str) -> int:
+def number_of_words(words: str) -> int:
+    """The number that a length asks for.
+
+    Raises:
+        CheckInvalid: It is none above 0.
+    """
     bare = re.sub(r"[\s,_']", "", words)
     try:
         wanted = int(float(bare))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import msgspec
 
 from agentx.synthesis.pipelines.budget import Candidate, Fitted, NoRoom, fit, item_of, task_words
+from agentx.synthesis.pipelines.checks import number_of_words
 from agentx.synthesis.pipelines.definition import AgentType, Read
 from agentx.synthesis.pipelines.passages import sections_of, tokens_of
 from agentx.synthesis.pipelines.plan import Plan, ReadFile, Step, is_by_engine
@@ -226,7 +227,7 @@ class Estimator:
         checks = next(write.rule.checks for write in step.writes if write.path == path)
         for check in checks:
             if check.length is not None:
-                return int(float(fill(check.length.words, step.values)) * TOKENS_PER_WORD)
+                return int(number_of_words(fill(check.length.words, step.values)) * TOKENS_PER_WORD)
         if not is_by_engine(self._plan.role(step)):
             return FILE_TOKENS
         sources = {one for read in step.reads for one in read.paths}

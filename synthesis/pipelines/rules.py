@@ -29,6 +29,9 @@ OWN_NAMES = (
 OWN_KEYS = ("number", "first", "last", "of")
 """Keys of an item that the engine fills in."""
 
+IN_CONTENT = frozenset(("files", "round", "found"))
+"""Names that the engine gives the ``content`` of its own roles."""
+
 IN_PROMPTS = frozenset(
     (
         *("role", "name", "project", "item", "task", "reads", "left_out", "forbidden", "writes", "standards"),
@@ -179,7 +182,7 @@ class _Rules:
 
     def content(self, name: str, role: Role, write: Write, place: Place) -> None:
         reads = [one.file for one in role.reads]
-        for key in sorted(self.template(name, write.content, place, frozenset({"files"}))):
+        for key in sorted(self.template(name, write.content, place, IN_CONTENT)):
             if key not in reads:
                 self.add(
                     place,

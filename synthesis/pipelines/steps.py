@@ -12,6 +12,7 @@ from typing import Any
 
 from agentx.storage.errors import AgentXError
 from agentx.storage.paths import PathRefused, check_path
+from agentx.synthesis.pipelines.checks import CheckInvalid, number_of_words
 from agentx.synthesis.pipelines.claims import look_at_claims
 from agentx.synthesis.pipelines.definition import File, Pipeline, Role, Write
 from agentx.synthesis.pipelines.faults import Faults, Place, Source, hint
@@ -296,17 +297,24 @@ class _Filled:
                 write.format, (*place, "writes", number, "format"), f"is told the format of {write.file}"
             )
         for number, append in enumerate(role.appends):
-            for key in ("section", "under"):
+            for key in ("section", "under", "topic"):
                 self.text(getattr(append, key), (*place, "appends", number, key), f"appends to {append.to}")
         for inner, check in checks_of(role):
             self.text(check.uses, (*place, *inner, "uses"), "is checked for terms")
+            for key in ("sections", "absent"):
+                for number, one in enumerate(getattr(check, key)):
+                    self.text(one, (*place, *inner, key, number), f"is checked for `{key}`")
             if check.length is not None:
                 self._length(check.length.words, (*place, *inner, "length", "words"))
 
     def _length(self, words: str, place: Place) -> None:
         filled = self.text(words, place, "is checked for its length")
-        if self.sound and not (filled.strip().isdecimal() and int(filled) > 0):
-            self.refuse(place, f"is checked for its length, and {filled[:50]!r} is no number of words")
+        if not self.sound:
+            return
+        try:
+            number_of_words(filled)
+        except CheckInvalid as error:
+            self.refuse(place, f"cannot be checked: {error}")
 
 
 def _is_for(rule: Write, item: Item | None) -> bool:

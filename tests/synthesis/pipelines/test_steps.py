@@ -89,7 +89,7 @@ def test_what_is_for_the_first_or_last_item_is_written_then_and_added_to_memory_
          ("24: roles.writer.writes[0].checks[0].terms: role writer checks against the file 'glossary', which stands nowhere under `files`; "
          "there is style, summaries, draft, review.")),
         ("marker: DRAFT", "checks: [{length: {words: many}}]",
-         "24: roles.writer.writes[0].checks[0].length.words: role writer (stage write, item 01) is checked for its length, and 'many' is no number of words."),
+         "24: roles.writer.writes[0].checks[0].length.words: role writer (stage write, item 01) cannot be checked: `length` asks for 'many' words, and that is no number above 0."),
         ("files:\n", "files:\n  code: {path: x, source: code}\n",
          "8: files.code.source: file code lies in the source 'code', which stands nowhere under `sources`."),
         ("words: 200}", "words: 200}\nlog: draft", "3: log: the log is one append-only file, and draft is not."),
