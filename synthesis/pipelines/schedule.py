@@ -179,7 +179,10 @@ class Schedule:
         return "done" if loop.otherwise == "go-on" else "failed"
 
     def _fails(self, loop: LoopStep) -> int:
-        since = max(self._floor[loop.decides], self.progress.retried)
+        """Rounds without a PASS since the loop was given its chance; what went on without one needs no other."""
+        since = self._floor[loop.decides]
+        if loop.otherwise == "fail":
+            since = max(since, self.progress.retried)
         verdicts = self.progress.verdicts.get(loop.decides, ())
         return sum(not one.passed and one.seq > since for one in verdicts)
 
