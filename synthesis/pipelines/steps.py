@@ -35,6 +35,9 @@ _KEY = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 MAX_STEPS = 20_000
 """More than this is no pipeline that anyone reads."""
 
+_STAR = "\ue000"
+"""Stands for a star where a path is looked at: a pattern leads nowhere that its letters would not."""
+
 _WIDTH = 2
 """Digits that items have at least where only their number is given."""
 
@@ -334,6 +337,4 @@ def paths_of(file: File, values: Mapping[str, Any]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=MAX_STEPS)
 def _checked(path: str) -> str:
-    stars = "x" if "*" in path else ""  # a pattern leads nowhere that its letters would not
-    clean = check_path(path.replace("*", stars) if stars else path)
-    return path if stars else clean
+    return check_path(path.replace("*", _STAR)).replace(_STAR, "*")

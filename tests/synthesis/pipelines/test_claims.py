@@ -115,7 +115,7 @@ def test_a_file_may_be_written_anew_behind_those_who_read_it():
 
 
 def test_a_pattern_reads_what_is_there_and_waits_for_all_that_it_matches():
-    files = "d: {path: 'd/{{ chapter.id }}.md'}\n  all: {path: 'd/**/*.md'}\n  i: {path: i.md}"
+    files = "d: {path: 'd/{{ chapter.id }}.md'}\n  all: {path: './d//**/*.md'}\n  i: {path: i.md}"
     roles = {"a": "writes: [{file: d}]", "b": "reads: [{file: all}], writes: [{file: i}]"}
     each = "id: one, role: a, for_each: chapter"
     assert plan(book(files, roles, [each, "id: two, role: b, after: one"]))
