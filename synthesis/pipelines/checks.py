@@ -63,11 +63,13 @@ def has_marker(text: str, marker: str, path: str) -> bool:
 
     In Markdown, a line within a block of code is no marker.
     """
-    return not marker or not marker_fault(text, marker, path)
+    return not marker_fault(text, marker, path)
 
 
 def marker_fault(text: str, marker: str, path: str) -> str:
-    """Why a file is not finished, in a sentence for its writer; empty where it is."""
+    """Why a file is not finished, in a sentence for its writer; empty where it is, or no marker is asked for."""
+    if not marker:
+        return ""
     wanted, lines = marker_line(marker, path), lines_of(text)
     places = [number for number, line in enumerate(lines, 1) if _squeezed(line) == _squeezed(wanted)]
     last = max((number for number, line in enumerate(lines, 1) if line.strip()), default=0)

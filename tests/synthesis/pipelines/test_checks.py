@@ -80,6 +80,10 @@ def test_without_its_marker_as_the_last_line_a_file_is_unfinished_and_its_writer
     assert said in marker_fault(text, "DRAFT_COMPLETE", "ch01.md")
 
 
+def test_where_no_marker_is_asked_for_nothing_is_said_of_one():
+    assert marker_fault("It sells shirts.\n", "", "note.md") == ""
+
+
 def test_a_marker_is_a_comment_of_its_file_and_no_part_of_what_it_says():
     assert marker_line("CODE_DONE", "app/main.py") == "# CODE_DONE"
     assert marker_line("STYLE_DONE", "publish/style.css") == "/* STYLE_DONE */"
