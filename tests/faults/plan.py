@@ -3,10 +3,10 @@
 import dataclasses
 import random
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from . import by_hand, crowds, disks, runs
+from . import by_hand, crowds, disks, pipelines, runs
 from .runs import Job, Outcome
 
 RUNS = {
@@ -26,6 +26,10 @@ RUNS = {
     "full": disks.full,
     "read_only": disks.read_only,
     "rights": disks.rights,
+    "stopped": pipelines.stopped,
+    "stopped_at": pipelines.stopped_at,
+    "interrupted": pipelines.interrupted,
+    "starved": pipelines.starved,
 }
 
 SECTIONS = {
@@ -38,6 +42,10 @@ SECTIONS = {
     "locks": ("locks left by the dead", ("lock", "holder")),
     "errors": ("refused calls at each step", ("refuse",)),
     "disks": ("disks full or read-only", ("full", "read_only", "rights")),
+    "pipelines": (
+        "pipelines that die and go on",
+        ("stopped", "stopped_at", "interrupted", "starved"),
+    ),
 }
 """By name: what a person is told of it, and the runs that belong to it."""
 
@@ -49,6 +57,7 @@ _AFTERWARDS = 40
 
 _ROUNDS = 5
 _KILLED_A_ROUND = 3
+_STOPPED = 8
 _ERRORS = ("ENOSPC", "EIO", "EROFS", "EACCES")
 
 
@@ -112,10 +121,25 @@ def jobs(section: str, n: int, seed: int, template: Path) -> list[Job]:
                 Job("refuse", at, draw.choice(_ERRORS) + draw.choice(("", "+"))) for at in range(1, last + 1)
             ]
             return _sample(every, share / 2, draw)
+        case "pipelines":
+            pipelines.make(template / "book")
+            return _sample(list(_deaths_of_pipelines(draw, 5 if share == 1 else 2)), share, draw)
         case _:
             every = [Job("full", 0, str(room)) for room in (0, 4, 16, 40, 80, 120, 200)]
             every += [Job("read_only"), *(Job("rights", 0, folder) for folder in disks.RIGHTS)]
             return _sample(every, share, draw)
+
+
+def _deaths_of_pipelines(draw: random.Random, times: int) -> Iterator[Job]:
+    for jobs in (1, 4):
+        for _ in range(_STOPPED):
+            yield Job("stopped", 0, f"{jobs}x{times}", draw.randint(1, 1 << 30))
+        for name, moment in pipelines.MOMENTS.items():
+            for behind in range(moment.steps):
+                yield Job("stopped_at", draw.randint(1, moment.often), f"{name}+{behind}x{jobs}")
+        for often in (1, 2):
+            yield from (Job("interrupted", 0, f"{jobs}x{often}", draw.randint(1, 1 << 30)) for _ in range(4))
+        yield from (Job("starved", draw.randint(1, 1_500), str(jobs)) for _ in range(5))
 
 
 def _sample(every: list[Job], share: float, draw: random.Random) -> list[Job]:
