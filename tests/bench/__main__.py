@@ -12,6 +12,7 @@ from tests.figures import Figure, flat, machine, show
 
 from .day import day
 from .opened import long_history, starts
+from .piped import pipeline
 from .scale import SCALES, Scale
 from .searched import context, search
 from .writes import append, packed, write_file
@@ -25,6 +26,7 @@ MEASURES: dict[str, Callable[[Path, Scale], Iterator[Figure]]] = {
     "search": search,
     "starts": starts,
     "day": day,
+    "pipeline": pipeline,
 }
 
 

@@ -20,6 +20,7 @@ class Scale:
     searched: tuple[int, ...] = (10_000, 100_000)
     questions: int = 100
     day_events: int = 20_000
+    chapters: int = 200
 
 
 SCALES = {
@@ -34,6 +35,7 @@ SCALES = {
         searched=(3_000,),
         questions=30,
         day_events=2_000,
+        chapters=20,
     ),
     "default": Scale(),
     "full": Scale(searched=(10_000, 100_000, 500_000), writes=500),
