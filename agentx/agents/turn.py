@@ -12,6 +12,9 @@ from agentx.synthesis.state import State
 
 LOCK = "agentx-run.lock"
 
+LOOK_S = 0.2
+"""Who only looks whether a run goes on holds the lock for less."""
+
 
 class Due(msgspec.Struct, frozen=True):
     """What a run was due by.
@@ -37,6 +40,16 @@ class Due(msgspec.Struct, frozen=True):
         return bool(self.key) and known is not None and self.at <= known.settled
 
 
+def is_anyone_at_work(engine: Engine) -> bool:
+    """Whether a run goes on in this workspace, in whichever process."""
+    lock = FileLock(engine.root / ".git" / LOCK, timeout_s=0)
+    try:
+        with lock.hold():
+            return False
+    except WorkspaceBusy:
+        return True
+
+
 @contextmanager
 def alone(engine: Engine) -> Iterator[None]:
     """Hold the lock of runs; a run whose process is gone has its end on record then.
@@ -44,7 +57,7 @@ def alone(engine: Engine) -> Iterator[None]:
     Raises:
         WorkspaceBusy: Another run goes on in this workspace.
     """
-    lock = FileLock(engine.root / ".git" / LOCK, timeout_s=0)
+    lock = FileLock(engine.root / ".git" / LOCK, timeout_s=LOOK_S)
     try:
         with lock.hold():
             _end_crashed(engine)

@@ -1,31 +1,35 @@
 """``agentx pipeline run`` and ``status``: a pipeline at work, and how it stands."""
 
 import contextlib
+import functools
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
+from agentx.agents.turn import is_anyone_at_work
 from agentx.cli.opened import configured_model, opened
 from agentx.cli.pipeline_board import shown
 from agentx.cli.running import EXIT
 from agentx.cli.terminal import Terminal
 from agentx.pipelines.board import Board, board_of
 from agentx.pipelines.runner import Runner
-from agentx.pipelines.tracked import Tracker, pipelines
+from agentx.pipelines.tracked import Tracker
 from agentx.storage.errors import UsageError
 from agentx.storage.pipeline_events import PipelineStarted
 from agentx.synthesis.pipelines.plan import Plan
-from agentx.synthesis.pipelines.progress import Pipelines
 from agentx.synthesis.pipelines.reading import parse
 from agentx.synthesis.pipelines.steps import resolve
 from agentx.workspace import Workspace
+
+_CUT_OFF = "Its process is gone; `agentx pipeline run` goes on where it was."
 
 _LOOKS_PER_SECOND = 2
 """How often what is shown is brought up to date; the seconds of who is at work go on with it."""
@@ -62,13 +66,10 @@ def run_pipeline(
             note=terminal.note,
         )
         tracker = Tracker(ws.engine, runner.name)
-
-        def look() -> Board:
-            with tracker.lock:
-                return board_of(runner.plan, tracker.progress)
-
+        look = functools.partial(_seen, runner.plan, tracker)
+        ws.engine.indexer.start()
         try:
-            with _watched(terminal, look):
+            with ws.watching(), _watched(terminal, look):
                 ended = runner.run(retry=retry)
         finally:
             tracker.close()
@@ -121,26 +122,29 @@ def show_status(
     """Show how a pipeline of this workspace stands: every stage and item, who is at work, what failed and why."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
-        known, seen = pipelines(ws.engine), ws.state.seq
-        if not known.known and not name:
+        if not name and not ws.state.counts.get(PipelineStarted.__name__):
             _say_none(terminal)
             return
         plan = started_plan(ws, name)
-        progress = known.of(plan.pipeline.pipeline)
-        with _watched(terminal, lambda: board_of(plan, progress)) if follow else contextlib.nullcontext():
-            while follow and progress.status == "RUNNING":
+        tracker = Tracker(ws.engine, plan.pipeline.pipeline)
+        look = functools.partial(_seen, plan, tracker)
+        with _watched(terminal, look) if follow else contextlib.nullcontext():
+            while follow and _goes_on(ws, tracker):
                 time.sleep(1 / _LOOKS_PER_SECOND)
-                seen = _caught_up(ws, known, seen)
-        board = board_of(plan, progress)
+                ws.engine.write_path.refresh()
+        board = look()
+        if board.status == "RUNNING" and not is_anyone_at_work(ws.engine):
+            board = msgspec.structs.replace(board, status="INTERRUPTED", reason=_CUT_OFF)
         _show(terminal, board, board)
 
 
-def _caught_up(ws: Workspace, known: Pipelines, seen: int) -> int:
-    """Fold in what any process recorded behind an event; the latest event."""
-    for event in ws.events(seen):
-        known.take(event)
-        seen = event.seq
-    return seen
+def _seen(plan: Plan, tracker: Tracker) -> Board:
+    with tracker.lock:
+        return board_of(plan, tracker.progress)
+
+
+def _goes_on(ws: Workspace, tracker: Tracker) -> bool:
+    return tracker.progress.status == "RUNNING" and is_anyone_at_work(ws.engine)
 
 
 def started_plan(ws: Workspace, name: str = "") -> Plan:
