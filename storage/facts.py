@@ -1,5 +1,6 @@
 """Every type of fact that storage knows, by its name in the log."""
 
+from agentx.storage.cognition_events import Interacted, Recognized
 from agentx.storage.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
 from agentx.storage.events import (
     AgentMessageSent,
@@ -61,6 +62,8 @@ FACTS: dict[str, type[Payload]] = {
         StageProved,
         StageReopened,
         FileAmended,
+        Recognized,
+        Interacted,
         SourceScanned,
         EventsPurged,
     )

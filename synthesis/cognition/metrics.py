@@ -15,6 +15,7 @@ class Metrics(msgspec.Struct, kw_only=True):
     Attributes:
         faults: What a module could not do as it should, and what was done instead: a model's broken JSON, a circle of
             sub-queries, an index that holds nothing.
+        cost_usd: What its model calls cost, as far as the provider's price is known.
     """
 
     recognizer_latency_ms: float = 0.0
@@ -56,6 +57,7 @@ class Metrics(msgspec.Struct, kw_only=True):
     thinking_loop_latency_ms: float = 0.0
 
     faults: list[str] = msgspec.field(default_factory=list)
+    cost_usd: float = 0.0
 
 
 class ClusterAssessment(msgspec.Struct, frozen=True):

@@ -1,0 +1,1 @@
+"""The cognition loop at work in a workspace: the agent, its logs, and the report on them."""
