@@ -30,7 +30,7 @@ from agentx.synthesis.directing.wording import rule
 from agentx.synthesis.missions import seen_by
 from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, ToolSchema, Usage
 from agentx.synthesis.model.prompts import prompt
-from agentx.synthesis.model.structured import AnswerUnreadable, ask
+from agentx.synthesis.model.structured import ask
 from agentx.synthesis.state import RECENT_INSTRUCTIONS, State, is_instruction
 
 ACTOR = "agent:director"
@@ -268,13 +268,12 @@ class Director:
 
     def _serve_on(self, state: State, why: str, error: ModelError) -> Event:
         """The model failed: that is recorded, and the last good directive serves on, or a composed one."""
-        usage = error.usage if isinstance(error, AnswerUnreadable) else Usage()
         failed = DirectiveFailed(
             why=why,
             error=one_line(str(error))[:ERROR_CHARACTERS],
             serves=state.directive.seq if state.directive else 0,
             model=self._model.name if self._model else "",
-            **msgspec.structs.asdict(usage),
+            **msgspec.structs.asdict(error.usage),
         )
         [event] = self._engine.write_path.record([Draft(data=failed, actor=ACTOR, cause=state.seq)])
         return event if state.directive else self._compose(why)

@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from copy import copy
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Any
@@ -98,6 +99,7 @@ class LiteLLMClient:
         retries: How often a call is made again after a passing failure, as long as nothing was yielded yet.
         idle_s: Longest silence within an answer that has begun, in seconds.
         backoff_s: Wait before the first retry, in seconds; it doubles each time.
+        temperature: How freely it answers; the provider's own measure where none is given.
 
     >>> LiteLLMClient("openai/gpt-4o-mini", api_base="http://localhost:8000/v1").name
     'openai/gpt-4o-mini'
@@ -112,6 +114,7 @@ class LiteLLMClient:
         retries: int = 2,
         idle_s: float = 60.0,
         backoff_s: float = 0.5,
+        temperature: float | None = None,
     ) -> None:
         self.name = name
         self._api_key = api_key or None
@@ -119,6 +122,13 @@ class LiteLLMClient:
         self._retries = retries
         self._idle_s = idle_s
         self._backoff_s = backoff_s
+        self.temperature = temperature
+
+    def tempered(self, temperature: float) -> "LiteLLMClient":
+        """The same model at a temperature; a provider that knows none answers as it does."""
+        other = copy(self)
+        other.temperature = temperature
+        return other
 
     def stream(
         self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = (), *, timeout_s: float = 120.0
@@ -167,6 +177,8 @@ class LiteLLMClient:
             "max_retries": 0,
             "_skip_mcp_handler": True,  # with tools, litellm would otherwise import the optional package `mcp`
         }
+        if self.temperature is not None:
+            request["temperature"] = self.temperature
         if tools:
             request["tools"] = [
                 {"type": "function", "function": msgspec.structs.asdict(tool)} for tool in tools

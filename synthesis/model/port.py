@@ -1,7 +1,7 @@
 """The port of a model: messages and tools go in, a stream of parts comes out."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -13,11 +13,13 @@ class ModelError(AgentXError):
 
     Attributes:
         retryable: Whether the same call may go through later.
+        usage: What asking in vain used, as far as that is known.
     """
 
     def __init__(self, message: str, *, retryable: bool = False) -> None:
         super().__init__(message)
         self.retryable = retryable
+        self.usage = Usage()
 
 
 class ToolCall(msgspec.Struct, frozen=True):
@@ -93,4 +95,13 @@ class ModelClient(Protocol):
         Raises:
             ModelError: The model could not be reached, refused, or answered in no form that can be read.
         """
+        ...
+
+
+@runtime_checkable
+class Tempered(Protocol):
+    """A model that can be told how freely to answer."""
+
+    def tempered(self, temperature: float) -> ModelClient:
+        """The same model at a temperature; 0 is the least free."""
         ...

@@ -18,13 +18,7 @@ T = TypeVar("T")
 
 
 class AnswerUnreadable(ModelError):
-    """A model's answer is not of the shape that it was asked for.
-
-    Attributes:
-        usage: What asking for it used.
-    """
-
-    usage: Usage = Usage()
+    """A model's answer is not of the shape that it was asked for."""
 
 
 def ask(
@@ -51,9 +45,9 @@ def ask(
 
     Raises:
         AnswerUnreadable: Not even the second answer could be read.
-        ModelError: The model could not be reached, or not in time.
+        ModelError: The model could not be reached, or not in time. Both errors tell what was used.
     """
-    first = _reply(model, asked, shape, deadline)
+    first = reply_of(model, asked, [shape], deadline)
     try:
         return read(first), first.usage
     except AnswerUnreadable as error:
@@ -64,11 +58,12 @@ def ask(
         ChatMessage("assistant", wrong[:SHOWN_AGAIN] or "(nothing)"),
         ChatMessage("user", told),
     ]
-    second = _reply(model, again, shape, deadline)
-    used = first.usage + second.usage
+    used = first.usage
     try:
+        second = reply_of(model, again, [shape], deadline)
+        used += second.usage
         return read(second), used
-    except AnswerUnreadable as error:
+    except ModelError as error:
         error.usage = used
         raise
 
@@ -92,14 +87,27 @@ def object_of(reply: Reply, tool: str) -> dict[str, Any]:
     return decoded
 
 
-def _reply(model: ModelClient, asked: Sequence[ChatMessage], shape: ToolSchema, deadline: float) -> Reply:
+def reply_of(
+    model: ModelClient, asked: Sequence[ChatMessage], tools: Sequence[ToolSchema], deadline: float
+) -> Reply:
+    """What a model replies in time, whole.
+
+    Args:
+        model: Who is asked.
+        asked: The conversation.
+        tools: What it may call.
+        deadline: ``time.monotonic()`` by which the reply must be there.
+
+    Raises:
+        ModelError: The model could not be reached, or not in time, or failed in any other way.
+    """
     left_s = deadline - time.monotonic()
     if left_s <= 0:
         raise ModelError(
             f"{model.name} did not answer in time; run again, or allow more time", retryable=True
         )
     try:
-        for part in model.stream(asked, [shape], timeout_s=left_s):
+        for part in model.stream(asked, tools, timeout_s=left_s):
             if isinstance(part, Reply):
                 return part
     except ModelError:

@@ -1,0 +1,315 @@
+"""What a model answers in the cognition loop, read: what can be used is taken, the rest is left out, counted and told.
+
+Nothing is believed that cannot be checked: an id counts only if it was shown, a score only within its bounds, and a
+memory only with words that stand in the message, so that a model's report never rests on more than what was said.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from agentx.storage.cognition_events import Extracted, InputType, TopicAction
+from agentx.storage.text import one_line
+from agentx.synthesis.cognition import prompts
+from agentx.synthesis.cognition.grounds import located
+from agentx.synthesis.cognition.metrics import ClusterAssessment, QueryNode
+from agentx.synthesis.cognition.prompts import Remembered
+from agentx.synthesis.cognition.recognizer import Recognition
+from agentx.synthesis.model.port import Reply
+from agentx.synthesis.model.structured import AnswerUnreadable, object_of
+
+MAX_MEMORIES = 12
+"""Of one message."""
+
+MAX_QUERIES = 8
+MAX_NEEDS = 8
+MAX_MISSING = 8
+MAX_PROCEDURES = 5
+MAX_IDS = 500
+TEXT_CHARACTERS = 400
+ID_CHARACTERS = 120
+
+Faults = tuple[str, ...]
+"""What was wrong with an answer that was used all the same, each in a sentence."""
+
+_INPUT_TYPES: dict[str, InputType] = {
+    "statement": "statement",
+    "question": "question",
+    "feedback": "feedback",
+}
+_ACTIONS: dict[str, TopicAction] = {"create": "create", "update": "update", "none": "none"}
+_FOUND: dict[str, Literal["L2", "L3"]] = {"L2": "L2", "L3": "L3"}
+
+_UNKNOWN_TYPE = "an input type that there is not; it counts as a statement"
+_OUT_OF_BOUNDS = "a score out of its bounds; it was brought within them"
+_NO_NUMBER = "a score that is no number; it does not count"
+_NOT_SHOWN = "an id that it was not shown; it was left out"
+_NOT_SAID = "a memory of words that the message does not have; it was left out"
+_NO_ENTRY = "an entry that is none; it was left out"
+_TOO_MANY = "an entry beyond those that are read; it was left out"
+_NO_QUERY = "a sub-query that needs one that there is not; it goes without"
+_NO_ROOM = "a memory to be kept for which there is no room; it was left out"
+
+
+class Assessment(msgspec.Struct, frozen=True):
+    """The Decayer's first tier: how uncertain a model is, from 0 to 1, what is missing, and what each topic covers.
+
+    The similarity of a cluster is 0: a model knows of no cosine.
+    """
+
+    uncertainty: float
+    missing: tuple[str, ...] = ()
+    clusters: tuple[ClusterAssessment, ...] = ()
+
+
+class Reflection(msgspec.Struct, frozen=True):
+    """What was learned of an answer; ``judge`` is -1 where the model gave no score that counts."""
+
+    procedures: tuple[str, ...] = ()
+    utilities: dict[str, float] = {}
+    judge: float = -1.0
+
+
+def recognition(
+    reply: Reply, said: str, shown: Collection[str], topics: Collection[str]
+) -> tuple[Recognition, Faults]:
+    """Read what a model recognised.
+
+    Args:
+        reply: Of the model.
+        said: The message.
+        shown: Ids of the memories that it was shown.
+        topics: Ids of the topics that it was shown.
+
+    Raises:
+        AnswerUnreadable: It is no such answer; the sentence can be shown to the model.
+    """
+    answer = _Answer(reply, prompts.RECOGNIZE, "input_type")
+    kind = _INPUT_TYPES.get(answer.words(answer.raw["input_type"]).lower())
+    if kind is None:
+        answer.amiss[_UNKNOWN_TYPE] += 1
+    action, topic, summary = _topic(answer, topics)
+    read = Recognition(
+        input_type=kind or "statement",
+        rule=answer.raw.get("rule") is True,
+        memories=_memories(answer, said),
+        utilities=answer.utilities(shown),
+        reward=answer.score(answer.raw.get("reward", 0), lowest=-1.0) or 0.0,
+        topic_action=action,
+        topic=topic,
+        topic_summary=summary,
+    )
+    return read, answer.faults()
+
+
+def assessment(reply: Reply, buffer: Sequence[Remembered]) -> tuple[Assessment, Faults]:
+    """Read how uncertain a model is.
+
+    Raises:
+        AnswerUnreadable: It does not say so.
+    """
+    answer = _Answer(reply, prompts.ASSESS, "uncertainty")
+    uncertainty = answer.score(answer.raw["uncertainty"])
+    if uncertainty is None:
+        raise AnswerUnreadable(f"the `uncertainty` of {reply.model} is no number from 0 to 1")
+    held = Counter(memory.topic for memory in buffer)
+    clusters: dict[str, ClusterAssessment] = {}
+    for row in answer.objects("clusters", MAX_IDS):
+        topic = answer.id(row.get("topic", ""))
+        coverage = answer.score(row.get("coverage"))
+        if topic not in held:
+            answer.amiss[_NOT_SHOWN] += 1
+        elif coverage is not None:
+            clusters.setdefault(topic, ClusterAssessment(topic, held[topic], coverage, 0.0))
+    missing = answer.texts("missing", MAX_MISSING)
+    return Assessment(uncertainty, missing, tuple(clusters.values())), answer.faults()
+
+
+def expansion(reply: Reply) -> tuple[tuple[QueryNode, ...], Faults]:
+    """Read sub-queries; each needs only such as there are, and they may run in a circle.
+
+    Raises:
+        AnswerUnreadable: There are none.
+    """
+    answer = _Answer(reply, prompts.EXPAND, "queries")
+    found: dict[str, QueryNode] = {}
+    for place, row in enumerate(answer.objects("queries", MAX_QUERIES), start=1):
+        text = answer.words(row.get("text"))
+        name = answer.id(row.get("id")) or f"q{place}"
+        if not text or name in found:
+            answer.amiss[_NO_ENTRY] += 1
+            continue
+        needs = row.get("needs") or []
+        ids = (
+            [answer.id(need) for need in needs[:MAX_NEEDS]] if isinstance(needs, list) else [answer.id(needs)]
+        )
+        found[name] = QueryNode(name, text, tuple(dict.fromkeys(ids)))
+    if not found:
+        raise AnswerUnreadable(f"the `queries` of {reply.model} hold nothing to search for")
+    for name, node in found.items():
+        known = tuple(need for need in node.needs if need in found)
+        answer.amiss[_NO_QUERY] += len(node.needs) - len(known)
+        found[name] = msgspec.structs.replace(node, needs=known)
+    return tuple(found.values()), answer.faults()
+
+
+def curation(reply: Reply, memories: Sequence[Remembered], max_tokens: int) -> tuple[tuple[str, ...], Faults]:
+    """Read which memories are kept, in order, as far as there is room.
+
+    Raises:
+        AnswerUnreadable: It names none that was shown, though it names some.
+    """
+    answer = _Answer(reply, prompts.CURATE, "keep")
+    shown = {memory.id: memory for memory in memories}
+    named = dict.fromkeys(answer.id(row) for row in answer.rows("keep", MAX_IDS))
+    known = [name for name in named if name in shown]
+    if (named or answer.faults()) and not known:
+        raise AnswerUnreadable(f"{reply.model} keeps nothing that it was shown")
+    answer.amiss[_NOT_SHOWN] += len(named) - len(known)
+    kept: list[str] = []
+    left = max_tokens
+    for name in known:
+        if (size := prompts.tokens_of(shown[name])) <= left:
+            kept.append(name)
+            left -= size
+    answer.amiss[_NO_ROOM] += len(known) - len(kept)
+    return tuple(kept), answer.faults()
+
+
+def reflection(reply: Reply, shown: Collection[str]) -> tuple[Reflection, Faults]:
+    """Read what was learned of an answer.
+
+    Raises:
+        AnswerUnreadable: It has no part that it was asked for.
+    """
+    answer = _Answer(reply, prompts.REFLECT, "procedures", "utilities", "judge")
+    judge = answer.score(answer.raw["judge"]) if "judge" in answer.raw else None
+    read = Reflection(
+        procedures=answer.texts("procedures", MAX_PROCEDURES),
+        utilities=answer.utilities(shown),
+        judge=-1.0 if judge is None else judge,
+    )
+    return read, answer.faults()
+
+
+def _memories(answer: "_Answer", said: str) -> tuple[Extracted, ...]:
+    found: dict[str, Extracted] = {}
+    for row in answer.objects("memories", MAX_MEMORIES):
+        text, quote = answer.words(row.get("text")), row.get("quote")
+        level = _FOUND.get(answer.words(row.get("level")))
+        if not text or level is None:
+            answer.amiss[_NO_ENTRY] += 1
+            continue
+        span = located(said, quote if isinstance(quote, str) and quote.strip() else text)
+        if span is None:
+            answer.amiss[_NOT_SAID] += 1
+            continue
+        found.setdefault(text.casefold(), Extracted(level, text, span.start, span.end))
+    return tuple(found.values())
+
+
+def _topic(answer: "_Answer", topics: Collection[str]) -> tuple[TopicAction, str, str]:
+    """What becomes of a topic: action, id and summary; nothing where they do not go together."""
+    raw = answer.raw.get("topic") or {}
+    if not isinstance(raw, dict):
+        answer.amiss[_NO_ENTRY] += 1
+        return "none", "", ""
+    action = _ACTIONS.get(answer.words(raw.get("action", "none")).lower())
+    summary = answer.words(raw.get("summary"), prompts.SUMMARY_CHARACTERS)
+    name = answer.id(raw.get("id", ""))
+    if action == "create" and summary:
+        return action, "", summary
+    if name and name not in topics:
+        answer.amiss[_NOT_SHOWN] += 1
+        return "none", "", ""
+    if action == "update" and name and summary:
+        return action, name, summary
+    answer.amiss[_NO_ENTRY] += action != "none"
+    return "none", name, ""
+
+
+class _Answer:
+    """The object of a reply, and what was wrong in it so far, counted.
+
+    Raises:
+        AnswerUnreadable: There is no object, or none of its parts is there.
+    """
+
+    def __init__(self, reply: Reply, tool: str, *parts: str) -> None:
+        self.raw = object_of(reply, tool)
+        self.amiss: Counter[str] = Counter()
+        self._model = reply.model
+        if not self.raw.keys() & set(parts):
+            raise AnswerUnreadable(f"the answer of {reply.model} lacks `{'`, `'.join(parts)}`")
+
+    def faults(self) -> Faults:
+        """What was wrong, each sort in a sentence."""
+        return tuple(
+            f"{self._model} gave {what}{f' ({times:,} times)' if times > 1 else ''}."
+            for what, times in self.amiss.items()
+            if times
+        )
+
+    def rows(self, part: str, most: int) -> list[Any]:
+        """The entries of a list, at most so many."""
+        found = self.raw.get(part) or []
+        if not isinstance(found, list):
+            self.amiss[_NO_ENTRY] += 1
+            return []
+        self.amiss[_TOO_MANY] += max(0, len(found) - most)
+        return found[:most]
+
+    def objects(self, part: str, most: int) -> Iterator[dict[str, Any]]:
+        """The entries of a list that are objects."""
+        for row in self.rows(part, most):
+            if isinstance(row, dict):
+                yield row
+            else:
+                self.amiss[_NO_ENTRY] += 1
+
+    def texts(self, part: str, most: int) -> tuple[str, ...]:
+        """The entries of a list that are texts, each once."""
+        told = [self.words(row) for row in self.rows(part, most)]
+        self.amiss[_NO_ENTRY] += told.count("")
+        return tuple(dict.fromkeys(filter(None, told)))
+
+    def words(self, raw: object, most: int = TEXT_CHARACTERS) -> str:
+        """A text in one bounded line; empty for what is none."""
+        line = one_line(raw[: 4 * most]) if isinstance(raw, str) else ""
+        return line if len(line) <= most else line[: most - 1] + "…"
+
+    def id(self, raw: object) -> str:
+        """A name as it was shown, without the brackets around it."""
+        text = str(raw) if isinstance(raw, int) else raw
+        return self.words(text, ID_CHARACTERS).strip("[] ")
+
+    def score(self, raw: object, lowest: float = 0.0) -> float | None:
+        """A number brought within its bounds; ``None`` for what is none."""
+        try:
+            number = math.nan if isinstance(raw, bool) else float(raw)  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if math.isnan(number):
+            self.amiss[_NO_NUMBER] += 1
+            return None
+        bounded = max(lowest, min(1.0, number))
+        self.amiss[_OUT_OF_BOUNDS] += bounded != number
+        return bounded
+
+    def utilities(self, shown: Collection[str]) -> dict[str, float]:
+        """Scores by id, from a list of both or from an object; the last of an id counts."""
+        found = self.raw.get("utilities")
+        if isinstance(found, dict):
+            self.raw["utilities"] = [{"id": name, "score": score} for name, score in found.items()]
+        told: dict[str, float] = {}
+        for row in self.objects("utilities", MAX_IDS):
+            name = self.id(row.get("id"))
+            score = self.score(row.get("score"))
+            if name not in shown:
+                self.amiss[_NOT_SHOWN] += 1
+            elif score is not None:
+                told[name] = score
+        return told

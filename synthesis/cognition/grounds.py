@@ -1,0 +1,60 @@
+"""What a memory that a model reports rests on: the words of the message, and whose word it may be."""
+
+import re
+
+from agentx.storage.cognition_events import Extracted
+from agentx.synthesis.demands.material import straighten
+from agentx.synthesis.demands.sentences import Span
+from agentx.synthesis.items import TRUST_ORDER, Trust
+from agentx.synthesis.judgement.quotes import MAX_QUOTE, Message
+
+_AROUND = " \n\t.,;:!?…\"'“”‘’"
+"""Stands around a quote, and may not stand around the words in the message."""
+
+
+def located(said: str, quote: str) -> Span | None:
+    """Where quoted words stand in a message; ``None`` where they do not.
+
+    The user's own words come first, then what the message carries. White space, case, the shape of quotation marks and
+    the mark at the end may differ.
+
+    >>> located("Hi. Anna moved to  Oslo!", "Anna moved to Oslo."), located("Hi. Anna moved to  Oslo!", "Ann")
+    (Span(start=4, end=23), None)
+    """
+    words = quote.strip(_AROUND)
+    return Message(said).find(words) or _anywhere(said, words)
+
+
+def trust_of(said: str, one: Extracted, sender: Trust) -> Trust:
+    """Whose word a memory is that a model reports: never more than that of who sent the message.
+
+    Args:
+        said: The message.
+        one: The memory; its span lies in the message.
+        sender: Whose word the message is.
+
+    Returns:
+        That of the sender, where the memory says just their own words; ``reported`` where it puts them in other words;
+        ``material`` where it rests on what the message only quotes or carries, or on none of it.
+
+    >>> trust_of("Anna moved to Oslo.", Extracted("L2", "Anna moved to Oslo", 0, 18), "user")
+    'user'
+    """
+    words = said[one.start : one.end]
+    if not Message(said).find(words):
+        mine: Trust = "material"
+    else:
+        mine = sender if _plain(words) == _plain(one.text) else "reported"
+    return max(mine, sender, key=TRUST_ORDER.index)
+
+
+def _anywhere(said: str, quote: str) -> Span | None:
+    if len(quote) > MAX_QUOTE or not any(letter.isalnum() for letter in quote):
+        return None
+    words = r"\s+".join(map(re.escape, straighten(quote).split()))
+    found = re.search(rf"(?<!\w){words}(?!\w)", straighten(said), re.IGNORECASE)
+    return Span(found.start(), found.end()) if found else None
+
+
+def _plain(text: str) -> str:
+    return " ".join(straighten(text).casefold().split()).strip(_AROUND)

@@ -1,0 +1,218 @@
+"""What a model is shown by the cognition loop: a versioned file of instructions, and the matter in sections.
+
+Whatever others wrote stands in one line behind a dash, or in lines behind ``>``, so that none of it passes for a section.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from agentx.storage.cognition_events import Level
+from agentx.storage.text import one_line, plain
+from agentx.synthesis.model.port import ChatMessage, ToolSchema
+from agentx.synthesis.model.prompts import parameters, prompt
+from agentx.synthesis.tokens import count_tokens
+
+RECOGNIZE, ASSESS, EXPAND, CURATE, REFLECT = "recognize", "assess", "expand", "curate", "reflect"
+"""What a model is asked, and the tool that it answers with; nothing runs when that is called."""
+
+VERSION = 1
+"""Of the files; a file whose words change gets the next one in its name."""
+
+WINDOW_TOKENS = 16_000
+"""So much of a buffer is shown to a model that works on it."""
+
+MEMORY_CHARACTERS = 1_200
+MESSAGE_CHARACTERS = 16_000
+EXCHANGE_CHARACTERS = 600
+SUMMARY_CHARACTERS = 300
+MAX_TOPICS = 50
+
+_ABOUT = {
+    RECOGNIZE: "Record of which kind a message is and what of it is to be remembered.",
+    ASSESS: "Record whether the memories at hand are enough for the answer.",
+    EXPAND: "Record what is to be looked up.",
+    CURATE: "Record which memories the answer needs.",
+    REFLECT: "Record what is to be learned of an answer.",
+}
+_LEVELS: tuple[tuple[Level, str], ...] = (
+    ("L1", "How things are done, and what was talked of"),
+    ("L2", "What is known"),
+    ("L3", "What happened"),
+)
+
+
+class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A memory as a model is shown it.
+
+    Attributes:
+        id: Of the memory item.
+        text: It, in a sentence.
+        decay: Its decay score, from 0 to 1; where there is no room for all, those of the least are left out.
+        topic: Id of the topic that it belongs to.
+        at: When it was said or happened, as it is to be shown.
+    """
+
+    id: str
+    level: Level
+    text: str
+    decay: float = 1.0
+    topic: str = ""
+    at: str = ""
+
+
+class Topic(msgspec.Struct, frozen=True):
+    """What is talked of: the id of its item, and what it is about."""
+
+    id: str
+    summary: str
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """A K-entry in words: what the user said, and what was answered."""
+
+    message: str
+    answer: str = ""
+
+
+def fitting(
+    buffer: Sequence[Remembered], max_tokens: int = WINDOW_TOKENS
+) -> tuple[tuple[Remembered, ...], str]:
+    """The memories that a model can be shown, in their order, and a sentence on those left out: the least alive.
+
+    >>> fitting([Remembered("knowledge-1", "L2", "The cat is called Tom.")])[1]
+    ''
+    """
+    alive = sorted(range(len(buffer)), key=lambda place: -buffer[place].decay)
+    kept: list[int] = []
+    left = max_tokens
+    for place in alive:
+        left -= tokens_of(buffer[place])
+        if left < 0:
+            break
+        kept.append(place)
+    out = len(buffer) - len(kept)
+    told = f"The buffer is larger than the window: {out:,} of its {len(buffer):,} memories were left out, the least alive."
+    return tuple(buffer[place] for place in sorted(kept)), told if out else ""
+
+
+def tokens_of(memory: Remembered) -> int:
+    """What a memory takes of a prompt, in tokens."""
+    return count_tokens(_memory(memory))
+
+
+def shape(asked: str) -> ToolSchema:
+    """The shape of an answer, as a tool."""
+    return ToolSchema(asked, _ABOUT[asked], parameters(f"cognition-{asked}-v{VERSION}.json"))
+
+
+def repair() -> str:
+    """What a model is told whose answer cannot be read, with ``{error}`` for what was wrong."""
+    return prompt(f"cognition-repair-v{VERSION}.md")
+
+
+def recognize(
+    said: str, buffer: Sequence[Remembered], topics: Sequence[Topic], response: str
+) -> list[ChatMessage]:
+    """Asks what a message is.
+
+    Args:
+        said: The message.
+        buffer: As far as it fits.
+        topics: Oldest first; the latest :data:`MAX_TOPICS` are shown.
+        response: What was answered last; empty for nothing.
+    """
+    listed = [f"- [{topic.id}] {one_line(topic.summary)[:SUMMARY_CHARACTERS]}" for topic in topics]
+    return _asked(
+        RECOGNIZE,
+        ("Topics", listed[-MAX_TOPICS:]),
+        ("Memories", map(_memory, buffer)),
+        ("What the agent answered last", _quoted(response)),
+        ("Message", _quoted(said)),
+    )
+
+
+def assess(question: str, buffer: Sequence[Remembered]) -> list[ChatMessage]:
+    """Asks whether the buffer is enough for a question."""
+    return _asked(ASSESS, ("Question", _quoted(question)), ("Memories", map(_memory, buffer)))
+
+
+def expand(question: str, buffer: Sequence[Remembered]) -> list[ChatMessage]:
+    """Asks what is to be looked up for a question."""
+    return _asked(EXPAND, ("Question", _quoted(question)), ("Memories", map(_memory, buffer)))
+
+
+def curate(question: str, memories: Sequence[Remembered], max_tokens: int) -> list[ChatMessage]:
+    """Asks which memories a question needs, for a buffer of so many tokens."""
+    needed = sum(map(tokens_of, memories))
+    return _asked(
+        CURATE,
+        ("Question", _quoted(question)),
+        ("Room", [f"{max_tokens:,} tokens; all of the memories take {needed:,}."]),
+        ("Memories", map(_memory, memories)),
+    )
+
+
+def reflect(question: str, answer: str, buffer: Sequence[Remembered]) -> list[ChatMessage]:
+    """Asks what is to be learned of an answer."""
+    return _asked(
+        REFLECT,
+        ("Question", _quoted(question)),
+        ("Answer", _quoted(answer)),
+        ("Memories", map(_memory, buffer)),
+    )
+
+
+def response(buffer: Sequence[Remembered], recent: Sequence[Exchange], demands: Sequence[str]) -> str:
+    """The prompt that a message is answered with; a section that would be empty is left out.
+
+    Args:
+        buffer: What stands in it, all of it: :func:`fitting` says what fits. Each level is a section, in this order.
+        recent: The latest interactions, oldest first.
+        demands: What the user wants done or never done.
+    """
+    parts: list[tuple[str, Iterable[str]]] = [
+        ("What the user demands", [f"- {one_line(demand)}" for demand in demands]),
+        *((title, [_told(one) for one in buffer if one.level == level]) for level, title in _LEVELS),
+        ("The conversation so far", (line for one in recent for line in _exchange(one))),
+    ]
+    return "\n\n".join([prompt(f"cognition-respond-v{VERSION}.md").rstrip(), *_sections(parts, empty="")])
+
+
+def _asked(asked: str, *parts: tuple[str, Iterable[str]]) -> list[ChatMessage]:
+    instructions = prompt(f"cognition-{asked}-v{VERSION}.md")
+    matter = "\n\n".join(_sections(parts, empty="None."))
+    return [ChatMessage("system", instructions), ChatMessage("user", matter)]
+
+
+def _sections(parts: Iterable[tuple[str, Iterable[str]]], empty: str) -> Iterable[str]:
+    return (f"## {title}\n{told}" for title, lines in parts if (told := "\n".join(lines) or empty))
+
+
+def _memory(memory: Remembered) -> str:
+    marks = " ".join(filter(None, (memory.level, memory.topic)))
+    return f"- [{memory.id}] ({marks}) {_dated(memory)}"
+
+
+def _told(memory: Remembered) -> str:
+    return f"- {_dated(memory)}"
+
+
+def _dated(memory: Remembered) -> str:
+    when = f"{one_line(memory.at)}: " if memory.at else ""
+    return when + _bounded(one_line(memory.text), MEMORY_CHARACTERS)
+
+
+def _exchange(one: Exchange) -> Iterable[str]:
+    yield f"- User: {_bounded(one_line(one.message), EXCHANGE_CHARACTERS)}"
+    if one.answer:
+        yield f"- You: {_bounded(one_line(one.answer), EXCHANGE_CHARACTERS)}"
+
+
+def _quoted(text: str) -> list[str]:
+    shown = _bounded(plain(text).strip(), MESSAGE_CHARACTERS)
+    return [f"> {line}".rstrip() for line in shown.split("\n")] if shown else []
+
+
+def _bounded(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,396 @@
+"""A model's word in the cognition loop: taken where it can be checked, told where it cannot, and never an exception."""
+
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentx.storage.cognition_events import Extracted
+from agentx.synthesis.cognition import answers, asking
+from agentx.synthesis.cognition.grounds import located, trust_of
+from agentx.synthesis.cognition.prompts import Remembered, Topic, tokens_of
+from agentx.synthesis.model.litellm_client import LiteLLMClient
+from agentx.synthesis.model.port import Reply, Usage
+from agentx.synthesis.model.scripted import ScriptedModel
+
+SAID = "I moved to Bergen last week. My sister says: “Bergen is wet.” Please answer in short sentences from now on."
+BUFFER = [
+    Remembered("knowledge-1", "L2", "Bo lives in Oslo.", topic="topic-1"),
+    Remembered("episode-2", "L3", "Bo went to Rome.", decay=0.4),
+]
+TOPICS = [Topic("topic-1", "where Bo lives")]
+RECOGNIZED = {
+    "input_type": "statement",
+    "rule": True,
+    "memories": [{"level": "L3", "text": "Bo moved to Bergen.", "quote": "I moved  to bergen."}],
+    "utilities": [{"id": "knowledge-1", "score": 0.2}],
+    "reward": 0,
+    "topic": {"action": "update", "id": "[topic-1]", "summary": "where Bo lives, and since when"},
+}
+ASSESSED = {"uncertainty": 0.7, "missing": ["Bo's flat"], "clusters": [{"topic": "topic-1", "coverage": 0.5}]}
+EXPANDED = {"queries": [{"id": "a", "text": "Bo's flat", "needs": []}]}
+CURATED = {"keep": ["episode-2", "knowledge-1"]}
+REFLECTED = {
+    "procedures": ["Name the town first."],
+    "utilities": [{"id": "episode-2", "score": 0}],
+    "judge": 0.9,
+}
+
+
+class Says:
+    """A model that says the same of whatever it is asked; nothing else is made up."""
+
+    name = "a/model"
+
+    def __init__(self, said):
+        self.said = said
+
+    def stream(self, messages, tools=(), *, timeout_s=120.0):
+        if isinstance(self.said, BaseException):
+            raise self.said
+        yield Reply(self.said, (), Usage(10, 5, 0.01), self.name)
+
+
+def soon():
+    return time.monotonic() + 20
+
+
+def recognize(model, said=SAID):
+    return asking.recognize(model, said, BUFFER, TOPICS, response="In Oslo?", deadline=soon())
+
+
+ASK = {
+    "recognize": recognize,
+    "assess": lambda model: asking.assess(model, "Where is Bo?", BUFFER, soon()),
+    "expand": lambda model: asking.expand(model, "Where is Bo?", BUFFER, soon()),
+    "curate": lambda model: asking.curate(model, "Where is Bo?", BUFFER, 1_000, soon()),
+    "reflect": lambda model: asking.reflect(model, "Where is Bo?", "In Oslo.", BUFFER, soon()),
+    "respond": lambda model: asking.respond(model, "Where is Bo?", "Answer.", 0.2, soon()),
+}
+GOOD = {
+    "recognize": RECOGNIZED,
+    "assess": ASSESSED,
+    "expand": EXPANDED,
+    "curate": CURATED,
+    "reflect": REFLECTED,
+}
+
+
+def asked(what, answer, **changes):
+    return ASK[what](Says(json.dumps({**answer, **changes})))
+
+
+def test_each_module_is_asked_and_its_answer_taken():
+    got = {what: asked(what, answer) for what, answer in GOOD.items()}
+    assert {what: one.faults for what, one in got.items() if one.faults} == {}
+    assert all(one.usage == Usage(10, 5, 0.01) for one in got.values())
+    read = got["recognize"].answer
+    assert (read.input_type, read.rule, read.utilities) == ("statement", True, {"knowledge-1": 0.2})
+    assert read.memories == (Extracted("L3", "Bo moved to Bergen.", 0, 17),)
+    assert (read.topic_action, read.topic) == ("update", "topic-1")
+    assert read.topic_summary == "where Bo lives, and since when"
+    assert (got["assess"].answer.uncertainty, got["assess"].answer.missing) == (0.7, ("Bo's flat",))
+    [cluster] = got["assess"].answer.clusters
+    assert (cluster.topic, cluster.memories, cluster.coverage) == ("topic-1", 1, 0.5)
+    assert [(node.id, node.text) for node in got["expand"].answer] == [("a", "Bo's flat")]
+    assert got["curate"].answer == ("episode-2", "knowledge-1")
+    assert got["reflect"].answer.procedures == ("Name the town first.",)
+    assert (got["reflect"].answer.utilities, got["reflect"].answer.judge) == ({"episode-2": 0.0}, 0.9)
+
+
+# --- a model that gives no answer ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", GOOD)
+@pytest.mark.parametrize("said", ["", "I would say so.", '{"input_type": "quest', "[]", '{"other": 1}'])
+def test_an_answer_that_cannot_be_read_twice_is_none_and_what_it_cost_is_known(what, said):
+    got = ASK[what](Says(said))
+    assert got.answer is None
+    assert got.usage == Usage(20, 10, 0.02)
+    [fault] = got.faults
+    assert fault.startswith(f"No model could {what}: the answer of a/model ")
+
+
+@pytest.mark.parametrize("what", ASK)
+@pytest.mark.parametrize("error", [ValueError("no such thing"), TimeoutError(), RecursionError("deep")])
+def test_a_model_that_fails_in_any_way_is_a_fault_and_no_exception(what, error):
+    got = ASK[what](Says(error))
+    assert got.answer is None
+    [fault] = got.faults
+    assert fault.startswith(f"No model could {what}: a/model failed: {type(error).__name__}")
+
+
+def test_a_model_that_mends_its_answer_is_believed(tmp_path):
+    script = tmp_path / "script.jsonl"
+    turns = [
+        {"expect": ["## Message", "[knowledge-1] (L2 topic-1) Bo lives in Oslo."], "answer": "{oops"},
+        {
+            "expect": ["{oops", "That cannot be used", "no JSON object"],
+            "tool_calls": [{"name": "recognize", "arguments": RECOGNIZED}],
+        },
+    ]
+    script.write_text("\n".join(map(json.dumps, turns)))
+    got = recognize(ScriptedModel(script))
+    assert got.answer.topic == "topic-1"
+    assert got.faults == ()
+    script.write_text(json.dumps(turns[0]))
+    lost = recognize(ScriptedModel(script))
+    assert lost.answer is None
+    assert lost.usage.prompt_tokens > 0, "the first call is paid for, whatever becomes of the second"
+    assert "has run out" in lost.faults[0]
+
+
+# --- an answer that is partly bad ------------------------------------------------------------------------------------
+
+MEMORY = RECOGNIZED["memories"][0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "value", "fault"),
+    [
+        ({"input_type": "order"}, "input_type", "statement", "an input type that there is not"),
+        ({"input_type": None}, "input_type", "statement", "an input type that there is not"),
+        ({"reward": -3}, "reward", -1.0, "out of its bounds"),
+        ({"reward": "nan"}, "reward", 0.0, "no number"),
+        ({"rule": "perhaps"}, "rule", False, ""),
+        (
+            {"utilities": [{"id": "knowledge-1", "score": 7}]},
+            "utilities",
+            {"knowledge-1": 1.0},
+            "of its bounds",
+        ),
+        ({"utilities": {"knowledge-1": "0.5"}}, "utilities", {"knowledge-1": 0.5}, ""),
+        ({"utilities": [{"id": "knowledge-99", "score": 1}]}, "utilities", {}, "an id that it was not shown"),
+        ({"utilities": [{"id": "knowledge-1", "score": "inf"}]}, "utilities", {"knowledge-1": 1.0}, "bounds"),
+        ({"utilities": [{"id": "knowledge-1", "score": True}, 3, {}]}, "utilities", {}, "(2 times)"),
+        ({"memories": [{**MEMORY, "quote": "I sold my car"}]}, "memories", (), "does not have"),
+        ({"memories": [{**MEMORY, "text": " \n"}]}, "memories", (), "an entry that is none"),
+        ({"memories": [{**MEMORY, "level": "L1"}]}, "memories", (), "an entry that is none"),
+        ({"memories": "none"}, "memories", (), "an entry that is none"),
+        ({"topic": {"action": "update", "id": "topic-9", "summary": "x"}}, "topic", "", "not shown"),
+        ({"topic": {"action": "create", "id": "", "summary": ""}}, "topic_action", "none", "an entry"),
+        ({"topic": {"action": "none", "id": "topic-1", "summary": ""}}, "topic", "topic-1", ""),
+        ({"topic": ["topic-1"]}, "topic_action", "none", "an entry"),
+    ],
+)
+def test_what_is_bad_in_a_recognition_is_left_out_and_told(changes, field, value, fault):
+    got = asked("recognize", RECOGNIZED, **changes)
+    assert getattr(got.answer, field) == value
+    assert fault in " ".join(got.faults)
+    assert bool(got.faults) == bool(fault)
+
+
+def test_ten_thousand_memories_are_bounded_and_counted():
+    rows = [{**MEMORY, "text": f"Fact {n}."} for n in range(answers.MAX_MEMORIES)] + [{}] * 9_988
+    got = asked("recognize", RECOGNIZED, memories=rows)
+    assert len(got.answer.memories) == answers.MAX_MEMORIES
+    assert "(9,988 times)" in got.faults[0]
+    huge = asked("recognize", RECOGNIZED, memories=[{**MEMORY, "text": "x" * 50_000}])
+    assert len(huge.answer.memories[0].text) == answers.TEXT_CHARACTERS
+    endless = asked("recognize", RECOGNIZED, memories=[MEMORY] * 10_000)
+    assert endless.answer is None
+    assert "characters" in endless.faults[0]
+
+
+def test_spans_are_found_by_the_words_whatever_places_the_model_gives():
+    rows = [{**MEMORY, "start": 900, "end": -4}, {"level": "L2", "text": "bergen is wet"}]
+    got = asked("recognize", RECOGNIZED, memories=rows)
+    assert [SAID[one.start : one.end] for one in got.answer.memories] == [
+        "I moved to Bergen",
+        "Bergen is wet",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "value", "fault"),
+    [
+        ({"uncertainty": 9}, "uncertainty", 1.0, "bounds"),
+        ({"uncertainty": "0.25"}, "uncertainty", 0.25, ""),
+        ({"missing": ["", 3, "Bo's flat", "Bo's flat"]}, "missing", ("Bo's flat",), "(2 times)"),
+        ({"missing": ["x"] * 10_000}, "missing", ("x",), "(9,992 times)"),
+        ({"clusters": [{"topic": "topic-8", "coverage": 1}]}, "clusters", (), "not shown"),
+        ({"clusters": [{"topic": "topic-1", "coverage": "?"}]}, "clusters", (), "no number"),
+    ],
+)
+def test_what_is_bad_in_an_assessment_is_left_out_and_told(changes, field, value, fault):
+    got = asked("assess", ASSESSED, **changes)
+    assert getattr(got.answer, field) == value
+    assert fault in " ".join(got.faults)
+    assert bool(got.faults) == bool(fault)
+
+
+@pytest.mark.parametrize("uncertainty", [None, "nan", "high", [], True])
+def test_an_uncertainty_that_is_no_number_leaves_it_to_the_deterministic_form(uncertainty):
+    got = asked("assess", ASSESSED, uncertainty=uncertainty)
+    assert got.answer is None
+    assert "no number" in got.faults[0]
+
+
+def test_sub_queries_may_run_in_a_circle_and_need_only_such_as_there_are():
+    rows = [
+        {"id": "a", "text": "the flat", "needs": ["b", "zz"]},
+        {"id": "b", "text": "the town", "needs": ["a", "a", "b"]},
+        {"id": "b", "text": "again"},
+        {"id": 7, "text": "the year", "needs": "a"},
+        {"text": "no name"},
+        {"id": "e", "text": ""},
+    ]
+    got = asked("expand", EXPANDED, queries=rows)
+    assert [(node.id, node.needs) for node in got.answer] == [
+        ("a", ("b",)),
+        ("b", ("a", "b")),
+        ("7", ("a",)),
+        ("q5", ()),
+    ]
+    assert len(got.faults) == 2
+    many = asked("expand", EXPANDED, queries=[{"id": str(n), "text": "x"} for n in range(100)])
+    assert len(many.answer) == answers.MAX_QUERIES
+    assert asked("expand", EXPANDED, queries=[]).answer is None
+    assert asked("expand", EXPANDED, queries=[{"id": "a", "text": " "}]).answer is None
+
+
+def test_what_is_kept_was_shown_stands_once_and_fits():
+    got = asked("curate", CURATED, keep=["[episode-2]", "episode-2", "knowledge-77", "knowledge-1"])
+    assert got.answer == ("episode-2", "knowledge-1")
+    assert "not shown" in got.faults[0]
+    model, room = Says(json.dumps(CURATED)), tokens_of(BUFFER[1])
+    tight = asking.curate(model, "Where?", BUFFER, room, soon())
+    assert tight.answer == ("episode-2",)
+    assert "no room" in tight.faults[0]
+    assert asked("curate", CURATED, keep=[]).answer == ()
+    assert asked("curate", CURATED, keep=["knowledge-77"]).answer is None
+
+
+def test_a_reflection_without_a_score_that_counts_is_not_judged():
+    got = asked("reflect", REFLECTED, judge="very good", procedures=["", *"abcdefghij"])
+    assert got.answer.judge == -1.0
+    assert got.answer.procedures == tuple("abcd")
+    assert len(got.faults) == 3
+    assert asked("reflect", REFLECTED, judge=-4).answer.judge == 0.0
+
+
+PARTS = sorted({part for answer in GOOD.values() for part in answer})
+ROW = ["id", "text", "quote", "level", "needs", "score", "topic", "coverage", "action", "summary"]
+ODD = [
+    None,
+    True,
+    0,
+    -1e300,
+    10**400,
+    "",
+    "a",
+    "L2",
+    "nan",
+    "1e999",
+    "[]",
+    "\udc80\u202e\0",
+    "Bergen",
+    "episode-2",
+]
+odd = st.sampled_from(
+    [*ODD, [], {}, [[]], [None, 1, "a", {}], {"": None}, {"episode-2": "inf"}, ["b" * 9_999]]
+)
+rows = st.lists(st.dictionaries(st.sampled_from(ROW), odd, max_size=4), max_size=3)
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(st.sampled_from(PARTS), odd | rows | rows.map(lambda made: made[0] if made else 3)))
+def test_whatever_a_model_answers_there_is_an_answer_or_a_fault(answer):
+    for what in GOOD:
+        got = ASK[what](Says(json.dumps(answer)))
+        assert got.answer is not None or got.faults
+        assert all(fault.isprintable() and len(fault) < 400 for fault in got.faults)
+
+
+def test_a_buffer_larger_than_the_window_is_told_whoever_is_asked():
+    buffer = [Remembered(f"knowledge-{n}", "L2", "fact " * 200, decay=n / 100) for n in range(100)]
+    got = asking.curate(Says('{"keep": ["knowledge-99", "knowledge-0"]}'), "Where?", buffer, 1_000, soon())
+    assert got.answer == ("knowledge-99",), "what was left out was not shown, so it cannot be kept"
+    assert got.faults[0].startswith("The buffer is larger than the window: ")
+    lost = asking.assess(Says(""), "Where?", buffer, soon())
+    assert len(lost.faults) == 2
+
+
+# --- whose word it is ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "sender", "trust"),
+    [
+        ("I moved to Bergen last week", "I moved to Bergen last week", "user", "user"),
+        ("Bo likes it in Bergen", "I moved to Bergen", "user", "reported"),
+        ("I moved to Bergen last week", "I moved to Bergen last week", "agent", "agent"),
+        ("Bo likes it in Bergen", "I moved to Bergen", "material", "material"),
+        ("Bergen is wet", "Bergen is wet", "user", "material"),
+    ],
+)
+def test_no_memory_has_more_trust_than_the_message_that_it_rests_on(text, quote, sender, trust):
+    span = located(SAID, quote)
+    assert trust_of(SAID, Extracted("L2", text, span.start, span.end), sender) == trust
+
+
+def test_a_memory_of_no_words_is_nobodys():
+    assert trust_of(SAID, Extracted("L2", "Bo is rich."), "user") == "material"
+    assert [located(SAID, quote) for quote in ("", "…", "Berg", "moved Bergen", "x" * 5_000)] == [None] * 5
+
+
+# --- over the protocol -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def client(chat_server):
+    return LiteLLMClient("openai/tiny", api_key="sk-0123", api_base=chat_server.base, retries=0)
+
+
+def test_over_http_an_answer_comes_as_the_call_of_a_tool(chat_server, client):
+    chat_server.will_call(("c1", "recognize", json.dumps(RECOGNIZED)))
+    got = recognize(client)
+    assert got.answer.memories[0].text == "Bo moved to Bergen."
+    assert got.usage == Usage(11, 7, 0.0)
+    [request] = chat_server.requests
+    assert request["tools"][0]["function"]["name"] == "recognize"
+    assert "temperature" not in request
+
+
+def test_over_http_broken_json_twice_and_a_server_that_fails_are_faults(chat_server, client):
+    chat_server.will_call(("c1", "assess", '{"uncertainty": NaN}'))
+    chat_server.will_say("I am not sure at all")
+    broken = ASK["assess"](client)
+    assert (broken.answer, broken.usage) == (None, Usage(22, 14, 0.0))
+    chat_server.will_fail(500, "on fire")
+    failed = ASK["assess"](client)
+    assert failed.answer is None
+    assert "on fire" in failed.faults[0]
+
+
+def test_over_http_a_model_that_hangs_is_left_at_the_deadline(chat_server, client):
+    chat_server.will_say("In Bergen.")
+    assert ASK["respond"](client).answer == "In Bergen."
+    chat_server.will_hang({"content": "Let me see"})
+    got = asking.respond(client, "Where?", "Answer.", 0.7, time.monotonic() + 0.5)
+    assert got.answer is None
+    assert "did not answer" in got.faults[0]
+    late = asking.respond(client, "Where?", "Answer.", 0.7, time.monotonic() - 1)
+    assert "in time" in late.faults[0]
+    assert len(chat_server.requests) <= 2
+
+
+def test_over_http_an_answer_is_given_at_its_temperature(chat_server, client):
+    chat_server.will_say("In Bergen.")
+    got = asking.respond(client, "Where?", "You know: Bergen.", 0.3, soon())
+    assert (got.answer, got.usage, got.faults) == ("In Bergen.", Usage(11, 7, 0.0), ())
+    [request] = chat_server.requests
+    assert request["temperature"] == 0.3
+    assert [message["content"] for message in request["messages"]] == ["You know: Bergen.", "Where?"]
+    assert client.temperature is None, "the model of others stays as it is"
+    chat_server.will_stream({"content": "In Ber"}, {"finish": "length"}, {"usage": [11, 7]})
+    cut = asking.respond(client, "Where?", "", 0.3, soon())
+    assert (cut.answer, len(cut.faults)) == ("In Ber", 1)
+
+
+def test_an_answer_of_nothing_is_none():
+    got = ASK["respond"](Says(" \n"))
+    assert (got.answer, got.usage) == (None, Usage(10, 5, 0.01))
+    assert got.faults == ("a/model answered with nothing.",)
