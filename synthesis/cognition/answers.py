@@ -29,6 +29,10 @@ MAX_NEEDS = 8
 MAX_MISSING = 8
 MAX_PROCEDURES = 5
 MAX_IDS = 500
+MAX_SCORES = 100
+MAX_BYTES = 6_000
+"""The memories of one message, as UTF-8: they stand in one event."""
+
 TEXT_CHARACTERS = 400
 ID_CHARACTERS = 120
 
@@ -197,6 +201,7 @@ def reflection(reply: Reply, shown: Collection[str]) -> tuple[Reflection, Faults
 
 def _memories(answer: "_Answer", said: str) -> tuple[Extracted, ...]:
     found: dict[str, Extracted] = {}
+    room = MAX_BYTES
     for row in answer.objects("memories", MAX_MEMORIES):
         text, quote = answer.words(row.get("text")), row.get("quote")
         level = _FOUND.get(answer.words(row.get("level")))
@@ -206,6 +211,9 @@ def _memories(answer: "_Answer", said: str) -> tuple[Extracted, ...]:
         span = located(said, quote if isinstance(quote, str) and quote.strip() else text)
         if span is None:
             answer.amiss[_NOT_SAID] += 1
+            continue
+        if (room := room - len(text.encode())) < 0:
+            answer.amiss[_TOO_MANY] += 1
             continue
         found.setdefault(text.casefold(), Extracted(level, text, span.start, span.end))
     return tuple(found.values())
@@ -305,7 +313,7 @@ class _Answer:
         if isinstance(found, dict):
             self.raw["utilities"] = [{"id": name, "score": score} for name, score in found.items()]
         told: dict[str, float] = {}
-        for row in self.objects("utilities", MAX_IDS):
+        for row in self.objects("utilities", MAX_SCORES):
             name = self.id(row.get("id"))
             score = self.score(row.get("score"))
             if name not in shown:

@@ -3,11 +3,13 @@
 import json
 import time
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentx.storage.cognition_events import Extracted
+from agentx.storage.codec import MAX_LINE_BYTES
+from agentx.storage.cognition_events import Extracted, Recognized
 from agentx.synthesis.cognition import answers, asking
 from agentx.synthesis.cognition.grounds import located, trust_of
 from agentx.synthesis.cognition.prompts import Remembered, Topic, tokens_of
@@ -192,6 +194,20 @@ def test_ten_thousand_memories_are_bounded_and_counted():
     endless = asked("recognize", RECOGNIZED, memories=[MEMORY] * 10_000)
     assert endless.answer is None
     assert "characters" in endless.faults[0]
+
+
+def test_what_a_model_reports_fits_into_one_event():
+    wide = [{**MEMORY, "text": f"{n} " + '😀"' * 900} for n in range(answers.MAX_MEMORIES)]
+    scores = {f"knowledge-{n}": 0.123456789012345 for n in range(1_000)}
+    buffer = [Remembered(name, "L2", "x") for name in scores]
+    model = Says(json.dumps({**RECOGNIZED, "memories": wide, "utilities": scores}))
+    got = asking.recognize(model, SAID, buffer, TOPICS, deadline=soon())
+    fact = Recognized(
+        session="s-1", interaction=1, message=1, model="a/model", **msgspec.structs.asdict(got.answer)
+    )
+    assert len(got.answer.memories) > 2
+    assert len(msgspec.json.encode(fact)) < MAX_LINE_BYTES * 3 / 4
+    assert len(got.faults) == 1
 
 
 def test_spans_are_found_by_the_words_whatever_places_the_model_gives():
