@@ -74,6 +74,7 @@ ENTRIES = (
     ),
     Entry("flow", "flowing", _LOOK, "Write down procedures, and find the one that is called for."),
     Entry("backtest", "flowing", _LOOK, "Replay past runs, and propose flows and lessons."),
+    Entry("cognition", "cognition", _LOOK, "How a cognitive agent remembers, fetches and spends."),
     Entry(
         "maintain",
         "maintaining",

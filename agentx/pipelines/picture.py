@@ -4,12 +4,12 @@ Stages stand in layers, each below all that it waits for. A loop is a dashed fra
 item is a stack with the number of items. Lines run between boxes and through layers where they leave room, so no line crosses a text.
 """
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from agentx.lettering import text_width
 from agentx.pipelines.board import Board, Mark, Row
 from agentx.pipelines.layers import Box, Layout, arranged
 from agentx.pipelines.matrix import all_stages, shown_path
@@ -99,8 +99,8 @@ class _Picture:
 
     def _loop_box(self, loop: Loop) -> Box:
         inside = arranged(map(self._stage_box, loop.stages), {one.id: set(one.after) for one in loop.stages})
-        head = max(_wide(text, 12) for text in _loop_lines(loop))
-        count = _wide(self._counted(loop.for_each), 12) + 3 * _PAD if loop.for_each else 0
+        head = max(text_width(text, 12) for text in _loop_lines(loop))
+        count = text_width(self._counted(loop.for_each), 12) + 3 * _PAD if loop.for_each else 0
         width = max(inside.width + 2 * _PAD, head + count + 2 * _PAD)
         return Box(loop.loop, width, inside.height + 3 * _PAD + 34, self._stack(loop.for_each), inside)
 
@@ -111,7 +111,7 @@ class _Picture:
         for number, name in enumerate(names):
             rest = f" +{len(names) - number}"
             longer = f"{lines[-1]}, {name}" if lines[-1] else f"← {name}"
-            if number == 0 or _wide(longer + rest, 11.5) <= self.width - 2 * _PAD:
+            if number == 0 or text_width(longer + rest, 11.5) <= self.width - 2 * _PAD:
                 lines[-1] = longer
             elif len(lines) == _READ_LINES:
                 lines[-1] += rest
@@ -130,7 +130,10 @@ class _Picture:
         returns = list(self._returns())
         lanes = 18 * len(returns) + (10 if returns else 0)
         foot = self._legend(returns)
-        texts = [*(_wide(text, size) for text, size, _ in head), *(_wide(text, 11.5) for text in foot)]
+        texts = [
+            *(text_width(text, size) for text, size, _ in head),
+            *(text_width(text, 11.5) for text in foot),
+        ]
         wide = max(layout.width + lanes, *texts) + 2 * _MARGIN
         top = _MARGIN + 66
         high = top + layout.height + 30 + 20 * len(foot) + _MARGIN
@@ -218,7 +221,7 @@ class _Picture:
         return f"×{self._count(for_each)} {for_each}"
 
     def _pill_width(self, for_each: str) -> float:
-        return _wide(self._counted(for_each), 11.5) + 22 if for_each else 0
+        return text_width(self._counted(for_each), 11.5) + 22 if for_each else 0
 
     def _pill(self, box: Box, for_each: str) -> Iterator[str]:
         if for_each:
@@ -272,8 +275,8 @@ class _Line:
 
     def text_width(self, text: str) -> float:
         if self.sort == "path":
-            return _wide(text, 11, mono=True)
-        return _wide(text, 14.5 if self.sort == "name" else 11.5)
+            return text_width(text, 11, mono=True)
+        return text_width(text, 14.5 if self.sort == "name" else 11.5)
 
     def cut(self, room: float) -> str:
         """The text, without its middle where it is too long."""
@@ -310,21 +313,6 @@ def _loop_lines(loop: Loop) -> tuple[str, str]:
     rounds = f"at most {loop.at_most} round{'s' * (loop.at_most != 1)}"
     otherwise = "it fails" if loop.otherwise == "fail" else "it goes on"
     return (f"↻ {loop.loop} · {rounds}", f"until {loop.until.file} says PASS, otherwise {otherwise}")
-
-
-def _wide(text: str, size: float, *, mono: bool = False) -> float:
-    """How many pixels a text takes, rather more than less: fonts differ."""
-    total = 0.0
-    for letter in text:
-        if unicodedata.east_asian_width(letter) in "WF":
-            total += 1.05
-        elif mono:
-            total += 0.62
-        elif letter in "mwMW@%→←":
-            total += 0.95
-        else:
-            total += 0.36 if letter in " .,:;|'!()[]ijlft·" else 0.6 + 0.1 * letter.isupper()
-    return total * size
 
 
 def _text(x: float, y: float, text: str, sort: str) -> str:

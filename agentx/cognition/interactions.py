@@ -1,0 +1,138 @@
+"""The interactions of a cognitive agent, as history has them: what was measured, seen and remembered in each.
+
+Logs, metrics and the report are made of these alone. So they can be had of any history, at any time, and are the same.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+import msgspec
+
+from agentx.storage.cognition_events import Interacted, Recognized
+from agentx.storage.events import Body, Event
+from agentx.synthesis.cognition.metrics import Metrics, Snapshot
+from agentx.synthesis.cognition.mind import Mind, retention
+
+UNREADABLE = "What was measured of this interaction cannot be read."
+
+_Shape = TypeVar("_Shape", Metrics, Snapshot)
+
+
+class DecayPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory at the end of one interaction.
+
+    Attributes:
+        decay_score: R, from 0 to 1; of one that left the buffer just then, what it left with.
+        was_accessed: It stood in the prompt of the answer.
+        was_reinforced: The answer used it.
+        was_evicted: It left the buffer.
+        stability: S T, in interactions: from here its score falls as ``decay_score * exp(-t / stability)``.
+    """
+
+    memory_id: str
+    interaction_id: int
+    decay_score: float
+    was_accessed: bool = False
+    was_reinforced: bool = False
+    was_evicted: bool = False
+    stability: float = 1.0
+
+
+class Interaction(msgspec.Struct, frozen=True, kw_only=True):
+    """One message and its answer.
+
+    Attributes:
+        interaction_id: Its number in the session, from 1.
+        at: When it was over, UTC.
+        run: The run that it belongs to; empty for none.
+        message: Seq of the message, ``answer`` that of the answer; 0 for none.
+        judge_score: How well the answer rests on the buffer, from 0 to 1; ``None`` where it was not judged.
+        points: Every memory of the buffer.
+    """
+
+    interaction_id: int
+    at: str
+    run: str
+    message: int
+    answer: int
+    judge_score: float | None
+    metrics: Metrics
+    snapshot: Snapshot
+    points: tuple[DecayPoint, ...]
+
+
+class Replay:
+    """Follows one session through its events.
+
+    Args:
+        session: The session.
+        read: Gives the whole text of a body.
+    """
+
+    def __init__(self, session: str, read: Callable[[Body], str]) -> None:
+        self.session = session
+        self.mind = Mind()
+        self._read = read
+
+    def take(self, event: Event) -> Interaction | None:
+        """The interaction that an event ends; ``None`` for any other event."""
+        match event.data:
+            case Recognized(session=self.session) as read:
+                self.mind = self.mind.recognized(read)
+            case Interacted(session=self.session) as done:
+                return self._over(event, done)
+        return None
+
+    def _over(self, event: Event, done: Interacted) -> Interaction:
+        held = self.mind.interacted(msgspec.structs.replace(done, evicted=()))
+        self.mind = self.mind.interacted(done)
+        accessed, reinforced, evicted = map(frozenset, (done.accessed, done.reinforced, done.evicted))
+        return Interaction(
+            interaction_id=done.interaction,
+            at=event.at,
+            run=event.run,
+            message=done.message,
+            answer=done.answer,
+            judge_score=done.judge if done.judge >= 0 else None,
+            metrics=_parsed(self._read(done.metrics), Metrics, Metrics(faults=[UNREADABLE])),
+            snapshot=_parsed(self._read(done.snapshot), Snapshot, Snapshot()),
+            points=tuple(
+                DecayPoint(
+                    memory_id=name,
+                    interaction_id=done.interaction,
+                    decay_score=retention(slot, done.interaction, done.temperature),
+                    was_accessed=name in accessed,
+                    was_reinforced=name in reinforced,
+                    was_evicted=name in evicted,
+                    stability=slot.strength * done.temperature,
+                )
+                for name, slot in held.buffer.items()
+            ),
+        )
+
+
+def interactions(events: Iterable[Event], session: str, read: Callable[[Body], str]) -> Iterator[Interaction]:
+    """All interactions of a session, in order: see :class:`Replay`."""
+    replay = Replay(session, read)
+    return (one for event in events if (one := replay.take(event)) is not None)
+
+
+def sessions(events: Iterable[Event]) -> dict[str, int]:
+    """How many interactions each session has, in the order of their latest."""
+    found: dict[str, int] = {}
+    for event in events:
+        if isinstance(event.data, Interacted):
+            found[event.data.session] = found.pop(event.data.session, 0) + 1
+    return found
+
+
+def _parsed(text: str, shape: type[_Shape], otherwise: _Shape) -> _Shape:
+    if not text:
+        return shape()
+    try:
+        return msgspec.json.decode(text, type=shape)
+    except (
+        msgspec.DecodeError,
+        RecursionError,
+    ):  # a fault of its shape too: of another version, or cut by a purge
+        return otherwise

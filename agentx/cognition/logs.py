@@ -1,0 +1,192 @@
+"""What a session looked like from inside, as files under ``.agentx/metrics/``, where its configuration asks for them.
+
+They are exports: history holds all of it, and the same files can be made again at any time. So each takes its name whole
+or not at all, none is synced, and a disk that is full or a folder that may not be written is a note and no error.
+"""
+
+import contextlib
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from agentx.cache import CACHE
+from agentx.cognition.collector import MetricsCollector
+from agentx.cognition.interactions import DecayPoint, Interaction, Replay
+from agentx.cognition.tracking import ActivatorTracker, DecayTracker
+from agentx.engine import Engine
+from agentx.storage.cognition_events import InputType
+from agentx.storage.durable import write_temporary
+from agentx.storage.history import told_already
+from agentx.synthesis.cognition.config import ExecutorConfig
+from agentx.synthesis.cognition.metrics import (
+    ActivatorSnapshot,
+    BufferedMemory,
+    DecayerSnapshot,
+    Metrics,
+)
+
+FOLDER = f"{CACHE}/metrics"
+"""Where they lie, relative to the workspace."""
+
+
+class BufferSnapshot(msgspec.Struct, frozen=True):
+    """The buffer at one moment; ``tokens`` is what all of it takes."""
+
+    memories: tuple[BufferedMemory, ...]
+    tokens: int
+
+
+class LoggedInteraction(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is known of an interaction.
+
+    Attributes:
+        interaction_id: Its number in the session, from 1.
+        decayer: What the Decayer found in each iteration of the thinking loop.
+        activator: What the Activator did in each iteration that fetched.
+        judge_score: From 0 to 1; ``None`` where the answer was not judged.
+    """
+
+    interaction_id: int
+    at: str
+    message: int
+    answer: int
+    input_type: InputType
+    decayer: tuple[DecayerSnapshot, ...]
+    activator: tuple[ActivatorSnapshot, ...]
+    buffer_before: BufferSnapshot
+    buffer_after: BufferSnapshot
+    judge_score: float | None
+    metrics: Metrics
+
+
+class DecayCurves(msgspec.Struct, frozen=True, kw_only=True):
+    """``decay_<run_id>.json``."""
+
+    run_id: str
+    points: list[DecayPoint]
+
+
+class IntermediateLogger:
+    """A snapshot of every interaction.
+
+    Args:
+        run_id: Stands in the file and in its name.
+    """
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        self.interactions: list[LoggedInteraction] = []
+
+    def take(self, one: Interaction) -> None:
+        """Log one interaction more."""
+        seen = one.snapshot
+        self.interactions.append(
+            LoggedInteraction(
+                interaction_id=one.interaction_id,
+                at=one.at,
+                message=one.message,
+                answer=one.answer,
+                input_type=one.metrics.input_type,
+                decayer=seen.decayer,
+                activator=seen.activator,
+                buffer_before=_buffer(seen.before),
+                buffer_after=_buffer(seen.after),
+                judge_score=one.judge_score,
+                metrics=one.metrics,
+            )
+        )
+
+
+def _buffer(memories: tuple[BufferedMemory, ...]) -> BufferSnapshot:
+    return BufferSnapshot(memories, sum(one.tokens for one in memories))
+
+
+class Logs:
+    """Follows one session, and writes what its configuration asks for.
+
+    Args:
+        engine: The workspace.
+        session: The session.
+        config: Says what is logged.
+        run_id: What the files are named for; the session by default.
+    """
+
+    def __init__(self, engine: Engine, session: str, config: ExecutorConfig, run_id: str = "") -> None:
+        self._engine = engine
+        self._config = config
+        self._replay = Replay(session, engine.read_body)
+        self._seen = 0
+        self._run_id = run_id or session
+        self._intermediate = IntermediateLogger(self._run_id)
+        self._decay, self._activator, self._metrics = DecayTracker(), ActivatorTracker(), MetricsCollector()
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anything is."""
+        config = self._config
+        return config.log_intermediate_data or config.log_decay_curves or config.log_activator_triggers
+
+    def write(self) -> list[Path]:
+        """Read what happened since the last time, and write the files anew; those that stand now.
+
+        Nothing is read or written where nothing is asked for.
+        """
+        if not self.wanted:
+            return []
+        for event in self._engine.write_path.history.read(self._seen, on_damage=told_already):
+            self._seen = event.seq
+            if one := self._replay.take(event):
+                for follower in (self._intermediate, self._decay, self._activator, self._metrics):
+                    follower.take(one)
+        return write_files(self._engine, self._files())
+
+    def _files(self) -> dict[str, object]:
+        name = re.sub(r"[^\w.-]+", "-", self._run_id)[:100]
+        files: dict[str, object] = {f"metrics_{name}.json": self._metrics.collected}
+        if self._config.log_intermediate_data:
+            files[f"intermediate_{name}.json"] = {
+                "run_id": self._run_id,
+                "interactions": self._intermediate.interactions,
+            }
+        if self._config.log_decay_curves:
+            files[f"decay_{name}.json"] = DecayCurves(run_id=self._run_id, points=self._decay.points)
+        if self._config.log_activator_triggers:
+            files[f"activator_{name}.json"] = self._activator.triggers
+        return files
+
+
+def write_files(engine: Engine, files: Mapping[str, object]) -> list[Path]:
+    """Write JSON files under ``.agentx/metrics/``; those that could be written, the others are a note."""
+    folder, written = engine.root / FOLDER, []
+    for name, value in files.items():
+        content = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+        try:
+            put(folder / name, content)
+        except OSError as error:
+            note = (
+                f"{FOLDER}/{name} cannot be written: {error.strerror or error}. The history holds all of it."
+            )
+            if note not in engine.write_path.notes:
+                engine.write_path.notes.append(note)
+        else:
+            written.append(folder / name)
+    return written
+
+
+def put(path: Path, content: bytes) -> None:
+    """Give a file a content, whole or not at all.
+
+    Raises:
+        OSError: It cannot be written; what was there before is there still.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = write_temporary(path.parent, content, sync=False)
+    try:
+        os.replace(temporary, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise

@@ -1,0 +1,85 @@
+"""A session in full, read from history: what the report tells and draws."""
+
+import msgspec
+
+from agentx.cognition.collector import Collected, MetricsCollector
+from agentx.cognition.interactions import DecayPoint, Interaction, interactions, sessions
+from agentx.cognition.tracking import ActivatorTracker, DecayTracker, Triggers
+from agentx.engine import Engine
+from agentx.storage.errors import UsageError
+from agentx.storage.history import told_already
+from agentx.storage.text import one_line
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
+    """A session.
+
+    Attributes:
+        title: Of the workspace.
+        curves: The decay of each memory, in the order in which they came.
+        texts: What a memory or topic says, by its id.
+        others: The other sessions of the workspace, with the number of their interactions.
+    """
+
+    title: str
+    session: str
+    interactions: tuple[Interaction, ...]
+    curves: dict[str, list[DecayPoint]]
+    triggers: Triggers
+    collected: Collected
+    texts: dict[str, str]
+    others: dict[str, int] = {}
+
+    @property
+    def held(self) -> list[str]:
+        """The memories that are in the buffer at the end."""
+        last = self.interactions[-1].points if self.interactions else ()
+        return [point.memory_id for point in last if not point.was_evicted]
+
+    def text(self, name: str) -> str:
+        """What a memory or topic says, in one line; its id where that is no longer known."""
+        return one_line(self.texts.get(name, "")) or name or "no topic"
+
+
+def overview(engine: Engine, session: str = "") -> Overview | None:
+    """Read a session from history.
+
+    Args:
+        engine: The workspace.
+        session: Which; the one that was last spoken in by default.
+
+    Returns:
+        ``None`` where no cognitive agent has answered here.
+
+    Raises:
+        UsageError: There is no such session.
+    """
+    history = engine.write_path.history
+    known = sessions(history.read(on_damage=told_already))
+    if session and session not in known:
+        raise UsageError(f"There is no session {session!r}. Known: {', '.join(known) or 'none'}.")
+    if not known:
+        return None
+    session = session or next(reversed(known))
+    decay, activator, metrics = DecayTracker(), ActivatorTracker(), MetricsCollector()
+    found = []
+    for one in interactions(history.read(on_damage=told_already), session, engine.read_body):
+        found.append(one)
+        for follower in (decay, activator, metrics):
+            follower.take(one)
+    state = engine.snapshot()
+    topics = {cluster.topic for cluster in activator.triggers.clusters}
+    return Overview(
+        title=state.title,
+        session=session,
+        interactions=tuple(found),
+        curves=decay.curves,
+        triggers=activator.triggers,
+        collected=metrics.collected,
+        texts={
+            name: item.text
+            for name in {*decay.curves, *topics}
+            if (item := state.items.get(name)) is not None
+        },
+        others={name: count for name, count in known.items() if name != session},
+    )

@@ -1,0 +1,225 @@
+"""What the pictures share: colours that follow the light or the dark of whoever looks, axes by the pixel, and SVG.
+
+Every colour that is drawn is one of :data:`LIGHT`. In the SVG it becomes a variable, for which :data:`COLOURS` has one value
+for light and one for dark. Text stays text, in the reader's own font; nothing is fetched from anywhere.
+"""
+
+import io
+import math
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from agentx.cognition.collector import MODULES
+from agentx.lettering import text_width
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LIGHT = {
+    "paper": "#fffffe",
+    "ink": "#0f172a",
+    "soft": "#55637a",
+    "line": "#e2e8f0",
+    "blue": "#2563eb",
+    "teal": "#0d9488",
+    "amber": "#d97706",
+    "violet": "#7c3aed",
+    "red": "#dc2626",
+}
+_DARK = {
+    "paper": "#0f172a",
+    "ink": "#f1f5f9",
+    "soft": "#a3b1c6",
+    "line": "#2b3950",
+    "blue": "#60a5fa",
+    "teal": "#2dd4bf",
+    "amber": "#fbbf24",
+    "violet": "#a78bfa",
+    "red": "#f87171",
+}
+
+
+def _values(colours: Mapping[str, str]) -> str:
+    return " ".join(f"--{name}: {value};" for name, value in colours.items())
+
+
+COLOURS = (
+    f":root {{ color-scheme: light dark; {_values(LIGHT)} }}\n"
+    f"@media (prefers-color-scheme: dark) {{ :root {{ {_values(_DARK)} }} }}"
+)
+"""The colours as CSS."""
+
+FONT = "ui-sans-serif, system-ui, 'Segoe UI', Helvetica, Arial, sans-serif"
+
+WIDTH = 920
+"""Of each picture, in pixels."""
+
+COLUMNS = 230
+"""So many moments a picture tells apart; of longer sessions each stands for several interactions."""
+
+MODULE_COLOURS = dict(zip(MODULES, ("teal", "blue", "amber", "violet"), strict=True))
+
+_Value = TypeVar("_Value")
+
+
+class Tip(NamedTuple):
+    """What is said where the pointer rests on a part of a picture."""
+
+    part: str
+    text: str
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw as these pictures are drawn, whatever a person has set up for their own, while the body of the ``with`` lasts."""
+    import matplotlib as mpl  # noqa: PLC0415 - heavy: loads when something is drawn
+
+    style = {
+        **mpl.rcParamsDefault,
+        "backend": "svg",
+        "font.family": ["DejaVu Sans"],
+        "font.size": 11,
+        "text.parse_math": False,
+        "text.color": LIGHT["ink"],
+        "axes.edgecolor": LIGHT["line"],
+        "axes.labelcolor": LIGHT["soft"],
+        "xtick.color": LIGHT["soft"],
+        "ytick.color": LIGHT["soft"],
+        "xtick.major.size": 0,
+        "ytick.major.size": 0,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.facecolor": "none",
+        "figure.dpi": 72,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "agentx",
+    }
+    with mpl.rc_context(style), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a letter that matplotlib's own font lacks; the reader's is used
+        yield
+
+
+def figure_of(width: float, height: float) -> "Figure":
+    """A figure of so many pixels."""
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    return Figure(figsize=(width / 72, height / 72), dpi=72, facecolor=LIGHT["paper"])
+
+
+def axes_at(figure: "Figure", left: float, top: float, width: float, height: float) -> "Axes":
+    """Axes at a place that is given in pixels from the upper left corner."""
+    wide, high = figure.get_size_inches() * 72
+    return figure.add_axes((left / wide, 1 - (top + height) / high, width / wide, height / high))
+
+
+def interaction_axis(axes: "Axes", last: int, *, shown: bool = True, few: bool = False) -> None:
+    """Interactions from the first to the last, with a few round numbers."""
+    steps = [] if few else round_ticks(last)
+    between = [tick for tick in steps if 1 + 0.04 * last < tick < 0.96 * last]
+    ticks = sorted({1, *between, last})
+    axes.set_xlim(0.4, max(last, 2) + 0.6)
+    axes.set_xticks(ticks if shown else [], [f"{tick:,.0f}" for tick in ticks] if shown else [])
+    axes.spines["left"].set_visible(False)
+    if few and shown:
+        first, *_, end = axes.get_xticklabels()[:1] + axes.get_xticklabels()
+        first.set_horizontalalignment("left")
+        end.set_horizontalalignment("right")
+
+
+def title_of(axes: "Axes", text: str) -> None:
+    """A quiet line above a part of a picture."""
+    axes.set_title(text, loc="left", fontsize=11, pad=10, color=LIGHT["soft"])
+
+
+def round_ticks(top: float) -> list[float]:
+    """Four to eight round numbers up to one."""
+    if top <= 0:
+        return []
+    raw = top / 5
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(base * power for base in (1, 2, 5, 10) if base * power >= raw)
+    step = max(step, 1.0)
+    return [step * number for number in range(math.floor(top / step) + 1)]
+
+
+def mark_size(count: int, most: float = 36.0) -> float:
+    """The area of a mark, in square pixels, where there are so many side by side."""
+    return max(8.0, min(most, 100 * most / max(count, 1)))
+
+
+def per_column(count: int, most: int) -> int:
+    """How many of so many stand for one, where at most so many are told apart."""
+    return max(1, math.ceil(count / most))
+
+
+def parts_of(values: Sequence[float], size: int) -> Iterator[Sequence[float]]:
+    """Values in parts of a size, the last perhaps shorter."""
+    return (values[begin : begin + size] for begin in range(0, len(values), size))
+
+
+def some_of(values: Sequence[_Value], most: int) -> Sequence[_Value]:
+    """At most so many of them, evenly taken."""
+    return values if len(values) <= most else [values[len(values) * n // most] for n in range(most)]
+
+
+def wrapped(text: str, width: float, size: float, *, lines: int = 2) -> list[str]:
+    """A text in at most so many lines of a width in pixels, with an ellipsis where it is cut; at least one line."""
+    found = [""]
+    for word in text.split():
+        longer = f"{found[-1]} {word}".strip()
+        if text_width(longer, size) <= width:
+            found[-1] = longer
+        elif len(found) < lines and found[-1]:
+            found.append(word)
+        else:
+            found[-1] = longer
+            break
+    cut = " ".join(found) != " ".join(text.split())
+    while text_width(found[-1], size) + 0.8 * size * cut > width and len(found[-1]) > 1:
+        found[-1], cut = found[-1][:-1].rstrip(), True
+    return [*found[:-1], found[-1] + "…" * cut]
+
+
+_COLOUR_NAMES = {value: name for name, value in LIGHT.items()}
+
+
+def svg_of(figure: "Figure", name: str, about: str, tips: Sequence[Tip] = ()) -> str:
+    """A figure as SVG: its colours variables, its fonts the reader's, its ids its own among all on the page."""
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = out.getvalue()
+    wide, high = (round(side * 72) for side in figure.get_size_inches())
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") :], flags=re.DOTALL)
+    text = re.sub(r"#[0-9a-f]{6}", lambda found: _variable(found[0]), text)
+    text = re.sub(r"<style type=.*?</style>", "", text, flags=re.DOTALL)  # it would speak for the whole page
+    text = re.sub(r'(?<= )d="[^"]*"', lambda found: _shorter(found[0]), text)
+    text = text.replace("font-family: 'DejaVu Sans'", f"font-family: {FONT}")
+    text = re.sub(r"(\bid=\"|url\(#|href=\"#)", rf"\g<1>{name}-", text)
+    for tip in tips:
+        group = f'<g id="{name}-{tip.part}">'
+        text = text.replace(group, f"{group}<title>{escape(tip.text)}</title>", 1)
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="{wide}" height="{high}" '
+        f'viewBox="0 0 {wide} {high}" stroke-linejoin="round" role="img" aria-label="{escape(about)}">'
+    )
+    return re.sub(r"<svg[^>]*>", lambda _: head, text, count=1)
+
+
+def _shorter(path: str) -> str:
+    """A path in hundredths of a pixel, on one line."""
+    return " ".join(re.sub(r"(\.\d\d)\d+", r"\1", path).split())
+
+
+def _variable(colour: str) -> str:
+    return f"var(--{_COLOUR_NAMES[colour]})" if colour in _COLOUR_NAMES else colour
+
+
+def alone(svg: str) -> str:
+    """A picture that stands alone: with its colours."""
+    end = svg.index(">") + 1
+    return f"{svg[:end]}<style>{COLOURS}</style>{svg[end:]}"

@@ -1,0 +1,213 @@
+"""How memories fade: those that were used most each with a curve of its own, and all of them at a glance."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentx.cognition.interactions import DecayPoint
+from agentx.cognition.overview import Overview
+from agentx.cognition.pictures.canvas import (
+    COLUMNS,
+    LIGHT,
+    WIDTH,
+    Tip,
+    axes_at,
+    figure_of,
+    interaction_axis,
+    mark_size,
+    per_column,
+    svg_of,
+    wrapped,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PANELS = 15
+"""So many memories have a curve of their own."""
+
+ROWS = 300
+"""So many memories have a row in the picture of all of them."""
+
+_ACROSS = 3
+_STEPS = 4
+_NAMED, _PARTED = 12, 6
+"""Rows of so many pixels have their memory beside them, or a line between them."""
+
+
+def decay_picture(seen: Overview) -> str:
+    """The decay of the memories that were used most, each in a small picture of its own."""
+    names = _most_used(seen.curves, PANELS)
+    if not names:
+        return ""
+    rows = math.ceil(len(names) / _ACROSS)
+    wide, high, gap = (WIDTH - 2 * 24) / _ACROSS, 128, 24
+    figure = figure_of(WIDTH, 34 + rows * high + 22)
+    last, tips = len(seen.interactions), []
+    _decay_legend(figure)
+    for number, name in enumerate(names):
+        row, column = divmod(number, _ACROSS)
+        axes = axes_at(figure, column * (wide + gap) + 4, 34 + row * high + 38, wide - 12, high - 56)
+        axes.patch.set_gid(part := f"memory-{number}")
+        tips.append(Tip(part, f"{name}: {seen.text(name)}\n{_uses(seen.curves[name])}"))
+        _fading(axes, seen.curves[name], last)
+        _heading(axes, seen.text(name), wide - 12)
+        below = number + _ACROSS >= len(names)
+        interaction_axis(axes, last, shown=below, few=True)
+        axes.set_ylim(0, 1.12)
+        axes.set_yticks([])
+    return svg_of(figure, "decay", "How memories fade, and what use makes of them", tips)
+
+
+def _fading(axes: "Axes", curve: Sequence[DecayPoint], last: int) -> None:
+    xs, ys = [], []
+    for x, y in _line(curve, _STEPS if last <= COLUMNS else 1):
+        xs.append(x)
+        ys.append(y)
+    axes.fill_between(xs, ys, color=LIGHT["blue"], alpha=0.13, lw=0)
+    axes.plot(xs, ys, color=LIGHT["blue"], lw=1.6, solid_joinstyle="round")
+    size = mark_size(last)
+    for marks, style in (
+        (
+            [p for p in curve if p.was_accessed and not p.was_reinforced],
+            {"fc": LIGHT["paper"], "ec": LIGHT["blue"]},
+        ),
+        ([p for p in curve if p.was_reinforced], {"fc": LIGHT["amber"], "ec": LIGHT["paper"]}),
+    ):
+        axes.scatter(
+            [p.interaction_id for p in marks],
+            [p.decay_score for p in marks],
+            s=size,
+            lw=1.3,
+            zorder=3,
+            clip_on=False,
+            **style,  # type: ignore[arg-type]
+        )
+    end = curve[-1]
+    if not end.was_evicted:
+        axes.scatter(
+            [end.interaction_id],
+            [end.decay_score],
+            s=16,
+            color=LIGHT["blue"],
+            lw=0,
+            zorder=2.5,
+            clip_on=False,
+        )
+    gone = [p for p in curve if p.was_evicted]
+    axes.scatter(
+        [p.interaction_id for p in gone],
+        [p.decay_score for p in gone],
+        s=34,
+        marker="x",
+        lw=1.8,
+        color=LIGHT["red"],
+        zorder=3,
+        clip_on=False,
+    )
+
+
+def _line(curve: Sequence[DecayPoint], steps: int) -> Iterator[tuple[float, float]]:
+    """The curve between its points, along the exponential; a gap where the memory was out of the buffer."""
+    before: DecayPoint | None = None
+    for point in curve:
+        if before is not None:
+            if before.was_evicted or point.interaction_id - before.interaction_id > 1:
+                yield (point.interaction_id, math.nan)
+            else:
+                for step in range(1, steps + 1):
+                    t = step / steps
+                    yield (
+                        before.interaction_id + t,
+                        before.decay_score * math.exp(-t / max(before.stability, 1e-9)),
+                    )
+        yield (point.interaction_id, point.decay_score)
+        before = point
+
+
+def _decay_legend(figure: "Figure") -> None:
+    from matplotlib.lines import Line2D  # noqa: PLC0415
+
+    def mark(**style: Any) -> Line2D:
+        return Line2D([], [], ls="", **style)
+
+    figure.legend(
+        [
+            mark(marker="o", ms=5.5, mfc=LIGHT["paper"], mec=LIGHT["blue"], mew=1.3),
+            mark(marker="o", ms=6, mfc=LIGHT["amber"], mec=LIGHT["amber"]),
+            mark(marker="x", ms=6, mec=LIGHT["red"], mew=1.8),
+        ],
+        ["stood before the agent", "used by the answer, and so stronger", "left the buffer"],
+        loc="upper left",
+        bbox_to_anchor=(0, 1),
+        borderaxespad=0,
+        borderpad=0.2,
+        ncols=3,
+        frameon=False,
+        handletextpad=0.1,
+        columnspacing=1.6,
+        labelcolor=LIGHT["soft"],
+        fontsize=11,
+    )
+
+
+def _heading(axes: "Axes", text: str, width: float) -> None:
+    """Two lines at most above a small picture."""
+    lines = wrapped(text, width, 11)
+    axes.set_title("\n".join(lines), loc="left", fontsize=11, pad=7, linespacing=1.25, color=LIGHT["ink"])
+
+
+def _most_used(curves: Mapping[str, Sequence[DecayPoint]], most: int) -> list[str]:
+    """The memories that answers used most, in the order in which they came."""
+
+    def used(name: str) -> tuple[int, int, int]:
+        curve = curves[name]
+        return (sum(p.was_reinforced for p in curve), sum(p.was_accessed for p in curve), len(curve))
+
+    chosen = set(sorted(curves, key=used, reverse=True)[:most])
+    return [name for name in curves if name in chosen]
+
+
+def _uses(curve: Sequence[DecayPoint]) -> str:
+    accessed, used = sum(p.was_accessed for p in curve), sum(p.was_reinforced for p in curve)
+    return f"interactions {curve[0].interaction_id} to {curve[-1].interaction_id}, shown {accessed} times, used {used} times"
+
+
+def memories_picture(seen: Overview) -> str:
+    """All memories, one row each, the fresher the darker; only where not all have a curve of their own."""
+    if len(seen.curves) <= PANELS:
+        return ""
+    import numpy as np  # noqa: PLC0415
+    from matplotlib.colors import to_rgb  # noqa: PLC0415
+
+    names = _most_used(seen.curves, ROWS)
+    last = len(seen.interactions)
+    step = per_column(last, 2 * COLUMNS)
+    cells = np.zeros((len(names), math.ceil(last / step), 4))
+    cells[..., :3] = to_rgb(LIGHT["blue"])
+    xs, ys = [], []
+    for row, name in enumerate(names):
+        for point in seen.curves[name]:
+            cells[row, (point.interaction_id - 1) // step, 3] = 0.08 + 0.92 * point.decay_score
+            if point.was_reinforced:
+                xs.append(point.interaction_id)
+                ys.append(row)
+    tall = max(2.0, min(16.0, 620 / len(names)))
+    named = tall >= _NAMED
+    left = 300 if named else 4
+    figure = figure_of(WIDTH, round(tall * len(names) + 40))
+    axes = axes_at(figure, left, 8, WIDTH - left - 16, tall * len(names))
+    axes.imshow(
+        cells, aspect="auto", interpolation="nearest", extent=(0.5, last + 0.5, len(names) - 0.5, -0.5)
+    )
+    if tall >= _PARTED:
+        axes.hlines([row + 0.5 for row in range(len(names))], 0.5, last + 0.5, color=LIGHT["paper"], lw=1.4)
+    axes.scatter(xs, ys, s=max(2.0, tall * 0.9), color=LIGHT["paper"], lw=0)
+    axes.set_yticks([])
+    if named:
+        axes.set_yticks(range(len(names)), [wrapped(seen.text(n), left - 12, 10, lines=1)[0] for n in names])
+        axes.tick_params(axis="y", labelsize=10, pad=6)
+    axes.spines[:].set_visible(False)
+    interaction_axis(axes, last)
+    return svg_of(figure, "memories", "All memories: the fresher, the darker")
