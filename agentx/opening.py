@@ -27,6 +27,7 @@ from agentx.storage.git.repository import GitRepository
 from agentx.storage.history import LIVE, told_already
 from agentx.storage.index.lance import open_index
 from agentx.storage.index.port import MemoryIndex
+from agentx.synthesis.cognition.extractor import Cognition
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.demands.extractor import DemandExtractor
 from agentx.synthesis.demands.lapse import Lapse
@@ -175,6 +176,7 @@ def open_engine(root: Path, settings: Settings) -> Engine:
         *sessions,
         Grading(),
         Direction(),
+        Cognition(),
         Learned(),
     )
     synthesizer = Synthesizer(write_path, extractors, bus)

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from agentx.storage.cognition_events import Interacted, Recognized
 from agentx.storage.direction_events import DirectiveFailed, DirectiveIssued, ReusePolicy
 from agentx.storage.events import (
     AgentMessageSent,
@@ -28,10 +29,11 @@ from agentx.storage.events import (
 from agentx.storage.history import Position
 from agentx.storage.pipeline_events import Dispatched, FileRule, PipelineStarted
 from agentx.storage.schedule_events import DuePassed, ScheduleRemoved, ScheduleSet
+from agentx.synthesis.cognition.mind import Mind
 from agentx.synthesis.conclusions import MAINTENANCE, MODEL, PERSON, Add, Concluded
 from agentx.synthesis.items import Kind, MemoryItem, Status
 
-FOLD_VERSION = 6
+FOLD_VERSION = 7
 """Raised whenever the same history would fold to a different state; snapshots of another version are not read."""
 
 RECENT_MESSAGES = 30
@@ -189,6 +191,7 @@ class State(msgspec.Struct, kw_only=True):
         schedules: What runs again and again, by id.
         files: Files whose class is enforced, by the pipeline that says so.
         leases: Files that one run alone may write to, by path.
+        minds: What cognitive agents hold at hand, by session.
         counts: Events folded, by type.
         unknown: Events of a type that this version does not know.
     """
@@ -213,6 +216,7 @@ class State(msgspec.Struct, kw_only=True):
     schedules: dict[str, ScheduleRecord] = msgspec.field(default_factory=dict)
     files: dict[str, tuple[FileRule, ...]] = msgspec.field(default_factory=dict)
     leases: dict[str, Lease] = msgspec.field(default_factory=dict)
+    minds: dict[str, Mind] = msgspec.field(default_factory=dict)
     counts: dict[str, int] = msgspec.field(default_factory=dict)
     unknown: int = 0
 
@@ -271,6 +275,7 @@ class State(msgspec.Struct, kw_only=True):
             schedules=dict(self.schedules),
             files=dict(self.files),
             leases=dict(self.leases),
+            minds=dict(self.minds),
             counts=dict(self.counts),
         )
 
@@ -455,6 +460,14 @@ def _dispatch(state: State, event: Event, sent: Dispatched) -> None:
         state.leases[path] = Lease(event.run, sent.role, sent.stage, sent.item, sent.until)
 
 
+def _recognize(state: State, _event: Event, read: Recognized) -> None:
+    state.minds[read.session] = state.minds.get(read.session, Mind()).recognized(read)
+
+
+def _interact(state: State, _event: Event, done: Interacted) -> None:
+    state.minds[done.session] = state.minds.get(done.session, Mind()).interacted(done)
+
+
 def _direct(state: State, event: Event, issued: DirectiveIssued) -> None:
     state.directive = DirectiveRecord(event.seq, event.at, issued.policy, issued.through)
     _note_directed(state, event, issued)
@@ -505,6 +518,8 @@ _FOLDS: dict[type, Callable[[State, Event, Any], None]] = {
     DuePassed: _pass_due,
     PipelineStarted: _start_pipeline,
     Dispatched: _dispatch,
+    Recognized: _recognize,
+    Interacted: _interact,
     Unknown: _skip,
 }
 """What each type of event does to the state; the others move its bookkeeping alone."""

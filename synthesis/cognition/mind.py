@@ -90,7 +90,9 @@ class Mind(msgspec.Struct, frozen=True, omit_defaults=True):
         for name in done.reinforced:
             if name in buffer:
                 slot = buffer[name]
-                buffer[name] = msgspec.structs.replace(slot, accessed=now, strength=slot.strength + done.boost)
+                buffer[name] = msgspec.structs.replace(
+                    slot, accessed=now, strength=slot.strength + done.boost
+                )
         for name in done.evicted:
             buffer.pop(name, None)
         entry = Entry(now, done.message, done.answer, self.input_type, done.judge, done.reinforced)
@@ -118,7 +120,9 @@ def retention(slot: Slot, now: int, temperature: float) -> float:
     return math.exp(-max(now - slot.accessed, 0) / stability)
 
 
-def purged(mind: Mind, now: int, temperature: float, decay_below: float, utility_below: float) -> tuple[str, ...]:
+def purged(
+    mind: Mind, now: int, temperature: float, decay_below: float, utility_below: float
+) -> tuple[str, ...]:
     """The memories that leave the buffer: faded, and of little use."""
     return tuple(
         name

@@ -1,0 +1,104 @@
+"""The extractor ``cognition``: what a cognitive agent recognised becomes memory items, linked both ways between what is known and what happened."""
+
+from collections.abc import Sequence
+
+from agentx.storage.cognition_events import Interacted, Level, Recognized
+from agentx.storage.events import Event
+from agentx.synthesis.conclusions import Change, Patch
+from agentx.synthesis.extractor import ReadBody
+from agentx.synthesis.items import Evidence, Kind, Link, MemoryItem, Trust, shorten
+from agentx.synthesis.scribe.ledger import Ledger, Note
+from agentx.synthesis.state import State
+
+KINDS: dict[Level, Kind] = {"L1": "learning", "L2": "knowledge", "L3": "episode"}
+"""What becomes of a memory of each level; topics are of L1, too."""
+
+LEVELS: dict[Kind, Level] = {"topic": "L1", "learning": "L1", "knowledge": "L2", "episode": "L3"}
+"""The level of each kind of memory that may stand in a buffer."""
+
+OF_TOPIC, HAPPENED, TELLS_OF = "of_topic", "happened_in", "tells_of"
+"""Relations: a memory to its topic; what is known to the episode that it was said with; and back."""
+
+MOST_LINKS = 24
+"""An episode and what is known of it are bound this often at most."""
+
+
+class Cognition:
+    """Concludes from what cognitive agents recognise and use."""
+
+    name = "cognition"
+    version = 1
+
+    def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
+        """The memories of a message, or what an interaction did to those of the buffer; nothing for other facts."""
+        del read
+        match event.data:
+            case Recognized() as recognized:
+                return _remember(event, state, recognized)
+            case Interacted() as done:
+                return _used(event, state, done)
+        return ()
+
+
+def _remember(event: Event, state: State, read: Recognized) -> Sequence[Change]:
+    ledger = Ledger(event, state)
+    trust = _trust(state, read)
+    topic = _topic(ledger, read, trust)
+    made: list[MemoryItem] = []
+    for one in read.memories:
+        place = Evidence(read.message, one.start, one.end, one.text)
+        note = Note(kind=KINDS[one.level], text=one.text, evidence=place, trust=trust)
+        made.append(ledger.add(note))
+    known = [item for item in made if item.kind == "knowledge"]
+    happened = [item for item in made if item.kind == "episode"]
+    for item in made:
+        links = [Link(OF_TOPIC, topic)] if topic else []
+        if item.kind == "knowledge":
+            links += [Link(HAPPENED, other.id) for other in happened][:MOST_LINKS]
+        elif item.kind == "episode":
+            links += [Link(TELLS_OF, other.id) for other in known][:MOST_LINKS]
+        if links:
+            ledger.patch(Patch(id=item.id, links=(*item.links, *links)))
+    return tuple(ledger.changes)
+
+
+def _topic(ledger: Ledger, read: Recognized, trust: Trust) -> str:
+    """The topic of a message, made or brought up to date; its id."""
+    place = Evidence(read.message)
+    if read.topic_action == "create":
+        return ledger.add(Note(kind="topic", text=read.topic_summary, evidence=place, trust=trust)).id
+    known = ledger.state.items.get(read.topic)
+    if known is None or known.kind != "topic":
+        return ""
+    if read.topic_action == "update":
+        ledger.patch(Patch(id=known.id, text=read.topic_summary, short=shorten(read.topic_summary)))
+    return known.id
+
+
+def _trust(state: State, read: Recognized) -> Trust:
+    """The user's own words are theirs; what an agent said is an agent's."""
+    said = next((one for one in reversed(state.messages) if one.seq == read.message), None)
+    if said is None:
+        return "reported"
+    return "user" if said.actor.partition(":")[0] == "user" and not read.second else "agent"
+
+
+def _used(event: Event, state: State, done: Interacted) -> Sequence[Change]:
+    """Memories that an answer used are stronger, those that left the buffer sleep, and those that came back are awake."""
+    ledger = Ledger(event, state)
+    for name in done.reinforced:
+        if item := _fading(state, name):
+            ledger.patch(Patch(id=name, strength=round(item.strength + done.boost, 6), used_at=event.at))
+    for name in done.entered:
+        if (item := _fading(state, name)) and item.status == "dormant":
+            ledger.patch(Patch(id=name, status="active"))
+    for name in done.evicted:
+        if (item := _fading(state, name)) and item.status == "active" and not item.pinned:
+            ledger.patch(Patch(id=name, status="dormant"))
+    return tuple(ledger.changes)
+
+
+def _fading(state: State, name: str) -> MemoryItem | None:
+    """A memory of a kind that may stand in a buffer."""
+    item = state.items.get(name)
+    return item if item is not None and item.kind in LEVELS else None

@@ -1,0 +1,238 @@
+"""The Recognizer: what kind of message came in, and what is to be remembered of it. This is the form that needs no model.
+
+It reads English and guesses little: a message asks, judges the answer before it, or states; what a sentence tells as
+having happened is an episode, what else it states is known. A sentence that is only politeness is neither.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from agentx.storage.cognition_events import Extracted, InputType, TopicAction
+from agentx.synthesis.demands.material import own_words
+from agentx.synthesis.demands.sentences import Span, sentences
+from agentx.synthesis.demands.words import content_words, words_of
+
+MOST_MEMORIES = 8
+"""So many semantic memories are taken of one message."""
+
+MOST_TEXT = 400
+"""Characters of a memory."""
+
+_FEWEST_WORDS = 2
+"""A sentence about less says nothing that is worth keeping."""
+
+SAME_TOPIC = 0.25
+"""Of the words of a message that are about something, so many stand in the topic that it belongs to."""
+
+TOPIC_WORDS = 6
+"""So many words name a topic."""
+
+_QUESTION = re.compile(
+    r"^(?:(?:so|and|but|well|ok(?:ay)?|hey|hi|please)[,\s]+)*(?:who|whom|whose|what|when|where|why|how|which"
+    r"|(?:do|does|did|is|are|was|were|can|could|will|would|should|shall|has|have|had|may|might)(?:n't)?\s+(?:i|you|we|he|she|it|they|this"
+    r"|that|there|the|my|your|our|anyone|anybody|[A-Z]\w+)|tell me|remind me|do you (?:know|remember)|list|show me|any idea)\b",
+    re.IGNORECASE,
+)
+_PRAISE = re.compile(
+    r"^(?:thanks?(?: you)?|thank you|great|perfect|excellent|exactly|correct|right|good|nice|awesome|wonderful|yes|yep"
+    r"|that(?:'s| is) (?:right|correct|it|great|helpful|perfect)|well done|good (?:job|answer))\b",
+    re.IGNORECASE,
+)
+_BLAME = re.compile(
+    r"^(?:no\b|nope|wrong|incorrect|not (?:quite|right|true|what)|that(?:'s| is) (?:not|wrong|incorrect|false)|that isn't"
+    r"|you(?:'re| are) (?:wrong|mistaken)|you (?:forgot|missed|misunderstood)|bad answer|actually,? no)\b",
+    re.IGNORECASE,
+)
+_POLITE = re.compile(
+    r"^(?:hi|hello|hey|bye|thanks?|thank you|ok(?:ay)?|sure|great|nice|cool|wow|please|welcome|good (?:morning|evening|night)|see you"
+    r"|talk (?:to you )?soon|take care|no problem|yes|no|haha+|lol)\b[\s\w,'’]{0,25}[.!]*$",
+    re.IGNORECASE,
+)
+_HAPPENED = re.compile(
+    r"\b(?:yesterday|today|tonight|ago|last (?:night|week|weekend|month|year|summer|winter|spring|autumn|fall|monday|tuesday|wednesday"
+    r"|thursday|friday|saturday|sunday)|this (?:morning|week|weekend)|earlier|recently|just now|(?:19|20)\d\d|the other day"
+    r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)day)\b"
+    r"|\b(?:i|we|he|she|they|it|you|[A-Z][a-z]+)(?:'d| had)? (?:\w+ed|went|got|took|made|saw|met|had|was|were|did|came|said|told|found|left"
+    r"|bought|gave|ran|won|lost|felt|began|started|spent|built|broke|wrote|read|ate|drove|flew|sent|taught|thought|became)\b",
+)
+
+
+class Recognition(msgspec.Struct, frozen=True, kw_only=True):
+    """What was recognised in a message; see :class:`agentx.storage.cognition_events.Recognized`."""
+
+    input_type: InputType
+    rule: bool = False
+    memories: tuple[Extracted, ...] = ()
+    utilities: dict[str, float] = {}
+    reward: float = 0.0
+    topic_action: TopicAction = "none"
+    topic: str = ""
+    topic_summary: str = ""
+
+
+def input_type(text: str, *, answered: bool) -> InputType:
+    """What kind of message it is.
+
+    Args:
+        text: The message.
+        answered: Whether there is an answer that it may judge.
+
+    >>> input_type("Where did Anna move to?", answered=True), input_type("No, that's wrong.", answered=True)
+    ('question', 'feedback')
+    """
+    plain = text.strip()
+    if answered and (_BLAME.match(plain) or (_PRAISE.match(plain) and "?" not in plain)):
+        return "feedback"
+    if plain.endswith("?") or _QUESTION.match(plain):
+        return "question"
+    return "statement"
+
+
+def reward(text: str) -> float:
+    """What feedback says of the answer before it, from -1 to 1."""
+    if _BLAME.match(text.strip()):
+        return -1.0
+    return 1.0 if _PRAISE.match(text.strip()) else 0.0
+
+
+def extract(text: str) -> tuple[Extracted, ...]:
+    """The memories of a message: what it states, each sentence by itself, and one episode of all that it tells as having happened.
+
+    >>> [(one.level, one.text) for one in extract("I went to Rome last week. My sister is a nurse. Thanks!")]
+    [('L2', 'My sister is a nurse.'), ('L3', 'I went to Rome last week.')]
+    """
+    plain = own_words(text)
+    stated = [one for one in sentences(plain) if _states(plain[one.start : one.end])]
+    happened = [one for one in stated if _HAPPENED.search(plain, one.start, one.end)]
+    known = [one for one in stated if one not in happened][:MOST_MEMORIES]
+    episode = [_as_one(plain, happened)] if happened else []
+    return tuple(_extracted("L2", plain, one) for one in known) + tuple(episode)
+
+
+def _states(sentence: str) -> bool:
+    if sentence.endswith("?") or _POLITE.match(sentence):
+        return False
+    return len(content_words(sentence)) >= _FEWEST_WORDS
+
+
+def _extracted(level: str, plain: str, span: Span) -> Extracted:
+    end = min(span.end, span.start + MOST_TEXT)
+    return Extracted(
+        "L2" if level == "L2" else "L3", " ".join(plain[span.start : end].split()), span.start, end
+    )
+
+
+def _as_one(plain: str, spans: Sequence[Span]) -> Extracted:
+    """What happened, in its own words and order, as one memory."""
+    told = " ".join(" ".join(plain[one.start : one.end].split()) for one in spans)[:MOST_TEXT]
+    return Extracted("L3", told, spans[0].start, min(spans[-1].end, spans[0].start + MOST_TEXT))
+
+
+def utilities(text: str, buffer: Mapping[str, tuple[str, float]]) -> dict[str, float]:
+    """How useful the memories of the buffer are after a message: those that it is about more, the others a little less.
+
+    Args:
+        text: The message.
+        buffer: Text and utility of each memory, by id.
+
+    Returns:
+        The new utility of each that changed by at least a hundredth.
+    """
+    asked = content_words(text)
+    if not asked:
+        return {}
+    often = Counter(word for said, _ in buffer.values() for word in content_words(said))
+    told: dict[str, float] = {}
+    for name, (said, utility) in buffer.items():
+        shared = content_words(said) & asked
+        weight = sum(1 / often[word] for word in shared)
+        whole = sum(1 / max(often[word], 1) for word in asked)
+        share = min(1.0, weight / whole) if whole else 0.0
+        new = utility + 0.5 * (1 - utility) * share if share else utility * 0.97
+        if round(abs(new - utility), 2) >= 0.01:  # noqa: PLR2004 - what nobody would see is not recorded
+            told[name] = round(new, 3)
+    return told
+
+
+def topic_of(text: str, topics: Mapping[str, str]) -> tuple[TopicAction, str, str]:
+    """The topic that a message belongs to.
+
+    Args:
+        text: The message.
+        topics: What each topic is about, by id.
+
+    Returns:
+        What becomes of a topic, its id where it is known, and its words from now on.
+    """
+    words = _telling(text)
+    if len(words) < _FEWEST_WORDS:
+        return "none", "", ""
+    stems = content_words(" ".join(words))
+    best, share = "", 0.0
+    for name, about in topics.items():
+        own = len(stems & content_words(about)) / len(stems)
+        if own > share:
+            best, share = name, own
+    if share < SAME_TOPIC:
+        return "create", "", ", ".join(words[:TOPIC_WORDS])
+    known = topics[best].split(", ")
+    fresh = [word for word in words if not content_words(word) <= content_words(topics[best])]
+    if not fresh or len(known) >= 2 * TOPIC_WORDS:
+        return "none", best, topics[best]
+    return "update", best, ", ".join([*known, *fresh[:2]])
+
+
+def _telling(text: str) -> list[str]:
+    """The words that a message is about, the most frequent and longest first, each in the form in which it first stands."""
+    found: dict[str, str] = {}
+    counted: Counter[str] = Counter()
+    for word in words_of(text):
+        for stem in content_words(word):
+            found.setdefault(stem, word.casefold())
+            counted[stem] += 1
+    order = sorted(found, key=lambda stem: (-counted[stem], -len(found[stem]), found[stem]))
+    return [found[stem] for stem in order]
+
+
+def recognize(
+    text: str,
+    *,
+    answered: bool,
+    rule: bool,
+    buffer: Mapping[str, tuple[str, float]],
+    topics: Mapping[str, str],
+    known: Iterable[str] = (),
+) -> Recognition:
+    """Read a message without a model.
+
+    Args:
+        text: The message.
+        answered: Whether there is an answer before it.
+        rule: Whether it states a rule of the user's.
+        buffer: Text and utility of each memory in the buffer, by id.
+        topics: What each topic is about, by id.
+        known: Texts that are remembered already, and not made again.
+    """
+    sort = input_type(text, answered=answered)
+    said = {_plain(one) for one in known}
+    memories = (
+        tuple(one for one in extract(text) if _plain(one.text) not in said) if sort != "feedback" else ()
+    )
+    action, topic, summary = topic_of(text, topics) if memories else ("none", "", "")
+    return Recognition(
+        input_type=sort,
+        rule=rule,
+        memories=memories,
+        utilities=utilities(text, buffer),
+        reward=reward(text) if sort == "feedback" else 0.0,
+        topic_action=action,
+        topic=topic,
+        topic_summary=summary,
+    )
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(".!")
