@@ -70,7 +70,7 @@ def _rows(seen: Overview, written: list[Path]) -> Iterator[tuple[str, str | Text
 
 def _say_none(terminal: Terminal) -> None:
     if terminal.json:
-        terminal.document(None)
+        terminal.document({"sessions": []})
     else:
         told = "No cognitive agent has answered here. `agentx run --agent cognitive MESSAGE` lets one."
         terminal.show(Text(told, "dim"))

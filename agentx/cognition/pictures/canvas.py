@@ -157,7 +157,7 @@ def per_column(count: int, most: int) -> int:
     return max(1, math.ceil(count / most))
 
 
-def parts_of(values: Sequence[float], size: int) -> Iterator[Sequence[float]]:
+def parts_of(values: Sequence[_Value], size: int) -> Iterator[Sequence[_Value]]:
     """Values in parts of a size, the last perhaps shorter."""
     return (values[begin : begin + size] for begin in range(0, len(values), size))
 

@@ -1,7 +1,8 @@
 """How memories fade: those that were used most each with a curve of its own, and all of them at a glance."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from agentx.cognition.interactions import DecayPoint
@@ -15,7 +16,9 @@ from agentx.cognition.pictures.canvas import (
     figure_of,
     interaction_axis,
     mark_size,
+    parts_of,
     per_column,
+    some_of,
     svg_of,
     wrapped,
 )
@@ -31,6 +34,7 @@ ROWS = 300
 """So many memories have a row in the picture of all of them."""
 
 _ACROSS = 3
+_MARKS = 150
 _STEPS = 4
 _NAMED, _PARTED = 12, 6
 """Rows of so many pixels have their memory beside them, or a line between them."""
@@ -62,53 +66,47 @@ def decay_picture(seen: Overview) -> str:
 
 def _fading(axes: "Axes", curve: Sequence[DecayPoint], last: int) -> None:
     xs, ys = [], []
-    for x, y in _line(curve, _STEPS if last <= COLUMNS else 1):
+    for x, y in _thinned(
+        list(decay_line(curve, _STEPS if last <= COLUMNS else 1)), per_column(last, COLUMNS)
+    ):
         xs.append(x)
         ys.append(y)
     axes.fill_between(xs, ys, color=LIGHT["blue"], alpha=0.13, lw=0)
-    axes.plot(xs, ys, color=LIGHT["blue"], lw=1.6, solid_joinstyle="round")
+    axes.plot(xs, ys, color=LIGHT["blue"], lw=max(0.7, min(1.6, 2 * COLUMNS / last)), solid_joinstyle="round")
     size = mark_size(last)
-    for marks, style in (
+    shown: list[tuple[Iterable[DecayPoint], dict[str, Any]]] = [
+        ((p for p in curve[-1:] if not p.was_evicted), {"s": 16, "color": LIGHT["blue"], "lw": 0}),
+        (filter(_only_shown, curve), {"s": size, "fc": LIGHT["paper"], "ec": LIGHT["blue"], "lw": 1.3}),
         (
-            [p for p in curve if p.was_accessed and not p.was_reinforced],
-            {"fc": LIGHT["paper"], "ec": LIGHT["blue"]},
+            (p for p in curve if p.was_reinforced),
+            {"s": size, "fc": LIGHT["amber"], "ec": LIGHT["paper"], "lw": 1.3},
         ),
-        ([p for p in curve if p.was_reinforced], {"fc": LIGHT["amber"], "ec": LIGHT["paper"]}),
-    ):
-        axes.scatter(
-            [p.interaction_id for p in marks],
-            [p.decay_score for p in marks],
-            s=size,
-            lw=1.3,
-            zorder=3,
-            clip_on=False,
-            **style,  # type: ignore[arg-type]
-        )
-    end = curve[-1]
-    if not end.was_evicted:
-        axes.scatter(
-            [end.interaction_id],
-            [end.decay_score],
-            s=16,
-            color=LIGHT["blue"],
-            lw=0,
-            zorder=2.5,
-            clip_on=False,
-        )
-    gone = [p for p in curve if p.was_evicted]
-    axes.scatter(
-        [p.interaction_id for p in gone],
-        [p.decay_score for p in gone],
-        s=34,
-        marker="x",
-        lw=1.8,
-        color=LIGHT["red"],
-        zorder=3,
-        clip_on=False,
-    )
+        (
+            (p for p in curve if p.was_evicted),
+            {"s": 34, "marker": "x", "lw": 1.8, "color": LIGHT["red"]},
+        ),
+    ]
+    for points, style in shown:
+        places = some_of([(point.interaction_id, point.decay_score) for point in points], _MARKS)
+        axes.scatter([x for x, _ in places], [y for _, y in places], zorder=3, clip_on=False, **style)
 
 
-def _line(curve: Sequence[DecayPoint], steps: int) -> Iterator[tuple[float, float]]:
+def _thinned(line: Sequence[tuple[float, float]], size: int) -> Iterator[tuple[float, float]]:
+    """A line of which each part of a size is its lowest and its highest point: more cannot be told apart."""
+    if size == 1:
+        yield from line
+        return
+    for part in parts_of(line, size):
+        held = [point for point in part if not math.isnan(point[1])] or part
+        ends = {min(held, key=itemgetter(1)), max(held, key=itemgetter(1))}
+        yield from sorted(ends)
+
+
+def _only_shown(point: DecayPoint) -> bool:
+    return point.was_accessed and not point.was_reinforced
+
+
+def decay_line(curve: Sequence[DecayPoint], steps: int) -> Iterator[tuple[float, float]]:
     """The curve between its points, along the exponential; a gap where the memory was out of the buffer."""
     before: DecayPoint | None = None
     for point in curve:
@@ -136,7 +134,7 @@ def _decay_legend(figure: "Figure") -> None:
         [
             mark(marker="o", ms=5.5, mfc=LIGHT["paper"], mec=LIGHT["blue"], mew=1.3),
             mark(marker="o", ms=6, mfc=LIGHT["amber"], mec=LIGHT["amber"]),
-            mark(marker="x", ms=6, mec=LIGHT["red"], mew=1.8),
+            mark(marker="x", ms=6, color=LIGHT["red"], mew=1.8),
         ],
         ["stood before the agent", "used by the answer, and so stronger", "left the buffer"],
         loc="upper left",

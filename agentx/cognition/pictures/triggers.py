@@ -34,7 +34,7 @@ def pulse_picture(seen: Overview) -> str:
     rows = [
         ("told", "teal", [float(kind == "statement") for kind in kinds]),
         ("asked", "blue", [float(kind == "question") for kind in kinds]),
-        ("judged", "violet", [float(kind == "feedback") for kind in kinds]),
+        ("feedback", "violet", [float(kind == "feedback") for kind in kinds]),
         ("fetched", "amber", [min(one.metrics.activator_trigger_count, 2) / 2 for one in seen.interactions]),
     ]
     faults = [float(bool(one.metrics.faults)) for one in seen.interactions]
@@ -108,7 +108,7 @@ def _rate(figure: "Figure", seen: Overview) -> None:
     fetched = [one.metrics.activator_trigger_count > 0 for one in seen.interactions]
     sums = [0, *accumulate(fetched)]
     rates = [(sums[end] - sums[max(0, end - window)]) / min(end, window) for end in range(1, count + 1)]
-    axes = axes_at(figure, _RIGHT, 34, WIDTH - _RIGHT - 84, 92)
+    axes = axes_at(figure, _RIGHT, 34, WIDTH - _RIGHT - 104, 92)
     places = range(1, count + 1)
     axes.fill_between(places, rates, color=LIGHT["amber"], alpha=0.13, lw=0)
     axes.plot(places, rates, color=LIGHT["amber"], lw=1.6)
@@ -131,7 +131,7 @@ def _topics(figure: "Figure", seen: Overview) -> None:
     rows = seen.triggers.clusters[:_TOPICS]
     if not rows:
         return
-    axes = axes_at(figure, _RIGHT, 190, WIDTH - _RIGHT - 84, 44 * len(rows))
+    axes = axes_at(figure, _RIGHT, 190, WIDTH - _RIGHT - 104, 44 * len(rows))
     most = max(one.assessed for one in rows)
     title_of(axes, "looks that fetched, by the topic that was looked at")
     for number, one in enumerate(rows):
