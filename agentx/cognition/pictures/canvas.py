@@ -5,6 +5,7 @@ for light and one for dark. Text stays text, in the reader's own font; nothing i
 """
 
 import io
+import logging
 import math
 import re
 import warnings
@@ -67,6 +68,26 @@ MODULE_COLOURS = dict(zip(MODULES, ("teal", "blue", "amber", "violet"), strict=T
 _Value = TypeVar("_Value")
 
 
+_STYLE = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 11,
+    "text.parse_math": False,
+    "text.color": LIGHT["ink"],
+    "axes.edgecolor": LIGHT["line"],
+    "axes.facecolor": "none",
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "figure.dpi": 72,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "agentx",
+    "xtick.color": LIGHT["soft"],
+    "xtick.major.size": 0,
+    "ytick.color": LIGHT["soft"],
+    "ytick.major.size": 0,
+    "axes.labelcolor": LIGHT["soft"],
+}
+
+
 class Tip(NamedTuple):
     """What is said where the pointer rests on a part of a picture."""
 
@@ -76,32 +97,24 @@ class Tip(NamedTuple):
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw as these pictures are drawn, whatever a person has set up for their own, while the body of the ``with`` lasts."""
-    import matplotlib as mpl  # noqa: PLC0415 - heavy: loads when something is drawn
+    """Draw as these pictures are drawn, while the body of the ``with`` lasts.
 
-    style = {
-        **mpl.rcParamsDefault,
-        "backend": "svg",
-        "font.family": ["DejaVu Sans"],
-        "font.size": 11,
-        "text.parse_math": False,
-        "text.color": LIGHT["ink"],
-        "axes.edgecolor": LIGHT["line"],
-        "axes.labelcolor": LIGHT["soft"],
-        "xtick.color": LIGHT["soft"],
-        "ytick.color": LIGHT["soft"],
-        "xtick.major.size": 0,
-        "ytick.major.size": 0,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.facecolor": "none",
-        "figure.dpi": 72,
-        "svg.fonttype": "none",
-        "svg.hashsalt": "agentx",
-    }
-    with mpl.rc_context(style), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a letter that matplotlib's own font lacks; the reader's is used
-        yield
+    What a person has set up for their own pictures plays no part, and stays as it is.
+    """
+    logger = logging.getLogger("matplotlib")
+    level = logger.level
+    logger.setLevel(logging.ERROR)  # it tells of its font cache, and of a person's own settings
+    try:
+        import matplotlib as mpl  # noqa: PLC0415 - heavy: loads when something is drawn
+
+        style = {**mpl.rcParamsDefault, **_STYLE}
+        del style["backend"]  # of the process; no figure here has a window
+        with warnings.catch_warnings(), mpl.rc_context():
+            warnings.simplefilter("ignore")  # a letter that matplotlib's own font lacks; the reader's is used
+            mpl.rcParams.update(style)
+            yield
+    finally:
+        logger.setLevel(level)
 
 
 def figure_of(width: float, height: float) -> "Figure":

@@ -6,6 +6,7 @@ import shutil
 import xml.etree.ElementTree as ET
 from itertools import pairwise
 
+import matplotlib as mpl
 import pytest
 
 from agentx import Workspace
@@ -113,8 +114,11 @@ def test_the_line_falls_between_interactions_jumps_at_a_use_and_breaks_where_the
     assert [math.isnan(y) for _, y in line] == [False, True, False]
 
 
-def test_the_same_history_gives_the_same_pictures(seen, report):
-    again = pictures(seen)
+def test_the_same_history_gives_the_same_pictures_whatever_a_person_has_set_up_for_their_own(seen, report):
+    with mpl.rc_context({"backend": "pdf", "lines.linewidth": 9, "svg.fonttype": "path"}):
+        again = pictures(seen)
+        kept = [mpl.rcParams[name] for name in ("backend", "lines.linewidth", "svg.fonttype")]
+    assert kept == ["pdf", 9, "path"]
     assert all(svg.partition(">")[2] in report[f"{name}.svg"] for name, svg in again.items())
 
 
