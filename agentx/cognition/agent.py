@@ -1,0 +1,537 @@
+"""A cognitive agent: each message is recognised, its buffer looked at and filled, then it answers, and memories fade.
+
+The order is always the same. The Recognizer comes first; what it finds is stored. For questions, rules, and an empty buffer with
+memories in the session, the Decayer says whether the buffer is enough, and as long as it is not, the Activator fetches what is missing.
+Then comes the answer, a second look at it, decay, and purge. With a model each part asks it, and goes on without where it fails; with none, the
+deterministic forms drive the same flow. Whatever happens, there is an answer, and what went wrong is counted.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from agentx.cognition import memories
+from agentx.cognition.logs import Logs
+from agentx.cognition.memories import Retrieval
+from agentx.cognition.telemetry import emit
+from agentx.storage.cognition_events import Extracted, Interacted, Recognized
+from agentx.storage.events import AgentMessageSent, Draft
+from agentx.storage.text import one_line
+from agentx.synthesis.cognition import asking, prompts, recognizer, uncertainty
+from agentx.synthesis.cognition.asking import Asked
+from agentx.synthesis.cognition.config import ExecutorConfig
+from agentx.synthesis.cognition.curation import Found, activate, curate, rank
+from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery, deepen, expand
+from agentx.synthesis.cognition.extractor import LEVELS
+from agentx.synthesis.cognition.metrics import (
+    ActivatorSnapshot,
+    ClusterAssessment,
+    DecayerSnapshot,
+    Metrics,
+    QueryNode,
+    Snapshot,
+    TriggerReason,
+)
+from agentx.synthesis.cognition.mind import Mind, purged
+from agentx.synthesis.cognition.prompts import Exchange, Remembered, fitting, tokens_of
+from agentx.synthesis.cognition.statements import Rarity, terms_of
+from agentx.synthesis.directing.wording import rule
+from agentx.synthesis.model.port import ModelClient, Usage
+
+if TYPE_CHECKING:
+    from agentx.workspace import Workspace
+
+USED_SHARE = 0.5
+"""An answer that holds so much of what a memory is about has used it."""
+
+ANSWERED_WITH = 3
+"""So many memories are told where no model answers."""
+
+FOLLOWED = 10
+"""The links of so many of what was found are followed."""
+
+MOST_NAMED = 200
+"""So many memories are named in one event, which is a line."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What an agent answered.
+
+    Attributes:
+        memories: Ids of those that stood in its prompt.
+        metrics: Of this interaction.
+    """
+
+    text: str
+    interaction: int
+    memories: tuple[str, ...]
+    metrics: Metrics
+
+
+class CognitiveAgent:
+    """An agent that answers from a buffer of memories.
+
+    Args:
+        ws: Its workspace.
+        config: What it is told.
+        model: Who recognises, judges and answers; without one, code does.
+        session: The conversation that it holds; each has a buffer of its own, and memories are shared.
+        timeout_s: How long one question to the model may take.
+
+    Attributes:
+        last_metrics: Of the latest interaction.
+    """
+
+    def __init__(
+        self,
+        ws: "Workspace",
+        config: ExecutorConfig | None = None,
+        *,
+        model: ModelClient | None = None,
+        session: str = "main",
+        timeout_s: float = 60.0,
+    ) -> None:
+        self.config = config or ExecutorConfig()
+        self.session = session
+        self.model = model
+        self.timeout_s = timeout_s
+        self.last_metrics = Metrics()
+        self._ws = ws
+        self._logs = Logs(ws.engine, session, self.config)
+
+    @property
+    def mind(self) -> Mind:
+        """What it holds at hand."""
+        return self._ws.state.minds.get(self.session, Mind())
+
+    def answer(self, message: str) -> Answer:
+        """Answer a message.
+
+        Raises:
+            UsageError: There is nothing in it.
+        """
+        said = self._ws.say(message)
+        turn = _Turn(self, self._ws, message, said.seq)
+        answered = turn.work()
+        self.last_metrics = answered.metrics
+        emit(
+            answered.metrics, session=self.session, interaction=answered.interaction, ended=self._ws.state.at
+        )
+        self._logs.write()
+        return answered
+
+
+class _Turn:
+    """One interaction, from the message to the purge."""
+
+    def __init__(self, agent: CognitiveAgent, ws: "Workspace", message: str, seq: int) -> None:
+        self.agent, self.ws, self.message, self.seq = agent, ws, message, seq
+        self.config, self.model = agent.config, agent.model
+        self.metrics = Metrics()
+        mind = agent.mind
+        self.number = mind.interactions + 1
+        self.before = memories.scored(ws.state, mind, self.number, self.config.decay_temperature)
+        self.decayer: list[DecayerSnapshot] = []
+        self.activator: list[ActivatorSnapshot] = []
+        self.began = time.monotonic()
+
+    # --- the order of things -----------------------------------------------------------------------------------------
+
+    def work(self) -> Answer:
+        """Go through all of it."""
+        new = self.recognize()
+        buffer = [*self.buffer(), *new]
+        if reason := self.trigger(buffer):
+            self.metrics.decayer_triggered, self.metrics.decayer_trigger_reason = True, reason
+            buffer = self.think(buffer)
+        shown = self.shown(buffer)
+        text = self.respond(shown)
+        self.reflect(text, shown)
+        return self.close(text, buffer, shown)
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Add what the body of a ``with`` takes to a latency."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            setattr(self.metrics, name, getattr(self.metrics, name) + (time.monotonic() - start) * 1_000)
+
+    def took(self, asked: Asked[Any], module: str) -> None:
+        """Count what asking a model used and what was wrong with its answer."""
+        self.metrics.faults += asked.faults
+        self.spent(asked.usage, module)
+
+    def spent(self, usage: Usage, module: str) -> None:
+        """Count tokens of a module."""
+        for name, count in (("prompt", usage.prompt_tokens), ("completion", usage.completion_tokens)):
+            key = f"{module}_{name}_tokens"
+            setattr(self.metrics, key, getattr(self.metrics, key) + count)
+        self.metrics.cost_usd += usage.cost_usd
+
+    @property
+    def deadline(self) -> float:
+        """By when a model is to answer."""
+        return time.monotonic() + self.agent.timeout_s
+
+    def buffer(self) -> list[Remembered]:
+        """What is held at hand now."""
+        return memories.held(self.ws.state, self.agent.mind, self.number, self.config.decay_temperature)
+
+    # --- the Recognizer ----------------------------------------------------------------------------------------------
+
+    def recognize(self) -> list[Remembered]:
+        """Read the message, and store what it says; the new memories."""
+        with self.timed("recognizer_latency_ms"):
+            state, mind, buffer = self.ws.state, self.agent.mind, self.buffer()
+            recent = mind.recent[-1] if mind.recent else None
+            is_rule = any(
+                place.seq == self.seq
+                for item in state.items.values()
+                if item.kind in ("constraint", "rejection")
+                for place in item.evidence
+            )
+            topics = memories.topics(state)
+            asked: Asked[recognizer.Recognition] = Asked(None)
+            if self.model is not None:
+                asked = asking.recognize(self.model, self.message, buffer, topics, deadline=self.deadline)
+                self.took(asked, "recognizer")
+            found = asked.answer or recognizer.recognize(
+                self.message,
+                answered=recent is not None,
+                rule=is_rule,
+                buffer=memories.utilities(mind, buffer),
+                topics={topic.id: topic.summary for topic in topics},
+                known=[one.text for one in buffer],
+            )
+            found = msgspec.structs.replace(found, rule=found.rule or is_rule)
+            stored = self.store(found, self.seq, self.model.name if asked.answer and self.model else "")
+        self.measure(found, stored)
+        return stored
+
+    def store(
+        self, found: recognizer.Recognition, message: int, model: str, *, second: bool = False
+    ) -> list[Remembered]:
+        """Put on record what was recognised; the memories that come of it."""
+        fields = msgspec.structs.asdict(found)
+        recognized = Recognized(
+            session=self.agent.session,
+            interaction=self.number,
+            message=message,
+            second=second,
+            model=model,
+            **fields,
+        )
+        (event,) = self.ws.record(Draft(data=recognized, actor="agent:cognitive"))
+        made = []
+        for item in reversed(self.ws.state.items.values()):
+            if item.created_seq <= event.seq:
+                break
+            if item.kind in LEVELS:
+                made.append(memories.remembered(item))
+        return made[::-1]
+
+    def measure(self, found: recognizer.Recognition, stored: Sequence[Remembered]) -> None:
+        """Count what was recognised."""
+        metrics = self.metrics
+        metrics.input_type = found.input_type
+        metrics.recognizer_semantic_memories_count = sum(one.level == "L2" for one in found.memories)
+        metrics.recognizer_has_episodic = any(one.level == "L3" for one in found.memories)
+        metrics.recognizer_utility_updates_count = len(found.utilities)
+        metrics.new_memories_stored = [one.id for one in stored]
+        state = self.ws.state
+        links = sum(len(state.items[one.id].links) for one in stored if one.level != "L1")
+        total = sum(len(item.links) for item in state.items.values() if item.kind in LEVELS)
+        metrics.memory_link_stats = {"created": links, "total": total}
+        metrics.topic_construction_action = found.topic_action
+        metrics.topic_construction_summary = found.topic_summary
+        new = next((one.id for one in stored if state.items[one.id].kind == "topic"), "")
+        metrics.topic_construction_id = found.topic or new
+
+    # --- the Decayer and the Activator -------------------------------------------------------------------------------
+
+    def trigger(self, buffer: Sequence[Remembered]) -> TriggerReason:
+        """Why the Decayer runs; empty where it does not."""
+        recognized = self.metrics.input_type
+        if recognized == "question":
+            return "question"
+        if self.rule_stated:
+            return "rule_statement"
+        if not buffer and memories.has_memories(self.ws.state):
+            return "empty_buffer_with_session_memories"
+        return ""
+
+    @property
+    def rule_stated(self) -> bool:
+        """Whether the message states a rule."""
+        return any(
+            place.seq == self.seq
+            for item in self.ws.state.active("constraint", "rejection")
+            for place in item.evidence
+        )
+
+    def think(self, buffer: list[Remembered]) -> list[Remembered]:
+        """Look whether the buffer is enough, and fetch what is missing, again and again up to the limit."""
+        graph: QueryGraph | None = None
+        with self.timed("thinking_loop_latency_ms"):
+            for number in range(1, self.config.max_thinking_iterations + 1):
+                self.metrics.thinking_iterations_used = number
+                looked = self.assess(buffer)
+                self.decayer.append(looked)
+                measured = {
+                    "iteration": number,
+                    "model_uncertainty": looked.model_uncertainty,
+                    "cosine_uncertainty": looked.cosine_uncertainty,
+                    "requires_activation": looked.requires_activation,
+                }
+                self.metrics.per_iteration_metrics.append(measured)
+                if not looked.requires_activation:
+                    break
+                graph = deepen(graph) if graph is not None else self.expand(buffer)
+                buffer = self.activate(graph, buffer)
+                measured["nodes"] = len(graph.nodes)
+                measured["buffer"] = len(buffer)
+        self.metrics.decayer_status = "requires_activation" if self.activator else "sufficient"
+        self.metrics.activator_trigger_count = len(self.activator)
+        self.metrics.activator_multi_trigger = len(self.activator) > 1
+        return buffer
+
+    def assess(self, buffer: Sequence[Remembered]) -> DecayerSnapshot:
+        """Both tiers of uncertainty: the model's, or the words' where there is none, and the cosine's."""
+        with self.timed("decayer_latency_ms"):
+            texts = [one.text for one in buffer]
+            vectors = self.ws.engine.meanings.of([self.message, *texts])
+            near = [vectors[text] for text in texts if text in vectors]
+            tiers = uncertainty.assess(self.message, texts, vectors.get(self.message), near)
+            words, missing = tiers.words, tuple[str, ...]()
+            needs = tiers.requires_activation()
+            if self.model is not None:
+                asked = asking.assess(self.model, self.message, buffer, self.deadline)
+                self.took(asked, "decayer")
+                if asked.answer is not None:
+                    words, missing = asked.answer.uncertainty, asked.answer.missing
+                    threshold = self.config.uncertainty_threshold
+                    needs = words >= threshold and tiers.meaning >= uncertainty.MEANING_THRESHOLD
+            return DecayerSnapshot(
+                model_uncertainty=round(words, 4),
+                cosine_uncertainty=round(tiers.meaning, 4),
+                requires_activation=needs,
+                missing=missing,
+                clusters=tuple(self.clusters(buffer)),
+            )
+
+    def clusters(self, buffer: Sequence[Remembered]) -> Iterator[ClusterAssessment]:
+        """How much of what is asked each topic of the buffer covers."""
+        rarity, asked = Rarity(one.text for one in buffer), terms_of(self.message)
+        whole = rarity.of(asked) or 1.0
+        for topic in dict.fromkeys(one.topic for one in buffer):
+            own = [one.text for one in buffer if one.topic == topic]
+            held = {term for text in own for term in terms_of(text)}
+            vectors = self.ws.engine.meanings.of([self.message, *own], load=False)
+            base = vectors.get(self.message)
+            near = [float(vectors[text] @ base) for text in own if base is not None and text in vectors]
+            share = min(1.0, rarity.of(asked & held) / whole)
+            yield ClusterAssessment(topic, len(own), round(share, 4), round(max(near, default=0.0), 4))
+
+    def expand(self, buffer: Sequence[Remembered]) -> QueryGraph:
+        """What is to be looked up; a circle of sub-queries is broken, and counted."""
+        with self.timed("activator_latency_ms"):
+            graph = expand(self.message)
+            if self.model is not None:
+                asked = asking.expand(self.model, self.message, buffer, self.deadline)
+                self.took(asked, "activator")
+                if asked.answer:
+                    nodes = (SubQuery(id=one.id, text=one.text, needs=one.needs) for one in asked.answer)
+                    graph = QueryGraph.of(nodes)
+            self.metrics.faults += graph.broken
+            return graph
+
+    def activate(self, graph: QueryGraph, buffer: list[Remembered]) -> list[Remembered]:
+        """Fetch for each sub-query what is nearest, follow links, and curate and merge the buffer."""
+        with self.timed("activator_latency_ms"):
+            retrieval = Retrieval(self.ws.engine, self.ws.state)
+            found = activate(graph, retrieval.search, k=self.config.activation_k)
+            followed: list[Found] = []
+            if self.config.enable_memory_linking:
+                followed = retrieval.followed(found.ranked, FOLLOWED)
+            self.metrics.faults += retrieval.faults
+            self.metrics.dag_node_count = len(graph.nodes)
+            self.metrics.dag_edge_count = graph.edge_count
+            self.activator.append(
+                ActivatorSnapshot(
+                    nodes=tuple(
+                        QueryNode(node.id, node.text, node.needs, tuple(found.found.get(node.id, ()))[:20])
+                        for node in graph.nodes
+                    ),
+                    retrieved=tuple(one.id for one in found.ranked)[:MOST_NAMED],
+                    followed=tuple(one.id for one in followed)[:MOST_NAMED],
+                )
+            )
+            return self.curated(rank([*found.ranked, *followed]), buffer)
+
+    def curated(self, ranked: Sequence[Found], buffer: list[Remembered]) -> list[Remembered]:
+        """What was found, the most needed first, before what the buffer held; as far as there is room."""
+        items = self.ws.state.items
+        fresh = {one.id: memories.remembered(items[one.id]) for one in ranked}
+        order = [one.memory.id for one in curate(ranked, self.message, self.config.buffer_tokens)]
+        if self.model is not None:
+            asked = asking.curate(
+                self.model, self.message, list(fresh.values()), self.config.buffer_tokens, self.deadline
+            )
+            self.took(asked, "activator")
+            order = list(asked.answer) if asked.answer is not None else order
+        held = {one.id: one for one in buffer}
+        kept = [held.get(name) or fresh[name] for name in order if name in held or name in fresh]
+        rest = [one for one in buffer if one.id not in set(order)]
+        room = self.config.buffer_tokens
+        merged: list[Remembered] = []
+        for one in [*kept, *rest]:
+            room -= tokens_of(one)
+            if room >= 0 or one.id in held:
+                merged.append(one)
+        return merged
+
+    # --- the answer --------------------------------------------------------------------------------------------------
+
+    def shown(self, buffer: Sequence[Remembered]) -> list[Remembered]:
+        """The memories that stand in the prompt: of the levels that are wanted, as far as they fit, the most alive."""
+        wanted = {
+            level
+            for level, on in (
+                ("L1", self.config.include_l1),
+                ("L2", self.config.include_l2),
+                ("L3", self.config.include_l3),
+            )
+            if on
+        }
+        kept, told = fitting([one for one in buffer if one.level in wanted], self.config.buffer_tokens)
+        if told:
+            self.metrics.faults.append(told)
+        return list(kept)
+
+    def respond(self, shown: Sequence[Remembered]) -> str:
+        """The answer: a model's, or what is remembered where there is none."""
+        with self.timed("response_generation_latency_ms"):
+            if self.model is not None:
+                demands = [rule(item) for item in self.ws.state.active("constraint", "rejection")]
+                prompt = prompts.response(shown, self.recent(), demands)
+                asked = asking.respond(
+                    self.model, self.message, prompt, self.config.response_temperature, self.deadline
+                )
+                self.took(asked, "response")
+                if asked.answer is not None:
+                    return asked.answer
+            return self.told(shown)
+
+    def recent(self) -> list[Exchange]:
+        """The latest interactions in words, oldest first."""
+        said = {message.seq: message.text for message in self.ws.state.messages}
+        entries = self.agent.mind.recent[
+            -min(self.config.k_recent_context, self.config.max_interaction_history) :
+        ]
+        return [
+            Exchange(said[one.message], said.get(one.answer, ""))
+            for one in entries
+            if self.config.k_recent_context and one.message in said
+        ]
+
+    def told(self, shown: Sequence[Remembered]) -> str:
+        """What is remembered of what was asked, in the words in which it was said."""
+        if self.metrics.input_type == "feedback":
+            return "Thank you; I keep that in mind."
+        if self.metrics.input_type == "statement":
+            return "Noted." if self.metrics.new_memories_stored else "I see."
+        rarity, asked = Rarity(one.text for one in shown), terms_of(self.message)
+        weighed = [(rarity.of(asked & terms_of(one.text)), one) for one in shown if one.level != "L1"]
+        best = [one for weight, one in sorted(weighed, key=lambda pair: -pair[0]) if weight > 0][
+            :ANSWERED_WITH
+        ]
+        if not best:
+            return "I remember nothing of that."
+        return "I remember: " + " ".join(one_line(one.text).rstrip(".") + "." for one in best)
+
+    # --- after it ----------------------------------------------------------------------------------------------------
+
+    def reflect(self, text: str, shown: Sequence[Remembered]) -> None:
+        """The second look: what is learned about answering, and how well the answer rests on memories."""
+        self.judge = -1.0
+        if self.model is not None:
+            asked = asking.reflect(self.model, self.message, text, shown, self.deadline)
+            self.took(asked, "recognizer")
+            if asked.answer is not None:
+                self.judge = asked.answer.judge
+                learned = tuple(Extracted("L1", one) for one in asked.answer.procedures)
+                found = recognizer.Recognition(
+                    input_type=self.metrics.input_type, memories=learned, utilities=asked.answer.utilities
+                )
+                made = self.store(found, self.seq, self.model.name, second=True)
+                self.metrics.new_memories_stored += [one.id for one in made]
+                return
+        if self.metrics.input_type == "question":
+            tiers = uncertainty.assess(self.message, [one.text for one in shown if one.text in text])
+            self.judge = round(1.0 - tiers.words, 4)
+
+    def used(self, text: str, shown: Sequence[Remembered]) -> list[str]:
+        """The memories that an answer used."""
+        said = terms_of(text)
+        return [
+            one.id
+            for one in shown
+            if one.level != "L1" and (own := terms_of(one.text)) and len(own & said) / len(own) >= USED_SHARE
+        ]
+
+    def close(self, text: str, buffer: Sequence[Remembered], shown: Sequence[Remembered]) -> Answer:
+        """Record the answer; memories fade, are reinforced or leave the buffer; then it is over."""
+        config, mind = self.config, self.agent.mind
+        entered = tuple(one.id for one in buffer if one.id not in mind.buffer)[:MOST_NAMED]
+        accessed = tuple(one.id for one in shown)[:MOST_NAMED]
+        reinforced = tuple(self.used(text, shown))[:MOST_NAMED] if config.reinforce_decay_on_use else ()
+        done = Interacted(
+            session=self.agent.session,
+            interaction=self.number,
+            message=self.seq,
+            entered=entered,
+            accessed=reinforced,
+            reinforced=reinforced,
+            boost=config.decay_reinforcement_boost,
+            temperature=config.decay_temperature,
+            judge=self.judge,
+        )
+        after = mind.interacted(done)
+        evicted = purged(
+            after,
+            self.number,
+            config.decay_temperature,
+            config.purge_decay_threshold,
+            config.purge_utility_threshold,
+        )[:MOST_NAMED]
+        done = msgspec.structs.replace(done, evicted=evicted)
+        self.metrics.evicted_memory_ids = list(evicted)
+        self.metrics.total_latency_ms = (time.monotonic() - self.began) * 1_000
+        snapshot = Snapshot(
+            before=self.before,
+            after=memories.scored(
+                self.ws.state, mind.interacted(done), self.number, config.decay_temperature
+            ),
+            decayer=tuple(self.decayer),
+            activator=tuple(self.activator),
+        )
+        with self.ws.engine.write_path.exclusive():
+            answered = AgentMessageSent(
+                body=self.ws.body(text), final=True, model=self.model.name if self.model else ""
+            )
+            done = msgspec.structs.replace(
+                done,
+                metrics=self.ws.body(msgspec.json.encode(self.metrics).decode()),
+                snapshot=self.ws.body(msgspec.json.encode(snapshot).decode()),
+            )
+            seq = self.ws.engine.write_path.state.seq + 1
+            done = msgspec.structs.replace(done, answer=seq)
+            self.ws.record(
+                Draft(data=answered, actor="agent:cognitive"), Draft(data=done, actor="agent:cognitive")
+            )
+        return Answer(text, self.number, accessed, self.metrics)

@@ -1,0 +1,140 @@
+"""The memories of a cognitive agent in its workspace: what its buffer holds, and what a search finds for a sub-query."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from agentx.background import SearchLate
+from agentx.engine import Engine
+from agentx.storage.index.port import Filter
+from agentx.synthesis.cognition.curation import Found
+from agentx.synthesis.cognition.expansion import SubQuery
+from agentx.synthesis.cognition.extractor import HAPPENED, LEVELS, OF_TOPIC, TELLS_OF
+from agentx.synthesis.cognition.metrics import BufferedMemory
+from agentx.synthesis.cognition.mind import FIRST_UTILITY, Mind, Slot, retention
+from agentx.synthesis.cognition.prompts import Remembered, Topic, tokens_of
+from agentx.synthesis.items import MemoryItem
+from agentx.synthesis.state import State
+
+LINKED_SHARE = 0.5
+"""What a memory counts for that was not found itself, but is linked to one that was."""
+
+MOST_TOPICS = 50
+
+_STANDING = ("active", "dormant")
+
+
+def held(state: State, mind: Mind, now: int, temperature: float) -> list[Remembered]:
+    """The memories of a buffer, in the order in which they came; what was ended since is not among them."""
+    return [
+        remembered(item, retention(slot, now, temperature))
+        for name, slot in mind.buffer.items()
+        if (item := state.items.get(name)) is not None and item.status in _STANDING
+    ]
+
+
+def remembered(item: MemoryItem, decay: float = 1.0) -> Remembered:
+    """A memory item as a model is shown it."""
+    return Remembered(
+        id=item.id,
+        level=LEVELS.get(item.kind, "L2"),
+        text=item.text,
+        decay=decay,
+        topic=topic_of(item),
+        at=item.created_at[:10],
+    )
+
+
+def topic_of(item: MemoryItem) -> str:
+    """The id of the topic that a memory belongs to; empty for none."""
+    return next((link.target for link in item.links if link.relation == OF_TOPIC), "")
+
+
+def scored(state: State, mind: Mind, now: int, temperature: float) -> tuple[BufferedMemory, ...]:
+    """A buffer with its scores, for the record."""
+    slots = {one.id: mind.buffer[one.id] for one in held(state, mind, now, temperature)}
+    return tuple(_scored(one, slots[one.id]) for one in held(state, mind, now, temperature))
+
+
+def _scored(one: Remembered, slot: Slot) -> BufferedMemory:
+    return BufferedMemory(
+        id=one.id,
+        level=one.level,
+        decay=round(one.decay, 4),
+        utility=slot.utility,
+        reward=slot.reward,
+        strength=round(slot.strength, 4),
+        tokens=tokens_of(one),
+    )
+
+
+def utilities(mind: Mind, buffer: Iterable[Remembered]) -> dict[str, tuple[str, float]]:
+    """Text and utility of each memory of a buffer, by id."""
+    return {
+        one.id: (one.text, mind.buffer[one.id].utility if one.id in mind.buffer else FIRST_UTILITY)
+        for one in buffer
+    }
+
+
+def topics(state: State) -> list[Topic]:
+    """The latest topics, oldest first."""
+    found = [Topic(item.id, item.text) for item in state.active("topic")]
+    return found[-MOST_TOPICS:]
+
+
+def has_memories(state: State) -> bool:
+    """Whether anything is remembered that a buffer may hold."""
+    return any(item.kind in LEVELS and item.status in _STANDING for item in state.items.values())
+
+
+class Retrieval:
+    """Searches memory items for sub-queries, and follows their links.
+
+    Args:
+        engine: The workspace.
+        state: What is remembered.
+
+    Attributes:
+        faults: What could not be done, each in a sentence.
+    """
+
+    def __init__(self, engine: Engine, state: State) -> None:
+        self._engine = engine
+        self._state = state
+        self.faults: list[str] = []
+
+    def search(self, query: SubQuery, k: int) -> Sequence[Found]:
+        """The memories nearest to a sub-query, best first."""
+        try:
+            hits = self._engine.search(query.text, k, Filter(kinds=("memory",)))
+        except SearchLate as error:
+            self.faults.append(str(error))
+            return ()
+        found = [
+            self._found(item, hit.score)
+            for hit in hits
+            if (item := self._state.items.get(hit.symbol)) is not None
+            and item.kind in LEVELS
+            and item.status in _STANDING
+        ]
+        if not found:
+            self.faults.append(f"Nothing is found for {query.text[:80]!r}.")
+        return found
+
+    def followed(self, ranked: Sequence[Found], most: int) -> list[Found]:
+        """The memories that the best of those found are linked to, and that were not found themselves."""
+        known = {one.id for one in ranked}
+        found: dict[str, Found] = {}
+        for one in ranked[:most]:
+            for name in self._linked(one.id):
+                item = self._state.items.get(name)
+                if item is not None and name not in known and item.status in _STANDING:
+                    found.setdefault(name, self._found(item, one.score * LINKED_SHARE))
+        return list(found.values())
+
+    def _linked(self, name: str) -> Iterator[str]:
+        links = self._state.items[name].links if name in self._state.items else ()
+        return (link.target for link in links if link.relation in (HAPPENED, TELLS_OF))
+
+    @staticmethod
+    def _found(item: MemoryItem, score: float) -> Found:
+        place = item.evidence[0].seq if item.evidence else 0
+        return Found(id=item.id, text=item.text, score=score, session=topic_of(item), place=place)
