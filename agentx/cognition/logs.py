@@ -7,15 +7,15 @@ or not at all, none is synced, and a disk that is full or a folder that may not 
 import contextlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from agentx.cache import CACHE
 from agentx.cognition.collector import MetricsCollector
-from agentx.cognition.interactions import DecayPoint, Interaction, Replay
-from agentx.cognition.tracking import ActivatorTracker, DecayTracker
+from agentx.cognition.interactions import Interaction, Replay
+from agentx.cognition.tracking import ActivatorTracker
 from agentx.engine import Engine
 from agentx.storage.cognition_events import InputType
 from agentx.storage.durable import write_temporary
@@ -62,42 +62,33 @@ class LoggedInteraction(msgspec.Struct, frozen=True, kw_only=True):
     metrics: Metrics
 
 
-class DecayCurves(msgspec.Struct, frozen=True, kw_only=True):
-    """``decay_<run_id>.json``."""
-
-    run_id: str
-    points: list[DecayPoint]
-
-
 class IntermediateLogger:
     """A snapshot of every interaction.
 
-    Args:
-        run_id: Stands in the file and in its name.
+    Attributes:
+        lines: Each :class:`LoggedInteraction` as JSON; encoded once, however often the file is written.
     """
 
-    def __init__(self, run_id: str) -> None:
-        self.run_id = run_id
-        self.interactions: list[LoggedInteraction] = []
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
 
     def take(self, one: Interaction) -> None:
         """Log one interaction more."""
         seen = one.snapshot
-        self.interactions.append(
-            LoggedInteraction(
-                interaction_id=one.interaction_id,
-                at=one.at,
-                message=one.message,
-                answer=one.answer,
-                input_type=one.metrics.input_type,
-                decayer=seen.decayer,
-                activator=seen.activator,
-                buffer_before=_buffer(seen.before),
-                buffer_after=_buffer(seen.after),
-                judge_score=one.judge_score,
-                metrics=one.metrics,
-            )
+        logged = LoggedInteraction(
+            interaction_id=one.interaction_id,
+            at=one.at,
+            message=one.message,
+            answer=one.answer,
+            input_type=one.metrics.input_type,
+            decayer=seen.decayer,
+            activator=seen.activator,
+            buffer_before=_buffer(seen.before),
+            buffer_after=_buffer(seen.after),
+            judge_score=one.judge_score,
+            metrics=one.metrics,
         )
+        self.lines.append(msgspec.json.encode(logged))
 
 
 def _buffer(memories: tuple[BufferedMemory, ...]) -> BufferSnapshot:
@@ -120,8 +111,9 @@ class Logs:
         self._replay = Replay(session, engine.read_body)
         self._seen = 0
         self._run_id = run_id or session
-        self._intermediate = IntermediateLogger(self._run_id)
-        self._decay, self._activator, self._metrics = DecayTracker(), ActivatorTracker(), MetricsCollector()
+        self._intermediate = IntermediateLogger()
+        self._points: list[bytes] = []
+        self._activator, self._metrics = ActivatorTracker(), MetricsCollector()
 
     @property
     def wanted(self) -> bool:
@@ -139,30 +131,43 @@ class Logs:
         for event in self._engine.write_path.history.read(self._seen, on_damage=told_already):
             self._seen = event.seq
             if one := self._replay.take(event):
-                for follower in (self._intermediate, self._decay, self._activator, self._metrics):
-                    follower.take(one)
-        return write_files(self._engine, self._files())
+                self._take(one)
+        return _write_files(self._engine, self._files())
 
-    def _files(self) -> dict[str, object]:
-        name = re.sub(r"[^\w.-]+", "-", self._run_id)[:100]
-        files: dict[str, object] = {f"metrics_{name}.json": self._metrics.collected}
+    def _take(self, one: Interaction) -> None:
+        self._metrics.take(one)
         if self._config.log_intermediate_data:
-            files[f"intermediate_{name}.json"] = {
-                "run_id": self._run_id,
-                "interactions": self._intermediate.interactions,
-            }
+            self._intermediate.take(one)
         if self._config.log_decay_curves:
-            files[f"decay_{name}.json"] = DecayCurves(run_id=self._run_id, points=self._decay.points)
+            self._points += map(msgspec.json.encode, one.points)
         if self._config.log_activator_triggers:
-            files[f"activator_{name}.json"] = self._activator.triggers
+            self._activator.take(one)
+
+    def _files(self) -> dict[str, bytes]:
+        name = re.sub(r"[^\w.-]+", "-", self._run_id)[:100]
+        files = {f"metrics_{name}.json": _indented(self._metrics.collected)}
+        if self._config.log_intermediate_data:
+            files[f"intermediate_{name}.json"] = self._listed("interactions", self._intermediate.lines)
+        if self._config.log_decay_curves:
+            files[f"decay_{name}.json"] = self._listed("points", self._points)
+        if self._config.log_activator_triggers:
+            files[f"activator_{name}.json"] = _indented(self._activator.triggers)
         return files
 
+    def _listed(self, name: str, lines: Sequence[bytes]) -> bytes:
+        """One JSON object, each entry of its list on a line."""
+        head = msgspec.json.encode({"run_id": self._run_id, name: []}).removesuffix(b"]}")
+        return b"\n".join((head, b",\n".join(lines), b"]}\n"))
 
-def write_files(engine: Engine, files: Mapping[str, object]) -> list[Path]:
-    """Write JSON files under ``.agentx/metrics/``; those that could be written, the others are a note."""
+
+def _indented(value: object) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+
+
+def _write_files(engine: Engine, files: Mapping[str, bytes]) -> list[Path]:
+    """Write files under ``.agentx/metrics/``; those that could be written, the others are a note."""
     folder, written = engine.root / FOLDER, []
-    for name, value in files.items():
-        content = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+    for name, content in files.items():
         try:
             put(folder / name, content)
         except OSError as error:

@@ -23,11 +23,6 @@ class DecayTracker:
         for point in one.points:
             self.curves.setdefault(point.memory_id, []).append(point)
 
-    @property
-    def points(self) -> list[DecayPoint]:
-        """All points, memory by memory."""
-        return [point for curve in self.curves.values() for point in curve]
-
 
 class Uncertainty(msgspec.Struct, frozen=True, kw_only=True):
     """What one look of the Decayer found.

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from agentx.cognition.collector import MODULES
 from agentx.lettering import text_width
@@ -68,7 +68,7 @@ MODULE_COLOURS = dict(zip(MODULES, ("teal", "blue", "amber", "violet"), strict=T
 _Value = TypeVar("_Value")
 
 
-_STYLE = {
+_STYLE: dict[str, Any] = {
     "font.family": ["DejaVu Sans"],
     "font.size": 11,
     "text.parse_math": False,
@@ -107,7 +107,8 @@ def styled() -> Iterator[None]:
     try:
         import matplotlib as mpl  # noqa: PLC0415 - heavy: loads when something is drawn
 
-        style = {**mpl.rcParamsDefault, **_STYLE}
+        defaults: Any = mpl.rcParamsDefault
+        style = {**defaults, **_STYLE}
         del style["backend"]  # of the process; no figure here has a window
         with warnings.catch_warnings(), mpl.rc_context():
             warnings.simplefilter("ignore")  # a letter that matplotlib's own font lacks; the reader's is used
