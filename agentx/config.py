@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentx.storage.durable import write_file
 from agentx.storage.errors import UsageError
+from agentx.synthesis.cognition.config import ExecutorConfig
 
 FILE = "agentx.toml"
 
@@ -175,6 +176,7 @@ class Config(_Section):
     director: DirectorSection = DirectorSection()
     memory: MemorySection = MemorySection()
     scribe: ScribeSection = ScribeSection()
+    cognition: ExecutorConfig = ExecutorConfig()
     secrets: SecretsSection = SecretsSection()
     sources: tuple[SourceSection, ...] = ()
     links: tuple[LinkSection, ...] = ()

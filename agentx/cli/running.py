@@ -18,6 +18,7 @@ from agentx.cli.opened import as_json, configured_model, opened, scan_sources
 from agentx.cli.playing import play
 from agentx.cli.reviewing import show_judged
 from agentx.cli.terminal import Terminal
+from agentx.cli.thinking import COGNITIVE, think
 from agentx.judging import judge
 from agentx.outcomes import settle, unknown
 from agentx.storage.errors import AgentXError, UsageError
@@ -74,7 +75,11 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
         Path | None, typer.Option(metavar="DIR", help="Save what is shown of each run as DIR/RUN.svg.")
     ] = None,
     agent: Annotated[
-        str, typer.Option(metavar="ROLE", help="The agent's role; main, or that of the run that goes on.")
+        str,
+        typer.Option(
+            metavar="ROLE",
+            help="The agent's role; main, or that of the run that goes on. `cognitive` answers from a buffer of memories.",
+        ),
     ] = "",
     *,
     yes: Annotated[
@@ -97,6 +102,9 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
     if into is not None:
         raise UsageError("--into goes with --sample; a run works in the workspace at -C DIR.")
     with opened(terminal, look=True) as ws:
+        if agent == COGNITIVE:
+            think(terminal, ws, _text(message), model)
+            return
         client = configured_model(terminal, ws, model)
         scan_sources(terminal, ws)
         ws.engine.indexer.start()

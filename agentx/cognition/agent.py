@@ -44,6 +44,12 @@ from agentx.synthesis.model.port import ModelClient, Usage
 if TYPE_CHECKING:
     from agentx.workspace import Workspace
 
+ROLE = "cognitive"
+ACTOR = f"agent:{ROLE}"
+
+SESSION = "main"
+"""The conversation of who names none."""
+
 USED_SHARE = 0.5
 """An answer that holds so much of what a memory is about has used it."""
 
@@ -76,8 +82,9 @@ class CognitiveAgent:
 
     Args:
         ws: Its workspace.
-        config: What it is told.
+        config: What it is told; what ``agentx.toml`` says by default.
         model: Who recognises, judges and answers; without one, code does.
+        responder: Who answers, where that is another (``response_model``).
         session: The conversation that it holds; each has a buffer of its own, and memories are shared.
         timeout_s: How long one question to the model may take.
 
@@ -91,12 +98,14 @@ class CognitiveAgent:
         config: ExecutorConfig | None = None,
         *,
         model: ModelClient | None = None,
-        session: str = "main",
+        responder: ModelClient | None = None,
+        session: str = SESSION,
         timeout_s: float = 60.0,
     ) -> None:
-        self.config = config or ExecutorConfig()
+        self.config = config or ws.config.cognition
         self.session = session
         self.model = model
+        self.responder = responder or model
         self.timeout_s = timeout_s
         self.last_metrics = Metrics()
         self._ws = ws
@@ -107,14 +116,18 @@ class CognitiveAgent:
         """What it holds at hand."""
         return self._ws.state.minds.get(self.session, Mind())
 
-    def answer(self, message: str) -> Answer:
+    def answer(self, message: str, run: str = "") -> Answer:
         """Answer a message.
+
+        Args:
+            message: What the user says.
+            run: The run that it belongs to.
 
         Raises:
             UsageError: There is nothing in it.
         """
         said = self._ws.say(message)
-        turn = _Turn(self, self._ws, message, said.seq)
+        turn = _Turn(self, self._ws, message, said.seq, run)
         answered = turn.work()
         self.last_metrics = answered.metrics
         emit(
@@ -127,8 +140,8 @@ class CognitiveAgent:
 class _Turn:
     """One interaction, from the message to the purge."""
 
-    def __init__(self, agent: CognitiveAgent, ws: "Workspace", message: str, seq: int) -> None:
-        self.agent, self.ws, self.message, self.seq = agent, ws, message, seq
+    def __init__(self, agent: CognitiveAgent, ws: "Workspace", message: str, seq: int, run: str) -> None:
+        self.agent, self.ws, self.message, self.seq, self.run = agent, ws, message, seq, run
         self.config, self.model = agent.config, agent.model
         self.metrics = Metrics()
         mind = agent.mind
@@ -226,7 +239,7 @@ class _Turn:
             model=model,
             **fields,
         )
-        (event,) = self.ws.record(Draft(data=recognized, actor="agent:cognitive"))
+        (event,) = self.ws.record(Draft(data=recognized, actor=ACTOR, run=self.run))
         made = []
         for item in reversed(self.ws.state.items.values()):
             if item.created_seq <= event.seq:
@@ -416,11 +429,12 @@ class _Turn:
     def respond(self, shown: Sequence[Remembered]) -> str:
         """The answer: a model's, or what is remembered where there is none."""
         with self.timed("response_generation_latency_ms"):
-            if self.model is not None:
+            responder = self.agent.responder
+            if responder is not None:
                 demands = [rule(item) for item in self.ws.state.active("constraint", "rejection")]
                 prompt = prompts.response(shown, self.recent(), demands)
                 asked = asking.respond(
-                    self.model, self.message, prompt, self.config.response_temperature, self.deadline
+                    responder, self.message, prompt, self.config.response_temperature, self.deadline
                 )
                 self.took(asked, "response")
                 if asked.answer is not None:
@@ -522,7 +536,9 @@ class _Turn:
         )
         with self.ws.engine.write_path.exclusive():
             answered = AgentMessageSent(
-                body=self.ws.body(text), final=True, model=self.model.name if self.model else ""
+                body=self.ws.body(text),
+                final=True,
+                model=self.agent.responder.name if self.agent.responder else "",
             )
             done = msgspec.structs.replace(
                 done,
@@ -531,7 +547,5 @@ class _Turn:
             )
             seq = self.ws.engine.write_path.state.seq + 1
             done = msgspec.structs.replace(done, answer=seq)
-            self.ws.record(
-                Draft(data=answered, actor="agent:cognitive"), Draft(data=done, actor="agent:cognitive")
-            )
+            self.ws.record(*(Draft(data=data, actor=ACTOR, run=self.run) for data in (answered, done)))
         return Answer(text, self.number, accessed, self.metrics)

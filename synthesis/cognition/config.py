@@ -1,10 +1,10 @@
 """What a cognitive agent can be told, by the names of the source's table."""
 
-import msgspec
+from pydantic import BaseModel, ConfigDict, Field
 
 
-class ExecutorConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The configuration of a cognitive agent.
+class ExecutorConfig(BaseModel):
+    """The configuration of a cognitive agent: ``[cognition]`` in ``agentx.toml``.
 
     Attributes:
         max_thinking_iterations: Times round the loop of Decayer and Activator, at most.
@@ -17,7 +17,7 @@ class ExecutorConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         enable_memory_linking: What is known and what happened is linked both ways, and links are followed.
         reinforce_decay_on_use: Memories that an answer used grow stronger.
         decay_reinforcement_boost: By so much.
-        response_model: Who answers; that of the workspace where it is empty or not reachable by a key.
+        response_model: Who answers, where it is set; the model of the workspace where it is not.
         response_temperature: How freely it answers.
         max_interaction_history: Interactions (K-entries) that are kept at hand.
         k_recent_context: Of them, so many stand in the prompt.
@@ -29,23 +29,25 @@ class ExecutorConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         log_activator_triggers: Write what triggered activation.
     """
 
-    max_thinking_iterations: int = 2
-    decay_temperature: float = 10.0
-    purge_decay_threshold: float = 0.1
-    purge_utility_threshold: float = 0.2
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_thinking_iterations: int = Field(default=2, ge=0, le=10)
+    decay_temperature: float = Field(default=10.0, gt=0)
+    purge_decay_threshold: float = Field(default=0.1, ge=0, le=1)
+    purge_utility_threshold: float = Field(default=0.2, ge=0, le=1)
     include_l1: bool = True
     include_l2: bool = True
     include_l3: bool = True
     enable_memory_linking: bool = True
     reinforce_decay_on_use: bool = True
-    decay_reinforcement_boost: float = 0.1
+    decay_reinforcement_boost: float = Field(default=0.1, ge=0)
     response_model: str = "gpt-4.1-mini"
-    response_temperature: float = 0.7
-    max_interaction_history: int = 10
-    k_recent_context: int = 10
-    uncertainty_threshold: float = 0.5
-    buffer_tokens: int = 2_000
-    activation_k: int = 10
+    response_temperature: float = Field(default=0.7, ge=0, le=2)
+    max_interaction_history: int = Field(default=10, ge=0, le=50)
+    k_recent_context: int = Field(default=10, ge=0, le=50)
+    uncertainty_threshold: float = Field(default=0.5, ge=0, le=1)
+    buffer_tokens: int = Field(default=2_000, gt=0)
+    activation_k: int = Field(default=10, ge=1, le=100)
     log_intermediate_data: bool = False
     log_decay_curves: bool = False
     log_activator_triggers: bool = False

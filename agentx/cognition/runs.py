@@ -1,0 +1,78 @@
+"""``agentx run --agent cognitive``: one message answered by a cognitive agent, as a run of the history."""
+
+from agentx.agents.port import RunResult
+from agentx.agents.turn import alone
+from agentx.cognition.agent import ACTOR, ROLE, SESSION, CognitiveAgent
+from agentx.storage.events import Draft, RunEnded, RunStarted, RunStatus
+from agentx.storage.text import one_line
+from agentx.synthesis.cognition.metrics import Metrics
+from agentx.synthesis.model.port import ModelClient, Usage
+from agentx.synthesis.state import RUN_TEXT
+from agentx.workspace import Workspace
+
+NO_MODEL = "deterministic"
+"""Stands for the model where there is none."""
+
+
+def run_cognitive(
+    ws: Workspace,
+    message: str,
+    model: ModelClient | None,
+    *,
+    responder: ModelClient | None = None,
+    session: str = SESSION,
+) -> RunResult:
+    """Answer a message as a run.
+
+    Args:
+        ws: The workspace.
+        message: What the user says.
+        model: Who recognises and answers; none for code alone.
+        responder: Who answers, where that is another.
+        session: The conversation that it belongs to.
+
+    Raises:
+        UsageError: There is nothing in the message.
+        WorkspaceBusy: Another run goes on in this workspace.
+    """
+    agent = CognitiveAgent(
+        ws, model=model, responder=responder, session=session, timeout_s=ws.config.model.timeout_s
+    )
+    with alone(ws.engine):
+        run = f"r-{ws.state.counts.get('RunStarted', 0) + 1}"
+        name = model.name if model else NO_MODEL
+        started = RunStarted(task=ws.body(message), agent=ROLE, model=name)
+        ws.record(Draft(data=started, actor=ACTOR, run=run))
+        try:
+            answered = agent.answer(message, run)
+        except BaseException as error:
+            status: RunStatus = "INTERRUPTED" if isinstance(error, KeyboardInterrupt) else "FAILED"
+            reason = one_line(str(error) or type(error).__name__)[:RUN_TEXT]
+            ws.record(Draft(data=RunEnded(status=status, reason=reason), actor=ACTOR, run=run))
+            raise
+        usage = used(answered.metrics)
+        ended = RunEnded(
+            status="COMPLETED",
+            summary=one_line(answered.text)[:RUN_TEXT],
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            cost_usd=usage.cost_usd,
+        )
+        ws.record(Draft(data=ended, actor=ACTOR, run=run))
+        ws.flush()
+    return RunResult(run=run, status="COMPLETED", answer=answered.text, usage=usage)
+
+
+def used(metrics: Metrics) -> Usage:
+    """What all modules of an interaction used."""
+    return Usage(
+        metrics.recognizer_prompt_tokens
+        + metrics.decayer_prompt_tokens
+        + metrics.activator_prompt_tokens
+        + metrics.response_prompt_tokens,
+        metrics.recognizer_completion_tokens
+        + metrics.decayer_completion_tokens
+        + metrics.activator_completion_tokens
+        + metrics.response_completion_tokens,
+        metrics.cost_usd,
+    )
