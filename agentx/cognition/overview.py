@@ -6,6 +6,7 @@ from agentx.cognition.collector import Collected, MetricsCollector
 from agentx.cognition.interactions import DecayPoint, Interaction, interactions, sessions
 from agentx.cognition.tracking import ActivatorTracker, DecayTracker, Triggers
 from agentx.engine import Engine
+from agentx.storage.cognition_events import Level
 from agentx.storage.errors import UsageError
 from agentx.storage.history import told_already
 from agentx.storage.text import one_line
@@ -35,6 +36,15 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         """The memories that are in the buffer at the end."""
         last = self.interactions[-1].points if self.interactions else ()
         return [point.memory_id for point in last if not point.was_evicted]
+
+    @property
+    def levels(self) -> dict[str, Level]:
+        """The level of each memory that was seen in a buffer."""
+        return {
+            held.id: held.level
+            for one in self.interactions
+            for held in (*one.snapshot.before, *one.snapshot.after)
+        }
 
     def text(self, name: str) -> str:
         """What a memory or topic says, in one line; its id where that is no longer known."""

@@ -25,6 +25,7 @@ _WORDS = 9
 _CENT = 0.01
 _LARGE = 100
 _MANY = 20
+_SPELLED = 2
 
 
 class Message(NamedTuple):
@@ -133,7 +134,7 @@ def sections(seen: Overview) -> Iterator[Section]:
     yield Section(
         "memories",
         f"All {len(seen.curves):,} memories at a glance",
-        f"{most.capitalize()}, in the order in which they came: the fresher, the darker. Dots: an answer used it.",
+        f"{most.capitalize()}, in the order in which they came: the fresher, the darker, in the colour of their level. Dots: an answer used it.",
     )
     yield Section(
         "triggers",
@@ -154,7 +155,9 @@ def _pulse(seen: Overview) -> str:
     asked = _many(found.asked, "look")
     if not found.triggered:
         return f"{asked} at the buffer, and each time it was enough"
-    return f"The buffer was enough {found.asked - found.triggered:,} times out of {found.asked:,}"
+    enough = found.asked - found.triggered
+    times = ("never", "once", "twice")[enough] if enough <= _SPELLED else f"{enough:,} times"
+    return f"The buffer was enough {times} out of {_many(found.asked, 'time')}"
 
 
 def _remembered(seen: Overview) -> str:

@@ -22,6 +22,7 @@ from agentx.cognition.pictures.canvas import (
     svg_of,
     wrapped,
 )
+from agentx.storage.cognition_events import Level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +33,13 @@ PANELS = 15
 
 ROWS = 300
 """So many memories have a row in the picture of all of them."""
+
+_LEVELS: dict[Level, tuple[str, str]] = {
+    "L1": ("violet", "topics and procedures"),
+    "L2": ("blue", "what is known"),
+    "L3": ("teal", "what happened"),
+}
+"""The colour of each level, and what it is."""
 
 _ACROSS = 3
 _MARKS = 150
@@ -48,14 +56,14 @@ def decay_picture(seen: Overview) -> str:
     rows = math.ceil(len(names) / _ACROSS)
     wide, high, gap = (WIDTH - 2 * 24) / _ACROSS, 128, 24
     figure = figure_of(WIDTH, 34 + rows * high + 22)
-    last, tips = len(seen.interactions), []
-    _decay_legend(figure)
+    last, tips, levels = len(seen.interactions), [], seen.levels
+    _decay_legend(figure, sorted(set(levels.values())))
     for number, name in enumerate(names):
         row, column = divmod(number, _ACROSS)
         axes = axes_at(figure, column * (wide + gap) + 4, 34 + row * high + 38, wide - 12, high - 56)
         axes.patch.set_gid(part := f"memory-{number}")
         tips.append(Tip(part, f"{name}: {seen.text(name)}\n{_uses(seen.curves[name])}"))
-        _fading(axes, seen.curves[name], last)
+        _fading(axes, seen.curves[name], last, LIGHT[_LEVELS[levels.get(name, "L2")][0]])
         _heading(axes, seen.text(name), wide - 12)
         below = number + _ACROSS >= len(names)
         interaction_axis(axes, last, shown=below, few=True)
@@ -64,19 +72,20 @@ def decay_picture(seen: Overview) -> str:
     return svg_of(figure, "decay", "How memories fade, and what use makes of them", tips)
 
 
-def _fading(axes: "Axes", curve: Sequence[DecayPoint], last: int) -> None:
+def _fading(axes: "Axes", curve: Sequence[DecayPoint], last: int, colour: str) -> None:
     xs, ys = [], []
     for x, y in _thinned(
         list(decay_line(curve, _STEPS if last <= COLUMNS else 1)), per_column(last, COLUMNS)
     ):
         xs.append(x)
         ys.append(y)
-    axes.fill_between(xs, ys, color=LIGHT["blue"], alpha=0.13, lw=0)
-    axes.plot(xs, ys, color=LIGHT["blue"], lw=max(0.7, min(1.6, 2 * COLUMNS / last)), solid_joinstyle="round")
+    width = max(0.7, min(1.6, 2 * COLUMNS / last))
+    axes.fill_between(xs, ys, color=colour, alpha=0.13, lw=0)
+    axes.plot(xs, ys, color=colour, lw=width, solid_joinstyle="round")
     size = mark_size(last)
     shown: list[tuple[Iterable[DecayPoint], dict[str, Any]]] = [
-        ((p for p in curve[-1:] if not p.was_evicted), {"s": 16, "color": LIGHT["blue"], "lw": 0}),
-        (filter(_only_shown, curve), {"s": size, "fc": LIGHT["paper"], "ec": LIGHT["blue"], "lw": 1.3}),
+        ((p for p in curve[-1:] if not p.was_evicted), {"s": 16, "color": colour, "lw": 0}),
+        (filter(_only_shown, curve), {"s": size, "fc": LIGHT["paper"], "ec": colour, "lw": 1.3}),
         (
             (p for p in curve if p.was_reinforced),
             {"s": size, "fc": LIGHT["amber"], "ec": LIGHT["paper"], "lw": 1.3},
@@ -124,26 +133,33 @@ def decay_line(curve: Sequence[DecayPoint], steps: int) -> Iterator[tuple[float,
         before = point
 
 
-def _decay_legend(figure: "Figure") -> None:
+def _decay_legend(figure: "Figure", levels: Sequence[Level]) -> None:
     from matplotlib.lines import Line2D  # noqa: PLC0415
 
     def mark(**style: Any) -> Line2D:
         return Line2D([], [], ls="", **style)
 
-    figure.legend(
-        [
-            mark(marker="o", ms=5.5, mfc=LIGHT["paper"], mec=LIGHT["blue"], mew=1.3),
+    lines = [(Line2D([], [], color=LIGHT[_LEVELS[one][0]], lw=1.8), _LEVELS[one][1]) for one in levels]
+    marks = [
+        (mark(marker="o", ms=5.5, mfc=LIGHT["paper"], mec=LIGHT["soft"], mew=1.3), "stood before the agent"),
+        (
             mark(marker="o", ms=6, mfc=LIGHT["amber"], mec=LIGHT["amber"]),
-            mark(marker="x", ms=6, color=LIGHT["red"], mew=1.8),
-        ],
-        ["stood before the agent", "used by the answer, and so stronger", "left the buffer"],
+            "used by the answer, and so stronger",
+        ),
+        (mark(marker="x", ms=6, color=LIGHT["red"], mew=1.8), "left the buffer"),
+    ]
+    shown = [*lines, *marks]
+    figure.legend(
+        [one for one, _ in shown],
+        [name for _, name in shown],
         loc="upper left",
         bbox_to_anchor=(0, 1),
         borderaxespad=0,
         borderpad=0.2,
-        ncols=3,
+        ncols=len(shown),
         frameon=False,
-        handletextpad=0.1,
+        handletextpad=0.4,
+        handlelength=1.1,
         columnspacing=1.6,
         labelcolor=LIGHT["soft"],
         fontsize=11,
@@ -183,9 +199,10 @@ def memories_picture(seen: Overview) -> str:
     last = len(seen.interactions)
     step = per_column(last, 2 * COLUMNS)
     cells = np.zeros((len(names), math.ceil(last / step), 4))
-    cells[..., :3] = to_rgb(LIGHT["blue"])
     xs, ys = [], []
+    levels = seen.levels
     for row, name in enumerate(names):
+        cells[row, :, :3] = to_rgb(LIGHT[_LEVELS[levels.get(name, "L2")][0]])
         for point in seen.curves[name]:
             cells[row, (point.interaction_id - 1) // step, 3] = 0.08 + 0.92 * point.decay_score
             if point.was_reinforced:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _DOTS = 300
-_SECOND = 1_000
+_UNITS = ((1_000, "s"), (1, "ms"), (0.001, "µs"))
 _SHORT = 10
 _LATENCIES = {
     "recognizer": "recognizer_latency_ms",
@@ -38,10 +38,11 @@ _LATENCIES = {
 def duration(ms: float) -> str:
     """A duration as a person says it.
 
-    >>> [duration(ms) for ms in (0.42, 18.2, 950, 1234, 83_000)]
-    ['0.42 ms', '18 ms', '950 ms', '1.2 s', '83 s']
+    >>> [duration(ms) for ms in (0.042, 1.82, 18.2, 950, 1234, 83_000)]
+    ['42 µs', '1.8 ms', '18 ms', '950 ms', '1.2 s', '83 s']
     """
-    value, unit = (ms / _SECOND, "s") if ms >= _SECOND else (ms, "ms")
+    size, unit = next((one for one in _UNITS if ms >= one[0]), _UNITS[-1])
+    value = ms / size
     return f"{value:.2g} {unit}" if value < _SHORT else f"{value:,.0f} {unit}"
 
 

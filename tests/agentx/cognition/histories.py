@@ -163,7 +163,7 @@ def _buffer(mind, now):
     return tuple(
         BufferedMemory(
             id=name,
-            level="L2",
+            level="L3" if name.endswith(("5", "8")) else "L2",
             decay=retention(slot, now, TEMPERATURE),
             utility=slot.utility,
             reward=slot.reward,
