@@ -17,6 +17,7 @@ from rich.text import Text
 from agentx.cli.app import execute
 from agentx.cli.configuring import flat
 from agentx.cli.playing_runs import compared, play_runs, show_rows
+from agentx.cli.playing_talks import play_talk
 from agentx.cli.samples import Sample, Step, find_sample, near, read_past
 from agentx.cli.terminal import Terminal, facts, panel
 from agentx.config import set_value
@@ -31,6 +32,10 @@ _CANNED = "The words of the model are canned: they come from a file. Everything 
 
 _NO_MODEL = (
     "No model takes part. All is real: the program that carries out the prompts, its tools, commits, memory."
+)
+
+_NO_MODEL_TALKS = (
+    "No model takes part: code recognises, fetches and answers. All is real: messages, memories, commits."
 )
 
 _COMMITS = 40
@@ -78,6 +83,7 @@ def _made(terminal: Terminal, sample: Sample, into: Path | None) -> Path:
         ws.flush()
     if not terminal.json:
         about = _CANNED if any(step.script or SCRIPT in step.run for step in sample.steps) else _NO_MODEL
+        about = _NO_MODEL_TALKS if any(step.talk for step in sample.steps) and about != _CANNED else about
         words = Text.assemble((about, "italic"), ("\nThe workspace: ", "dim"), str(root))
         title = Text(f"Sample: {one_line(sample.title)}", "bold cyan")
         terminal.show(panel(words, title=title, width=terminal.out.width, style="cyan"))
@@ -98,6 +104,9 @@ def _played(terminal: Terminal, sample: Sample, step: Step, root: Path, number: 
         )
     if step.past:
         _record_past(terminal, sample, step, root)
+        return 0
+    if step.talk:
+        play_talk(terminal, sample, step, root)
         return 0
     if step.direct:
         return play_runs(terminal, sample, step, root)

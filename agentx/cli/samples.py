@@ -1,6 +1,6 @@
 """Samples: stories that play offline, in a fresh copy, with a model whose words are read from a file.
 
-A sample is a directory ``sample_workspaces/NAME`` with a ``sample.toml``; each step is one of four things::
+A sample is a directory ``sample_workspaces/NAME`` with a ``sample.toml``; each step is one of five things::
 
     title = "Add a report endpoint"
     start = "start"                                     # becomes the artifacts; left out, the workspace is empty
@@ -20,6 +20,9 @@ A sample is a directory ``sample_workspaces/NAME`` with a ``sample.toml``; each 
     [[steps]]                                           # time goes by, and others talk
     past = "weeks.jsonl"                                # a message in each line, recorded at once
 
+    [[steps]]                                           # the user talks with a cognitive agent that has no model
+    talk = "conversation.jsonl"                         # a message in each line, with what its answer is to hold
+
     [directed]                                          # who carries out directed runs
     executor = "reader.py"                              # a program that speaks JSON Lines
     tools = "newsroom.py"                               # in it `tools(world, run)`: functions by name
@@ -37,7 +40,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -52,7 +55,7 @@ class SampleInvalid(UsageError):
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A step of a story: exactly one of ``script``, ``run``, ``past`` and ``direct``.
+    """A step of a story: exactly one of ``script``, ``run``, ``past``, ``talk`` and ``direct``.
 
     Attributes:
         title: What to watch, in one line.
@@ -61,6 +64,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         run: A command line, as a person types it; a backslash at the end of a line goes on in the next, and ``{sample}`` is the
             sample's directory.
         past: File with messages that were said meanwhile.
+        talk: File with messages that a cognitive agent answers, one after the other.
         direct: So many directed runs.
         yes: Whether a person said yes beforehand to every call that asks.
         ends: Exit status that the story expects of a run or a command.
@@ -71,6 +75,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     script: str = ""
     run: str = ""
     past: str = ""
+    talk: str = ""
     direct: int = 0
     yes: bool = False
     ends: int = 0
@@ -81,9 +86,10 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             ValueError: It is; the sentence names what it has.
         """
-        if sum(map(bool, (self.script, self.run, self.past, self.direct))) != 1 or self.direct < 0:
+        kinds = (self.script, self.run, self.past, self.talk, self.direct)
+        if sum(map(bool, kinds)) != 1 or self.direct < 0:
             raise ValueError(
-                "a step is one of `script` (with what the user does `say`), `run`, `past` and `direct`"
+                "a step is one of `script` (with what the user does `say`), `run`, `past`, `talk` and `direct`"
             )
         if (self.say or self.yes) and not self.script:
             raise ValueError("`say` and `yes` go with a `script`")
@@ -100,7 +106,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def file(self) -> str:
         """The file that it is read from; empty for a command."""
-        return self.script or self.past
+        return self.script or self.past or self.talk
 
 
 class Directed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -158,6 +164,16 @@ class PastMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     by: Literal["user", "agent"]
     text: str
     paste: str = ""
+
+
+class TalkMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line of a ``talk``: what the user says, and the words that its answer is to hold."""
+
+    say: str
+    holds: tuple[str, ...] = ()
+
+
+_Line = TypeVar("_Line", PastMessage, TalkMessage)
 
 
 def find_sample(name: str) -> Sample:
@@ -232,11 +248,27 @@ def read_past(sample: Sample, step: Step) -> Iterator[tuple[str, str]]:
     Raises:
         SampleInvalid: A line is no message, or names a file that cannot be read; the sentence says which.
     """
-    path = Path(sample.folder) / step.past
+    folder = Path(sample.folder)
+    for number, said in enumerate(_lines(folder / step.past, PastMessage), start=1):
+        try:
+            pasted = (folder / said.paste).read_text("utf-8") if said.paste else ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise SampleInvalid(f"{folder / step.past}, line {number}, is no message: {error}.") from error
+        yield said.by, f"{said.text}\n\n{pasted}" if pasted else said.text
+
+
+def read_talk(sample: Sample, step: Step) -> list[TalkMessage]:
+    """The messages of a conversation, all of them read before the first is said.
+
+    Raises:
+        SampleInvalid: A line is no message; the sentence says which.
+    """
+    return list(_lines(Path(sample.folder) / step.talk, TalkMessage))
+
+
+def _lines(path: Path, shape: type[_Line]) -> Iterator[_Line]:
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
-            said = msgspec.json.decode(line, type=PastMessage)
-            pasted = (Path(sample.folder) / said.paste).read_text("utf-8") if said.paste else ""
-        except (msgspec.DecodeError, OSError, UnicodeDecodeError) as error:
+            yield msgspec.json.decode(line, type=shape)
+        except msgspec.DecodeError as error:
             raise SampleInvalid(f"{path}, line {number}, is no message: {error}.") from error
-        yield said.by, f"{said.text}\n\n{pasted}" if pasted else said.text
