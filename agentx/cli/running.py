@@ -92,19 +92,12 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
     """
     terminal: Terminal = ctx.obj
     terminal.pictures = pictures
-    if sample:
-        if message or model:
-            raise UsageError(
-                "A sample brings its own messages and model: use --sample alone, or with --into."
-            )
-        play(terminal, sample, into)
+    if _is_played(terminal, sample, message or model, into):
         return
-    if into is not None:
-        raise UsageError("--into goes with --sample; a run works in the workspace at -C DIR.")
+    if agent == COGNITIVE:
+        think(terminal, _text(message), model)
+        return
     with opened(terminal, look=True) as ws:
-        if agent == COGNITIVE:
-            think(terminal, ws, _text(message), model)
-            return
         client = configured_model(terminal, ws, model)
         scan_sources(terminal, ws)
         ws.engine.indexer.start()
@@ -115,6 +108,21 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
             _judge(terminal, ws, client)
     if EXIT[result.status]:
         raise typer.Exit(EXIT[result.status])
+
+
+def _is_played(terminal: Terminal, sample: str, other: str, into: Path | None) -> bool:
+    """Play a sample where one is named; whether it is.
+
+    Raises:
+        UsageError: What is given does not go together.
+    """
+    if sample and other:
+        raise UsageError("A sample brings its own messages and model: use --sample alone, or with --into.")
+    if sample:
+        play(terminal, sample, into)
+    elif into is not None:
+        raise UsageError("--into goes with --sample; a run works in the workspace at -C DIR.")
+    return bool(sample)
 
 
 def _limits(

@@ -3,7 +3,7 @@
 from rich.text import Text
 
 from agentx.agents.port import RunResult
-from agentx.cli.opened import configured_model
+from agentx.cli.opened import configured_model, opened
 from agentx.cli.terminal import Terminal
 from agentx.cognition.agent import ROLE, SESSION
 from agentx.cognition.runs import run_cognitive
@@ -15,7 +15,7 @@ COGNITIVE = ROLE
 """``--agent`` of this name is no role of the loop, but another way to answer."""
 
 
-def think(terminal: Terminal, ws: Workspace, message: str, name: str) -> RunResult:
+def think(terminal: Terminal, message: str, name: str) -> RunResult:
     """Answer a message from memory; without a model that is named, by code alone.
 
     Raises:
@@ -24,18 +24,19 @@ def think(terminal: Terminal, ws: Workspace, message: str, name: str) -> RunResu
     """
     if not message.strip():
         raise UsageError('A cognitive agent answers a message: `agentx run --agent cognitive "…"`.')
-    section = ws.config.cognition
-    named = name or ws.config.model.name or terminal.settings.model
-    model = configured_model(terminal, ws, name) if named else None
-    answers = "response_model" in section.model_fields_set and model is not None
-    responder = configured_model(terminal, ws, section.response_model) if answers else None
-    with terminal.busy("Thinking …"):
-        result = run_cognitive(ws, message, model, responder=responder)
-    if terminal.json:
-        terminal.line({"type": "RunResult", "data": result})
+    with opened(terminal, look=True) as ws:
+        section = ws.config.cognition
+        named = name or ws.config.model.name or terminal.settings.model
+        model = configured_model(terminal, ws, name) if named else None
+        answers = "response_model" in section.model_fields_set and model is not None
+        responder = configured_model(terminal, ws, section.response_model) if answers else None
+        with terminal.busy("Thinking …"):
+            result = run_cognitive(ws, message, model, responder=responder)
+        if terminal.json:
+            terminal.line({"type": "RunResult", "data": result})
+            return result
+        terminal.show(Text(plain(result.answer)), "", Text(_took(ws), "dim"))
         return result
-    terminal.show(Text(plain(result.answer)), "", Text(_took(ws), "dim"))
-    return result
 
 
 def _took(ws: Workspace) -> str:
