@@ -7,10 +7,12 @@ having happened is an episode, what else it states is known. A sentence that is 
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from agentx.storage.cognition_events import Extracted, InputType, TopicAction
+from agentx.storage.cognition_events import Extracted, InputType, Level, TopicAction
+from agentx.storage.text import one_line
 from agentx.synthesis.demands.material import own_words
 from agentx.synthesis.demands.sentences import Span, sentences
 from agentx.synthesis.demands.words import content_words, words_of
@@ -21,29 +23,40 @@ MOST_MEMORIES = 8
 MOST_TEXT = 400
 """Characters of a memory."""
 
+MOST_SUMMARY = 300
+"""Characters of what a topic is about."""
+
 _FEWEST_WORDS = 2
 """A sentence about less says nothing that is worth keeping."""
 
 SAME_TOPIC = 0.25
 """Of the words of a message that are about something, so many stand in the topic that it belongs to."""
 
+NAME_WEIGHT = 3
+"""A name says as much of what a message is about as so many other words."""
+
 TOPIC_WORDS = 6
 """So many words name a topic."""
 
+_CAPITALISED = re.compile(r"\b[^\W\d_a-z][\w-]+")
 _QUESTION = re.compile(
     r"^(?:(?:so|and|but|well|ok(?:ay)?|hey|hi|please)[,\s]+)*(?:who|whom|whose|what|when|where|why|how|which"
     r"|(?:do|does|did|is|are|was|were|can|could|will|would|should|shall|has|have|had|may|might)(?:n't)?\s+(?:i|you|we|he|she|it|they|this"
-    r"|that|there|the|my|your|our|anyone|anybody|[A-Z]\w+)|tell me|remind me|do you (?:know|remember)|list|show me|any idea)\b",
+    r"|that|there|the|my|your|our|anyone|anybody|[A-Z]\w+)|tell me|remind me|do you (?:know|remember)|list|show me|any idea"
+    r"|summari[sz]e|explain|describe|recap|give me|write|draft|find|look up|compare|help me|suggest|recommend)\b",
     re.IGNORECASE,
 )
+_OVER = r"(?=\s*(?:[,.;:!–—-]|$))"
+"""What a word is followed by that stands for a whole verdict: "Great." is one, "Great news" is not."""
+
 _PRAISE = re.compile(
-    r"^(?:thanks?(?: you)?|thank you|great|perfect|excellent|exactly|correct|right|good|nice|awesome|wonderful|yes|yep"
-    r"|that(?:'s| is) (?:right|correct|it|great|helpful|perfect)|well done|good (?:job|answer))\b",
+    rf"^(?:thanks|thank you|(?:great|perfect|excellent|exactly|correct|right|good|nice|awesome|wonderful|yes|yep){_OVER}"
+    r"|that(?:'s| is| was) (?:right|correct|it|great|helpful|perfect)|well done|(?:great|excellent|good|nice) (?:job|answer|work))\b",
     re.IGNORECASE,
 )
 _BLAME = re.compile(
-    r"^(?:no\b|nope|wrong|incorrect|not (?:quite|right|true|what)|that(?:'s| is) (?:not|wrong|incorrect|false)|that isn't"
-    r"|you(?:'re| are) (?:wrong|mistaken)|you (?:forgot|missed|misunderstood)|bad answer|actually,? no)\b",
+    rf"^(?:(?:no|nope|wrong|incorrect){_OVER}|no,? (?:that|it|this|you)|not (?:quite|right|true|what)|that(?:'s| is) (?:not|wrong|incorrect|false)"
+    r"|that isn't|that (?:does not|doesn't|did not|didn't) (?:help|answer)|you(?:'re| are) (?:wrong|mistaken)|you (?:forgot|missed|misunderstood)|bad answer|actually,? no)\b",
     re.IGNORECASE,
 )
 _POLITE = re.compile(
@@ -108,8 +121,8 @@ def extract(text: str) -> tuple[Extracted, ...]:
     stated = [one for one in sentences(plain) if _states(plain[one.start : one.end])]
     happened = [one for one in stated if _HAPPENED.search(plain, one.start, one.end)]
     known = [one for one in stated if one not in happened][:MOST_MEMORIES]
-    episode = [_as_one(plain, happened)] if happened else []
-    return tuple(_extracted("L2", plain, one) for one in known) + tuple(episode)
+    episode = [_as_one(text, happened)] if happened else []
+    return tuple(_extracted("L2", text, one) for one in known) + tuple(episode)
 
 
 def _states(sentence: str) -> bool:
@@ -118,16 +131,14 @@ def _states(sentence: str) -> bool:
     return len(content_words(sentence)) >= _FEWEST_WORDS
 
 
-def _extracted(level: str, plain: str, span: Span) -> Extracted:
+def _extracted(level: Level, text: str, span: Span) -> Extracted:
     end = min(span.end, span.start + MOST_TEXT)
-    return Extracted(
-        "L2" if level == "L2" else "L3", " ".join(plain[span.start : end].split()), span.start, end
-    )
+    return Extracted(level, one_line(text[span.start : end]), span.start, end)
 
 
-def _as_one(plain: str, spans: Sequence[Span]) -> Extracted:
+def _as_one(text: str, spans: Sequence[Span]) -> Extracted:
     """What happened, in its own words and order, as one memory."""
-    told = " ".join(" ".join(plain[one.start : one.end].split()) for one in spans)[:MOST_TEXT]
+    told = one_line(" ".join(text[one.start : one.end] for one in spans))[:MOST_TEXT]
     return Extracted("L3", told, spans[0].start, min(spans[-1].end, spans[0].start + MOST_TEXT))
 
 
@@ -167,33 +178,40 @@ def topic_of(text: str, topics: Mapping[str, str]) -> tuple[TopicAction, str, st
     Returns:
         What becomes of a topic, its id where it is known, and its words from now on.
     """
-    words = _telling(text)
+    words, names = _telling(text), content_words(" ".join(_CAPITALISED.findall(text)))
     if len(words) < _FEWEST_WORDS:
         return "none", "", ""
     stems = content_words(" ".join(words))
     best, share = "", 0.0
     for name, about in topics.items():
-        own = len(stems & content_words(about)) / len(stems)
+        own = _weight(stems & content_words(about), names) / _weight(stems, names)
         if own > share:
             best, share = name, own
     if share < SAME_TOPIC:
-        return "create", "", ", ".join(words[:TOPIC_WORDS])
+        return "create", "", ", ".join(words[:TOPIC_WORDS])[:MOST_SUMMARY]
     known = topics[best].split(", ")
     fresh = [word for word in words if not content_words(word) <= content_words(topics[best])]
     if not fresh or len(known) >= 2 * TOPIC_WORDS:
         return "none", best, topics[best]
-    return "update", best, ", ".join([*known, *fresh[:2]])
+    return "update", best, ", ".join([*known, *fresh[:2]])[:MOST_SUMMARY]
+
+
+def _weight(stems: AbstractSet[str], names: AbstractSet[str]) -> int:
+    return len(stems) + (NAME_WEIGHT - 1) * len(stems & names)
 
 
 def _telling(text: str) -> list[str]:
-    """The words that a message is about, the most frequent and longest first, each in the form in which it first stands."""
+    """The words that a message is about: names, then the most frequent and longest, each in the form in which it first stands."""
+    names = content_words(" ".join(_CAPITALISED.findall(text)))
     found: dict[str, str] = {}
     counted: Counter[str] = Counter()
     for word in words_of(text):
         for stem in content_words(word):
             found.setdefault(stem, word.casefold())
             counted[stem] += 1
-    order = sorted(found, key=lambda stem: (-counted[stem], -len(found[stem]), found[stem]))
+    order = sorted(
+        found, key=lambda stem: (stem not in names, -counted[stem], -len(found[stem]), found[stem])
+    )
     return [found[stem] for stem in order]
 
 
@@ -218,10 +236,12 @@ def recognize(
     """
     sort = input_type(text, answered=answered)
     said = {_plain(one) for one in known}
-    memories = (
-        tuple(one for one in extract(text) if _plain(one.text) not in said) if sort != "feedback" else ()
+    memories = tuple(
+        one
+        for one in extract(text)
+        if _plain(one.text) not in said and not (sort == "feedback" and reward(one.text))
     )
-    action, topic, summary = topic_of(text, topics) if memories else ("none", "", "")
+    action, topic, summary = topic_of(" ".join(one.text for one in memories), topics)
     return Recognition(
         input_type=sort,
         rule=rule,
