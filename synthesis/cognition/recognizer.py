@@ -51,7 +51,7 @@ _OVER = r"(?=\s*(?:[,.;:!–—-]|$))"
 
 _PRAISE = re.compile(
     rf"^(?:thanks|thank you|(?:great|perfect|excellent|exactly|correct|right|good|nice|awesome|wonderful|yes|yep){_OVER}"
-    r"|that(?:'s| is| was) (?:right|correct|it|great|helpful|perfect)|well done|(?:great|excellent|good|nice) (?:job|answer|work))\b",
+    rf"|that(?:'s| is| was) (?:right|correct|it|great|helpful|perfect){_OVER}|well done|(?:great|excellent|good|nice) (?:job|answer|work))\b",
     re.IGNORECASE,
 )
 _BLAME = re.compile(
