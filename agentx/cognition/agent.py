@@ -293,7 +293,7 @@ class _Turn:
         with self.timed("thinking_loop_latency_ms"):
             for number in range(1, self.config.max_thinking_iterations + 1):
                 self.metrics.thinking_iterations_used = number
-                looked = self.assess(buffer)
+                looked = self.assess(self.fitting(buffer)[0])
                 self.decayer.append(looked)
                 measured = {
                     "iteration": number,
@@ -398,7 +398,7 @@ class _Turn:
             self.took(asked, "activator")
             order = list(asked.answer) if asked.answer is not None else order
         held = {one.id: one for one in buffer}
-        kept = [held.get(name) or fresh[name] for name in order if name in held or name in fresh]
+        kept = [fresh[name] for name in order if name in fresh]  # alive again, however faded it was
         rest = [one for one in buffer if one.id not in set(order)]
         room = self.config.buffer_tokens
         merged: list[Remembered] = []
@@ -411,20 +411,16 @@ class _Turn:
     # --- the answer --------------------------------------------------------------------------------------------------
 
     def shown(self, buffer: Sequence[Remembered]) -> list[Remembered]:
-        """The memories that stand in the prompt: of the levels that are wanted, as far as they fit, the most alive."""
-        wanted = {
-            level
-            for level, on in (
-                ("L1", self.config.include_l1),
-                ("L2", self.config.include_l2),
-                ("L3", self.config.include_l3),
-            )
-            if on
-        }
-        kept, told = fitting([one for one in buffer if one.level in wanted], self.config.buffer_tokens)
+        """The memories that stand in the prompt; where some do not fit, that is counted."""
+        kept, told = self.fitting(buffer)
         if told:
             self.metrics.faults.append(told)
         return list(kept)
+
+    def fitting(self, buffer: Sequence[Remembered]) -> tuple[tuple[Remembered, ...], str]:
+        """The memories of the levels that are wanted, as far as they fit, the most alive; and a sentence on those that do not."""
+        levels = {"L1": self.config.include_l1, "L2": self.config.include_l2, "L3": self.config.include_l3}
+        return fitting([one for one in buffer if levels[one.level]], self.config.buffer_tokens)
 
     def respond(self, shown: Sequence[Remembered]) -> str:
         """The answer: a model's, or what is remembered where there is none."""
@@ -460,10 +456,11 @@ class _Turn:
         if self.metrics.input_type == "statement":
             return "Noted." if self.metrics.new_memories_stored else "I see."
         rarity, asked = Rarity(one.text for one in shown), terms_of(self.message)
+        items = self.ws.state.items  # of two that match as well, the later one: what is said last holds
+        place = {one.id: items[one.id].created_seq for one in shown}
         weighed = [(rarity.of(asked & terms_of(one.text)), one) for one in shown if one.level != "L1"]
-        best = [one for weight, one in sorted(weighed, key=lambda pair: -pair[0]) if weight > 0][
-            :ANSWERED_WITH
-        ]
+        weighed.sort(key=lambda pair: (pair[0], place[pair[1].id]), reverse=True)
+        best = [one for weight, one in weighed if weight > 0][:ANSWERED_WITH]
         if not best:
             return "I remember nothing of that."
         return "I remember: " + " ".join(one_line(one.text).rstrip(".") + "." for one in best)
