@@ -23,7 +23,7 @@ from agentx.purging import journal
 from agentx.secret_notes import note_on, secrets_in, text_of
 from agentx.staging import Content, Staged, WriteFailed
 from agentx.storage.artifacts import Artifacts, change
-from agentx.storage.blobs import BlobStore, blob_path
+from agentx.storage.blobs import WHOLE_BYTES, BlobStore, blob_path
 from agentx.storage.codec import GENESIS, Codec
 from agentx.storage.errors import AgentXError, UsageError, WriterConflict
 from agentx.storage.events import Body, Draft, Event, EventsPurged, FileChange, Payload, changes_of
@@ -328,17 +328,17 @@ class WritePath:
         with self.exclusive():
             return self._append(drafts)
 
-    def body(self, text: str) -> Body:
-        """A text as an event holds it: redacted, and in a blob where it is long."""
+    def body(self, text: str, whole_bytes: int = WHOLE_BYTES) -> Body:
+        """A text as an event holds it: redacted, and in a blob where it is longer than that."""
         text = clean(text)
-        if not self.blobs.is_long(text):
+        if not self.blobs.is_long(text, whole_bytes):
             return Body(text)
         with self.exclusive():
             self._hold_git()
             self.include(
                 blob_path(blob_id(text.encode()))
             )  # in the next commit, whatever becomes of its event
-            return self.blobs.body(text)
+            return self.blobs.body(text, whole_bytes)
 
     def _append(self, drafts: Sequence[Draft]) -> list[Event]:
         if self.read_only:

@@ -38,13 +38,13 @@ class BlobStore:
         self._root = root
 
     @staticmethod
-    def is_long(text: str) -> bool:
-        """Whether a text is kept as a blob."""
-        return len(text) > WHOLE_BYTES // _LONGEST_ESCAPE and len(msgspec.json.encode(text)) > WHOLE_BYTES
+    def is_long(text: str, whole_bytes: int = WHOLE_BYTES) -> bool:
+        """Whether a text is kept as a blob: its JSON is longer than that."""
+        return len(text) > whole_bytes // _LONGEST_ESCAPE and len(msgspec.json.encode(text)) > whole_bytes
 
-    def body(self, text: str) -> Body:
+    def body(self, text: str, whole_bytes: int = WHOLE_BYTES) -> Body:
         """Keep a text: in the body itself where it is short, otherwise as a blob with an extract of head and tail."""
-        if not self.is_long(text):
+        if not self.is_long(text, whole_bytes):
             return Body(text)
         data = text.encode()
         head, tail = _fit(text, _HEAD_BYTES), _fit(text[::-1], _TAIL_BYTES)[::-1]

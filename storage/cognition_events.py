@@ -19,12 +19,16 @@ class Extracted(msgspec.Struct, frozen=True, omit_defaults=True):
         text: It, in a sentence.
         start: First character of the words that it rests on, in the message.
         end: One past the last.
+        quote: Those words, where they are others than the text's.
+        trust: Whose word it is at most; empty for that of who sent the message.
     """
 
     level: Level
     text: str
     start: int = 0
     end: int = 0
+    quote: str = ""
+    trust: str = ""
 
 
 class Recognized(Payload, frozen=True):
@@ -36,6 +40,7 @@ class Recognized(Payload, frozen=True):
         message: Seq of the message that was read.
         second: Whether this is the pass after the answer, for what is learned about answering.
         rule: Whether the message states a rule.
+        linked: Whether what is known and what happened is bound to each other.
         memories: What is to be remembered.
         utilities: How useful memories are now, from 0 to 1, by id.
         reward: What feedback says of the answer before, from -1 to 1; 0 for nothing.
@@ -51,8 +56,9 @@ class Recognized(Payload, frozen=True):
     input_type: InputType
     second: bool = False
     rule: bool = False
+    linked: bool = True
     memories: tuple[Extracted, ...] = ()
-    utilities: dict[str, float] = {}
+    utilities: dict[str, float] = msgspec.field(default_factory=dict)
     reward: float = 0.0
     topic_action: TopicAction = "none"
     topic: str = ""
@@ -70,9 +76,9 @@ class Interacted(Payload, frozen=True):
         interaction: Its number in the session, from 1.
         message: Seq of the user's message, ``answer`` that of the answer; 0 for none.
         entered: Memories that came into the buffer, by being new or by being fetched.
-        accessed: Memories that stood in the prompt of the answer.
-        reinforced: Of them, those that the answer used.
-        boost: By how much the strength of each of those grew.
+        accessed: Memories that stood in the prompt of the answer; they fade all the same.
+        reinforced: Of them, those that the answer used: their time begins anew, and they are stronger.
+        boost: By how much; with 0, those that were used fade like the others.
         evicted: Memories that left the buffer.
         temperature: The temperature of the decay.
         judge: How well the answer rests on the buffer, from 0 to 1; -1 where it was not judged.

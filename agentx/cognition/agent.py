@@ -7,7 +7,7 @@ deterministic forms drive the same flow. Whatever happens, there is an answer, a
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,10 @@ from agentx.cognition.logs import Logs
 from agentx.cognition.memories import Retrieval
 from agentx.cognition.telemetry import emit
 from agentx.storage.cognition_events import Extracted, Interacted, Recognized
-from agentx.storage.events import AgentMessageSent, Draft
+from agentx.storage.errors import UsageError
+from agentx.storage.events import AgentMessageSent, Body, Draft
+from agentx.storage.index.port import Vector
+from agentx.storage.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.cognition import asking, prompts, recognizer, uncertainty
 from agentx.synthesis.cognition.asking import Asked
@@ -26,6 +29,7 @@ from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.cognition.curation import Found, activate, curate, rank
 from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery, deepen, expand
 from agentx.synthesis.cognition.extractor import LEVELS
+from agentx.synthesis.cognition.grounds import grounded
 from agentx.synthesis.cognition.metrics import (
     ActivatorSnapshot,
     ClusterAssessment,
@@ -35,7 +39,7 @@ from agentx.synthesis.cognition.metrics import (
     Snapshot,
     TriggerReason,
 )
-from agentx.synthesis.cognition.mind import Mind, purged
+from agentx.synthesis.cognition.mind import Mind, crowded_out, purged
 from agentx.synthesis.cognition.prompts import Exchange, Remembered, fitting, tokens_of
 from agentx.synthesis.cognition.statements import Rarity, terms_of
 from agentx.synthesis.directing.wording import rule
@@ -59,8 +63,14 @@ ANSWERED_WITH = 3
 FOLLOWED = 10
 """The links of so many of what was found are followed."""
 
-MOST_NAMED = 200
-"""So many memories are named in one event, which is a line."""
+MOST_NAMED = 128
+"""So many memories are named in each list of an event, which is a line."""
+
+INLINE_BYTES = 3_000
+"""Metrics and a snapshot of more than this stand beside that line."""
+
+MOST_SESSION = 100
+"""Characters of the name of a session."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -90,6 +100,9 @@ class CognitiveAgent:
 
     Attributes:
         last_metrics: Of the latest interaction.
+
+    Raises:
+        UsageError: The name of the session is empty or too long.
     """
 
     def __init__(
@@ -102,6 +115,8 @@ class CognitiveAgent:
         session: str = SESSION,
         timeout_s: float = 60.0,
     ) -> None:
+        if not 0 < len(session) <= MOST_SESSION:
+            raise UsageError(f"The name of a session has 1 to {MOST_SESSION} characters.")
         self.config = config or ws.config.cognition
         self.session = session
         self.model = model
@@ -127,12 +142,11 @@ class CognitiveAgent:
             UsageError: There is nothing in it.
         """
         said = self._ws.say(message)
-        turn = _Turn(self, self._ws, message, said.seq, run)
+        turn = _Turn(self, self._ws, clean(message), said.seq, run)
         answered = turn.work()
         self.last_metrics = answered.metrics
-        emit(
-            answered.metrics, session=self.session, interaction=answered.interaction, ended=self._ws.state.at
-        )
+        ended = self._ws.engine.write_path.state.at
+        emit(answered.metrics, session=self.session, interaction=answered.interaction, ended=ended)
         self._logs.write()
         return answered
 
@@ -144,12 +158,17 @@ class _Turn:
         self.agent, self.ws, self.message, self.seq, self.run = agent, ws, message, seq, run
         self.config, self.model = agent.config, agent.model
         self.metrics = Metrics()
-        mind = agent.mind
-        self.number = mind.interactions + 1
-        self.before = memories.scored(ws.state, mind, self.number, self.config.decay_temperature)
+        self.look()
+        self.number = self.mind.interactions + 1
+        self.before = memories.scored(self.state, self.mind, self.number, self.config.decay_temperature)
         self.decayer: list[DecayerSnapshot] = []
         self.activator: list[ActivatorSnapshot] = []
         self.began = time.monotonic()
+
+    def look(self) -> None:
+        """Take workspace and mind as they are now: a copy, which costs as much as there is to remember."""
+        self.state = self.ws.state
+        self.mind = self.state.minds.get(self.agent.session, Mind())
 
     # --- the order of things -----------------------------------------------------------------------------------------
 
@@ -157,7 +176,7 @@ class _Turn:
         """Go through all of it."""
         new = self.recognize()
         buffer = [*self.buffer(), *new]
-        if reason := self.trigger(buffer):
+        if self.config.max_thinking_iterations and (reason := self.trigger(buffer)):
             self.metrics.decayer_triggered, self.metrics.decayer_trigger_reason = True, reason
             buffer = self.think(buffer)
         shown = self.shown(buffer)
@@ -193,62 +212,68 @@ class _Turn:
 
     def buffer(self) -> list[Remembered]:
         """What is held at hand now."""
-        return memories.held(self.ws.state, self.agent.mind, self.number, self.config.decay_temperature)
+        return memories.held(self.state, self.mind, self.number, self.config.decay_temperature)
 
     # --- the Recognizer ----------------------------------------------------------------------------------------------
 
     def recognize(self) -> list[Remembered]:
         """Read the message, and store what it says; the new memories."""
         with self.timed("recognizer_latency_ms"):
-            state, mind, buffer = self.ws.state, self.agent.mind, self.buffer()
-            recent = mind.recent[-1] if mind.recent else None
-            is_rule = any(
-                place.seq == self.seq
-                for item in state.items.values()
-                if item.kind in ("constraint", "rejection")
-                for place in item.evidence
-            )
-            topics = memories.topics(state)
+            buffer = self.buffer()
+            standing = memories.standing(self.state, self.seq)
             asked: Asked[recognizer.Recognition] = Asked(None)
             if self.model is not None:
-                asked = asking.recognize(self.model, self.message, buffer, topics, deadline=self.deadline)
+                before = self.recent()[-1:]
+                asked = asking.recognize(
+                    self.model,
+                    self.message,
+                    buffer,
+                    standing.topics,
+                    response=before[0].answer if before else "",
+                    deadline=self.deadline,
+                )
                 self.took(asked, "recognizer")
             found = asked.answer or recognizer.recognize(
                 self.message,
-                answered=recent is not None,
-                rule=is_rule,
-                buffer=memories.utilities(mind, buffer),
-                topics={topic.id: topic.summary for topic in topics},
+                answered=bool(self.mind.recent),
+                rule=standing.ruled,
+                buffer=memories.utilities(self.mind, buffer),
+                topics={topic.id: topic.summary for topic in standing.topics},
                 known=[one.text for one in buffer],
             )
-            found = msgspec.structs.replace(found, rule=found.rule or is_rule)
-            stored = self.store(found, self.seq, self.model.name if asked.answer and self.model else "")
-        self.measure(found, stored)
+            found = msgspec.structs.replace(found, rule=found.rule or standing.ruled)
+            found, stored = self.store(found, self.model.name if asked.answer and self.model else "")
+        self.rule, self.remembers = found.rule, standing.memories + len(stored) > 0
+        self.measure(found, stored, standing.links)
         return stored
 
     def store(
-        self, found: recognizer.Recognition, message: int, model: str, *, second: bool = False
-    ) -> list[Remembered]:
-        """Put on record what was recognised; the memories that come of it."""
-        fields = msgspec.structs.asdict(found)
+        self, found: recognizer.Recognition, model: str, *, second: bool = False
+    ) -> tuple[recognizer.Recognition, list[Remembered]]:
+        """Put on record what was recognised, as far as an event has room; what it was, and the memories that come of it."""
+        utilities = {name: slot.utility for name, slot in self.mind.buffer.items()}
+        found, told = recognizer.bounded(grounded(found, self.message, model), utilities)
+        self.metrics.faults += told
         recognized = Recognized(
             session=self.agent.session,
             interaction=self.number,
-            message=message,
+            message=self.seq,
             second=second,
             model=model,
-            **fields,
+            linked=self.config.enable_memory_linking,
+            **msgspec.structs.asdict(found),
         )
         (event,) = self.ws.record(Draft(data=recognized, actor=ACTOR, run=self.run))
+        self.look()
         made = []
-        for item in reversed(self.ws.state.items.values()):
+        for item in reversed(self.state.items.values()):
             if item.created_seq <= event.seq:
                 break
             if item.kind in LEVELS:
                 made.append(memories.remembered(item))
-        return made[::-1]
+        return found, made[::-1]
 
-    def measure(self, found: recognizer.Recognition, stored: Sequence[Remembered]) -> None:
+    def measure(self, found: recognizer.Recognition, stored: Sequence[Remembered], linked: int) -> None:
         """Count what was recognised."""
         metrics = self.metrics
         metrics.input_type = found.input_type
@@ -256,13 +281,12 @@ class _Turn:
         metrics.recognizer_has_episodic = any(one.level == "L3" for one in found.memories)
         metrics.recognizer_utility_updates_count = len(found.utilities)
         metrics.new_memories_stored = [one.id for one in stored]
-        state = self.ws.state
-        links = sum(len(state.items[one.id].links) for one in stored if one.level != "L1")
-        total = sum(len(item.links) for item in state.items.values() if item.kind in LEVELS)
-        metrics.memory_link_stats = {"created": links, "total": total}
+        items = self.state.items
+        created = sum(memories.links_of(items[one.id]) for one in stored)
+        metrics.memory_link_stats = {"created": created, "total": linked + created}
         metrics.topic_construction_action = found.topic_action
         metrics.topic_construction_summary = found.topic_summary
-        new = next((one.id for one in stored if state.items[one.id].kind == "topic"), "")
+        new = next((one.id for one in stored if items[one.id].kind == "topic"), "")
         metrics.topic_construction_id = found.topic or new
 
     # --- the Decayer and the Activator -------------------------------------------------------------------------------
@@ -272,20 +296,11 @@ class _Turn:
         recognized = self.metrics.input_type
         if recognized == "question":
             return "question"
-        if self.rule_stated:
+        if self.rule:
             return "rule_statement"
-        if not buffer and memories.has_memories(self.ws.state):
+        if not buffer and self.remembers:
             return "empty_buffer_with_session_memories"
         return ""
-
-    @property
-    def rule_stated(self) -> bool:
-        """Whether the message states a rule."""
-        return any(
-            place.seq == self.seq
-            for item in self.ws.state.active("constraint", "rejection")
-            for place in item.evidence
-        )
 
     def think(self, buffer: list[Remembered]) -> list[Remembered]:
         """Look whether the buffer is enough, and fetch what is missing, again and again up to the limit."""
@@ -334,18 +349,18 @@ class _Turn:
                 cosine_uncertainty=round(tiers.meaning, 4),
                 requires_activation=needs,
                 missing=missing,
-                clusters=tuple(self.clusters(buffer)),
+                clusters=tuple(self.clusters(buffer, vectors)),
             )
 
-    def clusters(self, buffer: Sequence[Remembered]) -> Iterator[ClusterAssessment]:
+    def clusters(
+        self, buffer: Sequence[Remembered], vectors: Mapping[str, Vector]
+    ) -> Iterator[ClusterAssessment]:
         """How much of what is asked each topic of the buffer covers."""
         rarity, asked = Rarity(one.text for one in buffer), terms_of(self.message)
-        whole = rarity.of(asked) or 1.0
+        whole, base = rarity.of(asked) or 1.0, vectors.get(self.message)
         for topic in dict.fromkeys(one.topic for one in buffer):
             own = [one.text for one in buffer if one.topic == topic]
             held = {term for text in own for term in terms_of(text)}
-            vectors = self.ws.engine.meanings.of([self.message, *own], load=False)
-            base = vectors.get(self.message)
             near = [float(vectors[text] @ base) for text in own if base is not None and text in vectors]
             share = min(1.0, rarity.of(asked & held) / whole)
             yield ClusterAssessment(topic, len(own), round(share, 4), round(max(near, default=0.0), 4))
@@ -366,7 +381,7 @@ class _Turn:
     def activate(self, graph: QueryGraph, buffer: list[Remembered]) -> list[Remembered]:
         """Fetch for each sub-query what is nearest, follow links, and curate and merge the buffer."""
         with self.timed("activator_latency_ms"):
-            retrieval = Retrieval(self.ws.engine, self.ws.state)
+            retrieval = Retrieval(self.ws.engine, self.state)
             found = activate(graph, retrieval.search, k=self.config.activation_k)
             followed: list[Found] = []
             if self.config.enable_memory_linking:
@@ -388,7 +403,7 @@ class _Turn:
 
     def curated(self, ranked: Sequence[Found], buffer: list[Remembered]) -> list[Remembered]:
         """What was found, the most needed first, before what the buffer held; as far as there is room."""
-        items = self.ws.state.items
+        items = self.state.items
         fresh = {one.id: memories.remembered(items[one.id]) for one in ranked}
         order = [one.memory.id for one in curate(ranked, self.message, self.config.buffer_tokens)]
         if self.model is not None:
@@ -427,7 +442,7 @@ class _Turn:
         with self.timed("response_generation_latency_ms"):
             responder = self.agent.responder
             if responder is not None:
-                demands = [rule(item) for item in self.ws.state.active("constraint", "rejection")]
+                demands = [rule(item) for item in self.state.active("constraint", "rejection")]
                 prompt = prompts.response(shown, self.recent(), demands)
                 asked = asking.respond(
                     responder, self.message, prompt, self.config.response_temperature, self.deadline
@@ -439,14 +454,12 @@ class _Turn:
 
     def recent(self) -> list[Exchange]:
         """The latest interactions in words, oldest first."""
-        said = {message.seq: message.text for message in self.ws.state.messages}
-        entries = self.agent.mind.recent[
-            -min(self.config.k_recent_context, self.config.max_interaction_history) :
-        ]
+        said = {message.seq: message.text for message in self.state.messages}
+        most = max(0, min(self.config.k_recent_context, self.config.max_interaction_history))
         return [
             Exchange(said[one.message], said.get(one.answer, ""))
-            for one in entries
-            if self.config.k_recent_context and one.message in said
+            for one in (self.mind.recent[-most:] if most else ())
+            if one.message in said
         ]
 
     def told(self, shown: Sequence[Remembered]) -> str:
@@ -456,7 +469,7 @@ class _Turn:
         if self.metrics.input_type == "statement":
             return "Noted." if self.metrics.new_memories_stored else "I see."
         rarity, asked = Rarity(one.text for one in shown), terms_of(self.message)
-        items = self.ws.state.items  # of two that match as well, the later one: what is said last holds
+        items = self.state.items  # of two that match as well, the later one: what is said last holds
         place = {one.id: items[one.id].created_seq for one in shown}
         weighed = [(rarity.of(asked & terms_of(one.text)), one) for one in shown if one.level != "L1"]
         weighed.sort(key=lambda pair: (pair[0], place[pair[1].id]), reverse=True)
@@ -479,7 +492,7 @@ class _Turn:
                 found = recognizer.Recognition(
                     input_type=self.metrics.input_type, memories=learned, utilities=asked.answer.utilities
                 )
-                made = self.store(found, self.seq, self.model.name, second=True)
+                _, made = self.store(found, self.model.name, second=True)
                 self.metrics.new_memories_stored += [one.id for one in made]
                 return
         if self.metrics.input_type == "question":
@@ -497,37 +510,26 @@ class _Turn:
 
     def close(self, text: str, buffer: Sequence[Remembered], shown: Sequence[Remembered]) -> Answer:
         """Record the answer; memories fade, are reinforced or leave the buffer; then it is over."""
-        config, mind = self.config, self.agent.mind
+        config, mind = self.config, self.mind
         entered = tuple(one.id for one in buffer if one.id not in mind.buffer)[:MOST_NAMED]
         accessed = tuple(one.id for one in shown)[:MOST_NAMED]
-        reinforced = tuple(self.used(text, shown))[:MOST_NAMED] if config.reinforce_decay_on_use else ()
         done = Interacted(
             session=self.agent.session,
             interaction=self.number,
             message=self.seq,
             entered=entered,
-            accessed=reinforced,
-            reinforced=reinforced,
-            boost=config.decay_reinforcement_boost,
+            accessed=accessed,
+            reinforced=tuple(self.used(text, shown))[:MOST_NAMED],
+            boost=config.decay_reinforcement_boost if config.reinforce_decay_on_use else 0.0,
             temperature=config.decay_temperature,
             judge=self.judge,
         )
-        after = mind.interacted(done)
-        evicted = purged(
-            after,
-            self.number,
-            config.decay_temperature,
-            config.purge_decay_threshold,
-            config.purge_utility_threshold,
-        )[:MOST_NAMED]
-        done = msgspec.structs.replace(done, evicted=evicted)
-        self.metrics.evicted_memory_ids = list(evicted)
+        done = msgspec.structs.replace(done, evicted=self.leaving(done))
+        self.metrics.evicted_memory_ids = list(done.evicted)
         self.metrics.total_latency_ms = (time.monotonic() - self.began) * 1_000
         snapshot = Snapshot(
             before=self.before,
-            after=memories.scored(
-                self.ws.state, mind.interacted(done), self.number, config.decay_temperature
-            ),
+            after=memories.scored(self.state, mind.interacted(done), self.number, config.decay_temperature),
             decayer=tuple(self.decayer),
             activator=tuple(self.activator),
         )
@@ -539,10 +541,25 @@ class _Turn:
             )
             done = msgspec.structs.replace(
                 done,
-                metrics=self.ws.body(msgspec.json.encode(self.metrics).decode()),
-                snapshot=self.ws.body(msgspec.json.encode(snapshot).decode()),
+                metrics=self.beside(self.metrics),
+                snapshot=self.beside(snapshot),
             )
             seq = self.ws.engine.write_path.state.seq + 1
             done = msgspec.structs.replace(done, answer=seq)
             self.ws.record(*(Draft(data=data, actor=ACTOR, run=self.run) for data in (answered, done)))
         return Answer(text, self.number, accessed, self.metrics)
+
+    def leaving(self, done: Interacted) -> tuple[str, ...]:
+        """The memories that leave the buffer: faded and of little use, and those for which there is no room."""
+        config, now = self.config, self.number
+        temperature = config.decay_temperature
+        after = self.mind.interacted(done)
+        faded = purged(after, now, temperature, config.purge_decay_threshold, config.purge_utility_threshold)
+        after = self.mind.interacted(msgspec.structs.replace(done, evicted=faded))
+        sizes = {one.id: tokens_of(one) for one in memories.held(self.state, after, now, temperature)}
+        return (*faded, *crowded_out(after, now, temperature, sizes, config.buffer_tokens))[:MOST_NAMED]
+
+    def beside(self, record: Metrics | Snapshot) -> Body:
+        """A record as JSON: in the event where it is short, in a blob where it is not, of which no extract is of use."""
+        body = self.ws.engine.write_path.body(msgspec.json.encode(record).decode(), INLINE_BYTES)
+        return msgspec.structs.replace(body, text="") if body.blob else body

@@ -24,7 +24,7 @@ class DecayPoint(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         decay_score: R, from 0 to 1; of one that left the buffer just then, what it left with.
         was_accessed: It stood in the prompt of the answer.
-        was_reinforced: The answer used it.
+        was_reinforced: The answer used it, and made it stronger.
         was_evicted: It left the buffer.
         stability: S T, in interactions: from here its score falls as ``decay_score * exp(-t / stability)``.
     """
@@ -86,7 +86,8 @@ class Replay:
     def _over(self, event: Event, done: Interacted) -> Interaction:
         held = self.mind.interacted(msgspec.structs.replace(done, evicted=()))
         self.mind = self.mind.interacted(done)
-        accessed, reinforced, evicted = map(frozenset, (done.accessed, done.reinforced, done.evicted))
+        stronger = done.reinforced if done.boost else ()
+        accessed, reinforced, evicted = map(frozenset, (done.accessed, stronger, done.evicted))
         return Interaction(
             interaction_id=done.interaction,
             at=event.at,

@@ -1,6 +1,9 @@
 """The memories of a cognitive agent in its workspace: what its buffer holds, and what a search finds for a sub-query."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
 
 from agentx.background import SearchLate
 from agentx.engine import Engine
@@ -20,6 +23,8 @@ LINKED_SHARE = 0.5
 MOST_TOPICS = 50
 
 _STANDING = ("active", "dormant")
+_RULES = ("constraint", "rejection")
+_BINDING = (HAPPENED, TELLS_OF)
 
 
 def held(state: State, mind: Mind, now: int, temperature: float) -> list[Remembered]:
@@ -50,8 +55,7 @@ def topic_of(item: MemoryItem) -> str:
 
 def scored(state: State, mind: Mind, now: int, temperature: float) -> tuple[BufferedMemory, ...]:
     """A buffer with its scores, for the record."""
-    slots = {one.id: mind.buffer[one.id] for one in held(state, mind, now, temperature)}
-    return tuple(_scored(one, slots[one.id]) for one in held(state, mind, now, temperature))
+    return tuple(_scored(one, mind.buffer[one.id]) for one in held(state, mind, now, temperature))
 
 
 def _scored(one: Remembered, slot: Slot) -> BufferedMemory:
@@ -74,15 +78,47 @@ def utilities(mind: Mind, buffer: Iterable[Remembered]) -> dict[str, tuple[str, 
     }
 
 
-def topics(state: State) -> list[Topic]:
-    """The latest topics, oldest first."""
-    found = [Topic(item.id, item.text) for item in state.active("topic")]
-    return found[-MOST_TOPICS:]
+class Standing(msgspec.Struct, frozen=True):
+    """What a workspace remembers, in a few figures.
+
+    Attributes:
+        topics: The latest, oldest first.
+        memories: How many there are that a buffer may hold.
+        links: How many bind them to each other.
+        ruled: Whether the message states a rule.
+    """
+
+    topics: Sequence[Topic]
+    memories: int
+    links: int
+    ruled: bool
 
 
-def has_memories(state: State) -> bool:
-    """Whether anything is remembered that a buffer may hold."""
-    return any(item.kind in LEVELS and item.status in _STANDING for item in state.items.values())
+def standing(state: State, message: int) -> Standing:
+    """What is remembered when a message came, in one pass over all items.
+
+    Args:
+        state: Of the workspace.
+        message: Seq of the message.
+    """
+    topics: deque[Topic] = deque(maxlen=MOST_TOPICS)
+    count = links = 0
+    ruled = False
+    for item in state.items.values():
+        kind = item.kind
+        if kind in LEVELS:
+            count += item.status in _STANDING
+            links += links_of(item) if item.links else 0
+            if kind == "topic" and item.status == "active":
+                topics.append(Topic(item.id, item.text))
+        elif kind in _RULES and item.status == "active":
+            ruled = ruled or any(place.seq == message for place in item.evidence)
+    return Standing(list(topics), count, links, ruled)
+
+
+def links_of(item: MemoryItem) -> int:
+    """How many links bind a memory to what happened or to what is known."""
+    return sum(link.relation in _BINDING for link in item.links)
 
 
 class Retrieval:
@@ -132,7 +168,7 @@ class Retrieval:
 
     def _linked(self, name: str) -> Iterator[str]:
         links = self._state.items[name].links if name in self._state.items else ()
-        return (link.target for link in links if link.relation in (HAPPENED, TELLS_OF))
+        return (link.target for link in links if link.relation in _BINDING)
 
     @staticmethod
     def _found(item: MemoryItem, score: float) -> Found:

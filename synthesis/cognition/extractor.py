@@ -6,8 +6,8 @@ from agentx.storage.cognition_events import Interacted, Level, Recognized
 from agentx.storage.events import Event
 from agentx.synthesis.conclusions import Change, Patch
 from agentx.synthesis.extractor import ReadBody
-from agentx.synthesis.items import Evidence, Kind, Link, MemoryItem, Trust, shorten
-from agentx.synthesis.scribe.ledger import Ledger, Note
+from agentx.synthesis.items import TRUST_ORDER, Evidence, Kind, Link, MemoryItem, Trust, shorten
+from agentx.synthesis.scribe.ledger import MAX_QUOTE, Ledger, Note
 from agentx.synthesis.state import State
 
 KINDS: dict[Level, Kind] = {"L1": "learning", "L2": "knowledge", "L3": "episode"}
@@ -42,20 +42,22 @@ class Cognition:
 
 def _remember(event: Event, state: State, read: Recognized) -> Sequence[Change]:
     ledger = Ledger(event, state)
-    trust = _trust(state, read)
-    topic = _topic(ledger, read, trust)
+    sender = _sender(state, read)
+    topic = _topic(ledger, read, _trust(sender, "reported" if read.model else ""))
     made: list[MemoryItem] = []
     for one in read.memories:
-        place = Evidence(read.message, one.start, one.end, one.text)
+        quote = (one.quote or one.text)[:MAX_QUOTE] if one.end else ""
+        place = Evidence(read.message, one.start, min(one.end, one.start + MAX_QUOTE), quote)
+        trust = _trust(sender, one.trust)
         note = Note(kind=KINDS[one.level], text=one.text, evidence=place, trust=trust)
         made.append(ledger.add(note))
     known = [item for item in made if item.kind == "knowledge"]
     happened = [item for item in made if item.kind == "episode"]
     for item in made:
         links = [Link(OF_TOPIC, topic)] if topic else []
-        if item.kind == "knowledge":
+        if read.linked and item.kind == "knowledge":
             links += [Link(HAPPENED, other.id) for other in happened][:MOST_LINKS]
-        elif item.kind == "episode":
+        elif read.linked and item.kind == "episode":
             links += [Link(TELLS_OF, other.id) for other in known][:MOST_LINKS]
         if links:
             ledger.patch(Patch(id=item.id, links=(*item.links, *links)))
@@ -75,12 +77,18 @@ def _topic(ledger: Ledger, read: Recognized, trust: Trust) -> str:
     return known.id
 
 
-def _trust(state: State, read: Recognized) -> Trust:
+def _sender(state: State, read: Recognized) -> Trust:
     """The user's own words are theirs; what an agent said is an agent's."""
     said = next((one for one in reversed(state.messages) if one.seq == read.message), None)
     if said is None:
         return "reported"
     return "user" if said.actor.partition(":")[0] == "user" and not read.second else "agent"
+
+
+def _trust(sender: Trust, most: str) -> Trust:
+    """That of who sent the message, or less where so much is not due."""
+    due: Trust = next((trust for trust in TRUST_ORDER if trust == most), "material") if most else sender
+    return max(due, sender, key=TRUST_ORDER.index)
 
 
 def _used(event: Event, state: State, done: Interacted) -> Sequence[Change]:

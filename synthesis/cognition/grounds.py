@@ -2,7 +2,10 @@
 
 import re
 
+import msgspec
+
 from agentx.storage.cognition_events import Extracted
+from agentx.synthesis.cognition.recognizer import Recognition
 from agentx.synthesis.demands.material import straighten
 from agentx.synthesis.demands.sentences import Span
 from agentx.synthesis.items import TRUST_ORDER, Trust
@@ -46,6 +49,25 @@ def trust_of(said: str, one: Extracted, sender: Trust) -> Trust:
     else:
         mine = sender if _plain(words) == _plain(one.text) else "reported"
     return max(mine, sender, key=TRUST_ORDER.index)
+
+
+def grounded(read: Recognition, said: str, model: str) -> Recognition:
+    """What was recognised in a message, each memory with the words that it rests on and whose word it may be.
+
+    Args:
+        read: As it was read.
+        said: The message.
+        model: Who read it; empty for code, which takes the sender's own words alone.
+    """
+    memories = tuple(
+        msgspec.structs.replace(
+            one,
+            quote="" if said[one.start : one.end] == one.text else said[one.start : one.end][:MAX_QUOTE],
+            trust=trust_of(said, one, "user") if model and one.end else "",
+        )
+        for one in read.memories
+    )
+    return msgspec.structs.replace(read, memories=memories)
 
 
 def _anywhere(said: str, quote: str) -> Span | None:

@@ -5,6 +5,7 @@ its strength, which grows each time that an answer uses it, and T the temperatur
 """
 
 import math
+from collections.abc import Mapping
 
 import msgspec
 
@@ -12,6 +13,9 @@ from agentx.storage.cognition_events import InputType, Interacted, Recognized
 
 FIRST_UTILITY = 0.5
 """Of a memory that nothing is known of yet."""
+
+MOST_HELD = 120
+"""So many memories a buffer holds at most, however short they are: what enters and leaves it stands in one event."""
 
 MOST_RECENT = 50
 """So many interactions are kept, whatever is configured."""
@@ -22,7 +26,7 @@ class Slot(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         entered: The interaction in which it came.
-        accessed: The interaction in which an answer last used it, or it came.
+        accessed: The interaction in which an answer last used it and made it stronger, or it came: where its time begins.
         strength: S; 1 for a new one.
         utility: How useful it is, from 0 to 1.
         reward: What feedback said of the answers that used it, from -1 to 1.
@@ -84,11 +88,10 @@ class Mind(msgspec.Struct, frozen=True, omit_defaults=True):
         buffer = dict(self.buffer)
         for name in done.entered:
             buffer.setdefault(name, Slot(now, now))
-        for name in done.accessed:
-            if name in buffer:
-                buffer[name] = msgspec.structs.replace(buffer[name], accessed=now)
         for name in done.reinforced:
-            if name in buffer:
+            if (
+                name in buffer and done.boost
+            ):  # that it stood in the prompt, used or not, keeps no memory alive
                 slot = buffer[name]
                 buffer[name] = msgspec.structs.replace(
                     slot, accessed=now, strength=slot.strength + done.boost
@@ -129,6 +132,31 @@ def purged(
         for name, slot in mind.buffer.items()
         if retention(slot, now, temperature) < decay_below and slot.utility < utility_below
     )
+
+
+def crowded_out(
+    mind: Mind, now: int, temperature: float, sizes: Mapping[str, int], room: int
+) -> tuple[str, ...]:
+    """The memories for which there is no room in the buffer: what has the least utility times decay leaves first.
+
+    Args:
+        mind: Its buffer.
+        now: The interaction.
+        temperature: T.
+        sizes: Tokens by id; one that is not among them is no memory any more, and leaves too.
+        room: Tokens of all together.
+    """
+    worth = {
+        name: slot.utility * retention(slot, now, temperature)
+        for name, slot in mind.buffer.items()
+        if name in sizes
+    }
+    kept: set[str] = set()
+    for name in sorted(worth, key=lambda name: (-worth[name], -mind.buffer[name].entered))[:MOST_HELD]:
+        if (room := room - sizes[name]) < 0:
+            break
+        kept.add(name)
+    return tuple(name for name in mind.buffer if name not in kept)
 
 
 def _bounded(score: float) -> float:

@@ -23,6 +23,9 @@ MOST_MEMORIES = 8
 MOST_TEXT = 400
 """Characters of a memory."""
 
+MEMORY_BYTES, UTILITY_BYTES = 8_500, 3_500
+"""What memories and utilities may take of an event, as JSON."""
+
 MOST_SUMMARY = 300
 """Characters of what a topic is about."""
 
@@ -252,6 +255,29 @@ def recognize(
         topic=topic,
         topic_summary=summary,
     )
+
+
+def bounded(read: Recognition, before: Mapping[str, float]) -> tuple[Recognition, tuple[str, ...]]:
+    """What of a recognition has room in one event, and in a sentence what has not.
+
+    Args:
+        read: All of it.
+        before: The utilities so far, by id; the largest changes go first.
+    """
+    room, memories = MEMORY_BYTES, list[Extracted]()
+    for one in read.memories:
+        if (size := len(msgspec.json.encode(one))) <= room:
+            room -= size
+            memories.append(one)
+    room, utilities = UTILITY_BYTES, dict[str, float]()
+    changes = {name: abs(new - before.get(name, 0.0)) for name, new in read.utilities.items()}
+    for name in sorted(changes, key=lambda name: -changes[name]):
+        if (size := len(msgspec.json.encode({name: read.utilities[name]}))) <= room:
+            room -= size
+            utilities[name] = read.utilities[name]
+    out = len(read.memories) - len(memories)
+    told = (f"The message holds more than one event does: {out:,} memories were left out.",) if out else ()
+    return msgspec.structs.replace(read, memories=tuple(memories), utilities=utilities), told
 
 
 def _plain(text: str) -> str:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 
 from agentx.storage.index.analysis import analyse
 from agentx.synthesis.demands.words import STOP_WORDS
@@ -35,6 +36,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _FIRST_PERSON = re.compile(r"\b(?:i|i['’](?:m|ve|ll|d)|my|me|we|we['’]ve|our|us)\b", re.IGNORECASE)
 
 
+@lru_cache(maxsize=1 << 12)
 def terms_of(text: str) -> frozenset[str]:
     """The stems of what a text is about.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.figures import Figure, flat, machine, show
 
+from .cognition import cognition
 from .day import day
 from .opened import long_history, starts
 from .piped import pipeline
@@ -27,6 +28,7 @@ MEASURES: dict[str, Callable[[Path, Scale], Iterator[Figure]]] = {
     "starts": starts,
     "day": day,
     "pipeline": pipeline,
+    "cognition": cognition,
 }
 
 

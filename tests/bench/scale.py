@@ -21,6 +21,7 @@ class Scale:
     questions: int = 100
     day_events: int = 20_000
     chapters: int = 200
+    memories: int = 10_000
 
 
 SCALES = {
@@ -36,6 +37,7 @@ SCALES = {
         questions=30,
         day_events=2_000,
         chapters=20,
+        memories=800,
     ),
     "default": Scale(),
     "full": Scale(searched=(10_000, 100_000, 500_000), writes=500),

@@ -1,0 +1,78 @@
+"""What the cognition loop adds to a message, without a model, when there is much to remember."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from agentx import Workspace
+from agentx.cognition.agent import CognitiveAgent
+from agentx.storage.cognition_events import Extracted, Recognized
+from agentx.storage.events import AgentMessageSent, Draft
+from tests.figures import Figure
+
+from .clock import in_turns
+from .grown import Fixed, settings, text
+from .scale import Scale
+
+_TOGETHER = 8
+"""So many memories are recognised in one message, one of them an episode."""
+
+_MESSAGES = 20
+"""So many interactions there were before."""
+
+
+def cognition(scratch: Path, scale: Scale) -> Iterator[Figure]:
+    """Statements and questions in turn, beside the same messages with a plain search and an answer, on record all the same."""
+    with Workspace.create(scratch / "cognition", settings=settings(scratch)) as ws:
+        ws.engine.indexer._open_embedder = lambda: (Fixed(), "")
+        _remember(ws, scale.memories)
+        ws.settle(120)
+        ws.engine.indexer.index.maintain()
+        ws.settle(60)
+        agent = CognitiveAgent(ws)
+        for turn in range(_MESSAGES):
+            agent.answer(_message(-1 - turn))
+        taken = in_turns(
+            {
+                "statement": lambda turn: agent.answer(_message(2 * turn)),
+                "question": lambda turn: agent.answer(_message(2 * turn + 1)),
+                "floor": lambda turn: _plain(ws, _message(2 * turn + 1)),
+            },
+            scale.questions,
+        )
+    times = sorted(taken["statement"].clock + taken["question"].clock)
+    floor = taken["floor"]
+    beside = ", ".join(f"{name} {one.median_ms:.1f}" for name, one in taken.items())
+    said = f"cognition loop without a model, {scale.memories:,} memories, p50 of a message, ms"
+    promised = (15, 10) if scale.memories >= 10_000 else (None, None)
+    value = times[len(times) // 2] * 1e3
+    yield Figure("cognition_message_p50_ms", said, value, *promised, beside=beside)
+    said = "  what a message and an answer take with one search and no loop, p50, ms"
+    yield Figure("cognition_floor_p50_ms", said, floor.median_ms)
+
+
+def _remember(ws: Workspace, count: int) -> None:
+    for number in range(0, count, _TOGETHER):
+        said = ws.say(text(number, 60).strip())
+        memories = tuple(
+            Extracted("L3" if place == 0 else "L2", text(number + place, 120).strip())
+            for place in range(_TOGETHER)
+        )
+        read = Recognized(
+            session="before", interaction=1, message=said.seq, input_type="statement", memories=memories
+        )
+        ws.record(Draft(data=read, actor="agent:cognitive"))
+
+
+def _message(turn: int) -> str:
+    words = text(turn, 50).strip()
+    return f"What is the {words}?" if turn % 2 else f"My {words}."
+
+
+def _plain(ws: Workspace, message: str) -> None:
+    ws.say(message)
+    hits = ws.search(message, 10, kind="memory")
+    ws.record(
+        Draft(
+            data=AgentMessageSent(body=ws.body(hits[0].text if hits else ""), final=True), actor="agent:plain"
+        )
+    )
