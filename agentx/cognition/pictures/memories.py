@@ -85,7 +85,7 @@ def _fading(axes: "Axes", curve: Sequence[DecayPoint], last: int, colour: str) -
     size = mark_size(last)
     shown: list[tuple[Iterable[DecayPoint], dict[str, Any]]] = [
         ((p for p in curve[-1:] if not p.was_evicted), {"s": 16, "color": colour, "lw": 0}),
-        (filter(_only_shown, curve), {"s": size, "fc": LIGHT["paper"], "ec": colour, "lw": 1.3}),
+        (_came_up(curve), {"s": size, "fc": LIGHT["paper"], "ec": colour, "lw": 1.3}),
         (
             (p for p in curve if p.was_reinforced),
             {"s": size, "fc": LIGHT["amber"], "ec": LIGHT["paper"], "lw": 1.3},
@@ -111,8 +111,14 @@ def _thinned(line: Sequence[tuple[float, float]], size: int) -> Iterator[tuple[f
         yield from sorted(ends)
 
 
-def _only_shown(point: DecayPoint) -> bool:
-    return point.was_accessed and not point.was_reinforced
+def _came_up(curve: Sequence[DecayPoint]) -> Iterator[DecayPoint]:
+    """Where a memory came before the agent: it stood in a prompt, and in the one before it did not."""
+    shown = 0
+    for point in curve:
+        if point.was_accessed:
+            if shown != point.interaction_id - 1 and not point.was_reinforced:
+                yield point
+            shown = point.interaction_id
 
 
 def decay_line(curve: Sequence[DecayPoint], steps: int) -> Iterator[tuple[float, float]]:
@@ -141,7 +147,7 @@ def _decay_legend(figure: "Figure", levels: Sequence[Level]) -> None:
 
     lines = [(Line2D([], [], color=LIGHT[_LEVELS[one][0]], lw=1.8), _LEVELS[one][1]) for one in levels]
     marks = [
-        (mark(marker="o", ms=5.5, mfc=LIGHT["paper"], mec=LIGHT["soft"], mew=1.3), "stood before the agent"),
+        (mark(marker="o", ms=5.5, mfc=LIGHT["paper"], mec=LIGHT["soft"], mew=1.3), "came before the agent"),
         (
             mark(marker="o", ms=6, mfc=LIGHT["amber"], mec=LIGHT["amber"]),
             "used by the answer, and so stronger",

@@ -93,7 +93,7 @@ def test_the_curve_of_a_memory_bears_its_text_and_marks_its_uses(seen, report):
     shown = " ".join(" ".join(texts(report["decay.svg"])).split())
     assert "Prices rose by five cents ($0.05) in March & again in June." in shown
     assert "The health inspector came twice last year <without notice>." in shown
-    assert "what is known what happened stood before the agent" in shown
+    assert "what is known what happened came before the agent" in shown
     assert {"var(--blue)", "var(--teal)"} <= set(re.findall(r"stroke: (var[^;\"]+)", report["decay.svg"]))
     titles = [title.text for title in ET.fromstring(report["decay.svg"]).iter(f"{SVG}title")]
     assert len(titles) == PANELS < len(seen.curves) == len(SAID)
