@@ -44,6 +44,7 @@ _LEVELS: dict[Level, tuple[str, str]] = {
 _ACROSS = 3
 _MARKS = 150
 _STEPS = 4
+_ACROSS_PIXELS = 280  # of one panel: a line of finer steps looks the same
 _NAMED, _PARTED = 12, 6
 """Rows of so many pixels have their memory beside them, or a line between them."""
 
@@ -75,7 +76,7 @@ def decay_picture(seen: Overview) -> str:
 def _fading(axes: "Axes", curve: Sequence[DecayPoint], last: int, colour: str) -> None:
     xs, ys = [], []
     for x, y in _thinned(
-        list(decay_line(curve, _STEPS if last <= COLUMNS else 1)), per_column(last, COLUMNS)
+        list(decay_line(curve, max(1, min(_STEPS, _ACROSS_PIXELS // last)))), per_column(last, COLUMNS)
     ):
         xs.append(x)
         ys.append(y)
