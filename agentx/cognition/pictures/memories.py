@@ -78,8 +78,9 @@ def _fading(axes: "Axes", curve: Sequence[DecayPoint], last: int, colour: str) -
     for x, y in _thinned(
         list(decay_line(curve, max(1, min(_STEPS, _ACROSS_PIXELS // last)))), per_column(last, COLUMNS)
     ):
-        xs.append(x)
-        ys.append(y)
+        if not (xs and x == xs[-1] and math.isclose(y, ys[-1], abs_tol=1e-6)):  # one point, drawn once
+            xs.append(x)
+            ys.append(y)
     width = max(0.7, min(1.6, 2 * COLUMNS / last))
     axes.fill_between(xs, ys, color=colour, alpha=0.13, lw=0)
     axes.plot(xs, ys, color=colour, lw=width, solid_joinstyle="round")
