@@ -107,10 +107,14 @@ def standing(state: State, message: int) -> Standing:
     for item in state.items.values():
         kind = item.kind
         if kind in LEVELS:
-            count += item.status in _STANDING
-            links += links_of(item) if item.links else 0
-            if kind == "topic" and item.status == "active":
-                topics.append(Topic(item.id, item.text))
+            status = item.status
+            count += status in _STANDING
+            if kind == "topic":
+                if status == "active":
+                    topics.append(Topic(item.id, item.text))
+            else:
+                for link in item.links:
+                    links += link.relation in _BINDING
         elif kind in _RULES and item.status == "active":
             ruled = ruled or any(place.seq == message for place in item.evidence)
     return Standing(list(topics), count, links, ruled)

@@ -272,9 +272,10 @@ def bounded(read: Recognition, before: Mapping[str, float]) -> tuple[Recognition
     room, utilities = UTILITY_BYTES, dict[str, float]()
     changes = {name: abs(new - before.get(name, 0.0)) for name, new in read.utilities.items()}
     for name in sorted(changes, key=lambda name: -changes[name]):
-        if (size := len(msgspec.json.encode({name: read.utilities[name]}))) <= room:
-            room -= size
-            utilities[name] = read.utilities[name]
+        room -= len(msgspec.json.encode({name: read.utilities[name]}))
+        if room < 0:
+            break
+        utilities[name] = read.utilities[name]
     out = len(read.memories) - len(memories)
     told = (f"The message holds more than one event does: {out:,} memories were left out.",) if out else ()
     return msgspec.structs.replace(read, memories=tuple(memories), utilities=utilities), told

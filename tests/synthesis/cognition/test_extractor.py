@@ -1,0 +1,150 @@
+"""What a cognitive agent recognised becomes memory items: levels, links both ways, topics, whose word it is."""
+
+import pytest
+
+from agentx.storage.cognition_events import Extracted, Interacted, Recognized
+from agentx.storage.events import Body, Event, UserMessageSent
+from agentx.synthesis.cognition.extractor import Cognition
+from agentx.synthesis.conclusions import Concluded
+from agentx.synthesis.state import State
+
+SAID = "Ines runs the harbour. We met her on Tuesday. The mill has two wheels."
+KNOWN = Extracted("L2", "Ines runs the harbour.", 0, 22)
+HAPPENED = Extracted("L3", "We met her on Tuesday.", 23, 45)
+
+
+class Workshop:
+    """A state, and facts that are folded into it with what is concluded from them."""
+
+    def __init__(self):
+        self.state = State()
+
+    def take(self, data, actor="agent:cognitive"):
+        event = self._fold(data, actor)
+        changes = Cognition().conclude(event, self.state, lambda body: body.text)
+        if changes:
+            through = Concluded(extractor="cognition", version=1, through=event.seq, changes=tuple(changes))
+            self._fold(through, "engine:cognition")
+        return event.seq
+
+    def _fold(self, data, actor):
+        event = Event(
+            seq=self.state.seq + 1,
+            at="2026-01-02T03:04:05Z",
+            type=type(data).__name__,
+            v=1,
+            actor=actor,
+            data=data,
+        )
+        self.state.apply(event)
+        return event
+
+    def say(self, text=SAID, actor="user"):
+        return self.take(UserMessageSent(body=Body(text)), actor)
+
+    def read(self, message, *memories, **facts):
+        read = Recognized(
+            session="main",
+            interaction=1,
+            message=message,
+            **{"input_type": "statement", "memories": memories, **facts},
+        )
+        self.take(read)
+
+    def over(self, **facts):
+        self.take(Interacted(session="main", interaction=1, message=1, **facts))
+
+    def of(self, kind):
+        return [item for item in self.state.items.values() if item.kind == kind]
+
+
+@pytest.fixture
+def shop():
+    return Workshop()
+
+
+def test_what_is_known_and_what_happened_become_items_bound_both_ways_and_to_their_topic(shop):
+    seq = shop.say()
+    shop.read(seq, KNOWN, HAPPENED, topic_action="create", topic_summary="ines, harbour")
+    [known], [episode], [topic] = shop.of("knowledge"), shop.of("episode"), shop.of("topic")
+    assert {(link.relation, link.target) for link in known.links} == {
+        ("of_topic", topic.id),
+        ("happened_in", episode.id),
+    }
+    assert {(link.relation, link.target) for link in episode.links} == {
+        ("of_topic", topic.id),
+        ("tells_of", known.id),
+    }
+    assert topic.text == "ines, harbour"
+    for item in (known, episode):
+        [place] = item.evidence
+        assert (place.seq, place.quote, SAID[place.start : place.end]) == (seq, item.text, item.text)
+        assert item.trust == "user"
+
+
+def test_without_linking_nothing_is_bound_but_to_its_topic(shop):
+    shop.read(shop.say(), KNOWN, HAPPENED, topic_action="create", topic_summary="ines", linked=False)
+    assert {link.relation for item in shop.state.items.values() for link in item.links} == {"of_topic"}
+
+
+@pytest.mark.parametrize(
+    ("actor", "trust", "expected"),
+    [
+        ("user", "", "user"),
+        ("user:ines", "user", "user"),
+        ("user", "reported", "reported"),
+        ("user", "material", "material"),
+        ("user", "no such word", "material"),
+        ("agent:main", "user", "agent"),
+        ("agent:main", "material", "material"),
+    ],
+)
+def test_nobody_is_believed_more_than_who_sent_the_message(shop, actor, trust, expected):
+    paraphrase = Extracted("L2", "Ines is the boss.", 0, 22, "Ines runs the harbour.", trust)
+    shop.read(shop.say(actor=actor), paraphrase, model="a/model")
+    [item] = shop.of("knowledge")
+    assert (item.trust, item.evidence[0].quote) == (expected, "Ines runs the harbour.")
+
+
+def test_a_memory_of_a_message_that_nobody_knows_is_only_reported(shop):
+    shop.read(99, KNOWN)
+    assert [item.trust for item in shop.of("knowledge")] == ["reported"]
+
+
+def test_a_topic_that_a_model_names_is_reported_and_is_brought_up_to_date(shop):
+    shop.read(shop.say(), KNOWN, topic_action="create", topic_summary="the harbour", model="a/model")
+    [topic] = shop.of("topic")
+    assert topic.trust == "reported"
+    shop.read(
+        shop.say(), HAPPENED, topic_action="update", topic=topic.id, topic_summary="the harbour and Ines"
+    )
+    [topic] = shop.of("topic")
+    assert (topic.text, topic.short) == ("the harbour and Ines", "the harbour and Ines")
+    shop.read(
+        shop.say(), KNOWN, topic_action="update", topic=shop.of("episode")[0].id, topic_summary="stolen"
+    )
+    assert [one.text for one in shop.of("topic")] == ["the harbour and Ines"], (
+        "no memory is turned into a topic"
+    )
+
+
+def test_what_is_learned_of_an_answer_is_a_procedure_of_the_agent(shop):
+    shop.read(shop.say(), Extracted("L1", "Name the harbour first."), second=True, model="a/model")
+    [learned] = shop.of("learning")
+    assert (learned.text, learned.trust, learned.evidence[0].quote) == (
+        "Name the harbour first.",
+        "agent",
+        "",
+    )
+
+
+def test_what_is_used_grows_stronger_what_leaves_sleeps_and_what_comes_back_is_awake(shop):
+    shop.read(shop.say(), KNOWN, HAPPENED)
+    [known], [episode] = shop.of("knowledge"), shop.of("episode")
+    shop.over(entered=(known.id, episode.id), reinforced=(known.id,), boost=0.25)
+    [stronger] = shop.of("knowledge")
+    assert (stronger.strength, stronger.used_at) == (known.strength + 0.25, "2026-01-02T03:04:05Z")
+    shop.over(evicted=(known.id, episode.id, "k-99"))
+    assert {item.status for item in shop.state.items.values()} == {"dormant"}
+    shop.over(entered=(known.id,))
+    assert [item.status for item in (*shop.of("knowledge"), *shop.of("episode"))] == ["active", "dormant"]
