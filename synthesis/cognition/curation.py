@@ -25,7 +25,7 @@ SESSION_SHARE = 0.2
 
 SESSION_BEST = 3
 
-NEIGHBOUR_SHARE = 0.2
+NEIGHBOUR_SHARE = 0.1
 """How much of the mean of the memories just before and after is added."""
 
 TOLD_WEIGHT = 0.2
@@ -36,6 +36,9 @@ TELLS_MUCH = 0.9
 
 MOST_SHARE = 0.5
 """Of a budget, one memory takes no more than this."""
+
+LEAST_TOKENS = 10
+"""With fewer tokens left, no further memory is looked at."""
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,14 +78,16 @@ class Activation(msgspec.Struct, frozen=True):
 
     Attributes:
         ranked: Every memory once, best first, with its score over all.
-        found: Ids by sub-query, best first.
+        results: What each sub-query found, by its id, best first.
     """
 
     ranked: tuple[Found, ...] = ()
-    found: Mapping[str, tuple[str, ...]] = {}
+    results: Mapping[str, Sequence[Found]] = {}
 
 
-def activate(graph: QueryGraph, search: Search, about: str = "", k: int = SEARCHED) -> Activation:
+def activate(
+    graph: QueryGraph, search: Search, about: str = "", *, before: Activation | None = None, k: int = SEARCHED
+) -> Activation:
     """Search for each sub-query in order, and merge and rank what they find.
 
     A sub-query that needs others is searched with what tells most in the best memory that these found; where it has no text of its own,
@@ -92,17 +97,20 @@ def activate(graph: QueryGraph, search: Search, about: str = "", k: int = SEARCH
         graph: What to look for.
         search: How.
         about: The one person whom the question names; empty for none or several.
+        before: What a smaller graph of the same question found; its sub-queries are not searched for again.
         k: Memories of each search.
     """
-    results: dict[str, Sequence[Found]] = {}
+    results = dict(before.results) if before else {}
     roots = sum(node.weight for node in graph.nodes if not node.needs) or 1.0
     weights = {node.id: node.weight / roots for node in graph.nodes}
     for node in graph.nodes:
-        before = [(weights[need], results[need]) for need in node.needs]
-        asked = _with_found(node, rank(merge(before), about)) if before else node
-        results[node.id] = search(asked, k) if asked.text else ()
-    ranked = rank(merge((weights[name], hits) for name, hits in results.items()), about)
-    return Activation(tuple(ranked), {name: tuple(hit.id for hit in hits) for name, hits in results.items()})
+        if node.id not in results:
+            needed = [(weights[need], results[need]) for need in node.needs]
+            asked = _with_found(node, rank(merge(needed), about)) if needed else node
+            results[node.id] = search(asked, k) if asked.text else ()
+    return Activation(
+        tuple(rank(merge((weights[node.id], results[node.id]) for node in graph.nodes), about)), results
+    )
 
 
 def _with_found(node: SubQuery, ranked: Sequence[Found]) -> SubQuery:
@@ -169,15 +177,18 @@ def curate(ranked: Sequence[Found], question: str, budget: int, count: Count = c
         budget: Tokens of all lines (see :func:`line`) together.
         count: Counts tokens.
 
-    >>> cats = Found(id="a", text="Hello there, my dear friend! I have two cats at home, Tom and Kim.", score=1.0, by="Ann")
-    >>> [kept.text for kept in curate([cats], "What are Ann's cats called?", 40)]
-    ['I have two cats at home, Tom and Kim.']
+    >>> cats = Found(id="a", text="Hey, great to see you! I have two cats at home, Tom and Kim.", score=1.0, by="Ann")
+    >>> dogs = Found(id="b", text="Hey, great to see you! How is it going?", score=0.5, by="Bob")
+    >>> [kept.text for kept in curate([cats, dogs], "What are Ann's cats called?", 50)]
+    ['I have two cats at home, Tom and Kim.', 'Hey, great to see you!']
     """
     rarity, wanted = Rarity(one.text for one in ranked), terms_of(question)
     most = int(MOST_SHARE * budget)
     kept: list[Kept] = []
     said = set[str]()
     for one in ranked:
+        if budget < LEAST_TOKENS:
+            break
         text = salient(one.text, rarity, wanted, most, count)
         tokens = count(line(one, text))
         if tokens <= budget and text.casefold() not in said:

@@ -36,14 +36,19 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _FIRST_PERSON = re.compile(r"\b(?:i|i['’](?:m|ve|ll|d)|my|me|we|we['’]ve|our|us)\b", re.IGNORECASE)
 
 
-@lru_cache(maxsize=1 << 12)
 def terms_of(text: str) -> frozenset[str]:
     """The stems of what a text is about.
 
     >>> sorted(terms_of("Where did she go hiking?"))
     ['go', 'hike']
     """
-    return frozenset(term for term in analyse(text) if term not in STOP_WORDS)
+    return frozenset[str]().union(*map(_terms, sentences(text)))
+
+
+@lru_cache(maxsize=1 << 15)
+def _terms(sentence: str) -> frozenset[str]:
+    """Those of one sentence: memories are found again and again, and stemming is what looking at them costs."""
+    return frozenset(term for term in analyse(sentence) if term not in STOP_WORDS)
 
 
 class Rarity:
@@ -55,8 +60,9 @@ class Rarity:
 
     def __init__(self, texts: Iterable[str]) -> None:
         each = [terms_of(text) for text in texts]
-        self._often = Counter(term for terms in each for term in terms)
-        self._texts = len(each)
+        often, total = Counter(term for terms in each for term in terms), len(each)
+        self._idf = {term: math.log(1 + (total - n + 0.5) / (n + 0.5)) for term, n in often.items()}
+        self._unknown = math.log(2 * total + 2)
 
     def of(self, terms: Iterable[str]) -> float:
         """The sum of the idf of terms (Lucene's form, never negative).
@@ -64,10 +70,7 @@ class Rarity:
         >>> Rarity(["the dog barks", "the dog sleeps"]).of(["bark"]) > Rarity(["dog", "dog"]).of(["dog"])
         True
         """
-        return sum(
-            math.log(1 + (self._texts - self._often[term] + 0.5) / (self._often[term] + 0.5))
-            for term in terms
-        )
+        return math.fsum(self._idf.get(term, self._unknown) for term in terms)  # exact in any order of a set
 
 
 def sentences(text: str) -> list[str]:
@@ -82,7 +85,7 @@ def sentences(text: str) -> list[str]:
 def told(text: str, rarity: Rarity) -> float:
     """How much the best sentence of a text tells that is no question; 0 where there is none."""
     stated = (sentence for sentence in sentences(text) if not sentence.endswith("?"))
-    return max((rarity.of(terms_of(sentence)) for sentence in stated), default=0.0)
+    return max((rarity.of(_terms(sentence)) for sentence in stated), default=0.0)
 
 
 def salient(text: str, rarity: Rarity, wanted: AbstractSet[str], most_tokens: int, count: Count) -> str:
@@ -120,7 +123,7 @@ def salient(text: str, rarity: Rarity, wanted: AbstractSet[str], most_tokens: in
 def _weight(sentence: str, rarity: Rarity, wanted: AbstractSet[str]) -> float:
     if sentence.endswith("?"):
         return 0.0
-    terms = terms_of(sentence)
+    terms = _terms(sentence)
     weight = rarity.of(terms) + rarity.of(terms & wanted)
     if sentence.startswith("[") and sentence.endswith("]"):
         return weight * ANNOTATION_SHARE
