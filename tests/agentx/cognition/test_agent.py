@@ -1,0 +1,495 @@
+"""The flow of a cognitive agent, step by step, with a model and without; whatever goes wrong, there is an answer."""
+
+import json
+import re
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agentx.cognition.agent import CognitiveAgent
+from agentx.settings import Settings
+from agentx.storage.cognition_events import Interacted, Recognized
+from agentx.storage.errors import UsageError
+from agentx.storage.events import AgentMessageSent, UserMessageSent
+from agentx.synthesis.cognition.config import ExecutorConfig
+from agentx.synthesis.cognition.metrics import Metrics, Snapshot
+from agentx.synthesis.cognition.mind import MOST_HELD, Mind
+from agentx.synthesis.model.litellm_client import LiteLLMClient
+from agentx.synthesis.model.port import Reply, Usage
+from agentx.workspace import Workspace
+
+CONFIGURATION = {
+    "max_thinking_iterations": 2,
+    "decay_temperature": 10.0,
+    "purge_decay_threshold": 0.1,
+    "purge_utility_threshold": 0.2,
+    "include_l1": True,
+    "include_l2": True,
+    "include_l3": True,
+    "enable_memory_linking": True,
+    "reinforce_decay_on_use": True,
+    "decay_reinforcement_boost": 0.1,
+    "response_model": "gpt-4.1-mini",
+    "response_temperature": 0.7,
+    "max_interaction_history": 10,
+    "k_recent_context": 10,
+}
+"""Every row of the source's table: name, type and default."""
+
+MEASURED = [
+    "recognizer_latency_ms",
+    "input_type",
+    "recognizer_semantic_memories_count",
+    "recognizer_has_episodic",
+    "recognizer_utility_updates_count",
+    "recognizer_prompt_tokens",
+    "recognizer_completion_tokens",
+    "decayer_triggered",
+    "decayer_trigger_reason",
+    "decayer_latency_ms",
+    "decayer_prompt_tokens",
+    "decayer_completion_tokens",
+    "decayer_status",
+    "activator_trigger_count",
+    "activator_multi_trigger",
+    "activator_latency_ms",
+    "activator_prompt_tokens",
+    "activator_completion_tokens",
+    "dag_node_count",
+    "dag_edge_count",
+    "response_generation_latency_ms",
+    "response_prompt_tokens",
+    "response_completion_tokens",
+    "total_latency_ms",
+    "new_memories_stored",
+    "evicted_memory_ids",
+    "memory_link_stats",
+    "topic_construction_action",
+    "topic_construction_id",
+    "topic_construction_summary",
+    "thinking_iterations_used",
+    "per_iteration_metrics",
+    "thinking_loop_latency_ms",
+]
+"""Every key of the source's tables."""
+
+INES = "Ines runs the harbour of Vila. We met Ines on Tuesday."
+ASKED = "Who runs the harbour of Vila?"
+
+
+class Scripted:
+    """A model that answers each question of the loop by what it was given for it; nothing is made up."""
+
+    name = "a/model"
+
+    def __init__(self, answer="It is Ines.", **answers):
+        self.answer, self.answers = answer, answers
+        self.asked, self.temperature = [], None
+
+    def tempered(self, temperature):
+        self.temperature = temperature
+        return self
+
+    def stream(self, messages, tools=(), *, timeout_s=120.0):
+        what = tools[0].name if tools else "respond"
+        self.asked.append((what, "\n".join(message.content for message in messages)))
+        said = self.answer if what == "respond" else self.answers.get(what, GOOD[what])
+        yield Reply(said if isinstance(said, str) else json.dumps(said), (), Usage(10, 5, 0.01), self.name)
+
+    def prompts(self, what):
+        return [prompt for name, prompt in self.asked if name == what]
+
+
+GOOD = {
+    "recognize": {
+        "input_type": "question",
+        "rule": False,
+        "memories": [],
+        "utilities": [],
+        "reward": 0,
+        "topic": {"action": "none"},
+    },
+    "assess": {"uncertainty": 0.9, "missing": ["who it is"], "clusters": []},
+    "expand": {"queries": [{"id": "a", "text": "harbour of Vila", "needs": []}]},
+    "curate": {"keep": []},
+    "reflect": {"procedures": ["Name the harbour first."], "utilities": [], "judge": 0.8},
+}
+
+
+@pytest.fixture
+def room(tmp_path, lexical):
+    with Workspace.create(tmp_path / "room", settings=lexical) as ws:
+        yield ws
+
+
+def of(ws, kind):
+    return [event for event in ws.engine.write_path.history.read(0) if isinstance(event.data, kind)]
+
+
+def last(ws, kind):
+    return of(ws, kind)[-1].data
+
+
+# --- the order of things ---------------------------------------------------------------------------------------------
+
+
+def test_every_row_of_the_configuration_and_every_key_of_the_metrics_has_its_name_and_default():
+    config = {name: getattr(ExecutorConfig(), name) for name in CONFIGURATION}
+    assert config == CONFIGURATION
+    assert {name: type(value) for name, value in config.items()} == {
+        name: type(value) for name, value in CONFIGURATION.items()
+    }
+    assert set(MEASURED) <= set(msgspec.structs.asdict(Metrics()))
+
+
+def test_without_a_model_a_message_goes_through_all_of_it_and_is_measured(ws):
+    agent = CognitiveAgent(ws)
+    agent.answer(INES)
+    metrics = agent.last_metrics
+    assert metrics.input_type == "statement"
+    assert (metrics.recognizer_semantic_memories_count, metrics.recognizer_has_episodic) == (1, True)
+    assert metrics.memory_link_stats == {"created": 2, "total": 2}
+    assert (metrics.topic_construction_action, metrics.topic_construction_id) == (
+        "create",
+        next(iter(agent.mind.buffer)),
+    )
+    assert metrics.topic_construction_summary
+    assert (metrics.decayer_triggered, metrics.decayer_status) == (False, "skipped")
+    assert metrics.thinking_iterations_used == metrics.activator_trigger_count == 0
+    assert set(metrics.new_memories_stored) == set(agent.mind.buffer)
+
+    answer = agent.answer(ASKED)
+    metrics = agent.last_metrics
+    assert "Ines runs the harbour of Vila" in answer.text
+    assert (metrics.input_type, metrics.decayer_trigger_reason) == ("question", "question")
+    assert metrics.thinking_iterations_used == len(metrics.per_iteration_metrics) >= 1
+    assert metrics.memory_link_stats == {"created": 0, "total": 2}
+    assert 0 < metrics.recognizer_latency_ms <= metrics.total_latency_ms
+    assert metrics.thinking_loop_latency_ms >= metrics.decayer_latency_ms > 0
+    assert metrics.faults == []
+
+    order = [type(event.data) for event in ws.engine.write_path.history.read(0)]
+    flow = [kind for kind in order if kind in (UserMessageSent, Recognized, AgentMessageSent, Interacted)]
+    assert flow == [UserMessageSent, Recognized, AgentMessageSent, Interacted] * 2
+    done = last(ws, Interacted)
+    assert ws.read_body(done.metrics) == msgspec.json.encode(metrics).decode()
+    assert msgspec.json.decode(ws.read_body(done.snapshot), type=Snapshot).after
+    assert [event.seq for event in of(ws, AgentMessageSent)][-1] == done.answer
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("The ferry leaves at seven.", ""),
+        ("Thanks, that is right!", ""),
+        ("Who is Ines?", "question"),
+        ("Never mention the mill.", "rule_statement"),
+    ],
+)
+def test_the_decayer_runs_for_questions_and_rules_alone(ws, message, reason):
+    agent = CognitiveAgent(ws)
+    agent.answer(INES)
+    agent.answer(message)
+    assert agent.last_metrics.decayer_trigger_reason == reason
+    assert agent.last_metrics.decayer_triggered == bool(reason)
+
+
+def test_the_decayer_runs_for_an_empty_buffer_while_there_are_memories(ws):
+    first, second = CognitiveAgent(ws), CognitiveAgent(ws, session="other")
+    second.answer("Hello there!")
+    assert second.last_metrics.decayer_trigger_reason == ""
+    first.answer(INES)
+    second.answer("Hello there!")
+    assert second.last_metrics.decayer_trigger_reason == "empty_buffer_with_session_memories"
+
+
+def test_what_one_session_said_is_fetched_by_another_and_links_are_followed(ws):
+    CognitiveAgent(ws).answer(INES)
+    other = CognitiveAgent(ws, session="other")
+    assert "Ines runs the harbour" in other.answer(ASKED).text
+    assert other.last_metrics.activator_trigger_count >= 1
+    assert other.last_metrics.dag_node_count >= 1
+    assert {item.kind for item in map(ws.state.items.get, other.mind.buffer)} >= {"knowledge", "episode"}
+
+
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_the_thinking_loop_ends_at_its_limit(room, most):
+    model = Scripted(assess={"uncertainty": 1.0, "missing": [], "clusters": []})
+    agent = CognitiveAgent(room, ExecutorConfig(max_thinking_iterations=most), model=model)
+    agent.answer(ASKED)
+    metrics = agent.last_metrics
+    assert metrics.thinking_iterations_used == metrics.activator_trigger_count == most
+    assert metrics.activator_multi_trigger == (most > 1)
+    assert metrics.decayer_triggered == bool(most)
+    assert len(model.prompts("assess")) == most
+
+
+def test_activation_needs_both_tiers(ws):
+    agent = CognitiveAgent(ws, model=Scripted(assess={"uncertainty": 0.0, "missing": [], "clusters": []}))
+    agent.answer(ASKED)
+    assert agent.last_metrics.activator_trigger_count == 0
+    assert agent.last_metrics.decayer_status == "sufficient"
+
+
+# --- what it is told -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("off", "gone"),
+    [("include_l1", "How things are done"), ("include_l2", "What is known"), ("include_l3", "What happened")],
+)
+def test_a_level_that_is_off_stands_in_no_prompt(ws, off, gone):
+    CognitiveAgent(ws).answer(INES)
+    model = Scripted(assess={"uncertainty": 0.0, "missing": [], "clusters": []})
+    for config, stands in ((ExecutorConfig(), True), (ExecutorConfig(**{off: False}), False)):
+        CognitiveAgent(ws, config, model=model).answer(ASKED)
+        assert (gone in model.prompts("respond")[-1]) == stands
+
+
+def test_without_linking_nothing_is_linked_and_no_link_is_followed(ws):
+    config = ExecutorConfig(enable_memory_linking=False)
+    CognitiveAgent(ws, config).answer(INES)
+    assert not last(ws, Recognized).linked
+    other = CognitiveAgent(ws, config, session="other")
+    other.answer(ASKED)
+    assert other.last_metrics.memory_link_stats == {"created": 0, "total": 0}
+    snapshot = msgspec.json.decode(ws.read_body(last(ws, Interacted).snapshot), type=Snapshot)
+    assert [one.followed for one in snapshot.activator if one.followed] == []
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_what_an_answer_used_is_stronger_and_its_time_begins_anew_unless_that_is_off(ws, on):
+    agent = CognitiveAgent(ws, ExecutorConfig(reinforce_decay_on_use=on, decay_reinforcement_boost=0.4))
+    agent.answer(INES)
+    agent.answer("The mill has two wheels.")
+    agent.answer(ASKED)
+    done = last(ws, Interacted)
+    [used] = [ws.state.items[name] for name in done.reinforced if ws.state.items[name].kind == "knowledge"]
+    slot = agent.mind.buffer[used.id]
+    assert (slot.strength, slot.accessed) == ((1.4, 3) if on else (1.0, 1))
+    assert set(done.reinforced) < set(done.accessed)
+    unused = [name for name in done.accessed if name not in done.reinforced and name in agent.mind.buffer]
+    assert all(agent.mind.buffer[name].accessed < 3 for name in unused), (
+        "to stand in the prompt is not enough"
+    )
+
+
+def test_feedback_rewards_what_the_answer_before_it_used(ws):
+    agent = CognitiveAgent(ws)
+    agent.answer(INES)
+    agent.answer(ASKED)
+    agent.answer("No, that's wrong.")
+    assert agent.last_metrics.input_type == "feedback"
+    assert {slot.reward for slot in agent.mind.buffer.values()} == {0.0, -0.5}
+
+
+@pytest.mark.parametrize(
+    ("config", "shown"),
+    [
+        ({"k_recent_context": 2}, ["two", "three"]),
+        ({"k_recent_context": 0}, []),
+        ({"max_interaction_history": 1}, ["three"]),
+        ({"max_interaction_history": 0}, []),
+    ],
+)
+def test_so_many_recent_interactions_stand_in_the_prompt(room, config, shown):
+    model = Scripted(recognize={**GOOD["recognize"], "input_type": "statement"})
+    agent = CognitiveAgent(room, ExecutorConfig(**config), model=model)
+    for word in ("one", "two", "three", "four"):
+        agent.answer(f"Word {word}")
+    assert re.findall(r"- User: Word (\w+)", model.prompts("respond")[-1]) == shown
+    assert model.temperature == 0.7
+
+
+def test_what_faded_and_is_of_little_use_leaves_the_buffer_never_the_history_and_comes_back_by_a_question(ws):
+    agent = CognitiveAgent(ws, ExecutorConfig(decay_temperature=1.0, purge_utility_threshold=0.6))
+    agent.answer(INES)
+    [known] = [item.id for item in ws.memory("knowledge")]
+    evicted = []
+    for number in range(6):
+        agent.answer(f"Lamp {number} stands in cellar {number}.")
+        evicted += agent.last_metrics.evicted_memory_ids
+    assert known in evicted
+    assert known not in agent.mind.buffer
+    assert ws.state.items[known].status == "dormant"
+    assert "Ines runs the harbour" in agent.answer(ASKED).text
+    assert known in agent.mind.buffer
+    assert ws.state.items[known].status == "active"
+
+
+def test_the_buffer_has_a_cap_of_tokens_and_what_leaves_for_it_is_counted(ws):
+    agent = CognitiveAgent(ws, ExecutorConfig(buffer_tokens=120))
+    for number in range(8):
+        agent.answer(f"Lamp number {number} stands in the cellar of house {number}.")
+    snapshot = msgspec.json.decode(ws.read_body(last(ws, Interacted).snapshot), type=Snapshot)
+    assert 0 < sum(one.tokens for one in snapshot.after) <= 120
+    assert agent.mind.evicted == sum(len(event.data.evicted) for event in of(ws, Interacted)) > 0
+    assert agent.last_metrics.evicted_memory_ids == list(last(ws, Interacted).evicted)
+
+
+# --- with a model ----------------------------------------------------------------------------------------------------
+
+
+def test_a_model_is_asked_in_each_step_and_what_it_uses_is_counted_by_module(ws):
+    CognitiveAgent(ws).answer(INES)
+    model = Scripted(answer="Ines runs the harbour of Vila.")
+    agent = CognitiveAgent(ws, model=model, session="other")
+    assert agent.answer(ASKED).text == "Ines runs the harbour of Vila."
+    names = [what for what, _ in model.asked]
+    assert names == ["recognize", *["assess", "expand", "curate"], "assess", "curate", "respond", "reflect"]
+    metrics = agent.last_metrics
+    tokens = {key: getattr(metrics, key) for key in MEASURED if key.endswith("_tokens")}
+    times = {"recognizer": 2, "decayer": 2, "activator": 3, "response": 1}
+    for module, count in times.items():
+        assert (tokens[f"{module}_prompt_tokens"], tokens[f"{module}_completion_tokens"]) == (
+            10 * count,
+            5 * count,
+        )
+    assert metrics.cost_usd == pytest.approx(0.08)
+    assert (metrics.dag_node_count, metrics.dag_edge_count) == (2, 1)
+    assert last(ws, Interacted).judge == 0.8
+    [learned] = ws.memory("learning")
+    assert (learned.text, learned.trust) == ("Name the harbour first.", "agent")
+    assert learned.id in metrics.new_memories_stored
+
+
+def test_what_a_model_recognised_quotes_the_message_and_is_no_more_than_reported_in_other_words(ws):
+    memories = [
+        {
+            "level": "L2",
+            "text": "Ines is the boss of the harbour.",
+            "quote": "Ines runs the harbour of Vila.",
+        },
+        {"level": "L3", "text": "We met Ines on Tuesday.", "quote": "We met Ines on Tuesday."},
+    ]
+    agent = CognitiveAgent(ws, model=Scripted(recognize={**GOOD["recognize"], "memories": memories}))
+    agent.answer(INES)
+    [known], [episode] = ws.memory("knowledge"), ws.memory("episode")
+    assert (known.trust, known.evidence[0].quote) == ("reported", "Ines runs the harbour of Vila")
+    assert (episode.trust, episode.evidence[0].quote) == ("user", "We met Ines on Tuesday")
+
+
+def test_a_model_is_driven_over_the_protocol(ws, chat_server):
+    def rule(body):
+        tools = body.get("tools")
+        return json.dumps(GOOD[tools[0]["function"]["name"]]) if tools else "It is Ines."
+
+    chat_server.rule = rule
+    model = LiteLLMClient("openai/m", api_base=chat_server.base, api_key="k", retries=0)
+    agent = CognitiveAgent(ws, model=model)
+    assert agent.answer(ASKED).text == "It is Ines."
+    assert agent.last_metrics.response_prompt_tokens == 11
+    assert {one["temperature"] for one in chat_server.requests if not one.get("tools")} == {0.7}
+
+
+# --- what goes wrong -------------------------------------------------------------------------------------------------
+
+RING = [{"id": "a", "text": "harbour", "needs": ["b"]}, {"id": "b", "text": "Vila", "needs": ["a"]}]
+
+
+@pytest.mark.parametrize(
+    ("answers", "fault"),
+    [
+        ({"recognize": '{"input_type": "quest'}, "No model could recognize"),
+        ({"recognize": {**GOOD["recognize"], "input_type": "shout"}}, "an input type that there is not"),
+        ({"assess": "I am not sure."}, "No model could assess"),
+        ({"expand": "[]"}, "No model could expand"),
+        ({"expand": {"queries": RING}}, "that would be a circle"),
+        ({"curate": {"keep": ["k-404"]}}, "No model could curate"),
+        ({"reflect": "{"}, "No model could reflect"),
+        ({"answer": ""}, "answered with nothing"),
+    ],
+)
+def test_whatever_a_model_answers_the_user_has_an_answer_and_the_fault_is_counted(ws, answers, fault):
+    CognitiveAgent(ws).answer(INES)
+    agent = CognitiveAgent(ws, model=Scripted(**answers), session="other")
+    assert agent.answer(ASKED).text
+    assert [one for one in agent.last_metrics.faults if fault in one]
+    stored = json.loads(ws.read_body(last(ws, Interacted).metrics))
+    assert stored["faults"] == agent.last_metrics.faults
+
+
+def test_an_index_that_holds_nothing_is_a_fault_and_no_failure(room):
+    agent = CognitiveAgent(room)
+    assert agent.answer(ASKED).text == "I remember nothing of that."
+    assert any("Nothing is found for" in one for one in agent.last_metrics.faults)
+
+
+def test_a_buffer_larger_than_the_window_is_cut_to_it_and_said(ws):
+    agent = CognitiveAgent(ws)
+    for number in range(12):
+        agent.answer(f"Lamp number {number} stands in the cellar of house {number}.")
+    small = CognitiveAgent(ws, ExecutorConfig(buffer_tokens=60))
+    assert small.answer("Where does lamp number 3 stand?").text
+    assert any("larger than the window" in one for one in small.last_metrics.faults)
+
+
+def test_nothing_is_no_message_and_a_session_has_a_name(ws):
+    with pytest.raises(UsageError):
+        CognitiveAgent(ws).answer("  ")
+    for name in ("", "x" * 101):
+        with pytest.raises(UsageError, match="name of a session"):
+            CognitiveAgent(ws, session=name)
+    assert CognitiveAgent(ws).mind == Mind()
+
+
+def test_an_event_has_room_for_whatever_a_message_brings(ws):
+    agent = CognitiveAgent(ws, ExecutorConfig(buffer_tokens=100_000))
+    sentence = 'The {} 界 shelf \\ of "Ana" holds maps {}. '
+    for turn in range(3):
+        agent.answer("".join(sentence.format(f"{turn}-{place}", "🙂" * 90) for place in range(40)))
+    for number in range(130):
+        ws.remember("knowledge", f"Map {number}.")
+    asked = ExecutorConfig(buffer_tokens=100_000, activation_k=100, max_thinking_iterations=3)
+    model = Scripted(curate={"keep": [item.id for item in ws.memory("knowledge")]}, answer="Map. " * 400)
+    wide = CognitiveAgent(ws, asked, model=model)
+    wide.answer("Which map stands on which shelf?")
+    assert 0 < len(wide.mind.buffer) <= MOST_HELD
+    wide.answer("Map " * 3_000)
+
+
+# --- the same again --------------------------------------------------------------------------------------------------
+
+MESSAGES = (
+    INES,
+    ASKED,
+    "The mill has two wheels.",
+    "Never mention the mill.",
+    "No, that's wrong.",
+    "Thanks, exactly.",
+    "What did we do on Tuesday?",
+    "I lost a key yesterday. Omar keeps bees.",
+    "What does Omar keep?",
+    "Hello!",
+)
+
+
+@settings(max_examples=4, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(turns=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(MESSAGES)), min_size=8, max_size=14))
+def test_scores_links_and_purges_of_any_interleaving_equal_those_of_a_replay(tmp_path_factory, turns):
+    base = tmp_path_factory.mktemp("replay")
+    config = ExecutorConfig(decay_temperature=1.5, purge_utility_threshold=0.6, buffer_tokens=150)
+    here = Settings(environ={}, cache_dir=base / "no-models")
+    with Workspace.create(base / "w", settings=here) as ws:
+        agents = {name: CognitiveAgent(ws, config, session=name) for name in "abc"}
+        for name, message in turns:
+            agents[name].answer(message)
+        live = ws.state
+        folded = ws.state_at(live.seq)
+        assert folded.minds == live.minds
+        assert {name: (item.links, item.status, item.strength) for name, item in folded.items.items()} == {
+            name: (item.links, item.status, item.strength) for name, item in live.items.items()
+        }
+        assert ws.rebuild().state_digest == live.digest
+        for name, agent in agents.items():
+            mind = Mind()
+            for event in ws.engine.write_path.history.read(0):
+                if isinstance(event.data, Recognized) and event.data.session == name:
+                    mind = mind.recognized(event.data)
+                elif isinstance(event.data, Interacted) and event.data.session == name:
+                    mind = mind.interacted(event.data)
+            assert mind == agent.mind
+    with Workspace.open(base / "w", settings=here) as ws:
+        assert ws.state.minds == live.minds
