@@ -24,6 +24,7 @@ from tests.eval.ablations import ablations
 from tests.eval.backends import search
 from tests.eval.capture import capture
 from tests.eval.checks import logs, tool_runs
+from tests.eval.cognition import cognition
 from tests.eval.commits import commits
 from tests.eval.conversations import beam_recall, locomo
 from tests.eval.cosqa import cosqa
@@ -50,6 +51,7 @@ SECTIONS: dict[str, Section] = {
     "locomo": locomo,
     "beam_recall": beam_recall,
     "evidence": evidence,
+    "cognition": cognition,
     "cosqa": cosqa,
     "flows": flows,
     "ablations": ablations,

@@ -79,11 +79,14 @@ def locomo_collections(data: Path, cut: Cut = cut) -> list[Collection]:
     turns: dict[str, list[Turn]] = {}
     for row in rows(data / "locomo" / "turns.jsonl.gz"):
         picture = f"\n[image: {row['image_caption']}]" if row.get("image_caption") else ""
-        turn = Turn(row["dia_id"], f"user:{row['speaker']}", _session(row), f"{row['text']}{picture}")
+        speaker = f"user:{row['speaker']}" if row.get("speaker") else "user"
+        turn = Turn(row["dia_id"], speaker, _session(row), f"{row.get('text') or ''}{picture}")
         turns.setdefault(row["conv"], []).append(turn)
     asked: dict[str, list[Question]] = {}
     for row in rows(data / "locomo" / "queries.jsonl.gz"):
-        question = Question(row["question"], frozenset(row["evidence"] or ()), str(row.get("category", "")))
+        question = Question(
+            row["question"], frozenset(row.get("evidence") or ()), str(row.get("category", ""))
+        )
         asked.setdefault(row["conv"], []).append(question)
     return [_collection(name, said, asked.get(name, []), cut) for name, said in turns.items()]
 

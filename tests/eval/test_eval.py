@@ -101,6 +101,13 @@ KEYS = {
         "survival.tokens", "survival.ids_in_context_after_maintain", "survival.words_in_context_after_rebuild",
     },
     "evidence": {f"evidence.{name}_at_{budget}" for name in ("locomo", "beam") for budget in (2_000, 4_000, 8_000)},
+    "cognition": {
+        f"cognition.{hops}{way}_{tokens}.{measure}"
+        for hops in ("", "multi_hop_")
+        for way in ("bm25", "search", "curated", "loop")
+        for tokens in (250, 500, 1_000)
+        for measure in ("recall", "tokens")
+    },
     "cosqa": {"cosqa.mrr"},
     "commit_localisation": {"commit_localisation.all_at_5", "commit_localisation.mrr"},
 }  # fmt: skip
@@ -139,6 +146,8 @@ def test_every_section_gives_its_figures_as_numbers_and_a_page(data, tmp_path):
     ]
     assert figures["survival.ids_in_context"] == figures["survival.words_in_context_after_rebuild"] == 1
     assert figures["evidence.locomo_at_2000"] == figures["evidence.beam_at_8000"] == 1
+    assert figures["cognition.multi_hop_loop_250.ratio"] == figures["cognition.loop_250.recall"] == 1
+    assert 0 < figures["cognition.loop_250.tokens"] <= 250
     page = (tmp_path / "eval.html").read_text()
     assert "Never push to main." in page
     assert "Ten messages" in page
