@@ -26,7 +26,7 @@ from agentx.storage.text import one_line
 from agentx.synthesis.cognition import asking, prompts, recognizer, uncertainty
 from agentx.synthesis.cognition.asking import Asked
 from agentx.synthesis.cognition.config import ExecutorConfig
-from agentx.synthesis.cognition.curation import Found, activate, curate, rank
+from agentx.synthesis.cognition.curation import Activation, Found, activate, curate, rank
 from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery, deepen, expand
 from agentx.synthesis.cognition.extractor import LEVELS
 from agentx.synthesis.cognition.grounds import grounded
@@ -100,6 +100,7 @@ class CognitiveAgent:
 
     Attributes:
         last_metrics: Of the latest interaction.
+        tally: What the workspace remembers, in figures.
 
     Raises:
         UsageError: The name of the session is empty or too long.
@@ -124,6 +125,7 @@ class CognitiveAgent:
         self.timeout_s = timeout_s
         self.last_metrics = Metrics()
         self._ws = ws
+        self.tally = memories.Tally(ws.engine, self)
         self._logs = Logs(ws.engine, session, self.config)
 
     @property
@@ -163,6 +165,7 @@ class _Turn:
         self.before = memories.scored(self.state, self.mind, self.number, self.config.decay_temperature)
         self.decayer: list[DecayerSnapshot] = []
         self.activator: list[ActivatorSnapshot] = []
+        self.found: Activation | None = None
         self.began = time.monotonic()
 
     def look(self) -> None:
@@ -220,7 +223,8 @@ class _Turn:
         """Read the message, and store what it says; the new memories."""
         with self.timed("recognizer_latency_ms"):
             buffer = self.buffer()
-            standing = memories.standing(self.state, self.seq)
+            tally, linked = self.agent.tally, self.agent.tally.links
+            topics, is_rule = tally.topics(self.state), tally.is_rule(self.seq)
             asked: Asked[recognizer.Recognition] = Asked(None)
             if self.model is not None:
                 before = self.recent()[-1:]
@@ -228,7 +232,7 @@ class _Turn:
                     self.model,
                     self.message,
                     buffer,
-                    standing.topics,
+                    topics,
                     response=before[0].answer if before else "",
                     deadline=self.deadline,
                 )
@@ -236,15 +240,15 @@ class _Turn:
             found = asked.answer or recognizer.recognize(
                 self.message,
                 answered=bool(self.mind.recent),
-                rule=standing.ruled,
+                rule=is_rule,
                 buffer=memories.utilities(self.mind, buffer),
-                topics={topic.id: topic.summary for topic in standing.topics},
+                topics={topic.id: topic.summary for topic in topics},
                 known=[one.text for one in buffer],
             )
-            found = msgspec.structs.replace(found, rule=found.rule or standing.ruled)
+            found = msgspec.structs.replace(found, rule=found.rule or is_rule)
             found, stored = self.store(found, self.model.name if asked.answer and self.model else "")
-        self.rule, self.remembers = found.rule, standing.memories + len(stored) > 0
-        self.measure(found, stored, standing.links)
+        self.rule, self.remembers = found.rule, tally.memories > 0
+        self.measure(found, stored, linked)
         return stored
 
     def store(
@@ -382,7 +386,8 @@ class _Turn:
         """Fetch for each sub-query what is nearest, follow links, and curate and merge the buffer."""
         with self.timed("activator_latency_ms"):
             retrieval = Retrieval(self.ws.engine, self.state)
-            found = activate(graph, retrieval.search, k=self.config.activation_k)
+            found = activate(graph, retrieval.search, before=self.found, k=self.config.activation_k)
+            self.found = found
             followed: list[Found] = []
             if self.config.enable_memory_linking:
                 followed = retrieval.followed(found.ranked, FOLLOWED)
@@ -392,7 +397,12 @@ class _Turn:
             self.activator.append(
                 ActivatorSnapshot(
                     nodes=tuple(
-                        QueryNode(node.id, node.text, node.needs, tuple(found.found.get(node.id, ()))[:20])
+                        QueryNode(
+                            node.id,
+                            node.text,
+                            node.needs,
+                            tuple(one.id for one in found.results.get(node.id, ())[:20]),
+                        )
                         for node in graph.nodes
                     ),
                     retrieved=tuple(one.id for one in found.ranked)[:MOST_NAMED],

@@ -1,11 +1,11 @@
 """The memories of a cognitive agent in its workspace: what its buffer holds, and what a search finds for a sub-query."""
 
-from collections import deque
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
-
-import msgspec
+from itertools import islice
 
 from agentx.background import SearchLate
+from agentx.bus import MEMORY_CHANGED, MemoryChanged
 from agentx.engine import Engine
 from agentx.storage.index.port import Filter
 from agentx.synthesis.cognition.curation import Found
@@ -78,46 +78,47 @@ def utilities(mind: Mind, buffer: Iterable[Remembered]) -> dict[str, tuple[str, 
     }
 
 
-class Standing(msgspec.Struct, frozen=True):
-    """What a workspace remembers, in a few figures.
-
-    Attributes:
-        topics: The latest, oldest first.
-        memories: How many there are that a buffer may hold.
-        links: How many bind them to each other.
-        ruled: Whether the message states a rule.
-    """
-
-    topics: Sequence[Topic]
-    memories: int
-    links: int
-    ruled: bool
-
-
-def standing(state: State, message: int) -> Standing:
-    """What is remembered when a message came, in one pass over all items.
+class Tally:
+    """What a workspace remembers, in a few figures, counted once and kept as memory changes.
 
     Args:
-        state: Of the workspace.
-        message: Seq of the message.
+        engine: The workspace; it tells of changes for as long as ``owner`` lives.
+        owner: Whoever asks.
     """
-    topics: deque[Topic] = deque(maxlen=MOST_TOPICS)
-    count = links = 0
-    ruled = False
-    for item in state.items.values():
-        kind = item.kind
-        if kind in LEVELS:
-            status = item.status
-            count += status in _STANDING
-            if kind == "topic":
-                if status == "active":
-                    topics.append(Topic(item.id, item.text))
-            else:
-                for link in item.links:
-                    links += link.relation in _BINDING
-        elif kind in _RULES and item.status == "active":
-            ruled = ruled or any(place.seq == message for place in item.evidence)
-    return Standing(list(topics), count, links, ruled)
+
+    def __init__(self, engine: Engine, owner: object) -> None:
+        self._topics: dict[str, None] = {}
+        self._ruling: set[int] = set()
+        self.memories = self.links = 0
+        with engine.write_path.exclusive():
+            for item in engine.write_path.state.items.values():
+                self._count(item, 1)
+            forget = engine.bus.subscribe(MEMORY_CHANGED, self._take)
+        weakref.finalize(owner, forget)
+
+    def topics(self, state: State) -> list[Topic]:
+        """The latest topics that stand, oldest first."""
+        found = (item for name in reversed(self._topics) if (item := state.items.get(name)) is not None)
+        latest = islice((item for item in found if item.status == "active"), MOST_TOPICS)
+        return [Topic(item.id, item.text) for item in latest][::-1]
+
+    def is_rule(self, message: int) -> bool:
+        """Whether a message, by its seq, states a rule."""
+        return message in self._ruling
+
+    def _take(self, changed: MemoryChanged) -> None:
+        if changed.before is not None:
+            self._count(changed.before, -1)
+        self._count(changed.item, 1)
+
+    def _count(self, item: MemoryItem, sign: int) -> None:
+        if item.kind in LEVELS:
+            self.memories += sign * (item.status in _STANDING)
+            self.links += sign * links_of(item)
+            if item.kind == "topic":
+                self._topics[item.id] = None
+        elif item.kind in _RULES and item.status == "active":
+            self._ruling.update(place.seq for place in item.evidence)
 
 
 def links_of(item: MemoryItem) -> int:

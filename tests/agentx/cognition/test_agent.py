@@ -211,6 +211,7 @@ def test_what_one_session_said_is_fetched_by_another_and_links_are_followed(ws):
     assert "Ines runs the harbour" in other.answer(ASKED).text
     assert other.last_metrics.activator_trigger_count >= 1
     assert other.last_metrics.dag_node_count >= 1
+    assert other.last_metrics.memory_link_stats == {"created": 0, "total": 2}
     assert {item.kind for item in map(ws.state.items.get, other.mind.buffer)} >= {"knowledge", "episode"}
 
 
