@@ -42,6 +42,7 @@ from agentx.synthesis.cognition.metrics import (
 from agentx.synthesis.cognition.mind import Mind, crowded_out, purged
 from agentx.synthesis.cognition.prompts import Exchange, Remembered, fitting, tokens_of
 from agentx.synthesis.cognition.statements import Rarity, terms_of
+from agentx.synthesis.cognition.telling import telling
 from agentx.synthesis.directing.wording import rule
 from agentx.synthesis.model.port import ModelClient, Usage
 
@@ -478,15 +479,13 @@ class _Turn:
             return "Thank you; I keep that in mind."
         if self.metrics.input_type == "statement":
             return "Noted." if self.metrics.new_memories_stored else "I see."
-        rarity, asked = Rarity(one.text for one in shown), terms_of(self.message)
-        items = self.state.items  # of two that match as well, the later one: what is said last holds
-        place = {one.id: items[one.id].created_seq for one in shown}
-        weighed = [(rarity.of(asked & terms_of(one.text)), one) for one in shown if one.level != "L1"]
-        weighed.sort(key=lambda pair: (pair[0], place[pair[1].id]), reverse=True)
-        best = [one for weight, one in weighed if weight > 0][:ANSWERED_WITH]
+        items = self.state.items
+        said = {one.text: items[one.id].created_seq for one in shown if one.level != "L1"}
+        said |= {item.text: item.created_seq for item in self.state.active("constraint")}
+        best = telling(self.message, said, ANSWERED_WITH)
         if not best:
             return "I remember nothing of that."
-        return "I remember: " + " ".join(one_line(one.text).rstrip(".") + "." for one in best)
+        return "I remember: " + " ".join(one_line(text).rstrip(".") + "." for text in best)
 
     # --- after it ----------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from agentx.storage.index.analysis import analyse
 from agentx.synthesis.demands.words import STOP_WORDS
@@ -41,6 +41,8 @@ def terms_of(text: str) -> frozenset[str]:
 
     >>> sorted(terms_of("Where did she go hiking?"))
     ['go', 'hike']
+    >>> sorted(terms_of("What does she do because of the rain?"))
+    ['rain']
     """
     return frozenset[str]().union(*map(_terms, sentences(text)))
 
@@ -48,7 +50,13 @@ def terms_of(text: str) -> frozenset[str]:
 @lru_cache(maxsize=1 << 15)
 def _terms(sentence: str) -> frozenset[str]:
     """Those of one sentence: memories are found again and again, and stemming is what looking at them costs."""
-    return frozenset(term for term in analyse(sentence) if term not in STOP_WORDS)
+    return frozenset(analyse(sentence)) - _stopped()
+
+
+@cache
+def _stopped() -> frozenset[str]:
+    """The words that say nothing, as they are and as stems: "doe" of "does"."""
+    return STOP_WORDS | frozenset(term for word in STOP_WORDS for term in analyse(word))
 
 
 class Rarity:

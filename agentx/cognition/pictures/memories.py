@@ -74,7 +74,8 @@ def decay_picture(seen: Overview) -> str:
 
 
 def _fading(axes: "Axes", curve: Sequence[DecayPoint], last: int, colour: str) -> None:
-    xs, ys = [], []
+    xs: list[float] = []
+    ys: list[float] = []
     for x, y in _thinned(
         list(decay_line(curve, max(1, min(_STEPS, _ACROSS_PIXELS // last)))), per_column(last, COLUMNS)
     ):
@@ -207,7 +208,8 @@ def memories_picture(seen: Overview) -> str:
     last = len(seen.interactions)
     step = per_column(last, 2 * COLUMNS)
     cells = np.zeros((len(names), math.ceil(last / step), 4))
-    xs, ys = [], []
+    xs: list[float] = []
+    ys: list[float] = []
     levels = seen.levels
     for row, name in enumerate(names):
         cells[row, :, :3] = to_rgb(LIGHT[_LEVELS[levels.get(name, "L2")][0]])
