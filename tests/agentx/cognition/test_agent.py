@@ -15,7 +15,8 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events import AgentMessageSent, UserMessageSent
 from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.cognition.metrics import Metrics, Snapshot
-from agentx.synthesis.cognition.mind import MOST_HELD, Mind
+from agentx.synthesis.cognition.mind import Mind
+from agentx.synthesis.cognition.recognizer import MOST_MEMORIES
 from agentx.synthesis.model.litellm_client import LiteLLMClient
 from agentx.synthesis.model.port import Reply, Usage
 from agentx.workspace import Workspace
@@ -436,19 +437,28 @@ def test_nothing_is_no_message_and_a_session_has_a_name(ws):
     assert CognitiveAgent(ws).mind == Mind()
 
 
-def test_an_event_has_room_for_whatever_a_message_brings(ws):
+def test_an_event_has_room_for_all_that_a_message_says(ws):
     agent = CognitiveAgent(ws, ExecutorConfig(buffer_tokens=100_000))
-    sentence = 'The {} 界 shelf \\ of "Ana" holds maps {}. '
-    for turn in range(3):
-        agent.answer("".join(sentence.format(f"{turn}-{place}", "🙂" * 90) for place in range(40)))
-    for number in range(130):
-        ws.remember("knowledge", f"Map {number}.")
-    asked = ExecutorConfig(buffer_tokens=100_000, activation_k=100, max_thinking_iterations=3)
-    model = Scripted(curate={"keep": [item.id for item in ws.memory("knowledge")]}, answer="Map. " * 400)
-    wide = CognitiveAgent(ws, asked, model=model)
-    wide.answer("Which map stands on which shelf?")
-    assert 0 < len(wide.mind.buffer) <= MOST_HELD
-    wide.answer("Map " * 3_000)
+    sentences = [f"The  shelf  of Ana number {place} holds {'🙂' * 340} maps." for place in range(12)]
+    agent.answer(" ".join(sentences))
+    assert 0 < agent.last_metrics.recognizer_semantic_memories_count < MOST_MEMORIES
+    assert any("memories were left out" in one for one in agent.last_metrics.faults)
+
+
+def test_an_event_has_room_for_all_that_a_buffer_holds(ws):
+    shelf = [ws.remember("knowledge", f"Map {number}.").id for number in range(150)]
+    for session in ("wide", "w" * 100):
+        config = ExecutorConfig(buffer_tokens=100_000, activation_k=100, max_thinking_iterations=3)
+        looked_up = {"queries": [{"id": "a", "text": "map", "needs": []}]}
+        model = Scripted(expand=looked_up, curate={"keep": shelf}, answer="Map. " * 400)
+        agent = CognitiveAgent(ws, config, model=model, session=session)
+        for question in ("Which map is it?", "And which map then?"):
+            agent.answer(question)
+    assert len(agent.mind.buffer) > 90
+    assert len(last(ws, Interacted).accessed) > 90
+    snapshot = msgspec.json.decode(ws.read_body(last(ws, Interacted).snapshot), type=Snapshot)
+    assert len(snapshot.before) > 90
+    assert (last(ws, Interacted).snapshot.text, bool(last(ws, Interacted).snapshot.blob)) == ("", True)
 
 
 # --- the same again --------------------------------------------------------------------------------------------------
