@@ -64,9 +64,6 @@ class Recognized(Payload, frozen=True):
     topic: str = ""
     topic_summary: str = ""
     model: str = ""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float = 0.0
 
 
 class Interacted(Payload, frozen=True):
