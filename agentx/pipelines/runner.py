@@ -409,6 +409,7 @@ def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list
 
     Raises:
         PipelineStopped: There is no such stage or item.
+        WorkspaceBusy: The pipeline runs: what is proved meanwhile would count though it rests on what is to be done again.
     """
     steps = [step for step in plan.steps.values() if step.stage == stage and item in ("", step.item)]
     if not steps:
@@ -417,5 +418,6 @@ def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list
             f"There is no stage {stage!r}{f' for item {item!r}' if item else ''}; the stages are {known}."
         )
     reopened = StageReopened(pipeline=plan.pipeline.pipeline, stage=stage, item=item, reason=reason)
-    engine.write_path.record([Draft(data=reopened, actor=engine.settings.actor)])
+    with alone(engine):
+        engine.write_path.record([Draft(data=reopened, actor=engine.settings.actor)])
     return steps

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from agentx.pipelines.runner import Runner, redo
+from agentx.storage.lock import WorkspaceBusy
 from agentx.workspace import Workspace
 from tests.agentx.pipelines.conftest import BOOK, Author, Desk, well
 
@@ -131,3 +132,18 @@ def test_a_split_task_that_is_done_again_takes_no_part_of_before(desk):
     model = run(desk, lambda path, prompt: long(path, prompt).replace("the old", "the new"))
     assert len(model.prompts) == 3
     assert desk.text("index.md").count("the new") == 3
+
+
+def test_nothing_is_done_again_while_others_rest_on_it(desk):
+    asked = []
+
+    def asks(path, prompt):
+        if path == "drafts/02.md":
+            with pytest.raises(WorkspaceBusy):
+                redo(desk.ws.engine, runner.plan, "outline", "", "it is dull")
+            asked.append(path)
+        return well(path, prompt)
+
+    runner = Runner(desk.ws.engine, desk.path, lambda _name: Author(asks))
+    assert runner.run().status == "COMPLETED"
+    assert asked
