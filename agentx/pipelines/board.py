@@ -114,10 +114,10 @@ def _cell(step: Step, progress: Progress, schedule: Schedule, sent: Sent | None)
     number = schedule.rounds.get(key, 1)
     if schedule.standing.get(key) == "done":
         return Cell(key, "proved", number, role)
-    if sent is not None:
-        return Cell(key, "running", sent.round, role, sent.at)
     if key in progress.waiting:
         return Cell(key, "asks", number, role, reason="a person's word is needed")
+    if sent is not None:
+        return Cell(key, "running", sent.round, role, sent.at)
     loop = schedule.plan.loops.get(step.loop)
     why = schedule.failed.get(key) or (schedule.failed.get(loop.key) if loop and loop.decides == key else "")
     if why:

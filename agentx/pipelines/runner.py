@@ -7,11 +7,11 @@ proved yet, and dispatches without an end; the next run proves the second kind, 
 import queue
 import re
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 import msgspec
 
@@ -27,8 +27,10 @@ from agentx.staging import Content
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Draft, FileChange, ToolCallExecuted
 from agentx.storage.pipeline_events import FileRule, PipelineEnded, PipelineStarted, StageReopened
+from agentx.storage.text import one_line
 from agentx.synthesis.model.port import ModelClient, Usage
-from agentx.synthesis.pipelines.plan import Plan, Step, is_by_model
+from agentx.synthesis.pipelines.definition import File
+from agentx.synthesis.pipelines.plan import Plan, Step, is_by_model, path_pattern
 from agentx.synthesis.pipelines.progress import Progress
 from agentx.synthesis.pipelines.reading import read
 from agentx.synthesis.pipelines.schedule import Due, Schedule
@@ -41,6 +43,9 @@ Status = Literal["COMPLETED", "FAILED", "LIMIT_REACHED", "INTERRUPTED", "WAITING
 
 _TOLD = 5
 """So many of what failed are named in the reason of an end."""
+
+_REASON_CHARACTERS = 3_000
+"""So much of that reason stands in its event, which is one line."""
 
 
 class PipelineStopped(AgentXError):
@@ -197,7 +202,10 @@ class Runner:
     # --- working -----------------------------------------------------------------------------------------------------
 
     def _work(self, schedule: Schedule, tracker: Tracker) -> None:
-        crew = Crew(self._jobs, lambda due: self._do(due, schedule, tracker))
+        with Crew(self._jobs, lambda due: self._do(due, schedule, tracker)) as crew:
+            self._keep_busy(crew, schedule, tracker)
+
+    def _keep_busy(self, crew: "Crew", schedule: Schedule, tracker: Tracker) -> None:
         waiting: deque[Due] = deque()
         busy = 0
         while True:
@@ -252,7 +260,15 @@ class Runner:
         return self._stopped or bool(reached)
 
     def _do(self, due: Due, schedule: Schedule, tracker: Tracker) -> Came:
-        """Do a step, in a thread of the crew; what is there already is proved and not done again."""
+        """Do a step, in a thread of the crew."""
+        try:
+            return self._done(due, schedule, tracker)
+        except AgentXError as error:  # nobody was sent: what it needs is not there, or does not fit
+            who = f"role {due.step.role} (stage {due.step.key})"
+            return Came("FAILED", f"{who}: {one_line(str(error))}", final=True)
+
+    def _done(self, due: Due, schedule: Schedule, tracker: Tracker) -> Came:
+        """Do a step; what is there already is proved and not done again."""
         with tracker.lock:
             key, progress = due.step.key, tracker.progress
             floor = schedule.floor(key)
@@ -285,7 +301,7 @@ class Runner:
 
     def _end(self, schedule: Schedule, progress: Progress) -> Ended:
         status, reason = self._outcome(schedule)
-        ended = PipelineEnded(name=self.name, status=status, reason=reason)
+        ended = PipelineEnded(name=self.name, status=status, reason=reason[:_REASON_CHARACTERS])
         self._engine.write_path.record([Draft(data=ended, actor=ACTOR)])
         return Ended(
             pipeline=self.name,
@@ -326,10 +342,12 @@ class Runner:
         with self._engine.write_path.exclusive():
             file = self._dispatcher.files.text(path)
             text = file.text if file else "# What went otherwise than planned\n\n"
-            missing = progress.anomalies[sum(line.startswith("- ") for line in text.splitlines()) :]
+            known = Counter(text.splitlines())  # people may have added lines of their own
+            noted = Counter(f"- {one}" for one in progress.anomalies)
+            missing = list((noted - known).elements())
             if not missing:
                 return
-            text += "".join(f"- {one}\n" for one in missing)
+            text += "\n" * (not text.endswith("\n")) + "".join(f"{line}\n" for line in missing)
 
             def payload(changes: tuple[FileChange, ...]) -> ToolCallExecuted:
                 said = self._engine.write_path.body(f"Noted {len(missing)} in {path}.")
@@ -351,17 +369,25 @@ class Runner:
 
 
 class Crew:
-    """Threads that do steps, and hand back what came of each.
+    """Threads that do steps, and hand back what came of each; they end when the context is left.
 
     They are daemons: one that waits for a model does not hold up a process that a person ends.
     """
 
     def __init__(self, size: int, do: Callable[[Due], Came]) -> None:
         self._do = do
-        self._given: queue.SimpleQueue[Due] = queue.SimpleQueue()
+        self._size = size
+        self._given: queue.SimpleQueue[Due | None] = queue.SimpleQueue()
         self._came: queue.SimpleQueue[tuple[Due, Came | BaseException]] = queue.SimpleQueue()
         for number in range(size):
             threading.Thread(target=self._work, name=f"agentx-pipeline-{number}", daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for _ in range(self._size):
+            self._given.put(None)
 
     def give(self, due: Due) -> None:
         """Have a step done."""
@@ -375,8 +401,7 @@ class Crew:
         return due, came
 
     def _work(self) -> None:
-        while True:
-            due = self._given.get()
+        while (due := self._given.get()) is not None:
             try:
                 self._came.put((due, self._do(due)))
             except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
@@ -386,12 +411,22 @@ class Crew:
 def rules_of(plan: Plan) -> Iterator[FileRule]:
     """The classes that the workspace enforces for a pipeline: ``*`` stands for what differs between items."""
     for name, file in plan.pipeline.files.items():
-        paths = plan.paths[name]
-        if file.sort == "overwritable" or file.source:
-            continue
-        if len(paths) > 1 and "{%" not in file.path:
-            paths = tuple(re.sub(r"\{\{.*?\}\}", "*", line) for line in file.path.split())
-        yield from (FileRule(path, file.sort) for path in paths)
+        if file.sort != "overwritable" and not file.source:
+            yield from (FileRule(path, file.sort) for path in _in_short(plan, file, plan.paths[name]))
+
+
+def _in_short(plan: Plan, file: File, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """A pattern for the paths of many items, where it matches all of them and no file of another class."""
+    pattern = re.sub(r"\{\{.*?\}\}", "*", file.path.strip(), flags=re.DOTALL)
+    others = {
+        path
+        for name, other in plan.pipeline.files.items()
+        if other.sort != file.sort and not other.source
+        for path in plan.paths[name]
+    }
+    matches = path_pattern(pattern).fullmatch
+    fits = all(map(matches, paths)) and not any(map(matches, others))
+    return (pattern,) if len(paths) > 1 and fits else paths
 
 
 def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list[Step]:

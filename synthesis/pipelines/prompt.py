@@ -66,7 +66,10 @@ The last line of {{ path }} is: {{ line }}
 {% endfor %}
 Without it the file counts as unfinished.
 {% endif %}
-{% if round > 1 %}
+{% if wish %}
+
+{% if round > 1 %}Round {{ round }}: {% endif %}This was done before, and is to be done again: {{ wish }}
+{% elif round > 1 %}
 
 Round {{ round }}: the last round was not accepted. Read what was asked for, and write the file anew.
 {% endif %}
@@ -116,6 +119,7 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
         left_out: Secondary files, and why they are not given.
         found: What the engine found in what the role reads.
         tries: How many agents failed before, and ``reason`` why the last did.
+        wish: Why it is to be done again although it was done before.
         rules: What the user demands or ruled out, whatever is written.
         writes: Its paths, where they are others than the step's (a part of a task that was split).
     """
@@ -127,6 +131,7 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
     found: tuple[str, ...] = ()
     tries: int = 0
     reason: str = ""
+    wish: str = ""
     rules: tuple[str, ...] = ()
     writes: Mapping[str, str] = {}
 
@@ -165,6 +170,7 @@ def tell(plan: Plan, sending: Sending) -> Told:
         "found": sending.found,
         "tries": sending.tries,
         "reason": sending.reason,
+        "wish": sending.wish,
         "rules": sending.rules,
     }
     text = fill(role.prompt or PROMPT, step.values | filled)
