@@ -39,7 +39,7 @@ from agentx.synthesis.pipelines.checks import body_of, has_marker, marker_line, 
 from agentx.synthesis.pipelines.definition import AgentType, Role
 from agentx.synthesis.pipelines.markdown import sections
 from agentx.synthesis.pipelines.plan import Plan, Step, WriteFile, is_by_engine, is_by_model
-from agentx.synthesis.pipelines.prompt import MATERIAL, Sending, tell
+from agentx.synthesis.pipelines.prompt import Sending, tell
 from agentx.synthesis.pipelines.schedule import Due
 from agentx.synthesis.pipelines.templates import fill
 from agentx.synthesis.state import RUN_TEXT
@@ -209,7 +209,7 @@ class Dispatcher:
         fitted = fit(
             [Candidate(read.rule, file.path, file.text, file.blob) for read, file in files],
             agent,
-            prompt_tokens=count_tokens(f"{tell(self._plan, sending).text}\n{MATERIAL}"),
+            prompt_tokens=count_tokens(tell(self._plan, sending).bare),
             about=task_words(role, step),
             split=role.split,
             item=item_of(step),
