@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from agentx.agents.bounds import Bounds, RunStops
+from agentx.agents.bounds import RAISE, Bounds, RunStops
 from agentx.agents.port import Limits
 from agentx.directing.hands import Result
 from agentx.directing.program import Program
@@ -108,8 +108,11 @@ def _checked(outcome: Outcome) -> Outcome:
         ValueError: It is no outcome, or has a status or a number that is none.
     """
     checked = msgspec.convert(msgspec.to_builtins(outcome), Outcome)
-    if not math.isfinite(checked.usage.cost_usd):
-        raise ValueError(f"The executor says that it cost {checked.usage.cost_usd} USD.")
+    used = checked.usage
+    if not 0 <= used.cost_usd < math.inf:
+        raise ValueError(f"The executor says that it cost {used.cost_usd} USD.")
+    if min(used.prompt_tokens, used.completion_tokens) < 0:
+        raise ValueError("The executor says that it used fewer tokens than none.")
     return checked
 
 
@@ -126,10 +129,15 @@ class Function(msgspec.Struct, frozen=True):
 
 
 class Loop(msgspec.Struct, frozen=True):
-    """An executor that is a model in a loop: it is asked until it calls no more tools."""
+    """An executor that is a model in a loop: it is asked until it calls no more tools.
+
+    Attributes:
+        advice: How a person raises a limit.
+    """
 
     model: ModelClient
     limits: Limits = Limits()
+    advice: str = RAISE
 
     @property
     def name(self) -> str:
@@ -145,7 +153,7 @@ class Loop(msgspec.Struct, frozen=True):
         limits = self.limits
         if assignment.time_limit_s:
             limits = msgspec.structs.replace(limits, max_time_s=assignment.time_limit_s)
-        bounds = Bounds(limits)
+        bounds = Bounds(limits, self.advice)
         said = [ChatMessage("system", assignment.prompt), ChatMessage("user", "Begin.")]
         try:
             while True:

@@ -27,7 +27,7 @@ from agentx.file_rules import take
 from agentx.gates import Gates
 from agentx.pipelines.files import Files, FileText
 from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
-from agentx.pipelines.proof import ACTOR, Examiner
+from agentx.pipelines.proof import ACTOR, Examiner, fitting
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Draft, RunEnded, RunStarted, RunStatus
 from agentx.storage.pipeline_events import Dispatched, GivenFile
@@ -45,6 +45,9 @@ from agentx.synthesis.pipelines.templates import fill
 from agentx.synthesis.state import RUN_TEXT
 from agentx.synthesis.tokens import count_tokens
 
+ADVICE = "`agents` in the pipeline's file or `limits` in agentx.toml allow more"
+"""How a person raises what one agent may use."""
+
 LEASE_MARGIN_S = 60.0
 """A lease holds so much longer than its agent may work."""
 
@@ -53,8 +56,8 @@ REASON_CHARACTERS = 1_500
 
 _CHARACTERS_PER_TOKEN = 3
 
-_LISTED = 60
-"""So many files that an agent was given stand in its event, which is one line."""
+_LISTED_BYTES, _LEFT_OUT_BYTES = 8_000, 2_000
+"""So much of the files that an agent was given, and was not, stands in its event."""
 
 
 class Came(msgspec.Struct, frozen=True):
@@ -246,8 +249,10 @@ class Dispatcher:
         sent = msgspec.structs.replace(
             self._sent(due, writes=tuple(own), agent=agent),
             part=part,
-            reads=tuple(GivenFile(one.path, one.blob, one.tokens, one.cut) for one in fitted.given)[:_LISTED],
-            left_out=tuple(path for path, _ in fitted.left_out)[:_LISTED],
+            reads=fitting(
+                (GivenFile(one.path, one.blob, one.tokens, one.cut) for one in fitted.given), _LISTED_BYTES
+            ),
+            left_out=fitting((path for path, _ in fitted.left_out), _LEFT_OUT_BYTES),
             tokens=fitted.prompt_tokens + fitted.reads_tokens,
             max_tokens=fitted.max_tokens,
             digest=blake2b(told.whole.encode(), digest_size=16).hexdigest(),
@@ -273,7 +278,7 @@ class Dispatcher:
         limits = msgspec.structs.replace(
             Limits.of(self._engine.config), max_steps=agent.max_steps, max_time_s=agent.max_time_s
         )
-        return Loop(self._models(role.model), limits)
+        return Loop(self._models(role.model), limits, ADVICE)
 
     def _word(self, word: str) -> str:
         """A word of a command line: ``python`` is this one, and a file beside the pipeline's is found wherever it runs."""
@@ -366,7 +371,7 @@ class Dispatcher:
         return self._end(run, "COMPLETED", "", outcome, hands.role)
 
     def _failed(self, run: str, outcome: Outcome, wrong: Sequence[str], role: str) -> Came:
-        status: RunStatus = "FAILED" if outcome.status == "COMPLETED" else outcome.status
+        status: RunStatus = "LIMIT_REACHED" if outcome.status == "LIMIT_REACHED" else "FAILED"
         reason = " ".join([*([f"{outcome.reason.rstrip('.')}."] if outcome.reason else []), *wrong])
         return self._end(run, status, one_line(reason)[:REASON_CHARACTERS], outcome, role)
 

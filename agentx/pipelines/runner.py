@@ -109,7 +109,8 @@ class Runner:
         self._jobs = max(1, jobs)
         self._note = note
         self._models = models or named_models(engine)
-        self._dispatcher = Dispatcher(engine, self.plan, path.resolve().parent, self._models)
+        self._path = path.resolve()
+        self._dispatcher = Dispatcher(engine, self.plan, self._path.parent, self._models)
         self._waiting: dict[str, str] = {}
         self._limit = ""
         self._stopped = False
@@ -172,7 +173,7 @@ class Runner:
                         name=self.name,
                         definition=self._engine.write_path.body(definition),
                         digest=blake2b(definition.encode(), digest_size=16).hexdigest(),
-                        files=tuple(rules_of(self.plan)),
+                        files=(*rules_of(self.plan), *self._own_rules()),
                         retry=retry,
                     ),
                     actor=self._engine.settings.actor,
@@ -181,7 +182,7 @@ class Runner:
         )
 
     def _reopen(self, progress: Progress) -> None:
-        """A proof whose file is gone, or lost its marker, proves nothing any more."""
+        """A proof whose file is gone, lost its marker, or is none of the step's any more, proves nothing."""
         known = {path: entry.oid for path, entry in self._engine.write_path.manifest().items()}
         proved = {
             (output.path, output.blob) for proof in progress.proved.values() for output in proof.outputs
@@ -189,7 +190,17 @@ class Runner:
         reopened = []
         for key, proof in progress.proved.items():
             step = self.plan.steps.get(key)
-            if step is None or all((one.path, known.get(one.path)) in proved for one in proof.outputs):
+    def _own_rules(self) -> Iterator[FileRule]:
+        """What a person alone changes: the pipeline's file and the programs beside it, where agents could reach them."""
+        root = self._engine.write_path.artifacts.root.resolve()
+        words = (word for role in self.plan.pipeline.roles.values() for word in role.by)
+        for path in dict.fromkeys((self._path, *((self._path.parent / word).resolve() for word in words))):
+            if path.is_file() and path.is_relative_to(root):
+                yield FileRule(path.relative_to(root).as_posix(), "static")
+
+            if step is None or max(progress.reopened.get(one, 0) for one in (key, step.stage)) > proof.seq:
+                continue
+            if all((one.path, known.get(one.path)) in proved for one in step.writes):
                 continue
             if wrong := self._dispatcher.examiner.still_stands(step, proof.outputs, known):
                 gone = StageReopened(
