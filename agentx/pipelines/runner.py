@@ -181,6 +181,14 @@ class Runner:
             ]
         )
 
+    def _own_rules(self) -> Iterator[FileRule]:
+        """What a person alone changes: the pipeline's file and the programs beside it, where agents could reach them."""
+        root = self._engine.write_path.artifacts.root.resolve()
+        words = (word for role in self.plan.pipeline.roles.values() for word in role.by)
+        for path in dict.fromkeys((self._path, *((self._path.parent / word).resolve() for word in words))):
+            if path.is_file() and path.is_relative_to(root):
+                yield FileRule(path.relative_to(root).as_posix(), "static")
+
     def _reopen(self, progress: Progress) -> None:
         """A proof whose file is gone, lost its marker, or is none of the step's any more, proves nothing."""
         known = {path: entry.oid for path, entry in self._engine.write_path.manifest().items()}
@@ -190,14 +198,6 @@ class Runner:
         reopened = []
         for key, proof in progress.proved.items():
             step = self.plan.steps.get(key)
-    def _own_rules(self) -> Iterator[FileRule]:
-        """What a person alone changes: the pipeline's file and the programs beside it, where agents could reach them."""
-        root = self._engine.write_path.artifacts.root.resolve()
-        words = (word for role in self.plan.pipeline.roles.values() for word in role.by)
-        for path in dict.fromkeys((self._path, *((self._path.parent / word).resolve() for word in words))):
-            if path.is_file() and path.is_relative_to(root):
-                yield FileRule(path.relative_to(root).as_posix(), "static")
-
             if step is None or max(progress.reopened.get(one, 0) for one in (key, step.stage)) > proof.seq:
                 continue
             if all((one.path, known.get(one.path)) in proved for one in step.writes):
