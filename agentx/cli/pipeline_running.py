@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -74,6 +75,9 @@ def run_pipeline(
         finally:
             tracker.close()
         _show(terminal, look(), ended)
+    if ended.status == "FAILED" and any(ended.failed.values()):
+        again = f"agentx pipeline run {shlex.quote(str(file))} --retry"
+        terminal.note(f"What has failed is not sent again by itself: {again} does it.")
     if EXIT[ended.status]:
         raise typer.Exit(EXIT[ended.status])
 

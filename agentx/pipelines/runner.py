@@ -21,8 +21,9 @@ from agentx.amendments import amend, breaches
 from agentx.directing.configured import named_models
 from agentx.engine import Engine
 from agentx.pipelines.dispatch import Came, Dispatcher
+from agentx.pipelines.inputs import missing
 from agentx.pipelines.proof import ACTOR
-from agentx.pipelines.tracked import Tracker
+from agentx.pipelines.tracked import Tracker, pipelines
 from agentx.staging import Content
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Draft, FileChange, ToolCallExecuted
@@ -129,6 +130,7 @@ class Runner:
         with alone(self._engine):
             self._open_models()
             self._settle_files()
+            self._require_inputs()
             self._start(retry=retry)
             tracker = Tracker(self._engine, self.name)
             try:
@@ -163,6 +165,13 @@ class Runner:
                 broken.append(breach.sentence)
         if broken:
             raise PipelineStopped(" ".join(broken))
+
+    def _require_inputs(self) -> None:
+        """A file that nobody will write and that is not there is told before anybody is sent out."""
+        done = pipelines(self._engine).of(self.name).proved
+        if missed := missing(self.plan, self._dispatcher.files, done):
+            more = f" … and {len(missed) - _TOLD} more" if len(missed) > _TOLD else ""
+            raise PipelineStopped(" ".join(missed[:_TOLD]) + more)
 
     def _start(self, *, retry: bool) -> None:
         definition = self._source.text
@@ -330,7 +339,7 @@ class Runner:
         if schedule.is_done:
             return "COMPLETED", ""
         if self._stopped:
-            return "INTERRUPTED", "It was interrupted; `agentx pipeline run` goes on where it is."
+            return "INTERRUPTED", "It was interrupted; `agentx pipeline run` goes on where it was."
         if self._limit:
             return (
                 "LIMIT_REACHED",
@@ -460,8 +469,11 @@ def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list
     steps = [step for step in plan.steps.values() if step.stage == stage and item in ("", step.item)]
     if not steps:
         known = ", ".join(dict.fromkeys(step.stage for step in plan.steps.values()))
+        items = ", ".join(step.item for step in plan.steps.values() if step.stage == stage and step.item)
         raise PipelineStopped(
-            f"There is no stage {stage!r}{f' for item {item!r}' if item else ''}; the stages are {known}."
+            f"There is no item {item!r} of stage {stage!r}, which is done {f'for {items}' if items else 'once'}."
+            if any(step.stage == stage for step in plan.steps.values())
+            else f"There is no stage {stage!r}; the stages are {known}."
         )
     reopened = StageReopened(pipeline=plan.pipeline.pipeline, stage=stage, item=item, reason=reason)
     with alone(engine):

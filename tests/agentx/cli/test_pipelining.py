@@ -102,7 +102,7 @@ def test_the_budget_of_one_dispatch_is_a_sum(call, essays):
     assert numbers["Total"] == files + rest
     done = call("pipeline", "plan", essays, "--step", "write[09]")
     assert done.code == 2
-    assert "write[01], " in done.err
+    assert "is it write[0" in done.err
 
 
 def test_what_does_not_fit_is_told_before_anything_runs(call, essays):
@@ -113,6 +113,23 @@ def test_what_does_not_fit_is_told_before_anything_runs(call, essays):
     done = call("pipeline", "plan", essays)
     assert done.code == 1
     assert "research[02]  ✗ What the agent is to read takes" in done.out
+
+
+def test_a_source_file_that_is_not_there_is_told_before_anything_runs(call, essays, tmp_path):
+    (tmp_path / "code").mkdir()
+    text = essays.read_text("utf-8").replace(
+        "files:\n", "sources: {code: CODE}\nfiles:\n  guide: {path: guide.md, source: code}\n"
+    )
+    text = text.replace("{file: research, purpose: the material}", "{file: guide}").replace(
+        "CODE", str(tmp_path / "code")
+    )
+    essays.write_text(text, "utf-8")
+    done = call("pipeline", "plan", essays)
+    assert done.code == 1
+    assert (
+        "✗ Role writer (stage write[01]) reads guide: there is no file guide.md in the source code"
+        in done.out
+    )
 
 
 def test_the_graph_is_printed_or_written(call, essays, tmp_path):
@@ -169,8 +186,13 @@ def test_what_failed_is_shown_with_its_reason_and_is_tried_again_on_demand(call,
     assert not any(row["estimated"] for row in planned[0]["budget"]["rows"])
     assert rows["remember[02]"][:3] == ["✗", "keeper:", "notes/02.md:"]
     (words[0] / "notes" / "02.md").write_text("## Summary\n\nEnd.\n\n<!-- NOTES_COMPLETE -->\n", "utf-8")
-    assert call(*run).code == 1
+    assert f"agentx pipeline run {essays} --retry does it" in call(*run).err
     assert call(*run, "--retry").code == 0
+    assert call("pipeline", "redo", "remember", "02", "-C", root).code == 0
+    board = call("pipeline", "status", "-C", root).out.splitlines()
+    assert board[0].startswith("Two short essays  REOPENED")
+    assert board[-1].split() == ["remember", "✓", "↻"]
+    assert "which is done for 01, 02." in call("pipeline", "redo", "remember", "2", "-C", root).err
 
 
 def test_the_status_names_the_pipelines_that_there_are(call, root, essays, words):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from agentx.pipelines.runner import PipelineStopped
 from agentx.pipelines.tracked import pipelines
 from agentx.storage.errors import AgentXError
 from tests.agentx.pipelines.conftest import well
@@ -150,3 +151,19 @@ def test_a_missing_source_is_told_before_anything_runs(desk):
     desk.path.write_text(desk.path.read_text("utf-8") + "sources: {code: nowhere}\n", "utf-8")
     with pytest.raises(AgentXError, match="has no directory"):
         desk.run()
+
+
+def test_a_file_that_nobody_writes_and_that_is_not_there_is_told_before_anything_runs(desk):
+    book = desk.path.read_text("utf-8")
+    desk.path.write_text(
+        book.replace("files:", "files:\n  brief: {path: breif.md}").replace(
+            "reads:", "reads:\n      - {file: brief}", 1
+        )
+    )
+    with pytest.raises(
+        PipelineStopped, match=r"Role writer .stage write.01.. reads brief: there is no file breif.md"
+    ):
+        desk.run()
+    assert not desk.facts("PipelineStarted")
+    (desk.ws.artifacts / "breif.md").write_text("Write a book.\n")
+    assert desk.run().status == "COMPLETED"
