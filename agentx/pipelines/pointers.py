@@ -29,7 +29,7 @@ LONGEST_READ = 100_000
 """Characters that one reading gives at most."""
 
 LEAST_READ = 4_000
-"""So many it gives whatever room there is: a page."""
+"""So many it gives however little room is left: a page."""
 
 
 class PointerDenied(NotApproved):
@@ -45,7 +45,7 @@ class Pointers(msgspec.Struct, frozen=True, kw_only=True):
         readable: Text of each file that it may read, by the path that it is told.
         writable: Paths that it may write.
         why_not: What is said of files that its role does not read, by path.
-        room: Characters that it may read beyond what it was given.
+        room: Characters that it may read beyond what it was given, in all its readings.
         review: What is wrong with a file that it wrote, sentence by sentence; it is told at once.
     """
 
@@ -121,6 +121,7 @@ class PointerTools(ToolSet):
         self.pointers = pointers
         self.written: set[str] = set()
         self.asked: set[str] = set()
+        self._room = pointers.room
 
     def names(self) -> list[str]:
         """The three tools."""
@@ -165,7 +166,8 @@ class PointerTools(ToolSet):
         if start_line > max(len(lines), 1):
             raise UsageError(f"{path} has {len(lines)} lines; line {start_line} is behind its end.")
         wanted = "\n".join(lines[start_line - 1 : end_line])
-        given = wanted[: min(LONGEST_READ, max(self.pointers.room, LEAST_READ))]
+        given = wanted[: min(LONGEST_READ, max(self._room, LEAST_READ))]
+        self._room -= len(given)
         return FileText(
             path=path,
             text=given,

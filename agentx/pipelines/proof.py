@@ -128,7 +128,7 @@ class Examiner:
         if check.command:
             return []
         return [
-            said if path in said else f"{path}: {said}"
+            one_line(said if path in said else f"{path}: {said}")
             for said in look(check, body, step.values, lambda alias: self._text_of(step, alias), step.item)
         ]
 
