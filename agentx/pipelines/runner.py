@@ -6,9 +6,11 @@ proved yet, and dispatches without an end; the next run proves the second kind, 
 
 import queue
 import re
+import signal
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, Self
@@ -222,7 +224,10 @@ class Runner:
     # --- working -----------------------------------------------------------------------------------------------------
 
     def _work(self, schedule: Schedule, tracker: Tracker) -> None:
-        with Crew(self._jobs, lambda due: self._do(due, schedule, tracker)) as crew:
+        with (
+            Crew(self._jobs, lambda due: self._do(due, schedule, tracker)) as crew,
+            self._stoppable(crew),
+        ):
             self._keep_busy(crew, schedule, tracker)
 
     def _keep_busy(self, crew: "Crew", schedule: Schedule, tracker: Tracker) -> None:
@@ -236,23 +241,38 @@ class Runner:
                 busy += 1
             if not busy:
                 return
-            due, came = self._next(crew)
+            done = crew.next()
+            if done is None:
+                self._note("It stops when the agents that are at work are done; Ctrl-C again cuts them off.")
+                continue
+            due, came = done
             busy -= 1
             with tracker.lock:
                 self._take(due, came, schedule)
             if came.status != "COMPLETED" or tracker.progress.anomalies:
                 self._write_log(tracker.progress)
 
-    def _next(self, crew: "Crew") -> tuple[Due, Came]:
-        """What the next agent came back with; the first Ctrl-C lets those that work come to their end."""
-        try:
-            return crew.next()
-        except KeyboardInterrupt:
-            if self._stopped:
-                raise
+    @contextmanager
+    def _stoppable(self, crew: "Crew") -> Iterator[None]:
+        """The first Ctrl-C lets those that work come to their end; the second does what the first does elsewhere.
+
+        As an exception the first would lose what an agent came back with, where it came in that very moment.
+        """
+        before = signal.getsignal(signal.SIGINT)
+        if threading.current_thread() is not threading.main_thread() or not callable(before):
+            yield  # no signal comes here
+            return
+
+        def stop(_number: int, _frame: object) -> None:
+            signal.signal(signal.SIGINT, before)
             self._stopped = True
-            self._note("It stops when the agents that are at work are done; Ctrl-C again cuts them off.")
-            return self._next(crew)
+            crew.wake()
+
+        signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def _stops(self, progress: Progress) -> bool:
         """Whether no more agents are sent: a person said so, or what the pipeline may use is used."""
@@ -398,7 +418,7 @@ class Crew:
         self._do = do
         self._size = size
         self._given: queue.SimpleQueue[Due | None] = queue.SimpleQueue()
-        self._came: queue.SimpleQueue[tuple[Due, Came | BaseException]] = queue.SimpleQueue()
+        self._came: queue.SimpleQueue[tuple[Due, Came | BaseException] | None] = queue.SimpleQueue()
         for number in range(size):
             threading.Thread(target=self._work, name=f"agentx-pipeline-{number}", daemon=True).start()
 
@@ -413,9 +433,16 @@ class Crew:
         """Have a step done."""
         self._given.put(due)
 
-    def next(self) -> tuple[Due, Came]:
-        """What came of the next step that is over."""
-        due, came = self._came.get()
+    def wake(self) -> None:
+        """Have whoever waits look up; a handler of signals may call it at any moment."""
+        self._came.put(None)
+
+    def next(self) -> tuple[Due, Came] | None:
+        """What came of the next step that is over; ``None`` where there is something else to look at."""
+        done = self._came.get()
+        if done is None:
+            return None
+        due, came = done
         if isinstance(came, BaseException):
             raise came
         return due, came

@@ -1,6 +1,8 @@
 """A pipeline that dies in the middle: the next run goes on where it was, and takes nothing old for new."""
 
 import contextlib
+import os
+import signal
 from collections.abc import Callable
 
 import pytest
@@ -147,3 +149,20 @@ def test_nothing_is_done_again_while_others_rest_on_it(desk):
     runner = Runner(desk.ws.engine, desk.path, lambda _name: Author(asks))
     assert runner.run().status == "COMPLETED"
     assert asked
+
+
+def test_ctrl_c_lets_those_at_work_come_to_their_end_and_sends_nobody_else(desk):
+    before, told = signal.getsignal(signal.SIGINT), []
+
+    def interrupted(path, prompt):
+        if path == "drafts/02.md":
+            os.kill(os.getpid(), signal.SIGINT)
+        return well(path, prompt)
+
+    ended = Runner(
+        desk.ws.engine, desk.path, lambda _name: Author(interrupted), jobs=2, note=told.append
+    ).run()
+    assert (ended.status, ended.proved) == ("INTERRUPTED", 4)
+    assert "Ctrl-C again" in told[0]
+    assert signal.getsignal(signal.SIGINT) is before
+    assert (desk.run().status, len(desk.author.prompts)) == ("COMPLETED", 3)
