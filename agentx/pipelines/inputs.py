@@ -30,7 +30,7 @@ def _missing(plan: Plan, files: Files, done: Collection[str], *, made: bool) -> 
             try:
                 files.of(read)
             except PointerMissing as error:
-                yield f"Role {step.role} (stage {key}) reads {str(error).rstrip('.')}, and no role writes it: bring it, mend its path under `files`, or let the pointer be `optional`."
+                yield f"Role {step.role} (stage {key}) reads {str(error).rstrip('.')}, and no role writes it: put it there, mend its path under `files`, or let the pointer be `optional`."
 
 
 def _is_written(read: ReadFile, written: Collection[str]) -> bool:
