@@ -133,9 +133,8 @@ class Dispatcher:
         role, found = self._plan.role(due.step), self.examiner.findings(due.step)
         if not is_by_engine(role):
             return self._send(due, role, found, made)
-        return msgspec.structs.replace(
-            self._fill_in(due, found), final=True
-        )  # it would be filled in the same
+        came = self._fill_in(due, found)
+        return msgspec.structs.replace(came, final=True)  # it would be filled in the same
 
     def prove_found(self, due: Due, *, own: bool) -> bool:
         """Prove a step whose files are there already, with their markers and in order; whether they were.

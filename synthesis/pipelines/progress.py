@@ -19,7 +19,7 @@ from agentx.storage.text import one_line
 from agentx.synthesis.model.port import Usage
 from agentx.synthesis.pipelines.plan import key_of
 
-VERSION = 3
+VERSION = 4
 """Raised whenever the same events would be read differently."""
 
 
@@ -101,6 +101,7 @@ class Progress(msgspec.Struct):
         retried: The latest event that gave what had failed another chance.
         waiting: Runs that wait for a person's word, by key.
         anomalies: What went otherwise than planned, in order: what stands in the pipeline's log.
+        dispatches: Agents that were sent out; ``retries`` those of them whose work was not accepted.
         usage: What its runs used.
     """
 
@@ -170,6 +171,8 @@ class Pipelines(msgspec.Struct):
 
     def _send(self, event: Event, sent: Dispatched) -> None:
         progress, key = self.of(sent.pipeline), key_of(sent.stage, sent.item)
+        by_engine = event.actor.startswith("engine:")
+        self._give_up(progress, key)
         progress.running[event.run] = Sent(
             sent.pipeline,
             key,
@@ -180,14 +183,13 @@ class Pipelines(msgspec.Struct):
             event.seq,
             event.at,
             sent.writes,
-            event.actor.startswith("engine:"),
+            by_engine,
         )
-        progress.dispatches += 1
+        progress.dispatches += not by_engine
         before = progress.written.get(key)
-        joins = sent.part or progress.running[event.run].by_engine  # what becomes of parts is not begun anew
+        joins = sent.part or by_engine  # what becomes of parts is not begun anew
         blobs = before.blobs if before is not None and before.round == sent.round and joins else {}
         progress.written[key] = Written(event.seq, sent.round, blobs)
-        self._give_up(progress, key)
         self.runs[event.run] = sent.pipeline
 
     def _give_up(self, progress: Progress, key: str) -> None:
@@ -239,7 +241,7 @@ def _end(progress: Progress, event: Event, ended: RunEnded) -> None:
         _forget(progress.written[sent.key], sent)
         failure = Failure(event.seq, sent.round, ended.reason, ended.status)
         progress.failures.setdefault(sent.key, []).append(failure)
-        progress.retries += 1
+        progress.retries += not sent.by_engine
         part = f", part {sent.part}" if sent.part else ""
         progress.anomalies.append(
             f"{sent.key}, round {sent.round}{part}: {sent.role} was not accepted: {ended.reason}"

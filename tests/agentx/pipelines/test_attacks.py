@@ -256,6 +256,7 @@ def test_what_the_engine_fills_in_wrong_it_does_not_fill_in_again(desk):
     desk.path.write_text(book + "  - {id: merge, role: merge, for_each: chapter, after: revise}\n")
     assert desk.run().status == "FAILED"
     assert sum(one.stage == "merge" for one in desk.facts("Dispatched")) == 3
+    assert desk.run().dispatches == 7  # agents that were sent; these were none
 
 
 SOURCE = BOOK.replace(
