@@ -362,10 +362,12 @@ class Dispatcher:
         self, due: Due, run: str, hands: PointerHands, outcome: Outcome, own: Mapping[str, WriteFile]
     ) -> Came:
         wrong = [_unwritten(path) for path in hands.untouched]
+        if hands.waiting:
+            wrong.append("A part of a task that was split cannot wait for a person's word.")
         texts = {path: file.text for path in own if (file := self.files.text(path)) is not None}
         for path, text in texts.items():
             wrong += self.examiner.faults(due.step, own[path], text, path)
-        if outcome.status != "COMPLETED" or wrong or hands.waiting:
+        if outcome.status != "COMPLETED" or wrong:
             return self._failed(run, outcome, (*wrong, *hands.unmet), hands.role)
         return self._end(run, "COMPLETED", "", outcome, hands.role)
 

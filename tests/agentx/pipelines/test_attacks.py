@@ -12,6 +12,7 @@ from agentx.pipelines.pointers import LEAST_READ, Pointers, PointerTools
 from agentx.pipelines.runner import Ended, Runner, redo
 from agentx.synthesis.model.port import ChatMessage, Reply, ToolCall, Usage
 from tests.agentx.pipelines.conftest import BOOK, Author, Desk, well
+from tests.agentx.pipelines.test_resume import SPLIT, long
 
 Said = tuple[str, list[tuple[str, str | dict[str, str]]]]
 Act = Callable[[Sequence[ChatMessage], list[str]], Said]
@@ -159,6 +160,17 @@ def test_each_of_two_static_files_waits_for_a_word_of_its_own(desk):
     assert "Four" in desk.text("style.md")
     assert desk.author.prompts  # what rests on them is done again
     assert not any("You are architect" in prompt for prompt in desk.author.prompts)
+
+
+def test_a_part_of_a_task_does_not_wait_for_a_word(desk):
+    desk.path.write_text(SPLIT)
+
+    def leaks(path, prompt):
+        secret = "ghp_" + "aB3" * 12
+        return long(path, prompt).replace("Index", f"token: {secret}\n\nIndex")
+
+    ended = desk.run(leaks)
+    assert "A part of a task that was split cannot wait for a person's word." in ended.failed["index"]
 
 
 def test_who_is_sent_after_a_refusal_is_told_and_a_refusal_counts_as_a_try(desk):
