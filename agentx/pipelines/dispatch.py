@@ -31,6 +31,7 @@ from agentx.pipelines.proof import ACTOR, Examiner, fitting
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Draft, RunEnded, RunStarted, RunStatus
 from agentx.storage.pipeline_events import Dispatched, GivenFile
+from agentx.storage.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.wording import rule
 from agentx.synthesis.model.port import ModelClient
@@ -243,6 +244,7 @@ class Dispatcher:
             self._plan,
             msgspec.structs.replace(sending, given=fitted.given, left_out=fitted.left_out, writes=writes),
         )
+        prompt = clean(told.whole)  # what is read is shown to a model, whose provider need know no secret
         executor = self._executor(role, agent)
         own = {writes.get(write.path, write.path): write for write in step.writes}
         sent = msgspec.structs.replace(
@@ -254,12 +256,12 @@ class Dispatcher:
             left_out=fitting((path for path, _ in fitted.left_out), _LEFT_OUT_BYTES),
             tokens=fitted.prompt_tokens + fitted.reads_tokens,
             max_tokens=fitted.max_tokens,
-            digest=blake2b(told.whole.encode(), digest_size=16).hexdigest(),
+            digest=blake2b(prompt.encode(), digest_size=16).hexdigest(),
         )
         run = self._take(told.text, executor.name, sent, f"agent:{step.role}")
         room = max(0, fitted.max_tokens - sent.tokens) * _CHARACTERS_PER_TOKEN
         hands = self._hands(due, run, whole, own, f"agent:{step.role}", room)
-        assignment = Assignment(prompt=told.whole, tools=hands, time_limit_s=agent.max_time_s)
+        assignment = Assignment(prompt=prompt, tools=hands, time_limit_s=agent.max_time_s)
         outcome = carry_out(executor, assignment)
         if outcome.status == "COMPLETED" and len(own) == 1 and hands.untouched:
             ((path, write),) = own.items()
@@ -374,7 +376,7 @@ class Dispatcher:
     def _failed(self, run: str, outcome: Outcome, wrong: Sequence[str], role: str) -> Came:
         status: RunStatus = "LIMIT_REACHED" if outcome.status == "LIMIT_REACHED" else "FAILED"
         reason = " ".join([*([f"{outcome.reason.rstrip('.')}."] if outcome.reason else []), *wrong])
-        return self._end(run, status, one_line(reason)[:REASON_CHARACTERS], outcome, role)
+        return self._end(run, status, one_line(clean(reason))[:REASON_CHARACTERS], outcome, role)
 
     def _end(self, run: str, status: RunStatus, reason: str, outcome: Outcome, role: str) -> Came:
         ended = _ended(status, reason, outcome)
@@ -443,7 +445,7 @@ def _ended(status: RunStatus, reason: str, outcome: Outcome) -> RunEnded:
     return RunEnded(
         status=status,
         reason=reason,
-        summary=one_line(outcome.summary)[:RUN_TEXT],
+        summary=one_line(clean(outcome.summary))[:RUN_TEXT],  # cut in half, a secret looks like none
         steps=outcome.steps,
         **msgspec.structs.asdict(outcome.usage),
     )

@@ -19,6 +19,7 @@ from agentx.storage.direction_events import NewKnowledge
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Draft, Event, FileChange, Payload
 from agentx.storage.pipeline_events import ProvedFile, StageProved
+from agentx.storage.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.pipelines.checks import body_of, has_marker, look, marker_fault, verdict_of
 from agentx.synthesis.pipelines.definition import Check
@@ -173,7 +174,7 @@ class Examiner:
             if result.timed_out
             else f"ended with {result.exit_code}"
         )
-        return f"{path}: `{line}` {ended}: {one_line(result.output)[-_SHOWN_OUTPUT:]}"
+        return f"{path}: `{line}` {ended}: {one_line(clean(result.output))[-_SHOWN_OUTPUT:]}"
 
     # --- proving -----------------------------------------------------------------------------------------------------
 

@@ -167,3 +167,17 @@ def test_a_file_that_nobody_writes_and_that_is_not_there_is_told_before_anything
     assert not desk.facts("PipelineStarted")
     (desk.ws.artifacts / "breif.md").write_text("Write a book.\n")
     assert desk.run().status == "COMPLETED"
+
+
+def test_no_secret_of_what_is_read_reaches_a_model_or_the_log(desk):
+    token = "ghp_" + "a" * 36
+    code = desk.path.parent / "code"
+    code.mkdir()
+    (code / "a.py").write_text(f"token = '{token}'\n", "utf-8")
+    book = desk.path.read_text("utf-8").replace(", marker: OUTLINE_DONE", "")
+    book = book.replace("files:", "sources: {code: code}\nfiles:\n  code: {path: a.py, source: code}", 1)
+    book = book.replace("  architect:\n", "  architect:\n    by: [cat]\n    reads: [{file: code}]\n", 1)
+    desk.path.write_text(book, "utf-8")
+    assert desk.run().status == "COMPLETED"
+    assert "token = '[redacted: github token]'" in desk.text("outline.md")
+    assert token[:12] not in (desk.ws.root / "history.jsonl").read_text("utf-8")
