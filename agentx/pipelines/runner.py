@@ -277,24 +277,14 @@ class Runner:
     def _stops(self, progress: Progress) -> bool:
         """Whether no more agents are sent: a person said so, or what the pipeline may use is used."""
         limits, used = self.plan.pipeline.limits, progress.usage
+        tokens = used.prompt_tokens + used.completion_tokens
+        amounts = (
+            ("max_dispatches", progress.dispatches, f"{progress.dispatches:,} dispatches"),
+            ("max_tokens", tokens, f"{tokens:,} tokens"),
+            ("max_cost_usd", used.cost_usd, f"{used.cost_usd:.2f} USD"),
+        )
         reached = [
-            f"{told} ({name})"
-            for name, most, amount, told in (
-                (
-                    "max_dispatches",
-                    limits.max_dispatches,
-                    progress.dispatches,
-                    f"{progress.dispatches:,} dispatches",
-                ),
-                (
-                    "max_tokens",
-                    limits.max_tokens,
-                    used.prompt_tokens + used.completion_tokens,
-                    f"{used.prompt_tokens + used.completion_tokens:,} tokens",
-                ),
-                ("max_cost_usd", limits.max_cost_usd, used.cost_usd, f"{used.cost_usd:.2f} USD"),
-            )
-            if most and amount >= most
+            f"{told} ({name})" for name, amount, told in amounts if 0 < getattr(limits, name) <= amount
         ]
         self._limit = reached[0] if reached else ""
         return self._stopped or bool(reached)
