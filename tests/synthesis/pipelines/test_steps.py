@@ -221,3 +221,10 @@ def test_no_more_steps_are_made_than_anyone_reads():
     more = harmed(("files:\n", "files:\n  more: {path: 'more/{{ chapter.id }}'}\n"), ("roles:\n", "roles:\n  more: {writes: [{file: more}]}\n"),
                   ("stages:\n", "stages:\n  - {id: more, role: more, for_each: chapter}\n"), text=text)  # fmt: skip
     assert faults(more) == ["34: stages: it comes to 30,001 steps, more than 20,000."]
+
+
+def test_a_type_of_ours_that_is_named_again_keeps_what_is_not_said_anew():
+    made = plan(harmed(("files:\n", "agents: {explore: {window: 7000}, mine: {max_files: 3}}\nfiles:\n")))
+    explore, mine = (made.pipeline.agents[name] for name in ("explore", "mine"))
+    assert (explore.window, explore.output, explore.read_only) == (7_000, 4_000, True)
+    assert (mine.window, mine.max_files, mine.read_only) == (128_000, 3, False)
