@@ -10,7 +10,7 @@ import signal
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, Self
@@ -43,6 +43,9 @@ Models = Callable[[str], ModelClient]
 """Gives the model of a name; of an empty one, that which is configured."""
 
 Status = Literal["COMPLETED", "FAILED", "LIMIT_REACHED", "INTERRUPTED", "WAITING"]
+
+LOOK_UP_S = 0.5
+"""Whoever waits for agents looks up so often, for a Ctrl-C that came in between."""
 
 _TOLD = 5
 """So many of what failed are named in the reason of an end."""
@@ -429,13 +432,20 @@ class Crew:
 
     def next(self) -> tuple[Due, Came] | None:
         """What came of the next step that is over; ``None`` where there is something else to look at."""
-        done = self._came.get()
+        done = self._arrived()
         if done is None:
             return None
         due, came = done
         if isinstance(came, BaseException):
             raise came
         return due, came
+
+    def _arrived(self) -> tuple[Due, Came | BaseException] | None:
+        while True:
+            with suppress(
+                queue.Empty
+            ):  # a signal that comes just before a wait begins does not end that wait
+                return self._came.get(timeout=LOOK_UP_S)
 
     def _work(self) -> None:
         while (due := self._given.get()) is not None:

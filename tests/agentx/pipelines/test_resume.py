@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import queue
 import signal
 from collections.abc import Callable
 
@@ -152,17 +153,15 @@ def test_nothing_is_done_again_while_others_rest_on_it(desk):
 
 
 def test_ctrl_c_lets_those_at_work_come_to_their_end_and_sends_nobody_else(desk):
-    before, told = signal.getsignal(signal.SIGINT), []
+    before, told = signal.getsignal(signal.SIGINT), queue.SimpleQueue()
 
     def interrupted(path, prompt):
         if path == "drafts/02.md":
             os.kill(os.getpid(), signal.SIGINT)
+            assert "Ctrl-C again" in told.get(timeout=60)  # it is still at work when a person is told
         return well(path, prompt)
 
-    ended = Runner(
-        desk.ws.engine, desk.path, lambda _name: Author(interrupted), jobs=2, note=told.append
-    ).run()
+    ended = Runner(desk.ws.engine, desk.path, lambda _name: Author(interrupted), jobs=2, note=told.put).run()
     assert (ended.status, ended.proved) == ("INTERRUPTED", 4)
-    assert "Ctrl-C again" in told[0]
     assert signal.getsignal(signal.SIGINT) is before
     assert (desk.run().status, len(desk.author.prompts)) == ("COMPLETED", 3)
