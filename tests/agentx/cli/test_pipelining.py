@@ -195,6 +195,17 @@ def test_what_failed_is_shown_with_its_reason_and_is_tried_again_on_demand(call,
     assert "which is done for 01, 02." in call("pipeline", "redo", "remember", "2", "-C", root).err
 
 
+def test_a_call_of_a_pipeline_that_waits_for_a_word_says_that_the_pipeline_goes_on(call, root, essays, words):
+    run = ("pipeline", "run", essays, "--model", words[1], "-C", root)
+    assert call(*run).code == 0
+    style = words[0] / "meta" / "style.md"
+    style.write_text(f"Be brief.\n\n{style.read_text('utf-8')}", "utf-8")
+    call("pipeline", "redo", "style", "-C", root)
+    assert call(*run).code == 1
+    assert call("approve", "-C", root).out.endswith(": `agentx pipeline run` goes on.\n")
+    assert call(*run).code == 0
+
+
 def test_the_status_names_the_pipelines_that_there_are(call, root, essays, words):
     assert "No pipeline was started here" in call("pipeline", "-C", root).out
     assert call("pipeline", "run", essays, "--model", words[1], "-C", root).code == 0
