@@ -18,7 +18,7 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.events import RunStatus
 from agentx.storage.text import one_line
 from agentx.synthesis.items import shorten
-from agentx.synthesis.model.port import ChatMessage, ModelClient, Reply, ToolSchema, Usage
+from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, Reply, ToolSchema, Usage
 
 SUMMARY_CHARACTERS = 100_000
 """So much of what an executor says or prints is kept."""
@@ -52,6 +52,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         reason: Why it did not complete, for a person.
         steps: How often a model was asked.
         usage: What that used.
+        unanswered: It did not complete because no model answered: that says nothing of the work.
     """
 
     status: RunStatus = "COMPLETED"
@@ -59,6 +60,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     steps: int = 0
     usage: Usage = Usage()
+    unanswered: bool = False
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,8 +99,8 @@ def carry_out(executor: Executor, assignment: Assignment) -> Outcome:
     try:
         return _checked(executor.execute(assignment))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - an executor may be anything
-        told = one_line(str(error))
-        return Outcome(status="FAILED", reason=f"{type(error).__name__}: {shorten(told, _REASON_WORDS)}")
+        told = f"{type(error).__name__}: {shorten(one_line(str(error)), _REASON_WORDS)}"
+        return Outcome(status="FAILED", reason=told, unanswered=isinstance(error, ModelError))
 
 
 def _checked(outcome: Outcome) -> Outcome:

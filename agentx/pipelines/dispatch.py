@@ -65,7 +65,7 @@ class Came(msgspec.Struct, frozen=True):
     """What came of a dispatch.
 
     Attributes:
-        status: ``COMPLETED`` where the step is proved.
+        status: ``COMPLETED`` where the step is proved; ``INTERRUPTED`` where no model answered.
         reason: Why not.
         final: Whether trying again is of no use.
     """
@@ -263,6 +263,8 @@ class Dispatcher:
         hands = self._hands(due, run, whole, own, f"agent:{step.role}", room)
         assignment = Assignment(prompt=prompt, tools=hands, time_limit_s=agent.max_time_s)
         outcome = carry_out(executor, assignment)
+        if outcome.unanswered:  # which is no fault of the work, and is not counted as a try
+            return self._end(run, "INTERRUPTED", one_line(clean(outcome.reason)), outcome, step.role)
         if outcome.status == "COMPLETED" and len(own) == 1 and hands.untouched:
             ((path, write),) = own.items()
             if _is_file(outcome.summary, path, write.rule.marker, role, made=hands.made):

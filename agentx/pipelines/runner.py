@@ -120,6 +120,7 @@ class Runner:
         self._waiting: dict[str, str] = {}
         self._limit = ""
         self._stopped = False
+        self._unanswered = ""
 
     def run(self, *, retry: bool = False) -> Ended:
         """Run it until all is proved, or nothing more can be done.
@@ -144,6 +145,11 @@ class Runner:
                 self._write_log(tracker.progress)
                 self._work(schedule, tracker)
                 return self._end(schedule, tracker.progress)
+            except Exception as error:
+                self._record_end(
+                    "FAILED", f"A fault of the engine stopped it: {type(error).__name__}: {error}"
+                )
+                raise
             finally:
                 tracker.close()
                 self._engine.write_path.flush()
@@ -290,7 +296,7 @@ class Runner:
             f"{told} ({name})" for name, amount, told in amounts if 0 < getattr(limits, name) <= amount
         ]
         self._limit = reached[0] if reached else ""
-        return self._stopped or bool(reached)
+        return self._stopped or bool(reached or self._unanswered)
 
     def _do(self, due: Due, schedule: Schedule, tracker: Tracker) -> Came:
         """Do a step, in a thread of the crew."""
@@ -325,6 +331,9 @@ class Runner:
         elif came.status == "WAITING":
             self._waiting[key] = came.reason
             schedule.fail(key, came.reason)
+        elif came.status == "INTERRUPTED":
+            self._unanswered = came.reason
+            schedule.fail(key, came.reason)
         elif came.final:
             schedule.fail(key, came.reason)
         else:
@@ -334,8 +343,7 @@ class Runner:
 
     def _end(self, schedule: Schedule, progress: Progress) -> Ended:
         status, reason = self._outcome(schedule)
-        ended = PipelineEnded(name=self.name, status=status, reason=reason[:_REASON_CHARACTERS])
-        self._engine.write_path.record([Draft(data=ended, actor=ACTOR)])
+        self._record_end(status, reason)
         return Ended(
             pipeline=self.name,
             status=status,
@@ -348,6 +356,10 @@ class Runner:
             usage=progress.usage,
         )
 
+    def _record_end(self, status: Status, reason: str) -> None:
+        ended = PipelineEnded(name=self.name, status=status, reason=one_line(reason)[:_REASON_CHARACTERS])
+        self._engine.write_path.record([Draft(data=ended, actor=ACTOR)])
+
     def _outcome(self, schedule: Schedule) -> tuple[Status, str]:
         if schedule.is_done:
             return "COMPLETED", ""
@@ -358,6 +370,9 @@ class Runner:
                 "LIMIT_REACHED",
                 f"It has used its {self._limit}; `limits` in the pipeline's file allows more, and `agentx pipeline run` goes on.",
             )
+        if self._unanswered:
+            why = f"No model answered ({self._unanswered.rstrip('.')}), so nobody else was sent, and no try was counted."
+            return "FAILED", f"{why} `agentx pipeline run` goes on when it does."
         failed = {key: why for key, why in schedule.failed.items() if key not in self._waiting}
         if self._waiting and not failed:
             return "WAITING", " ".join(self._waiting.values())

@@ -2,9 +2,11 @@
 
 import pytest
 
+from agentx.pipelines.dispatch import Dispatcher
 from agentx.pipelines.runner import PipelineStopped
 from agentx.pipelines.tracked import pipelines
 from agentx.storage.errors import AgentXError
+from agentx.synthesis.model.port import ModelError
 from tests.agentx.pipelines.conftest import well
 
 
@@ -181,3 +183,24 @@ def test_no_secret_of_what_is_read_reaches_a_model_or_the_log(desk):
     assert desk.run().status == "COMPLETED"
     assert "token = '[redacted: github token]'" in desk.text("outline.md")
     assert token[:12] not in (desk.ws.root / "history.jsonl").read_text("utf-8")
+
+
+def test_a_model_that_does_not_answer_stops_the_pipeline_and_counts_as_no_try(desk):
+    def down(path, prompt):
+        if path == "drafts/02.md":
+            raise ModelError("the server cannot be reached", retryable=True)
+        return well(path, prompt)
+
+    for _ in range(4):  # more often than there are attempts
+        ended = desk.run(down, jobs=2)
+        assert ended.status == "FAILED"
+        assert "No model answered (ModelError: the server cannot be reached)" in ended.reason
+    assert desk.run().status == "COMPLETED"
+
+
+def test_a_fault_of_the_engine_is_on_record_before_it_is_raised(desk, monkeypatch):
+    monkeypatch.setattr(Dispatcher, "do", lambda *_: 1 / 0)  # nothing else raises so on purpose
+    with pytest.raises(ZeroDivisionError):
+        desk.run()
+    (ended,) = desk.facts("PipelineEnded")
+    assert (ended.status, "ZeroDivisionError" in ended.reason) == ("FAILED", True)
