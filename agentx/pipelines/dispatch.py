@@ -28,6 +28,7 @@ from agentx.gates import Gates
 from agentx.pipelines.files import Files, FileText
 from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
 from agentx.pipelines.proof import ACTOR, Examiner, fitting
+from agentx.pipelines.views import View, Views
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Draft, RunEnded, RunStarted, RunStatus
 from agentx.storage.pipeline_events import Dispatched, GivenFile
@@ -36,9 +37,8 @@ from agentx.storage.text import one_line
 from agentx.synthesis.directing.wording import rule
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.pipelines.budget import Candidate, Fitted, fit, item_of, task_words
-from agentx.synthesis.pipelines.checks import body_of, has_marker, marker_line, verdict_of
+from agentx.synthesis.pipelines.checks import body_of, has_marker, marker_line
 from agentx.synthesis.pipelines.definition import AgentType, Role
-from agentx.synthesis.pipelines.markdown import sections
 from agentx.synthesis.pipelines.plan import Plan, Step, WriteFile, is_by_engine, is_by_model
 from agentx.synthesis.pipelines.prompt import Sending, tell
 from agentx.synthesis.pipelines.schedule import Due
@@ -73,31 +73,6 @@ class Came(msgspec.Struct, frozen=True):
     status: RunStatus
     reason: str = ""
     final: bool = False
-
-
-class View:
-    """A file that a template of the engine is given.
-
-    Attributes:
-        text: All of it.
-        body: Without its marker.
-        verdict: ``PASS``, ``FAIL``, or empty.
-        sections: The text below each heading, by its words.
-    """
-
-    def __init__(self, text: str, body: str) -> None:
-        self.text, self.body, self.verdict = text, body, verdict_of(text)
-        self.sections = {one.title: "\n".join(one.whole).strip() for one in sections(body)}
-
-
-class Views:
-    """The files that a template of the engine is given, by their names in the pipeline."""
-
-    def __init__(self, views: Mapping[str, View]) -> None:
-        self._views = views
-
-    def __getitem__(self, name: str) -> View:
-        return self._views[name]
 
 
 class Dispatcher:
