@@ -4,16 +4,14 @@ What is done is known from the history alone. A run that is killed anywhere leav
 proved yet, and dispatches without an end; the next run proves the second kind, and does the third again.
 """
 
-import queue
-import re
 import signal
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 
 import msgspec
 
@@ -22,6 +20,7 @@ from agentx.agents.turn import alone
 from agentx.amendments import amend, breaches
 from agentx.directing.configured import named_models
 from agentx.engine import Engine
+from agentx.pipelines.crew import Crew
 from agentx.pipelines.dispatch import Came, Dispatcher
 from agentx.pipelines.inputs import missing
 from agentx.pipelines.proof import ACTOR
@@ -32,8 +31,8 @@ from agentx.storage.events import Draft, FileChange, ToolCallExecuted
 from agentx.storage.pipeline_events import FileRule, PipelineEnded, PipelineStarted, StageReopened
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import ModelClient, Usage
-from agentx.synthesis.pipelines.definition import File
-from agentx.synthesis.pipelines.plan import Plan, Step, is_by_model, path_pattern
+from agentx.synthesis.pipelines.classes import rules_of
+from agentx.synthesis.pipelines.plan import Plan, Step, is_by_model
 from agentx.synthesis.pipelines.progress import Progress
 from agentx.synthesis.pipelines.reading import read
 from agentx.synthesis.pipelines.schedule import Due, Schedule
@@ -44,8 +43,6 @@ Models = Callable[[str], ModelClient]
 
 Status = Literal["COMPLETED", "FAILED", "LIMIT_REACHED", "INTERRUPTED", "WAITING"]
 
-LOOK_UP_S = 0.5
-"""Whoever waits for agents looks up so often, for a Ctrl-C that came in between."""
 
 _TOLD = 5
 """So many of what failed are named in the reason of an end."""
@@ -239,7 +236,7 @@ class Runner:
         ):
             self._keep_busy(crew, schedule, tracker)
 
-    def _keep_busy(self, crew: "Crew", schedule: Schedule, tracker: Tracker) -> None:
+    def _keep_busy(self, crew: Crew, schedule: Schedule, tracker: Tracker) -> None:
         waiting: deque[Due] = deque()
         busy = 0
         while True:
@@ -262,7 +259,7 @@ class Runner:
                 self._write_log(tracker.progress)
 
     @contextmanager
-    def _stoppable(self, crew: "Crew") -> Iterator[None]:
+    def _stoppable(self, crew: Crew) -> Iterator[None]:
         """The first Ctrl-C lets those that work come to their end; the second does what the first does elsewhere.
 
         As an exception the first would lose what an agent came back with, where it came in that very moment.
@@ -414,81 +411,6 @@ class Runner:
                 actor=ACTOR,
                 check=lambda: file_rules.require(self._engine, contents, actor=ACTOR),
             )
-
-
-class Crew:
-    """Threads that do steps, and hand back what came of each; they end when the context is left.
-
-    They are daemons: one that waits for a model does not hold up a process that a person ends.
-    """
-
-    def __init__(self, size: int, do: Callable[[Due], Came]) -> None:
-        self._do = do
-        self._size = size
-        self._given: queue.SimpleQueue[Due | None] = queue.SimpleQueue()
-        self._came: queue.SimpleQueue[tuple[Due, Came | BaseException] | None] = queue.SimpleQueue()
-        for number in range(size):
-            threading.Thread(target=self._work, name=f"agentx-pipeline-{number}", daemon=True).start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        for _ in range(self._size):
-            self._given.put(None)
-
-    def give(self, due: Due) -> None:
-        """Have a step done."""
-        self._given.put(due)
-
-    def wake(self) -> None:
-        """Have whoever waits look up; a handler of signals may call it at any moment."""
-        self._came.put(None)
-
-    def next(self) -> tuple[Due, Came] | None:
-        """What came of the next step that is over; ``None`` where there is something else to look at."""
-        done = self._arrived()
-        if done is None:
-            return None
-        due, came = done
-        if isinstance(came, BaseException):
-            raise came
-        return due, came
-
-    def _arrived(self) -> tuple[Due, Came | BaseException] | None:
-        while True:
-            with suppress(
-                queue.Empty
-            ):  # a signal that comes just before a wait begins does not end that wait
-                return self._came.get(timeout=LOOK_UP_S)
-
-    def _work(self) -> None:
-        while (due := self._given.get()) is not None:
-            try:
-                self._came.put((due, self._do(due)))
-            except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
-                self._came.put((due, error))
-
-
-def rules_of(plan: Plan) -> Iterator[FileRule]:
-    """The classes that the workspace enforces for a pipeline: ``*`` stands for what differs between items."""
-    for name, file in plan.pipeline.files.items():
-        if file.sort != "overwritable" and not file.source:
-            yield from (FileRule(path, file.sort) for path in _in_short(plan, file, plan.paths[name]))
-
-
-def _in_short(plan: Plan, file: File, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """A pattern for the paths of many items, where it matches all of them and no file of another class."""
-    pattern = re.sub(r"\{\{.*?\}\}", "*", file.path.strip(), flags=re.DOTALL)
-    others = {
-        path
-        for name, other in plan.pipeline.files.items()
-        if other.sort != file.sort and not other.source
-        for path in plan.paths[name]
-    }
-    matches = path_pattern(pattern).fullmatch
-    fits = all(map(matches, paths)) and not any(map(matches, others))
-    return (pattern,) if len(paths) > 1 and fits else paths
 
 
 def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list[Step]:
