@@ -170,6 +170,7 @@ def test_what_is_written_to_begin_with_runs_as_it_is_and_then_nothing_is_left_to
     assert (again["status"], again["dispatches"]) == ("COMPLETED", 9)
     assert call("pipeline", "status", "-C", root).out.splitlines()[0] == "Two short essays  COMPLETED"
     assert call("pipeline", "status", "--follow", "--json", "-C", root).json["proved"] == 9
+    assert "essays COMPLETED: agentx pipeline\n" in call("status", "-C", root).out
     assert "✓ 2 of 2" in call("pipeline", "graph", "-C", root).out
 
 
