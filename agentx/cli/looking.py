@@ -7,6 +7,7 @@ from typing import Annotated, get_args
 import typer
 from rich.text import Text
 
+from agentx.agents.turn import is_anyone_at_work
 from agentx.cli.opened import as_json, opened
 from agentx.cli.terminal import Terminal, facts, row
 from agentx.commit_message import describe, tell
@@ -67,7 +68,8 @@ def _pipeline(ws: Workspace) -> str:
     if PipelineStarted.__name__ not in ws.state.counts:
         return ""
     latest = max(pipelines(ws.engine).known.values(), key=lambda one: one.started_at)
-    return f"{latest.name} {latest.status}"
+    cut_off = latest.status == "RUNNING" and not is_anyone_at_work(ws.engine)
+    return f"{latest.name} {'INTERRUPTED' if cut_off else latest.status}"
 
 
 def _facts(

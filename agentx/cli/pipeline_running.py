@@ -138,7 +138,10 @@ def show_status(
                 ws.engine.write_path.refresh()
         board = look()
         if board.status == "RUNNING" and not is_anyone_at_work(ws.engine):
-            board = msgspec.structs.replace(board, status="INTERRUPTED", reason=_CUT_OFF)
+            nobody = msgspec.structs.replace(
+                tracker.progress, status="INTERRUPTED", reason=_CUT_OFF, running={}
+            )
+            board = board_of(plan, nobody)
         _show(terminal, board, board)
 
 

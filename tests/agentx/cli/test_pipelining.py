@@ -7,6 +7,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from agentx.storage.events import Draft
+from agentx.workspace import Workspace
+
 BOOK = Path(__file__).resolve().parents[3] / "sample_workspaces" / "technical-book" / "book.yaml"
 
 
@@ -205,6 +208,25 @@ def test_a_call_of_a_pipeline_that_waits_for_a_word_says_that_the_pipeline_goes_
     assert call(*run).code == 1
     assert call("approve", "-C", root).out.endswith(": `agentx pipeline run` goes on.\n")
     assert call(*run).code == 0
+
+
+def test_a_pipeline_whose_process_is_gone_is_said_to_be_cut_off_and_nobody_is_at_work(
+    call, root, essays, words
+):
+    assert call("pipeline", "run", essays, "--model", words[1], "-C", root).code == 0
+    call("pipeline", "redo", "remember", "02", "-C", root)
+    with Workspace.open(root) as ws:
+        latest = {event.type: event.data for event in ws.events()}
+        for name in (
+            "PipelineStarted",
+            "RunStarted",
+            "Dispatched",
+        ):  # as a process leaves them that is killed here
+            ws.record(Draft(data=latest[name], actor="agent:keeper", run="r-99"))
+    board = call("pipeline", "status", "-C", root).out.splitlines()
+    assert board[0].startswith("Two short essays  INTERRUPTED  Its process is gone")
+    assert board[-1].split() == ["remember", "✓", "↻"]
+    assert "essays INTERRUPTED: agentx pipeline\n" in call("status", "-C", root).out
 
 
 def test_the_status_names_the_pipelines_that_there_are(call, root, essays, words):
