@@ -142,6 +142,9 @@ class Runner:
                 self._write_log(tracker.progress)
                 self._work(schedule, tracker)
                 return self._end(schedule, tracker.progress)
+            except KeyboardInterrupt:
+                self._record_end("INTERRUPTED", "It was cut off; `agentx pipeline run` goes on where it was.")
+                raise
             except Exception as error:
                 self._record_end(
                     "FAILED", f"A fault of the engine stopped it: {type(error).__name__}: {error}"
