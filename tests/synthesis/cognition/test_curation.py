@@ -1,0 +1,142 @@
+"""The buffer: what was found for a question, ranked by more than its words, and cut to what tells something."""
+
+import pytest
+
+from agentx.storage.index.memory import InMemoryIndex
+from agentx.storage.index.port import Chunk, Filter
+from agentx.synthesis.cognition.curation import Activation, Found, activate, curate, line, rank
+from agentx.synthesis.cognition.expansion import FOUND, QueryGraph, SubQuery, deepen, expand
+from agentx.synthesis.cognition.statements import Rarity, salient
+from agentx.synthesis.retrieval import retrieve
+from agentx.synthesis.tokens import count_tokens
+
+TALK = [
+    ("Ann", "Hey Bob! I spent the whole weekend in the pottery studio. How are you?"),
+    ("Bob", "That sounds great, Ann! Pottery is such a good hobby, Ann."),
+    ("Ann", "Thanks! The kiln there fires at twelve hundred degrees."),
+    ("Bob", "Ann, you have so many hobbies! What other hobby do you have, Ann?"),
+    ("Ann", "On Sundays I go climbing with my cousin."),
+    ("Bob", "I collect stamps from Portugal."),
+    ("Ann", "The kiln broke down, so the glaze of my teapot cracked."),
+]
+
+
+@pytest.fixture(scope="module")
+def search():
+    """A search over the talk, by words; it remembers what it was asked for."""
+    index = InMemoryIndex()
+    index.put(
+        [
+            Chunk(
+                id=f"m:{n}:0",
+                kind="message",
+                text=text,
+                context=by,
+                actor=f"user:{by}",
+                seq=n,
+                at=f"day {n // 4}",
+            )
+            for n, (by, text) in enumerate(TALK, 1)
+        ]
+    )
+    asked = []
+
+    def find(query, k):
+        asked.append(query)
+        return [
+            Found(id=hit.id, text=hit.text, score=hit.score, by=hit.actor[5:], session=hit.at, place=hit.seq)
+            for hit in retrieve(index, query.text, None, k, Filter())
+        ]
+
+    find.asked = asked
+    return find
+
+
+def found(name, text="A plain remark.", score=0.5, **fields):
+    return Found(id=name, text=text, score=score, **fields)
+
+
+def ids(memories):
+    return [memory.id for memory in memories]
+
+
+def test_what_a_person_said_comes_before_what_was_said_to_them(search):
+    question = "Is pottery what Ann does?"
+    graph = expand(question, ["Ann", "Bob"])
+    assert search(graph.nodes[0], 9)[0].by == "Bob", "he alone says the name"
+    assert activate(graph, search, "Ann").ranked[0].by == "Ann"
+    said, heard = found("a", score=0.7, by="Ann"), found("b", score=1.0, by="Bob")
+    assert ids(rank([heard, said], "Ann")) == ["a", "b"]
+    assert ids(rank([heard, said])) == ["b", "a"]
+
+
+def test_the_second_hop_finds_what_shares_no_word_with_the_question_and_searches_nothing_again(search):
+    graph = expand("Where was Ann on the weekend?", ["Ann", "Bob"])
+    first = activate(graph, search, "Ann")
+    assert "m:2:0" not in {hit.id for hit in first.results["asked"]}
+    search.asked.clear()
+    second = activate(deepen(graph), search, "Ann", before=first)
+    (hop,) = search.asked
+    assert (hop.id, hop.like) == (FOUND, first.ranked[0].id)
+    assert hop.text == "I spent the whole weekend in the pottery studio."
+    assert "m:2:0" in ids(second.results[FOUND])
+    assert set(ids(first.ranked)) <= set(ids(second.ranked))
+
+
+def test_a_sub_query_with_words_of_its_own_keeps_them_beside_what_others_found(search):
+    search.asked.clear()
+    nodes = [SubQuery(id="b", text="broken", needs=("a",)), SubQuery(id="a", text="pottery studio")]
+    activate(QueryGraph.of(nodes), search)
+    assert search.asked[1].text == "broken I spent the whole weekend in the pottery studio."
+    assert search.asked[1].like == "", "the vector of one memory says nothing of its own words"
+
+
+def test_neighbours_and_sessions_of_what_matches_are_lifted_and_what_says_nothing_falls_behind():
+    match = found("m", score=1.0, place=4, session="s")
+    beside, together, apart = found("z1", place=5), found("y", place=9, session="s"), found("a", place=20)
+    assert ids(rank([apart, together, beside, match]))[-1] == "a"
+    telling = found("z", "I moved from Lisbon to a lighthouse in Norway.")
+    assert (
+        ids(rank([found("a", "Nice!"), telling, *(found(f"b{n}", "So nice!") for n in range(7))]))[0] == "z"
+    )
+    assert rank([]) == []
+    assert activate(QueryGraph(), lambda *_: ()) == Activation()
+
+
+def test_the_order_is_total_and_does_not_depend_on_the_order_of_the_search():
+    memories = [found(name, score=0.25) for name in "dbca"]
+    assert ids(rank(memories)) == ids(rank(memories[::-1])) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("budget", [0, 15, 40, 90, 1_000])
+def test_the_buffer_never_takes_more_than_its_budget_and_says_nothing_twice(search, budget):
+    ranked = activate(expand("What did Ann do in the pottery studio?", ["Ann"]), search, "Ann").ranked
+    kept = curate([*ranked, msg_copy(ranked[0])], "pottery", budget)
+    assert sum(count_tokens(line(one.memory, one.text)) for one in kept) <= budget
+    assert len({one.text for one in kept}) == len(kept)
+    if budget == 1_000:
+        assert len(kept) == len(ranked)
+
+
+def msg_copy(memory):
+    return found("copy", memory.text, memory.score, by=memory.by)
+
+
+def test_a_memory_larger_than_the_budget_is_cut_and_leaves_room_for_others():
+    log = found("log", "The deploy failed because " + "the disk of the host was full and " * 200, 1.0)
+    kept = curate([log, found("b", "Bob emptied the disk of the host.")], "Why did the deploy fail?", 100)
+    assert ids(one.memory for one in kept) == ["log", "b"]
+    assert kept[0].text.startswith("The deploy failed because")
+
+
+def test_of_a_memory_stays_what_tells_something_and_what_holds_the_words_of_the_question():
+    rarity = Rarity([text for _, text in TALK])
+    text = "Thanks, Bob! My cousin lent me her red bicycle for the trip to Ghent. It was fun! [a photo of a bridge] And you?"
+    assert salient(text, rarity, frozenset(), 99, count_tokens) == (
+        "My cousin lent me her red bicycle for the trip to Ghent."
+    )
+    assert salient(
+        "Are you there? Can you hear me at all, my dear?", rarity, frozenset(), 99, count_tokens
+    ).endswith("dear?")
+    assert salient("Yes!", rarity, frozenset(), 99, count_tokens) == "Yes!"
+    assert salient("", rarity, frozenset(), 99, count_tokens) == ""
