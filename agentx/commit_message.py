@@ -201,8 +201,10 @@ def tell(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each type o
             return "; ".join(_tell_change(change) for change in changes[:3])
         case RunStarted(agent=agent, model=model):
             return f"Run {event.run} starts ({agent}, {model})"
-        case RunEnded(status=status, steps=steps):
-            return f"Run {event.run} ends: {status} after {steps} steps"
+        case RunEnded(status=status, steps=steps, reason=reason):
+            after = f" after {steps} step{'s' * (steps != 1)}" if steps else ""
+            why = f": {shorten(reason, WORDS)}" if reason and status != "COMPLETED" else ""
+            return f"Run {event.run} ends: {status}{after}{why}"
         case TaskGraded(task=task, passed=passed, flow=flow):
             return f"Task {'passed' if passed else 'failed'}: {shorten(task, WORDS)}" + (
                 flow and f" (by {flow})"

@@ -5,7 +5,6 @@ the check and the write. A person is never refused; :mod:`agentx.amendments` not
 such files.
 """
 
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -24,6 +23,7 @@ from agentx.storage.events import (
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repository import LINK, TreeEntry
 from agentx.storage.pipeline_events import Dispatched, FileAmended, FileClass, FileRule
+from agentx.synthesis.pipelines.plan import path_pattern
 from agentx.synthesis.state import Lease, State
 
 PEOPLE = frozenset(("user", "watch", "import"))
@@ -241,21 +241,13 @@ def rulings_on(state: State, paths: Iterable[str]) -> list[Ruling]:
 def sorter(rules: tuple[FileRule, ...]) -> Callable[[str], FileClass | None]:
     """Finds the class of a path; of several rules the first one says it, and a path in full goes before a pattern."""
     exact = {rule.path: rule.sort for rule in reversed(rules) if "*" not in rule.path}
-    patterns = [(_pattern(rule.path), rule.sort) for rule in rules if "*" in rule.path]
+    patterns = [(path_pattern(rule.path), rule.sort) for rule in rules if "*" in rule.path]
 
     def sort_of(path: str) -> FileClass | None:
         found = exact.get(path)
         return found or next((sort for pattern, sort in patterns if pattern.fullmatch(path)), None)
 
     return sort_of
-
-
-def _pattern(path: str) -> re.Pattern[str]:
-    """A path in which ``*`` is a part of one name, and ``**`` any folders."""
-    parts = {r"\*\*/": "(?:.*/)?", r"\*\*": ".*", r"\*": "[^/]*"}
-    return re.compile(
-        re.sub(r"\\\*\\\*/|\\\*\\\*|\\\*", lambda star: parts[star[0]], re.escape(path)), re.DOTALL
-    )
 
 
 def _name(actor: str) -> str:

@@ -52,6 +52,9 @@ class Watcher(FileSystemEventHandler):
 
     def start(self) -> None:
         """Begin to watch."""
+        logging.getLogger("watchdog").setLevel(
+            logging.CRITICAL
+        )  # it takes being stopped for an error, now and then
         self._observer.schedule(self, str(self._root), recursive=True)
         self._observer.start()
         self._thread.start()

@@ -7,6 +7,9 @@ from agentx.storage.events import RunStatus
 from agentx.synthesis.model.port import Usage
 from agentx.synthesis.state import PendingCall
 
+RAISE = "`agentx run` goes on, and limits.{} in agentx.toml allows more"
+"""Says to a person how a limit is raised, by its name."""
+
 
 class RunStops(Exception):  # not an error: a run ends
     """Ends a run from wherever it stands.
@@ -29,16 +32,18 @@ class Bounds:
 
     Args:
         limits: What it may use; its time runs from now.
+        advice: How a limit is raised.
 
     Attributes:
         steps: Calls of the model so far.
         usage: Their tokens and cost.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, advice: str = RAISE) -> None:
         self.steps = 0
         self.usage = Usage()
         self._limits = limits
+        self._advice = advice
         self._until = time.monotonic() + limits.max_time_s
         self._last = ("", "")
         self._repeats = 0
@@ -90,7 +95,4 @@ class Bounds:
 
     def _stop_if(self, reached: bool, what: str, name: str) -> None:  # noqa: FBT001 - reads as a sentence
         if reached:
-            raise RunStops(
-                "LIMIT_REACHED",
-                f"It has used its {what}; `agentx run` goes on, and limits.{name} in agentx.toml allows more.",
-            )
+            raise RunStops("LIMIT_REACHED", f"It has used its {what}; {self._advice.format(name)}.")

@@ -7,13 +7,16 @@ from typing import Annotated, get_args
 import typer
 from rich.text import Text
 
+from agentx.agents.turn import is_anyone_at_work
 from agentx.cli.opened import as_json, opened
 from agentx.cli.terminal import Terminal, facts, row
 from agentx.commit_message import describe, tell
+from agentx.pipelines.tracked import pipelines
 from agentx.standing import WorkspaceStatus
 from agentx.storage.errors import UsageError
 from agentx.storage.events import Event
 from agentx.storage.facts import FACTS
+from agentx.storage.pipeline_events import PipelineStarted
 from agentx.storage.text import one_line, plain
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.items import HotIssueDetail, Kind, MemoryItem, shorten
@@ -44,7 +47,7 @@ def status(ctx: typer.Context) -> None:
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         stands = ws.status()
-        issues, calls = ws.memory("hot_issue"), ws.state.pending
+        issues, calls, pipeline = ws.memory("hot_issue"), ws.state.pending, _pipeline(ws)
     if terminal.json:
         terminal.document(stands)
         return
@@ -56,12 +59,21 @@ def status(ctx: typer.Context) -> None:
     unknown = [f"{call.tool} ({call.call_id})" for call in calls.values() if not call.awaits_approval]
     terminal.show(
         Text.assemble((one_line(stands.title), "bold"), f"  {plain(stands.root)}"),
-        facts(_facts(stands, issues, waiting, unknown)),
+        facts(_facts(stands, issues, waiting, unknown, pipeline)),
     )
 
 
+def _pipeline(ws: Workspace) -> str:
+    """The pipeline that was started last, and how it ended; empty where there was none."""
+    if PipelineStarted.__name__ not in ws.state.counts:
+        return ""
+    latest = max(pipelines(ws.engine).known.values(), key=lambda one: one.started_at)
+    cut_off = latest.status == "RUNNING" and not is_anyone_at_work(ws.engine)
+    return f"{latest.name} {'INTERRUPTED' if cut_off else latest.status}"
+
+
 def _facts(
-    stands: WorkspaceStatus, issues: list[MemoryItem], waiting: list[str], unknown: list[str]
+    stands: WorkspaceStatus, issues: list[MemoryItem], waiting: list[str], unknown: list[str], pipeline: str
 ) -> Iterator[tuple[str, str | Text]]:
     yield "commit", Text.assemble((stands.commit[:7], "yellow"), f"  {one_line(stands.subject)}")
     yield "history", f"{stands.events:,} event{'s' * (stands.events != 1)}"
@@ -75,6 +87,8 @@ def _facts(
         yield "", Text(f"and {len(issues) - ISSUES_SHOWN} more: agentx memory list --kind hot_issue", "red")
     if stands.last_run:
         yield "last run", one_line(shorten(stands.last_run, _RUN_WORDS))
+    if pipeline:
+        yield "pipeline", Text(f"{plain(pipeline)}: agentx pipeline")
     if waiting:
         yield "waiting", Text(f"{one_line(', '.join(waiting))}: agentx approve", "yellow")
     if unknown:

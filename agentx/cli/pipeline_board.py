@@ -61,7 +61,8 @@ def shown(board: Board, width: int, now: datetime) -> Group:
 def _heading(board: Board, width: int, now: datetime) -> Iterator[RenderableType]:
     title = Text.assemble((plain(board.title or board.pipeline), "bold"), "  ")
     title.append(board.status or "NOT STARTED", _STATUS.get(board.status, "yellow"))
-    if board.reason:
+    named = any(cell.mark == "failed" for row in board.rows for cell in row.cells)
+    if board.reason and not (named and board.status == "FAILED"):
         title.append(f"  {shorten(one_line(plain(board.reason)), _REASON_WORDS)}", "dim")
     yield title
     yield _bar(board.proved, board.steps, min(width, 60))

@@ -25,6 +25,7 @@ from agentx.storage.errors import UsageError
 from agentx.storage.text import plain
 from agentx.synthesis.pipelines.definition import Bounds
 from agentx.synthesis.pipelines.estimates import Budget
+from agentx.synthesis.pipelines.faults import hint
 from agentx.synthesis.pipelines.plan import Plan
 from agentx.synthesis.pipelines.schedule import Schedule
 
@@ -56,26 +57,26 @@ def show_plan(
         _looked_up(terminal, plan, file.resolve().parent) as (files, done, configured),
         terminal.busy("Counting …"),
     ):
-        outlook = outlook_of(plan, files, model or configured, done)
+        outlook = outlook_of(plan, files, model or configured, done or (), made=done is not None)
     if step:
         _show_one(terminal, outlook, step)
     elif terminal.json:
         terminal.document({"matrix": matrix_of(plan.pipeline), "outlook": outlook})
     else:
         terminal.show(*_parts(plan, outlook))
-    if any(one.budget.problem for one in outlook.planned if step in ("", one.key)):
+    if outlook.missing or any(one.budget.problem for one in outlook.planned if step in ("", one.key)):
         raise typer.Exit(1)
 
 
 @contextlib.contextmanager
-def _looked_up(terminal: Terminal, plan: Plan, folder: Path) -> Iterator[tuple[Files, set[str], str]]:
-    """The files that there are, the steps that are proved, and the model that is configured; without a workspace, none of these."""
+def _looked_up(terminal: Terminal, plan: Plan, folder: Path) -> Iterator[tuple[Files, set[str] | None, str]]:
+    """The files that there are, the steps that are proved (``None`` without a workspace), and the model that is configured."""
     try:
         find_root(terminal.directory)
     except NotAWorkspace:
         with tempfile.TemporaryDirectory() as nothing:
             artifacts = Artifacts(Path(nothing), Config().limits.max_file_bytes)
-            yield Files(artifacts, plan, folder), set(), terminal.settings.model
+            yield Files(artifacts, plan, folder), None, terminal.settings.model
         return
     with opened(terminal) as ws:
         schedule = Schedule(plan, pipelines(ws.engine).of(plan.pipeline.pipeline))
@@ -148,6 +149,8 @@ def _told(outlook: Outlook) -> Iterator[tuple[str, Text]]:
             "~",
             Text("some of these files are not there yet, or will have grown: their size is estimated", "dim"),
         )
+    for sentence in outlook.missing:
+        yield "missing", Text.assemble(("✗ ", "bold red"), plain(sentence))
     for one, _ in _largest(outlook):
         if one.budget.problem:
             yield one.key, Text.assemble(("✗ ", "bold red"), plain(one.budget.problem))
@@ -223,8 +226,9 @@ def _dollars(amount: float) -> str:
 def _show_one(terminal: Terminal, outlook: Outlook, key: str) -> None:
     found = next((one for one in outlook.planned if one.key == key), None)
     if found is None:
-        known = ", ".join(one.key for one in outlook.planned[:12])
-        raise UsageError(f"No agent will be sent for {key!r}; there is {known or 'nothing left to do'}, ….")
+        known = [one.key for one in outlook.planned]
+        meant = hint(key, known) or "; nothing is left to do"
+        raise UsageError(f"No agent will be sent for {key!r}{meant}{'.' * (meant[-1] != '?')}")
     if terminal.json:
         terminal.document(found)
         return

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -74,6 +75,9 @@ def run_pipeline(
         finally:
             tracker.close()
         _show(terminal, look(), ended)
+    if ended.status == "FAILED" and any(ended.failed.values()):
+        again = f"agentx pipeline run {shlex.quote(str(file))} --retry"
+        terminal.note(f"What has failed is not sent again by itself: {again} does it.")
     if EXIT[ended.status]:
         raise typer.Exit(EXIT[ended.status])
 
@@ -134,7 +138,10 @@ def show_status(
                 ws.engine.write_path.refresh()
         board = look()
         if board.status == "RUNNING" and not is_anyone_at_work(ws.engine):
-            board = msgspec.structs.replace(board, status="INTERRUPTED", reason=_CUT_OFF)
+            nobody = msgspec.structs.replace(
+                tracker.progress, status="INTERRUPTED", reason=_CUT_OFF, running={}
+            )
+            board = board_of(plan, nobody)
         _show(terminal, board, board)
 
 

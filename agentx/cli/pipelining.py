@@ -1,5 +1,6 @@
 """``agentx pipeline``: what a pipeline's file says, seen before anything runs: who touches what, in which order, at what price."""
 
+import shlex
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -93,7 +94,8 @@ def write_new(
     if terminal.json:
         terminal.document({"pipeline": str(path)})
     else:
-        terminal.show(Text.assemble(("✓ ", "green"), str(path)))
+        said = f"Next: agentx pipeline plan {shlex.quote(str(path))}"
+        terminal.show(Text.assemble(("✓ ", "green"), str(path)), Text(said, "dim"))
 
 
 COMMANDS = {

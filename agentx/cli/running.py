@@ -21,8 +21,10 @@ from agentx.cli.terminal import Terminal
 from agentx.cli.thinking import COGNITIVE, think
 from agentx.judging import judge
 from agentx.outcomes import settle, unknown
+from agentx.pipelines.tracked import pipelines
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events import Event, RunStatus
+from agentx.storage.pipeline_events import PipelineStarted
 from agentx.storage.text import encodable, one_line, plain
 from agentx.synthesis.items import MemoryItem, is_checked
 from agentx.synthesis.model.open import SCRIPT
@@ -257,7 +259,7 @@ def approve(
     *,
     deny: Annotated[bool, typer.Option("--deny", help="Refuse it.")] = False,
 ) -> None:
-    """Give your word on a tool call that waits for it; the next `agentx run` goes on with it.
+    """Give your word on a tool call that waits for it; the next `agentx run`, or `agentx pipeline run`, goes on with it.
 
     Of a call whose outcome is unknown, because its process ended in the middle, say whether it went through (--deny: it did not).
     """
@@ -273,17 +275,22 @@ def approve(
         else:
             event = ws.approve(call.call_id, approved=not deny, reason=encodable(reason))
         news = [item for item in _noted(ws, event) if item.status == "active"]
+        goes_on = "agentx pipeline run" if _is_of_a_pipeline(ws, call) else "agentx run"
     if terminal.json:
         terminal.document(as_json(event))
         return
     mark, style, word = ("⊘", "yellow", "Refused") if deny else ("✓", "green", "Approved")
     if cut_off:
         word = "It did not go through" if deny else "It went through"
-    terminal.show(
-        Text.assemble((f"{mark} {word} ", style), one_line(f"{_told(call)}: `agentx run` goes on."))
-    )
+    terminal.show(Text.assemble((f"{mark} {word} ", style), one_line(f"{_told(call)}: `{goes_on}` goes on.")))
     for item in news:
         terminal.show(_news(item))
+
+
+def _is_of_a_pipeline(ws: Workspace, call: PendingCall) -> bool:
+    if PipelineStarted.__name__ not in ws.state.counts:
+        return False
+    return any(call.run in one.waiting.values() for one in pipelines(ws.engine).known.values())
 
 
 def _waiting(calls: list[PendingCall], call_id: str) -> PendingCall:

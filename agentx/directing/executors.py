@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from agentx.agents.bounds import Bounds, RunStops
+from agentx.agents.bounds import RAISE, Bounds, RunStops
 from agentx.agents.port import Limits
 from agentx.directing.hands import Result
 from agentx.directing.program import Program
@@ -18,7 +18,7 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.events import RunStatus
 from agentx.storage.text import one_line
 from agentx.synthesis.items import shorten
-from agentx.synthesis.model.port import ChatMessage, ModelClient, Reply, ToolSchema, Usage
+from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, Reply, ToolSchema, Usage
 
 SUMMARY_CHARACTERS = 100_000
 """So much of what an executor says or prints is kept."""
@@ -52,6 +52,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         reason: Why it did not complete, for a person.
         steps: How often a model was asked.
         usage: What that used.
+        unanswered: It did not complete because no model answered: that says nothing of the work.
     """
 
     status: RunStatus = "COMPLETED"
@@ -59,6 +60,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     steps: int = 0
     usage: Usage = Usage()
+    unanswered: bool = False
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,8 +99,8 @@ def carry_out(executor: Executor, assignment: Assignment) -> Outcome:
     try:
         return _checked(executor.execute(assignment))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - an executor may be anything
-        told = one_line(str(error))
-        return Outcome(status="FAILED", reason=f"{type(error).__name__}: {shorten(told, _REASON_WORDS)}")
+        told = f"{type(error).__name__}: {shorten(one_line(str(error)), _REASON_WORDS)}"
+        return Outcome(status="FAILED", reason=told, unanswered=isinstance(error, ModelError))
 
 
 def _checked(outcome: Outcome) -> Outcome:
@@ -108,8 +110,11 @@ def _checked(outcome: Outcome) -> Outcome:
         ValueError: It is no outcome, or has a status or a number that is none.
     """
     checked = msgspec.convert(msgspec.to_builtins(outcome), Outcome)
-    if not math.isfinite(checked.usage.cost_usd):
-        raise ValueError(f"The executor says that it cost {checked.usage.cost_usd} USD.")
+    used = checked.usage
+    if not 0 <= used.cost_usd < math.inf:
+        raise ValueError(f"The executor says that it cost {used.cost_usd} USD.")
+    if min(used.prompt_tokens, used.completion_tokens) < 0:
+        raise ValueError("The executor says that it used fewer tokens than none.")
     return checked
 
 
@@ -126,10 +131,15 @@ class Function(msgspec.Struct, frozen=True):
 
 
 class Loop(msgspec.Struct, frozen=True):
-    """An executor that is a model in a loop: it is asked until it calls no more tools."""
+    """An executor that is a model in a loop: it is asked until it calls no more tools.
+
+    Attributes:
+        advice: How a person raises a limit.
+    """
 
     model: ModelClient
     limits: Limits = Limits()
+    advice: str = RAISE
 
     @property
     def name(self) -> str:
@@ -145,7 +155,7 @@ class Loop(msgspec.Struct, frozen=True):
         limits = self.limits
         if assignment.time_limit_s:
             limits = msgspec.structs.replace(limits, max_time_s=assignment.time_limit_s)
-        bounds = Bounds(limits)
+        bounds = Bounds(limits, self.advice)
         said = [ChatMessage("system", assignment.prompt), ChatMessage("user", "Begin.")]
         try:
             while True:

@@ -14,6 +14,7 @@ from agentx.engine import Engine
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import AgentMessageSent, Draft, Event, Payload, RunEnded, RunStarted
 from agentx.storage.lock import WorkspaceBusy
+from agentx.storage.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.policy import Decision
 from agentx.synthesis.items import shorten
@@ -144,7 +145,7 @@ class _Run:
         if outcome.summary:
             self.record(
                 AgentMessageSent(
-                    body=self.engine.write_path.body(outcome.summary[:SUMMARY_CHARACTERS]),
+                    body=self.engine.write_path.body(clean(outcome.summary)[:SUMMARY_CHARACTERS]),
                     final=True,
                     model=self.executor.name,
                 )
@@ -152,8 +153,8 @@ class _Run:
         self.record(
             RunEnded(
                 status=outcome.status,
-                reason=shorten(one_line(outcome.reason), _REASON_WORDS),
-                summary=one_line(outcome.summary)[:RUN_TEXT],
+                reason=shorten(one_line(clean(outcome.reason)), _REASON_WORDS),
+                summary=one_line(clean(outcome.summary))[:RUN_TEXT],
                 steps=outcome.steps,
                 **msgspec.structs.asdict(outcome.usage),
             )

@@ -10,6 +10,8 @@ from agentx.synthesis.pipelines.plan import Plan, Step, key_of
 from agentx.synthesis.pipelines.progress import Progress, Sent
 from agentx.synthesis.pipelines.schedule import Schedule
 
+_REOPENED = "Some of it is to be done again: `agentx pipeline run` does it."
+
 Mark = Literal["waiting", "running", "proved", "again", "asks", "failed"]
 """``again``: it has to be done once more; ``asks``: it waits for a person's word."""
 
@@ -51,7 +53,8 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     """A pipeline at a moment.
 
     Attributes:
-        status: How its last run ended; ``RUNNING`` while it does not, empty where it was never started.
+        status: How its last run ended; ``RUNNING`` while it does not, empty where it was never started, and ``REOPENED``
+            where something is to be done again that was done when it ended.
         items: Keys of the items of each name.
         proved: Steps that are proved, of ``steps``.
         dispatches: Agents that were sent out, in all runs.
@@ -79,16 +82,18 @@ def board_of(plan: Plan, progress: Progress) -> Board:
     """How a pipeline stands."""
     rows = tuple(_rows(plan, progress))
     used = progress.usage
+    proved = sum(cell.mark == "proved" for row in rows for cell in row.cells)
+    reopened = progress.status == "COMPLETED" and proved < len(plan.steps)
     return Board(
         pipeline=plan.pipeline.pipeline,
         title=plan.pipeline.title,
-        status=progress.status,
-        reason=progress.reason,
+        status="REOPENED" if reopened else progress.status,
+        reason=_REOPENED if reopened else progress.reason,
         started_at=progress.started_at,
         ended_at=progress.ended_at,
         rows=rows,
         items={name: tuple(item.id for item in items) for name, items in plan.items.items()},
-        proved=sum(cell.mark == "proved" for row in rows for cell in row.cells),
+        proved=proved,
         steps=len(plan.steps),
         dispatches=progress.dispatches,
         retries=progress.retries,
@@ -114,13 +119,14 @@ def _cell(step: Step, progress: Progress, schedule: Schedule, sent: Sent | None)
     number = schedule.rounds.get(key, 1)
     if schedule.standing.get(key) == "done":
         return Cell(key, "proved", number, role)
-    if sent is not None:
-        return Cell(key, "running", sent.round, role, sent.at)
     if key in progress.waiting:
         return Cell(key, "asks", number, role, reason="a person's word is needed")
+    if sent is not None:
+        return Cell(key, "running", sent.round, role, sent.at)
     loop = schedule.plan.loops.get(step.loop)
     why = schedule.failed.get(key) or (schedule.failed.get(loop.key) if loop and loop.decides == key else "")
     if why:
         return Cell(key, "failed", number, role, reason=why)
     tries, reason = schedule.tries(key) if key in schedule.rounds else (0, "")
-    return Cell(key, "again" if number > 1 or tries else "waiting", number, role, reason=reason)
+    again = number > 1 or tries or key in progress.proved
+    return Cell(key, "again" if again else "waiting", number, role, reason=reason)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 import msgspec
 
 from agentx.pipelines.files import Files, PointerMissing
+from agentx.pipelines.inputs import missing
 from agentx.synthesis.model.litellm_client import price_of
 from agentx.synthesis.pipelines.estimates import Budget, Estimator
 from agentx.synthesis.pipelines.plan import Plan, ReadFile, is_by_engine
@@ -60,6 +61,7 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
         least: Where every review passes at once.
         most: Where every loop goes all its rounds. What is sent again because it was not in order comes on top.
         prices: By model.
+        missing: What is read and not there, and written by nobody: with these it does not start.
     """
 
     planned: tuple[Planned, ...]
@@ -68,9 +70,12 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     least: Takes
     most: Takes
     prices: dict[str, Price]
+    missing: tuple[str, ...] = ()
 
 
-def outlook_of(plan: Plan, files: Files, model: str = "", done: Collection[str] = ()) -> Outlook:
+def outlook_of(
+    plan: Plan, files: Files, model: str = "", done: Collection[str] = (), *, made: bool = True
+) -> Outlook:
     """What a pipeline will take.
 
     Args:
@@ -78,6 +83,7 @@ def outlook_of(plan: Plan, files: Files, model: str = "", done: Collection[str] 
         files: What there is to read.
         model: Who plays the roles that name no model; empty where that is not known.
         done: Keys of the steps that are proved.
+        made: Whether there is a workspace; without one, only source trees have to be there.
 
     Raises:
         TemplateInvalid: A template of a role cannot be filled in.
@@ -92,6 +98,7 @@ def outlook_of(plan: Plan, files: Files, model: str = "", done: Collection[str] 
         least=_takes(planned, prices, lambda _: 1),
         most=_takes(planned, prices, lambda one: one.rounds),
         prices=prices,
+        missing=tuple(missing(plan, files, done, made=made)),
     )
 
 

@@ -27,23 +27,27 @@ from agentx.file_rules import take
 from agentx.gates import Gates
 from agentx.pipelines.files import Files, FileText
 from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
-from agentx.pipelines.proof import ACTOR, Examiner
+from agentx.pipelines.proof import ACTOR, Examiner, fitting
+from agentx.pipelines.views import View, Views
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Draft, RunEnded, RunStarted, RunStatus
 from agentx.storage.pipeline_events import Dispatched, GivenFile
+from agentx.storage.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.wording import rule
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.pipelines.budget import Candidate, Fitted, fit, item_of, task_words
-from agentx.synthesis.pipelines.checks import body_of, has_marker, marker_line, verdict_of
+from agentx.synthesis.pipelines.checks import body_of, has_marker, marker_line
 from agentx.synthesis.pipelines.definition import AgentType, Role
-from agentx.synthesis.pipelines.markdown import sections
 from agentx.synthesis.pipelines.plan import Plan, Step, WriteFile, is_by_engine, is_by_model
-from agentx.synthesis.pipelines.prompt import MATERIAL, Sending, tell
+from agentx.synthesis.pipelines.prompt import Sending, tell
 from agentx.synthesis.pipelines.schedule import Due
 from agentx.synthesis.pipelines.templates import fill
 from agentx.synthesis.state import RUN_TEXT
 from agentx.synthesis.tokens import count_tokens
+
+ADVICE = "`agents` in the pipeline's file or `limits` in agentx.toml allow more"
+"""How a person raises what one agent may use."""
 
 LEASE_MARGIN_S = 60.0
 """A lease holds so much longer than its agent may work."""
@@ -53,15 +57,15 @@ REASON_CHARACTERS = 1_500
 
 _CHARACTERS_PER_TOKEN = 3
 
-_LISTED = 60
-"""So many files that an agent was given stand in its event, which is one line."""
+_LISTED_BYTES, _LEFT_OUT_BYTES = 8_000, 2_000
+"""So much of the files that an agent was given, and was not, stands in its event."""
 
 
 class Came(msgspec.Struct, frozen=True):
     """What came of a dispatch.
 
     Attributes:
-        status: ``COMPLETED`` where the step is proved.
+        status: ``COMPLETED`` where the step is proved; ``INTERRUPTED`` where no model answered.
         reason: Why not.
         final: Whether trying again is of no use.
     """
@@ -69,31 +73,6 @@ class Came(msgspec.Struct, frozen=True):
     status: RunStatus
     reason: str = ""
     final: bool = False
-
-
-class View:
-    """A file that a template of the engine is given.
-
-    Attributes:
-        text: All of it.
-        body: Without its marker.
-        verdict: ``PASS``, ``FAIL``, or empty.
-        sections: The text below each heading, by its words.
-    """
-
-    def __init__(self, text: str, body: str) -> None:
-        self.text, self.body, self.verdict = text, body, verdict_of(text)
-        self.sections = {one.title: "\n".join(one.whole).strip() for one in sections(body)}
-
-
-class Views:
-    """The files that a template of the engine is given, by their names in the pipeline."""
-
-    def __init__(self, views: Mapping[str, View]) -> None:
-        self._views = views
-
-    def __getitem__(self, name: str) -> View:
-        return self._views[name]
 
 
 class Dispatcher:
@@ -123,16 +102,15 @@ class Dispatcher:
         Args:
             due: The step.
             made: Paths that agents wrote for it in this round already: parts of a task that was split are not sent again.
+
+        Raises:
+            AgentXError: Nobody was sent, for what the step needs is not there or does not fit.
         """
-        role = self._plan.role(due.step)
-        try:
-            found = self.examiner.findings(due.step)
-            if is_by_engine(role):
-                return self._fill_in(due, found)
+        role, found = self._plan.role(due.step), self.examiner.findings(due.step)
+        if not is_by_engine(role):
             return self._send(due, role, found, made)
-        except AgentXError as error:  # nobody was sent: what it needs is not there, or does not fit
-            who = f"role {due.step.role} (stage {due.step.key})"
-            return Came("FAILED", f"{who}: {one_line(str(error))}", final=True)
+        came = self._fill_in(due, found)
+        return msgspec.structs.replace(came, final=True)  # it would be filled in the same
 
     def prove_found(self, due: Due, *, own: bool) -> bool:
         """Prove a step whose files are there already, with their markers and in order; whether they were.
@@ -155,19 +133,17 @@ class Dispatcher:
 
     def resume(self, due: Due, run: str) -> Came | None:
         """Go on with a run that waited for a person's word; ``None`` where it waits for none, so that the step is done anew."""
-        state = self._engine.snapshot()
-        call = next((one for one in state.pending.values() if one.run == run and one.awaits_approval), None)
-        if call is None:
+        pending = self._engine.snapshot().pending.values()
+        calls = [one for one in pending if one.run == run and one.awaits_approval]
+        if not calls:
             return None
-        if call.approved is None:
-            return Came("WAITING", _asks(call.call_id))
+        if undecided := [one.call_id for one in calls if one.approved is None]:
+            return Came("WAITING", _asks(undecided))
         own = {write.path: write for write in due.step.writes}
         hands = self._hands(due, run, {}, own, f"agent:{due.step.role}")
-        answer = hands.settle(call.tool, call.call_id)
-        outcome = Outcome(
-            status="COMPLETED" if answer.status == "SUCCEEDED" else "FAILED",
-            reason="" if answer.status == "SUCCEEDED" else answer.output,
-        )
+        answers = [hands.settle(call.tool, call.call_id) for call in calls]
+        refused = [answer.output for answer in answers if answer.status != "SUCCEEDED"]
+        outcome = Outcome(status="FAILED" if refused else "COMPLETED", reason=" ".join(refused))
         return self._close(due, run, hands, outcome, self.examiner.findings(due.step))
 
     # --- the engine's own --------------------------------------------------------------------------------------------
@@ -181,10 +157,14 @@ class Dispatcher:
         sent = self._sent(due, writes=tuple(texts))
         run = self._take(f"Fill in {', '.join(texts)}.", "engine", sent, ACTOR)
         hands = self._hands(due, run, {}, {write.path: write for write in step.writes}, ACTOR)
-        answers = [hands.call("write_file", {"path": path, "content": text}) for path, text in texts.items()]
-        denied = [answer.output for answer in answers if answer.status != "SUCCEEDED"]
-        outcome = Outcome(status="FAILED" if denied else "COMPLETED", reason=" ".join(denied))
-        return self._close(due, run, hands, outcome, found)
+        return self._write(due, run, hands, texts, found)
+
+    def _write(
+        self, due: Due, run: str, hands: PointerHands, texts: Mapping[str, str], found: Sequence[str]
+    ) -> Came:
+        for path, text in texts.items():
+            hands.call("write_file", {"path": path, "content": text})
+        return self._close(due, run, hands, Outcome(), found, untouched=hands.untouched)
 
     def _view(self, files: Sequence[FileText]) -> View:
         bodies = [self.examiner.body(file.path, file.text) for file in files]
@@ -201,12 +181,13 @@ class Dispatcher:
             found=tuple(found),
             tries=due.tries,
             reason=due.reason,
+            wish=due.wish,
             rules=tuple(rule(item) for item in self._engine.enforced()),
         )
         fitted = fit(
             [Candidate(read.rule, file.path, file.text, file.blob) for read, file in files],
             agent,
-            prompt_tokens=count_tokens(f"{tell(self._plan, sending).text}\n{MATERIAL}"),
+            prompt_tokens=count_tokens(tell(self._plan, sending).bare),
             about=task_words(role, step),
             split=role.split,
             item=item_of(step),
@@ -238,28 +219,34 @@ class Dispatcher:
             self._plan,
             msgspec.structs.replace(sending, given=fitted.given, left_out=fitted.left_out, writes=writes),
         )
+        prompt = clean(told.whole)  # what is read is shown to a model, whose provider need know no secret
         executor = self._executor(role, agent)
         own = {writes.get(write.path, write.path): write for write in step.writes}
         sent = msgspec.structs.replace(
             self._sent(due, writes=tuple(own), agent=agent),
             part=part,
-            reads=tuple(GivenFile(one.path, one.blob, one.tokens, one.cut) for one in fitted.given)[:_LISTED],
-            left_out=tuple(path for path, _ in fitted.left_out)[:_LISTED],
+            reads=fitting(
+                (GivenFile(one.path, one.blob, one.tokens, one.cut) for one in fitted.given), _LISTED_BYTES
+            ),
+            left_out=fitting((path for path, _ in fitted.left_out), _LEFT_OUT_BYTES),
             tokens=fitted.prompt_tokens + fitted.reads_tokens,
             max_tokens=fitted.max_tokens,
-            digest=blake2b(told.whole.encode(), digest_size=16).hexdigest(),
+            digest=blake2b(prompt.encode(), digest_size=16).hexdigest(),
         )
         run = self._take(told.text, executor.name, sent, f"agent:{step.role}")
         room = max(0, fitted.max_tokens - sent.tokens) * _CHARACTERS_PER_TOKEN
         hands = self._hands(due, run, whole, own, f"agent:{step.role}", room)
-        assignment = Assignment(prompt=told.whole, tools=hands, time_limit_s=agent.max_time_s)
+        assignment = Assignment(prompt=prompt, tools=hands, time_limit_s=agent.max_time_s)
         outcome = carry_out(executor, assignment)
-        if outcome.status == "COMPLETED" and not hands.made and len(own) == 1 and outcome.summary.strip():
-            # who has no tools, or does without them, answers with its one file
-            hands.call("write_file", {"path": next(iter(own)), "content": outcome.summary.rstrip() + "\n"})
+        if outcome.unanswered:  # which is no fault of the work, and is not counted as a try
+            return self._end(run, "INTERRUPTED", one_line(clean(outcome.reason)), outcome, step.role)
+        if outcome.status == "COMPLETED" and len(own) == 1 and hands.untouched:
+            ((path, write),) = own.items()
+            if _is_file(outcome.summary, path, write.rule.marker, role, made=hands.made):
+                hands.call("write_file", {"path": path, "content": outcome.summary.rstrip() + "\n"})
         if part:
             return self._close_part(due, run, hands, outcome, own)
-        return self._close(due, run, hands, outcome, sending.found)
+        return self._close(due, run, hands, outcome, sending.found, untouched=hands.untouched)
 
     def _executor(self, role: Role, agent: AgentType) -> Executor:
         if not is_by_model(role):
@@ -269,7 +256,7 @@ class Dispatcher:
         limits = msgspec.structs.replace(
             Limits.of(self._engine.config), max_steps=agent.max_steps, max_time_s=agent.max_time_s
         )
-        return Loop(self._models(role.model), limits)
+        return Loop(self._models(role.model), limits, ADVICE)
 
     def _word(self, word: str) -> str:
         """A word of a command line: ``python`` is this one, and a file beside the pipeline's is found wherever it runs."""
@@ -323,13 +310,29 @@ class Dispatcher:
         )
         return PointerHands(PointerTools(self._engine, pointers, actor=actor, run=run, gates=self._gates))
 
-    def _close(self, due: Due, run: str, hands: PointerHands, outcome: Outcome, found: Sequence[str]) -> Came:
-        """Look at what was written; the end of the run, and the proof where it is one, go on record."""
-        if hands.waiting:
-            return self._end(run, "WAITING", _asks(hands.waiting), outcome, due.step.role)
-        examined = self.examiner.examine(due.step, found)
-        if outcome.status != "COMPLETED" or examined.wrong:
-            return self._failed(run, outcome, (*examined.wrong, *hands.denied), due.step.role)
+    def _close(
+        self,
+        due: Due,
+        run: str,
+        hands: PointerHands,
+        outcome: Outcome,
+        found: Sequence[str],
+        untouched: Sequence[str] = (),
+    ) -> Came:
+        """Look at what was written; the end of the run, and the proof where it is one, go on record.
+
+        What an agent left as it was, ``untouched``, proves nothing of it: an earlier one wrote that.
+        """
+        role = due.step.role
+        if hands.waiting and not untouched:
+            return self._end(run, "WAITING", _asks(hands.waiting), outcome, role)
+        try:
+            examined = self.examiner.examine(due.step, found)
+        except AgentXError as error:  # what a check reads cannot be read
+            return self._failed(run, outcome, (str(error), *hands.unmet), role)
+        wrong = dict.fromkeys((*map(_unwritten, untouched), *examined.wrong))
+        if outcome.status != "COMPLETED" or wrong:
+            return self._failed(run, outcome, (*wrong, *hands.unmet), role)
         ended = _ended("COMPLETED", "", outcome)
         self.examiner.prove(due.step, due.round, examined, run=run, before=[ended])
         return Came("COMPLETED")
@@ -337,19 +340,20 @@ class Dispatcher:
     def _close_part(
         self, due: Due, run: str, hands: PointerHands, outcome: Outcome, own: Mapping[str, WriteFile]
     ) -> Came:
-        texts = {path: self.files.text(path) for path in own}
-        wrong = [f"{path} was not written." for path, file in texts.items() if file is None]
-        for path, file in texts.items():
-            wrong += self.examiner.faults(due.step, own[path], file.text, path) if file else []
-        role = hands.role
+        wrong = [_unwritten(path) for path in hands.untouched]
+        if hands.waiting:
+            wrong.append("A part of a task that was split cannot wait for a person's word.")
+        texts = {path: file.text for path in own if (file := self.files.text(path)) is not None}
+        for path, text in texts.items():
+            wrong += self.examiner.faults(due.step, own[path], text, path)
         if outcome.status != "COMPLETED" or wrong:
-            return self._failed(run, outcome, (*wrong, *hands.denied), role)
-        return self._end(run, "COMPLETED", "", outcome, role)
+            return self._failed(run, outcome, (*wrong, *hands.unmet), hands.role)
+        return self._end(run, "COMPLETED", "", outcome, hands.role)
 
     def _failed(self, run: str, outcome: Outcome, wrong: Sequence[str], role: str) -> Came:
-        status: RunStatus = "FAILED" if outcome.status == "COMPLETED" else outcome.status
-        reason = " ".join([*([outcome.reason] if outcome.reason else []), *wrong])
-        return self._end(run, status, one_line(reason)[:REASON_CHARACTERS], outcome, role)
+        status: RunStatus = "LIMIT_REACHED" if outcome.status == "LIMIT_REACHED" else "FAILED"
+        reason = " ".join([*([f"{outcome.reason.rstrip('.')}."] if outcome.reason else []), *wrong])
+        return self._end(run, status, one_line(clean(reason))[:REASON_CHARACTERS], outcome, role)
 
     def _end(self, run: str, status: RunStatus, reason: str, outcome: Outcome, role: str) -> Came:
         ended = _ended(status, reason, outcome)
@@ -380,13 +384,23 @@ class Dispatcher:
             ACTOR,
         )
         hands = self._hands(due, run, {}, own, ACTOR)
-        for path, text in texts.items():
-            hands.call("write_file", {"path": path, "content": text})
-        return self._close(due, run, hands, Outcome(), found)
+        return self._write(due, run, hands, texts, found)
 
 
-def _asks(call_id: str) -> str:
-    return f"A person's word is needed: `agentx approve {call_id}` (or `--deny`), then `agentx pipeline run` goes on."
+def _asks(calls: Sequence[str]) -> str:
+    words = ", ".join(f"`agentx approve {call_id}`" for call_id in calls)
+    return f"A person's word is needed: {words} (or `--deny`), then `agentx pipeline run` goes on."
+
+
+def _unwritten(path: str) -> str:
+    return f"{path} was not written."
+
+
+def _is_file(answer: str, path: str, marker: str, role: Role, *, made: int) -> bool:
+    """Whether what an agent said at its end is its one file: who has no tools, or does without them, answers with that."""
+    if not is_by_model(role) or not marker:
+        return bool(answer.strip()) and not made
+    return has_marker(answer, marker, path)  # "Done." is no file, and not to stand in place of one
 
 
 def _part_of(path: str, number: int) -> str:
@@ -408,7 +422,7 @@ def _ended(status: RunStatus, reason: str, outcome: Outcome) -> RunEnded:
     return RunEnded(
         status=status,
         reason=reason,
-        summary=one_line(outcome.summary)[:RUN_TEXT],
+        summary=one_line(clean(outcome.summary))[:RUN_TEXT],  # cut in half, a secret looks like none
         steps=outcome.steps,
         **msgspec.structs.asdict(outcome.usage),
     )

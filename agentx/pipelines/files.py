@@ -1,6 +1,6 @@
 """The files that roles are pointed to: artifacts of the workspace, and trees outside it that are only read."""
 
-import glob
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.git.objects import blob_id
 from agentx.storage.text import decoded
-from agentx.synthesis.pipelines.plan import Plan, ReadFile
+from agentx.synthesis.pipelines.plan import Plan, ReadFile, path_pattern
 
 _NEVER = ("__pycache__", ".git", "node_modules")
 
@@ -71,10 +71,13 @@ class Files:
         """A file; ``None`` where it is not there.
 
         Raises:
-            PointerMissing: It is no text, or leads out of its tree.
+            PointerMissing: It is no text, cannot be read, or leads out of its tree.
         """
         told = f"{source}:{path}" if source else path
-        data = self._outside(source, path) if source else self._own(path)
+        try:
+            data = self._bytes(path, self._outside(source, path) if source else self._own(path))
+        except OSError as error:
+            raise PointerMissing(f"{told} cannot be read: {error.strerror or error}.") from error
         if data is None:
             return None
         text = decoded(data)
@@ -82,25 +85,46 @@ class Files:
             raise PointerMissing(f"{told} is no text in UTF-8, so no agent can read it.")
         return FileText(told, text, blob_id(data))
 
-    def _own(self, path: str) -> bytes | None:
-        target = self._artifacts.locate(path, follow=True)
-        if not target.is_file():
-            return None
-        self._artifacts.check_size(path, target.stat().st_size)
-        return target.read_bytes()
+    def _own(self, path: str) -> Path:
+        return self._artifacts.locate(path, follow=True)
 
-    def _outside(self, source: str, path: str) -> bytes | None:
+    def _outside(self, source: str, path: str) -> Path:
         tree = self._trees[source]
         target = (tree / path).resolve()
         if not target.is_relative_to(tree):
             raise PointerMissing(f"{source}:{path} leads out of {tree}.")
+        return target
+
+    def _bytes(self, path: str, target: Path) -> bytes | None:
         if not target.is_file():
             return None
         self._artifacts.check_size(path, target.stat().st_size)
         return target.read_bytes()
 
-    def _matching(self, source: str, pattern: str) -> Iterator[str]:
+    def _matching(self, source: str, pattern: str) -> list[str]:
+        """The files that a pattern matches; links to directories are not followed, so no tree is without an end.
+
+        Raises:
+            PointerMissing: One has a name that could pass for words of a prompt.
+        """
+        matches = path_pattern(pattern).fullmatch
+        found = sorted(path for path in self._below(source, pattern) if matches(path))
+        if odd := next((path for path in found if not path.isprintable()), ""):
+            raise PointerMissing(
+                f"{odd!r}, which {pattern} matches, has a name with characters that nobody sees; rename it."
+            )
+        return found
+
+    def _below(self, source: str, pattern: str) -> Iterator[str]:
+        """The files where a pattern may match; hidden ones only where it says so."""
         root = self._trees[source] if source else self._artifacts.root
-        for path in sorted(glob.glob(pattern, root_dir=root, recursive=True)):
-            if (root / path).is_file() and not set(Path(path).parts) & set(_NEVER):
-                yield Path(path).as_posix()
+        hidden = "/." in f"/{pattern}"
+        begin = root / pattern.partition("*")[0].rpartition("/")[0]
+        for place, folders, names in os.walk(begin):
+            folder = Path(place).relative_to(root)
+            deepest = "**" not in pattern and len(folder.parts) == pattern.count("/")
+            folders[:] = [] if deepest else [name for name in folders if name not in _NEVER]
+            folders[:] = [name for name in folders if hidden or not name.startswith(".")]
+            for name in names:
+                if (hidden or not name.startswith(".")) and (root / folder / name).is_file():
+                    yield (folder / name).as_posix()

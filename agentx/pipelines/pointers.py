@@ -3,6 +3,7 @@
 What it tries beyond its pointers is denied with a sentence that names its role, the file and the rule, and is on record.
 """
 
+import posixpath
 import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
@@ -12,11 +13,12 @@ from pydantic import Field
 
 from agentx.directing.hands import Result
 from agentx.engine import Engine
-from agentx.gates import Gates
+from agentx.gates import Gates, Look
 from agentx.staging import Content
 from agentx.storage.errors import UsageError
 from agentx.storage.events import AgentThoughtProcess, Draft
 from agentx.storage.paths import PathRefused, check_path
+from agentx.storage.text import is_binary
 from agentx.synthesis.model.port import ToolSchema
 from agentx.tools.base import Job, NotApproved, ToolResult, ToolSet
 from agentx.tools.storage_tools import FileText, Written
@@ -27,7 +29,7 @@ LONGEST_READ = 100_000
 """Characters that one reading gives at most."""
 
 LEAST_READ = 4_000
-"""So many it gives whatever room there is: a page."""
+"""So many it gives however little room is left: a page."""
 
 
 class PointerDenied(NotApproved):
@@ -43,7 +45,7 @@ class Pointers(msgspec.Struct, frozen=True, kw_only=True):
         readable: Text of each file that it may read, by the path that it is told.
         writable: Paths that it may write.
         why_not: What is said of files that its role does not read, by path.
-        room: Characters that it may read beyond what it was given.
+        room: Characters that it may read beyond what it was given, in all its readings.
         review: What is wrong with a file that it wrote, sentence by sentence; it is told at once.
     """
 
@@ -106,6 +108,10 @@ class PointerTools(ToolSet):
         actor: Who calls; set by the channel.
         run: Run that the calls belong to.
         gates: What is looked at before each call.
+
+    Attributes:
+        written: Paths that were written.
+        asked: Paths that a call would write that waits for a person's word.
     """
 
     def __init__(
@@ -113,6 +119,9 @@ class PointerTools(ToolSet):
     ) -> None:
         super().__init__(engine, actor, run, gates)
         self.pointers = pointers
+        self.written: set[str] = set()
+        self.asked: set[str] = set()
+        self._room = pointers.room
 
     def names(self) -> list[str]:
         """The three tools."""
@@ -136,6 +145,19 @@ class PointerTools(ToolSet):
         paths = {"read_file": list(self.pointers.readable), "write_file": list(self.pointers.writable)}
         return [_with_paths(schema, paths.get(schema.name)) for schema in super().schemas()]
 
+    def _look(self, job: Job, arguments: dict[str, Any]) -> Look:
+        path = self.path_of(job.tool, arguments)
+        if path and path in self.asked:  # it would wait for a second word
+            raise PointerDenied(
+                f"Denied. A person has to allow your last call on {path} first. Write your other files, or end here."
+            )
+        return super()._look(job, arguments)
+
+    def path_of(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """The file of its own that a call would write; empty for none."""
+        path = posixpath.normpath(str(arguments.get("path", "")))
+        return path if tool == write_file.__name__ and path in self.pointers.writable else ""
+
     def _read(self, _tools: ToolSet, _job: Job, path: str, start_line: int, end_line: int | None) -> FileText:
         text = self.pointers.readable.get(path)
         if text is None:
@@ -144,7 +166,8 @@ class PointerTools(ToolSet):
         if start_line > max(len(lines), 1):
             raise UsageError(f"{path} has {len(lines)} lines; line {start_line} is behind its end.")
         wanted = "\n".join(lines[start_line - 1 : end_line])
-        given = wanted[: min(LONGEST_READ, max(self.pointers.room, LEAST_READ))]
+        given = wanted[: min(LONGEST_READ, max(self._room, LEAST_READ))]
+        self._room -= len(given)
         return FileText(
             path=path,
             text=given,
@@ -179,10 +202,13 @@ class PointerTools(ToolSet):
             data = content.encode()
         except UnicodeEncodeError as error:
             raise UsageError(f"The content is not valid Unicode at character {error.start}.") from error
+        if is_binary(data):
+            raise UsageError("The content has a NUL in it, so it is no text that anyone can read.")
         said = f"Wrote {place} ({len(data):,} bytes)."
         if wrong := self.pointers.review(place, content):
             said = f"{said} It is not in order yet: {' '.join(wrong)}"
         job.write({place: Content(data)}, said)
+        self.written.add(place)
         return Written(paths=(place,), seq=job.event.seq if job.event else 0, summary=said)
 
     @property
@@ -206,17 +232,23 @@ class PointerHands:
         tools: The tools of the dispatch.
 
     Attributes:
-        waiting: Id of a call that waits for a person's word.
         made: How many calls it has made.
-        denied: What it was denied, the latest.
+        waiting: Ids of the calls that wait for a person's word.
+        unmet: What it was told of calls that did not do what it wanted, the latest.
     """
 
     def __init__(self, tools: PointerTools) -> None:
         self._tools = tools
         self.made = 0
         self.role = tools.pointers.role
-        self.waiting = ""
-        self.denied: list[str] = []
+        self.waiting: list[str] = []
+        self.unmet: list[str] = []
+
+    @property
+    def untouched(self) -> list[str]:
+        """Its files that it neither wrote nor asked to write."""
+        tools = self._tools
+        return [path for path in tools.pointers.writable if path not in tools.written | tools.asked]
 
     def schemas(self) -> list[ToolSchema]:
         """The tools as a model is told of them."""
@@ -225,13 +257,13 @@ class PointerHands:
     def call(self, name: str, arguments: str | Mapping[str, Any]) -> Result:
         """Run a tool; whatever goes wrong is told in the result."""
         self.made += 1
-        if self.waiting:  # a second try would wait for a second word
-            return Result("DENIED", "A person has to allow your last call first. End here.")
         result: ToolResult = self._tools.call(name, arguments, call_id=f"{self._tools.run}-{self.made}")
         if result.approval_needed:
-            self.waiting = result.call_id
-        elif result.status == "DENIED":
-            self.denied = [*self.denied, result.output][-_KEPT:]
+            self.waiting.append(result.call_id)
+            asks = self._tools.engine.snapshot().pending[result.call_id]
+            self._tools.asked.add(self._tools.path_of(asks.tool, asks.arguments))
+        elif result.status != "SUCCEEDED":
+            self.unmet = [*self.unmet, result.output][-_KEPT:]
         return Result(result.status, result.output)
 
     def settle(self, tool: str, call_id: str) -> Result:

@@ -4,7 +4,9 @@ A marker is the only proof. A file without it is unfinished, whatever its size.
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import TypeVar
 
 import msgspec
 
@@ -14,8 +16,10 @@ from agentx.pipelines.files import Files
 from agentx.quality.sandbox import run_in_copy
 from agentx.staging import Content
 from agentx.storage.direction_events import NewKnowledge
+from agentx.storage.errors import AgentXError
 from agentx.storage.events import Draft, Event, FileChange, Payload
 from agentx.storage.pipeline_events import ProvedFile, StageProved
+from agentx.storage.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.pipelines.checks import body_of, has_marker, look, marker_fault, verdict_of
 from agentx.synthesis.pipelines.definition import Check
@@ -26,8 +30,13 @@ from agentx.tools.quality_tools import sandbox_policy
 
 ACTOR = "engine:pipeline"
 
+Part = TypeVar("Part")
+
 LEARNED_BYTES = 7_000
 """What is remembered of one step fits into one event; the files hold all of it."""
+
+HELD_BYTES = 3_000
+"""So much of what was looked at stands in that event."""
 
 _COMMAND_TIME_S = 120.0
 _COMMAND_OUTPUT = 20_000
@@ -120,7 +129,7 @@ class Examiner:
         if check.command:
             return []
         return [
-            said if path in said else f"{path}: {said}"
+            one_line(said if path in said else f"{path}: {said}")
             for said in look(check, body, step.values, lambda alias: self._text_of(step, alias), step.item)
         ]
 
@@ -165,7 +174,7 @@ class Examiner:
             if result.timed_out
             else f"ended with {result.exit_code}"
         )
-        return f"{path}: `{line}` {ended}: {one_line(result.output)[-_SHOWN_OUTPUT:]}"
+        return f"{path}: `{line}` {ended}: {one_line(clean(result.output))[-_SHOWN_OUTPUT:]}"
 
     # --- proving -----------------------------------------------------------------------------------------------------
 
@@ -195,7 +204,7 @@ class Examiner:
             item=step.item,
             round=number,
             outputs=examined.outputs,
-            checks=tuple(said[:200] for said in examined.held[:20]),
+            checks=fitting(examined.held, HELD_BYTES),
             verdict=examined.verdict,
             found=found,
         )
@@ -207,7 +216,7 @@ class Examiner:
         with path.exclusive():
             events = path.record(drafts)
             contents, learned = self._appended(step, examined)
-            proved = msgspec.structs.replace(proved, learned=_fitting(learned))
+            proved = msgspec.structs.replace(proved, learned=fitting(learned, LEARNED_BYTES))
 
             def payload(changes: tuple[FileChange, ...]) -> StageProved:
                 return msgspec.structs.replace(proved, changes=changes)
@@ -242,36 +251,34 @@ class Examiner:
             outputs: The files that proved it.
             known: Blob id of each file that is there, by path.
         """
-        wrong: list[str] = []
-        for output in outputs:
-            blob = known.get(output.path)
-            if blob == output.blob:
-                continue
-            if blob is None:
-                wrong.append(f"{output.path} is gone.")
-                continue
-            write = next((one for one in step.writes if one.path == output.path), None)
-            file = self._files.text(output.path)
-            if (
-                write is not None
-                and file is not None
-                and not has_marker(file.text, write.rule.marker, write.path)
-            ):
-                wrong.append(f"{output.path} was changed and lost its marker.")
-        return wrong
+        proved = {output.path: output.blob for output in outputs}
+        return [
+            said
+            for write in step.writes
+            if (said := self._doubt(write, proved.get(write.path, ""), known.get(write.path, "")))
+        ]
+
+    def _doubt(self, write: WriteFile, proved: str, now: str) -> str:
+        if not proved:
+            return f"{write.path} was not among its files when it was proved."
+        if not now:
+            return f"{write.path} is gone."
+        if now == proved:
+            return ""
+        try:
+            file = self._files.text(write.path)
+        except AgentXError as error:
+            return str(error)
+        marked = file is not None and has_marker(file.text, write.rule.marker, write.path)
+        return "" if marked else f"{write.path} was changed and lost its marker."
 
 
 def _held(write: WriteFile, step: Step) -> list[str]:
     return [said.rstrip(".") for check in write.rule.checks if (said := in_words(check, step.values))]
 
 
-def _fitting(learned: Sequence[NewKnowledge]) -> tuple[NewKnowledge, ...]:
-    """What fits into one event: the rest is found in the file."""
-    kept: list[NewKnowledge] = []
-    size = 0
-    for one in learned:
-        size += len(msgspec.json.encode(one))
-        if size > LEARNED_BYTES:
-            break
-        kept.append(one)
-    return tuple(kept)
+def fitting(parts: Iterable[Part], most: int) -> tuple[Part, ...]:
+    """The first of some parts, as many as take so many bytes in an event, which is one line."""
+    every = tuple(parts)
+    sizes = accumulate(len(msgspec.json.encode(one)) for one in every)
+    return tuple(one for one, size in zip(every, sizes, strict=True) if size <= most)

@@ -4,11 +4,11 @@ What is done is known from the history alone. A run that is killed anywhere leav
 proved yet, and dispatches without an end; the next run proves the second kind, and does the third again.
 """
 
-import queue
-import re
+import signal
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
@@ -20,14 +20,18 @@ from agentx.agents.turn import alone
 from agentx.amendments import amend, breaches
 from agentx.directing.configured import named_models
 from agentx.engine import Engine
+from agentx.pipelines.crew import Crew
 from agentx.pipelines.dispatch import Came, Dispatcher
+from agentx.pipelines.inputs import missing
 from agentx.pipelines.proof import ACTOR
-from agentx.pipelines.tracked import Tracker
+from agentx.pipelines.tracked import Tracker, pipelines
 from agentx.staging import Content
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Draft, FileChange, ToolCallExecuted
 from agentx.storage.pipeline_events import FileRule, PipelineEnded, PipelineStarted, StageReopened
+from agentx.storage.text import one_line
 from agentx.synthesis.model.port import ModelClient, Usage
+from agentx.synthesis.pipelines.classes import rules_of
 from agentx.synthesis.pipelines.plan import Plan, Step, is_by_model
 from agentx.synthesis.pipelines.progress import Progress
 from agentx.synthesis.pipelines.reading import read
@@ -39,8 +43,12 @@ Models = Callable[[str], ModelClient]
 
 Status = Literal["COMPLETED", "FAILED", "LIMIT_REACHED", "INTERRUPTED", "WAITING"]
 
+
 _TOLD = 5
 """So many of what failed are named in the reason of an end."""
+
+_REASON_CHARACTERS = 3_000
+"""So much of that reason stands in its event, which is one line."""
 
 
 class PipelineStopped(AgentXError):
@@ -104,10 +112,12 @@ class Runner:
         self._jobs = max(1, jobs)
         self._note = note
         self._models = models or named_models(engine)
-        self._dispatcher = Dispatcher(engine, self.plan, path.resolve().parent, self._models)
+        self._path = path.resolve()
+        self._dispatcher = Dispatcher(engine, self.plan, self._path.parent, self._models)
         self._waiting: dict[str, str] = {}
         self._limit = ""
         self._stopped = False
+        self._unanswered = ""
 
     def run(self, *, retry: bool = False) -> Ended:
         """Run it until all is proved, or nothing more can be done.
@@ -123,6 +133,7 @@ class Runner:
         with alone(self._engine):
             self._open_models()
             self._settle_files()
+            self._require_inputs()
             self._start(retry=retry)
             tracker = Tracker(self._engine, self.name)
             try:
@@ -131,6 +142,14 @@ class Runner:
                 self._write_log(tracker.progress)
                 self._work(schedule, tracker)
                 return self._end(schedule, tracker.progress)
+            except KeyboardInterrupt:
+                self._record_end("INTERRUPTED", "It was cut off; `agentx pipeline run` goes on where it was.")
+                raise
+            except Exception as error:
+                self._record_end(
+                    "FAILED", f"A fault of the engine stopped it: {type(error).__name__}: {error}"
+                )
+                raise
             finally:
                 tracker.close()
                 self._engine.write_path.flush()
@@ -158,6 +177,13 @@ class Runner:
         if broken:
             raise PipelineStopped(" ".join(broken))
 
+    def _require_inputs(self) -> None:
+        """A file that nobody will write and that is not there is told before anybody is sent out."""
+        done = pipelines(self._engine).of(self.name).proved
+        if missed := missing(self.plan, self._dispatcher.files, done):
+            more = f" … and {len(missed) - _TOLD} more" if len(missed) > _TOLD else ""
+            raise PipelineStopped(" ".join(missed[:_TOLD]) + more)
+
     def _start(self, *, retry: bool) -> None:
         definition = self._source.text
         self._engine.write_path.record(
@@ -167,7 +193,7 @@ class Runner:
                         name=self.name,
                         definition=self._engine.write_path.body(definition),
                         digest=blake2b(definition.encode(), digest_size=16).hexdigest(),
-                        files=tuple(rules_of(self.plan)),
+                        files=(*rules_of(self.plan), *self._own_rules()),
                         retry=retry,
                     ),
                     actor=self._engine.settings.actor,
@@ -175,8 +201,16 @@ class Runner:
             ]
         )
 
+    def _own_rules(self) -> Iterator[FileRule]:
+        """What a person alone changes: the pipeline's file and the programs beside it, where agents could reach them."""
+        root = self._engine.write_path.artifacts.root.resolve()
+        words = (word for role in self.plan.pipeline.roles.values() for word in role.by)
+        for path in dict.fromkeys((self._path, *((self._path.parent / word).resolve() for word in words))):
+            if path.is_file() and path.is_relative_to(root):
+                yield FileRule(path.relative_to(root).as_posix(), "static")
+
     def _reopen(self, progress: Progress) -> None:
-        """A proof whose file is gone, or lost its marker, proves nothing any more."""
+        """A proof whose file is gone, lost its marker, or is none of the step's any more, proves nothing."""
         known = {path: entry.oid for path, entry in self._engine.write_path.manifest().items()}
         proved = {
             (output.path, output.blob) for proof in progress.proved.values() for output in proof.outputs
@@ -184,7 +218,9 @@ class Runner:
         reopened = []
         for key, proof in progress.proved.items():
             step = self.plan.steps.get(key)
-            if step is None or all((one.path, known.get(one.path)) in proved for one in proof.outputs):
+            if step is None or max(progress.reopened.get(one, 0) for one in (key, step.stage)) > proof.seq:
+                continue
+            if all((one.path, known.get(one.path)) in proved for one in step.writes):
                 continue
             if wrong := self._dispatcher.examiner.still_stands(step, proof.outputs, known):
                 gone = StageReopened(
@@ -197,7 +233,13 @@ class Runner:
     # --- working -----------------------------------------------------------------------------------------------------
 
     def _work(self, schedule: Schedule, tracker: Tracker) -> None:
-        crew = Crew(self._jobs, lambda due: self._do(due, schedule, tracker))
+        with (
+            Crew(self._jobs, lambda due: self._do(due, schedule, tracker)) as crew,
+            self._stoppable(crew),
+        ):
+            self._keep_busy(crew, schedule, tracker)
+
+    def _keep_busy(self, crew: Crew, schedule: Schedule, tracker: Tracker) -> None:
         waiting: deque[Due] = deque()
         busy = 0
         while True:
@@ -208,51 +250,64 @@ class Runner:
                 busy += 1
             if not busy:
                 return
-            due, came = self._next(crew)
+            done = crew.next()
+            if done is None:
+                self._note("It stops when the agents that are at work are done; Ctrl-C again cuts them off.")
+                continue
+            due, came = done
             busy -= 1
             with tracker.lock:
                 self._take(due, came, schedule)
             if came.status != "COMPLETED" or tracker.progress.anomalies:
                 self._write_log(tracker.progress)
 
-    def _next(self, crew: "Crew") -> tuple[Due, Came]:
-        """What the next agent came back with; the first Ctrl-C lets those that work come to their end."""
-        try:
-            return crew.next()
-        except KeyboardInterrupt:
-            if self._stopped:
-                raise
+    @contextmanager
+    def _stoppable(self, crew: Crew) -> Iterator[None]:
+        """The first Ctrl-C lets those that work come to their end; the second does what the first does elsewhere.
+
+        As an exception the first would lose what an agent came back with, where it came in that very moment.
+        """
+        before = signal.getsignal(signal.SIGINT)
+        if threading.current_thread() is not threading.main_thread() or not callable(before):
+            yield  # no signal comes here
+            return
+
+        def stop(_number: int, _frame: object) -> None:
+            signal.signal(signal.SIGINT, before)
             self._stopped = True
-            self._note("It stops when the agents that are at work are done; Ctrl-C again cuts them off.")
-            return self._next(crew)
+            crew.wake()
+
+        signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def _stops(self, progress: Progress) -> bool:
         """Whether no more agents are sent: a person said so, or what the pipeline may use is used."""
         limits, used = self.plan.pipeline.limits, progress.usage
+        tokens = used.prompt_tokens + used.completion_tokens
+        amounts = (
+            ("max_dispatches", progress.dispatches, f"{progress.dispatches:,} dispatches"),
+            ("max_tokens", tokens, f"{tokens:,} tokens"),
+            ("max_cost_usd", used.cost_usd, f"{used.cost_usd:.2f} USD"),
+        )
         reached = [
-            f"{told} ({name})"
-            for name, most, amount, told in (
-                (
-                    "max_dispatches",
-                    limits.max_dispatches,
-                    progress.dispatches,
-                    f"{progress.dispatches:,} dispatches",
-                ),
-                (
-                    "max_tokens",
-                    limits.max_tokens,
-                    used.prompt_tokens + used.completion_tokens,
-                    f"{used.prompt_tokens + used.completion_tokens:,} tokens",
-                ),
-                ("max_cost_usd", limits.max_cost_usd, used.cost_usd, f"{used.cost_usd:.2f} USD"),
-            )
-            if most and amount >= most
+            f"{told} ({name})" for name, amount, told in amounts if 0 < getattr(limits, name) <= amount
         ]
         self._limit = reached[0] if reached else ""
-        return self._stopped or bool(reached)
+        return self._stopped or bool(reached or self._unanswered)
 
     def _do(self, due: Due, schedule: Schedule, tracker: Tracker) -> Came:
-        """Do a step, in a thread of the crew; what is there already is proved and not done again."""
+        """Do a step, in a thread of the crew."""
+        try:
+            return self._done(due, schedule, tracker)
+        except AgentXError as error:  # nobody was sent: what it needs is not there, or does not fit
+            who = f"role {due.step.role} (stage {due.step.key})"
+            return Came("FAILED", f"{who}: {one_line(str(error))}", final=True)
+
+    def _done(self, due: Due, schedule: Schedule, tracker: Tracker) -> Came:
+        """Do a step; what is there already is proved and not done again."""
         with tracker.lock:
             key, progress = due.step.key, tracker.progress
             floor = schedule.floor(key)
@@ -276,6 +331,9 @@ class Runner:
         elif came.status == "WAITING":
             self._waiting[key] = came.reason
             schedule.fail(key, came.reason)
+        elif came.status == "INTERRUPTED":
+            self._unanswered = came.reason
+            schedule.fail(key, came.reason)
         elif came.final:
             schedule.fail(key, came.reason)
         else:
@@ -285,8 +343,7 @@ class Runner:
 
     def _end(self, schedule: Schedule, progress: Progress) -> Ended:
         status, reason = self._outcome(schedule)
-        ended = PipelineEnded(name=self.name, status=status, reason=reason)
-        self._engine.write_path.record([Draft(data=ended, actor=ACTOR)])
+        self._record_end(status, reason)
         return Ended(
             pipeline=self.name,
             status=status,
@@ -299,16 +356,23 @@ class Runner:
             usage=progress.usage,
         )
 
+    def _record_end(self, status: Status, reason: str) -> None:
+        ended = PipelineEnded(name=self.name, status=status, reason=one_line(reason)[:_REASON_CHARACTERS])
+        self._engine.write_path.record([Draft(data=ended, actor=ACTOR)])
+
     def _outcome(self, schedule: Schedule) -> tuple[Status, str]:
         if schedule.is_done:
             return "COMPLETED", ""
         if self._stopped:
-            return "INTERRUPTED", "It was interrupted; `agentx pipeline run` goes on where it is."
+            return "INTERRUPTED", "It was interrupted; `agentx pipeline run` goes on where it was."
         if self._limit:
             return (
                 "LIMIT_REACHED",
                 f"It has used its {self._limit}; `limits` in the pipeline's file allows more, and `agentx pipeline run` goes on.",
             )
+        if self._unanswered:
+            why = f"No model answered ({self._unanswered.rstrip('.')}), so nobody else was sent, and no try was counted."
+            return "FAILED", f"{why} `agentx pipeline run` goes on when it does."
         failed = {key: why for key, why in schedule.failed.items() if key not in self._waiting}
         if self._waiting and not failed:
             return "WAITING", " ".join(self._waiting.values())
@@ -326,10 +390,12 @@ class Runner:
         with self._engine.write_path.exclusive():
             file = self._dispatcher.files.text(path)
             text = file.text if file else "# What went otherwise than planned\n\n"
-            missing = progress.anomalies[sum(line.startswith("- ") for line in text.splitlines()) :]
+            known = Counter(text.splitlines())  # people may have added lines of their own
+            noted = Counter(f"- {one}" for one in progress.anomalies)
+            missing = list((noted - known).elements())
             if not missing:
                 return
-            text += "".join(f"- {one}\n" for one in missing)
+            text += "\n" * (not text.endswith("\n")) + "".join(f"{line}\n" for line in missing)
 
             def payload(changes: tuple[FileChange, ...]) -> ToolCallExecuted:
                 said = self._engine.write_path.body(f"Noted {len(missing)} in {path}.")
@@ -350,50 +416,6 @@ class Runner:
             )
 
 
-class Crew:
-    """Threads that do steps, and hand back what came of each.
-
-    They are daemons: one that waits for a model does not hold up a process that a person ends.
-    """
-
-    def __init__(self, size: int, do: Callable[[Due], Came]) -> None:
-        self._do = do
-        self._given: queue.SimpleQueue[Due] = queue.SimpleQueue()
-        self._came: queue.SimpleQueue[tuple[Due, Came | BaseException]] = queue.SimpleQueue()
-        for number in range(size):
-            threading.Thread(target=self._work, name=f"agentx-pipeline-{number}", daemon=True).start()
-
-    def give(self, due: Due) -> None:
-        """Have a step done."""
-        self._given.put(due)
-
-    def next(self) -> tuple[Due, Came]:
-        """What came of the next step that is over."""
-        due, came = self._came.get()
-        if isinstance(came, BaseException):
-            raise came
-        return due, came
-
-    def _work(self) -> None:
-        while True:
-            due = self._given.get()
-            try:
-                self._came.put((due, self._do(due)))
-            except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
-                self._came.put((due, error))
-
-
-def rules_of(plan: Plan) -> Iterator[FileRule]:
-    """The classes that the workspace enforces for a pipeline: ``*`` stands for what differs between items."""
-    for name, file in plan.pipeline.files.items():
-        paths = plan.paths[name]
-        if file.sort == "overwritable" or file.source:
-            continue
-        if len(paths) > 1 and "{%" not in file.path:
-            paths = tuple(re.sub(r"\{\{.*?\}\}", "*", line) for line in file.path.split())
-        yield from (FileRule(path, file.sort) for path in paths)
-
-
 def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list[Step]:
     """A person wants a stage done again; what rests on it is done again when the pipeline runs.
 
@@ -409,13 +431,18 @@ def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list
 
     Raises:
         PipelineStopped: There is no such stage or item.
+        WorkspaceBusy: The pipeline runs: what is proved meanwhile would count though it rests on what is to be done again.
     """
     steps = [step for step in plan.steps.values() if step.stage == stage and item in ("", step.item)]
     if not steps:
         known = ", ".join(dict.fromkeys(step.stage for step in plan.steps.values()))
+        items = ", ".join(step.item for step in plan.steps.values() if step.stage == stage and step.item)
         raise PipelineStopped(
-            f"There is no stage {stage!r}{f' for item {item!r}' if item else ''}; the stages are {known}."
+            f"There is no item {item!r} of stage {stage!r}, which is done {f'for {items}' if items else 'once'}."
+            if any(step.stage == stage for step in plan.steps.values())
+            else f"There is no stage {stage!r}; the stages are {known}."
         )
     reopened = StageReopened(pipeline=plan.pipeline.pipeline, stage=stage, item=item, reason=reason)
-    engine.write_path.record([Draft(data=reopened, actor=engine.settings.actor)])
+    with alone(engine):
+        engine.write_path.record([Draft(data=reopened, actor=engine.settings.actor)])
     return steps

@@ -54,7 +54,7 @@ class AgentType(Part):
     max_files: int = Field(default=20, gt=0)
     """How many files it is given at most."""
     max_steps: int = Field(default=20, gt=0)
-    """How many steps it may take in one dispatch."""
+    """How often a model is asked in one dispatch."""
     max_time_s: float = Field(default=900.0, gt=0)
     """How many seconds one dispatch may take."""
     read_only: bool = False
@@ -282,7 +282,7 @@ class Bounds(Part):
     """What the whole pipeline may use, over all of its runs; 0 is no limit."""
 
     max_tokens: int = Field(default=0, ge=0)
-    """Tokens of models."""
+    """Tokens of models; 0 is no limit, here and below."""
     max_cost_usd: float = Field(default=0.0, ge=0)
     """US dollars."""
     max_dispatches: int = Field(default=0, ge=0)
@@ -293,9 +293,9 @@ class Price(Part):
     """What a million tokens cost in US dollars, for the plan, where the price of the model is not known."""
 
     prompt: float = Field(default=0.0, ge=0)
-    """Of what is sent."""
+    """US dollars for a million tokens that models are shown."""
     output: float = Field(default=0.0, ge=0)
-    """Of what is answered."""
+    """US dollars for a million tokens that they write."""
 
 
 def _kind(value: Any) -> str:
@@ -314,6 +314,17 @@ Items = Annotated[
 ]
 
 
+def _with_ours(value: Any) -> Any:
+    """A type of ours that is named again keeps all figures that are not said anew."""
+    if not isinstance(value, dict):
+        return value
+    ours = {name: AGENTS[name].model_dump() for name in value.keys() & AGENTS.keys()}
+    return {
+        name: ours[name] | given if name in ours and isinstance(given, dict) else given
+        for name, given in value.items()
+    }
+
+
 class Pipeline(Part):
     """A pipeline of agents without memory, which remember through files."""
 
@@ -327,8 +338,8 @@ class Pipeline(Part):
     """Trees outside the artifacts that are read, by name: a path relative to this file."""
     items: dict[Word, Items] = {}
     """What stages are done for each of, such as chapters: a list of maps with an `id`, or how many there are."""
-    agents: dict[Name, AgentType] = {}
-    """Types of agents, besides `explore` and `general-purpose`."""
+    agents: Annotated[dict[Name, AgentType], BeforeValidator(_with_ours)] = {}
+    """Types of agents besides `explore` and `general-purpose`, or other figures for these."""
     files: dict[Name, File]
     """The files that roles read and write, by name."""
     roles: dict[Name, Role]

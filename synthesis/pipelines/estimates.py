@@ -15,7 +15,7 @@ from agentx.synthesis.pipelines.checks import number_of_words
 from agentx.synthesis.pipelines.definition import AgentType, Read
 from agentx.synthesis.pipelines.passages import sections_of, tokens_of
 from agentx.synthesis.pipelines.plan import Plan, ReadFile, Step, is_by_engine
-from agentx.synthesis.pipelines.prompt import MATERIAL, Sending, tell
+from agentx.synthesis.pipelines.prompt import Sending, tell
 from agentx.synthesis.pipelines.templates import fill
 from agentx.synthesis.tokens import count_tokens
 
@@ -141,7 +141,7 @@ class Estimator:
             TemplateInvalid: A template of its role cannot be filled in.
         """
         role, agent = self._plan.role(step), self._plan.agent(self._plan.role(step))
-        prompt_tokens = count_tokens(f"{tell(self._plan, Sending(step=step)).text}\n{MATERIAL}")
+        prompt_tokens = count_tokens(tell(self._plan, Sending(step=step)).bare)
         found = [
             one for read in step.reads for path in read.paths for one in self._candidates(step, read, path)
         ]

@@ -162,3 +162,8 @@ def is_by_model(role: Role) -> bool:
 def is_by_engine(role: Role) -> bool:
     """Whether no agent plays a role."""
     return role.by == (BY_ENGINE,)
+
+
+def is_by_text(role: Role) -> bool:
+    """Whether a program without tools plays a role: what it prints is its file."""
+    return role.speaks == "text" and not is_by_model(role) and not is_by_engine(role)

@@ -15,10 +15,11 @@ from agentx.storage.pipeline_events import (
     StageProved,
     StageReopened,
 )
+from agentx.storage.text import one_line
 from agentx.synthesis.model.port import Usage
 from agentx.synthesis.pipelines.plan import key_of
 
-VERSION = 2
+VERSION = 4
 """Raised whenever the same events would be read differently."""
 
 
@@ -91,15 +92,16 @@ class Progress(msgspec.Struct):
     Attributes:
         digest: Of its file, when it was last started.
         status: How it last ended; ``RUNNING`` while it does not.
-        running: Agents at work, by run.
+        running: Agents at work, by run; those of ``waiting`` among them.
         proved: The latest proof of each step, by key.
         failures: Of the steps that are not proved since.
         written: What was written for each step in its latest round.
         verdicts: Of the steps that give one, in order.
-        reopened: The latest event that reopened a stage or step, by key.
+        reopened: The latest event that reopened a stage or step, by key, and ``wishes`` why.
         retried: The latest event that gave what had failed another chance.
         waiting: Runs that wait for a person's word, by key.
         anomalies: What went otherwise than planned, in order: what stands in the pipeline's log.
+        dispatches: Agents that were sent out; ``retries`` those of them whose work was not accepted.
         usage: What its runs used.
     """
 
@@ -115,6 +117,7 @@ class Progress(msgspec.Struct):
     written: dict[str, Written] = msgspec.field(default_factory=dict)
     verdicts: dict[str, list[Verdict]] = msgspec.field(default_factory=dict)
     reopened: dict[str, int] = msgspec.field(default_factory=dict)
+    wishes: dict[str, str] = msgspec.field(default_factory=dict)
     retried: int = 0
     waiting: dict[str, str] = msgspec.field(default_factory=dict)
     anomalies: list[str] = msgspec.field(default_factory=list)
@@ -144,18 +147,16 @@ class Pipelines(msgspec.Struct):
             case Dispatched() as sent:
                 self._send(event, sent)
             case StageProved() as proved:
+                self._give_up(self.of(proved.pipeline), key_of(proved.stage, proved.item))
                 _prove(self.of(proved.pipeline), event, proved)
             case StageReopened() as reopened:
-                progress, key = self.of(reopened.pipeline), key_of(reopened.stage, reopened.item)
-                progress.reopened[key] = event.seq
-                progress.anomalies.append(f"{key} is done again: {reopened.reason}")
+                _reopen(self.of(reopened.pipeline), event, reopened)
             case FileAmended(path=path, reason=reason):
                 for progress in self.known.values():
-                    progress.anomalies.append(f"{path} was amended: {reason or 'no reason was given'}")
-            case RunEnded() as ended if event.run in self.runs:
-                _end(self.of(self.runs.pop(event.run)), event, ended)
+                    why = one_line(reason) or "no reason was given"
+                    progress.anomalies.append(f"{path} was amended: {why}")
             case _ if event.run in self.runs:
-                _write(self.of(self.runs[event.run]), event)
+                self._go_on(self.of(self.runs[event.run]), event)
 
     def of(self, name: str) -> Progress:
         """The progress of a pipeline."""
@@ -170,6 +171,8 @@ class Pipelines(msgspec.Struct):
 
     def _send(self, event: Event, sent: Dispatched) -> None:
         progress, key = self.of(sent.pipeline), key_of(sent.stage, sent.item)
+        by_engine = event.actor.startswith("engine:")
+        self._give_up(progress, key)
         progress.running[event.run] = Sent(
             sent.pipeline,
             key,
@@ -180,15 +183,37 @@ class Pipelines(msgspec.Struct):
             event.seq,
             event.at,
             sent.writes,
-            event.actor.startswith("engine:"),
+            by_engine,
         )
-        progress.dispatches += 1
+        progress.dispatches += not by_engine
         before = progress.written.get(key)
-        joins = sent.part or progress.running[event.run].by_engine  # what becomes of parts is not begun anew
+        joins = sent.part or by_engine  # what becomes of parts is not begun anew
         blobs = before.blobs if before is not None and before.round == sent.round and joins else {}
         progress.written[key] = Written(event.seq, sent.round, blobs)
-        progress.waiting.pop(key, None)
         self.runs[event.run] = sent.pipeline
+
+    def _give_up(self, progress: Progress, key: str) -> None:
+        """Nothing comes any more of a run that waited for a person's word."""
+        if run := progress.waiting.pop(key, ""):
+            progress.running.pop(run, None)
+            self.runs.pop(run, None)
+
+    def _go_on(self, progress: Progress, event: Event) -> None:
+        """What an agent does between its start and its end."""
+        match event.data:
+            case RunEnded(status="WAITING") as ended:
+                _wait(progress, event, ended)
+            case RunEnded() as ended:
+                del self.runs[event.run]
+                _end(progress, event, ended)
+            case _:
+                _write(progress, event)
+
+
+def _reopen(progress: Progress, event: Event, reopened: StageReopened) -> None:
+    key, why = key_of(reopened.stage, reopened.item), one_line(reopened.reason)
+    progress.reopened[key], progress.wishes[key] = event.seq, why
+    progress.anomalies.append(f"{key} is done again: {why}")
 
 
 def _write(progress: Progress, event: Event) -> None:
@@ -196,18 +221,27 @@ def _write(progress: Progress, event: Event) -> None:
         progress.written[progress.running[event.run].key].blobs[made.path] = made.after
 
 
+def _wait(progress: Progress, event: Event, ended: RunEnded) -> None:
+    """The run goes on when a person has given their word, and ends for good then."""
+    progress.waiting[progress.running[event.run].key] = event.run
+    progress.usage += _used(ended)
+
+
+def _used(ended: RunEnded) -> Usage:
+    return Usage(ended.prompt_tokens, ended.completion_tokens, ended.cost_usd)
+
+
 def _end(progress: Progress, event: Event, ended: RunEnded) -> None:
     sent = progress.running.pop(event.run)
-    progress.usage += Usage(ended.prompt_tokens, ended.completion_tokens, ended.cost_usd)
-    if ended.status == "WAITING":
-        progress.waiting[sent.key] = event.run
-    elif ended.status == "COMPLETED":
+    progress.waiting.pop(sent.key, None)
+    progress.usage += _used(ended)
+    if ended.status == "COMPLETED":
         progress.written[sent.key].accepted = not sent.part
     elif ended.status in ("FAILED", "LIMIT_REACHED"):
         _forget(progress.written[sent.key], sent)
         failure = Failure(event.seq, sent.round, ended.reason, ended.status)
         progress.failures.setdefault(sent.key, []).append(failure)
-        progress.retries += 1
+        progress.retries += not sent.by_engine
         part = f", part {sent.part}" if sent.part else ""
         progress.anomalies.append(
             f"{sent.key}, round {sent.round}{part}: {sent.role} was not accepted: {ended.reason}"
@@ -227,7 +261,6 @@ def _prove(progress: Progress, event: Event, proved: StageProved) -> None:
     key = key_of(proved.stage, proved.item)
     progress.proved[key] = Proof(event.seq, proved.round, proved.verdict, proved.outputs)
     progress.failures.pop(key, None)
-    progress.waiting.pop(key, None)
     if proved.verdict:
         passed = proved.verdict == "PASS"
         progress.verdicts.setdefault(key, []).append(Verdict(event.seq, proved.round, passed))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from agentx.synthesis.pipelines.checks import pattern_fault
 from agentx.synthesis.pipelines.definition import Append, Check, Pipeline, Role, Write
 from agentx.synthesis.pipelines.faults import Faults, Place, hint
-from agentx.synthesis.pipelines.plan import agent_types, is_by_engine
+from agentx.synthesis.pipelines.plan import agent_types, is_by_engine, is_by_text
 from agentx.synthesis.pipelines.templates import TemplateInvalid, names_in
 
 OWN_NAMES = (
@@ -35,7 +35,7 @@ IN_CONTENT = frozenset(("files", "round", "found"))
 IN_PROMPTS = frozenset(
     (
         *("role", "name", "project", "item", "task", "reads", "left_out", "forbidden", "writes", "standards"),
-        *("held", "markers", "round", "found", "tries", "reason", "rules"),
+        *("held", "markers", "round", "found", "tries", "reason", "rules", "wish"),
     )
 )
 """Names that the engine gives a role's own ``prompt``."""
@@ -104,6 +104,9 @@ class _Rules:
             self.read_only(name, role)
         if not "".join(role.by).strip():
             self.add((*place, "by"), f"role {name} is played by nobody: write `model`, `engine` or a program")
+        elif is_by_text(role) and len(role.writes) > 1:
+            what = f"role {name} is played by a program that speaks text, whose output is one file: let it write one, or speak `jsonl`"
+            self.add((*place, "writes"), what)
         found = [
             self.is_file(file, (*place, *where), f"role {name} names") for where, file in _named_files(role)
         ]

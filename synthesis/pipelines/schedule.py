@@ -22,12 +22,14 @@ class Due(msgspec.Struct, frozen=True):
         round: Which time round its loop, from 1.
         tries: How many agents have failed at it already, in this round.
         reason: Why the last of them did.
+        wish: Why it is to be done again although it was done before, in the words of whoever wants it.
     """
 
     step: Step
     round: int
     tries: int = 0
     reason: str = ""
+    wish: str = ""
 
 
 class Schedule:
@@ -202,7 +204,13 @@ class Schedule:
         """The steps that may be done now; each is told once."""
         while self._ready:
             key = self._ready.popleft()
-            yield Due(self.plan.steps[key], self.rounds[key], *self.tries(key))
+            yield Due(self.plan.steps[key], self.rounds[key], *self.tries(key), self._wish(key))
+
+    def _wish(self, key: str) -> str:
+        proof, reopened = self.progress.proved.get(key), self.progress.reopened
+        names = [name for name in (key, self.plan.steps[key].stage) if name in reopened]
+        latest = max(names, key=reopened.__getitem__, default="")
+        return self.progress.wishes[latest] if latest and proof and reopened[latest] > proof.seq else ""
 
     def again(self, key: str) -> None:
         """An agent failed at a step: it is offered again, or has failed for good."""

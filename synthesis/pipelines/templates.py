@@ -9,6 +9,7 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, lru_cache
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from agentx.storage.errors import UsageError
@@ -229,6 +230,7 @@ def _environment() -> "Environment":
     made: Environment = limited(
         undefined=missing, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
-    made.filters = {name: made.filters[name] for name in _FILTERS.split()} | {_ROUNDS: pass_context(_counted)}
+    made.filters = {name: made.filters[name] for name in _FILTERS.split()}
+    made.filters |= {"escape": lambda value: escape(str(value)), _ROUNDS: pass_context(_counted)}
     made.globals = {"range": _range}
     return made

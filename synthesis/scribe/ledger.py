@@ -8,6 +8,7 @@ import msgspec
 from agentx.storage.events import Event
 from agentx.synthesis.conclusions import Add, Change, Patch
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
+from agentx.synthesis.demands.words import content_words
 from agentx.synthesis.items import (
     ConstraintDetail,
     Detail,
@@ -86,14 +87,20 @@ class Ledger:
         end = min(end, start + MAX_QUOTE)
         return Evidence(self.event.seq, start, end, text[start:end])
 
-    def enter(self, note: Note) -> MemoryItem | None:
-        """Note something; the item that holds it then, or ``None`` where these words are noted already."""
+    def enter(self, note: Note, over: str = "") -> MemoryItem | None:
+        """Note something; the item that holds it then, or ``None`` where these words are noted already.
+
+        Args:
+            note: What is noted.
+            over: Of a choice: what was chosen before; choices of that are replaced.
+        """
         if any(self._holds(item, note) for item in self._items.values()):
             return None
         known = [item for _, item in zip(range(_COMPARED), self._alike(note), strict=False)]
         compared = {item.id: _as_choice(item) for item in known}
         contrary = contrary_demands(_choice(note.text), "must", compared.values()) if note.choice else ()
         replaced = [self._items[item.id] for item in contrary]
+        replaced += [item for item in known if over and item not in replaced and _chose(item, over)]
         if not replaced and (same := same_demand(note.text, "must", reversed(compared.values()))):
             return self.again(self._items[same.id], note.evidence)
         return self.add(note, replaced)
@@ -159,6 +166,12 @@ class Ledger:
         return item.kind == note.kind and any(
             one.seq == place.seq and one.start < place.end and place.start < one.end for one in item.evidence
         )
+
+
+def _chose(item: MemoryItem, over: str) -> bool:
+    """Whether what was chosen is what is given up now: its words stand in the choice, and not as what that was made over."""
+    words, text = content_words(over), item.text.partition(" instead of ")[0].partition(" rather than ")[0]
+    return bool(words) and words <= content_words(text)
 
 
 def _as_choice(item: MemoryItem) -> MemoryItem:

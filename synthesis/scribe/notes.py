@@ -89,7 +89,8 @@ def _said(ledger: Ledger, state: State, text: str) -> None:
             _tell(ledger, one, evidence)
         elif one.sort != "task" and not taken:
             choice = one.sort == "decision"
-            ledger.enter(Note(kind=one.sort, text=one.text, evidence=evidence, trust="user", choice=choice))
+            note = Note(kind=one.sort, text=one.text, evidence=evidence, trust="user", choice=choice)
+            ledger.enter(note, over=one.over)
     _left_waiting(ledger, state)
 
 

@@ -20,7 +20,7 @@ MAX_STATEMENTS = 3
 MAX_QUOTE = 400
 _MIN_WORDS = 2
 
-Sort = Literal["decision", "task", "context", "discovery", "learning"]
+Sort = Literal["decision", "task", "context", "discovery", "learning", "knowledge"]
 
 
 class Statement(NamedTuple):
@@ -30,12 +30,14 @@ class Statement(NamedTuple):
         text: It, in the user's words.
         span: Where it stands in the message.
         topic: Of a context: what it tells of, of which there is one at a time.
+        over: Of a decision: what was chosen before, and is not any more.
     """
 
     sort: Sort
     text: str
     span: Span
     topic: str = ""
+    over: str = ""
 
 
 class _Shape(NamedTuple):
@@ -44,6 +46,7 @@ class _Shape(NamedTuple):
     anywhere: bool = False
     topic: str = ""
     whole: bool = False
+    behind: bool = False
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
@@ -61,6 +64,8 @@ _CHOOSE = r"(?:go(?:ing)? (?:with|for|back to)|opt(?:ing)? for|stick(?:ing)? (?:
 _NUMBERED = r"(?:(?:option|approach|variant|choice|proposal|solution|alternative|suggestion|number|no\.?|#)\s*#?[A-H0-9]\b|[A-H1-9]\)|#\d)"
 
 SHAPES: tuple[_Shape, ...] = (
+    _Shape("knowledge", _compiled(r"(?:please )?(?:remember|keep in mind|bear in mind|don'?t forget|do not forget|note|for the record|fyi|just so you know|for your information)(?: (?:that|this)\b[:,]?|\s*[:,–—-])\s*(?!(?:to|you (?:should|must|have)|always|never)\b)(?=\w)"), behind=True),
+    _Shape("decision", _compiled(r"(?:(?:wait|actually|scratch that|on second thoughts?|i changed my mind)\b[\s,.:–—-]*)?(?:let'?s |we'?ll |i'?ll |please |make (?:it|that) )?(?:use |go with |take )?(?!(?:of|what|why|how|who|when|where|that|this|it|do|doing|is|are|was)\b)[\w.+/-]+(?: [\w.+/-]+){0,2} (?:instead of|rather than) [\w.+/-]+(?: [\w.+/-]+){0,2}[.!]*$")),
     _Shape("decision", _compiled(rf"let'?s (?:just |only |simply |completely |first |then |now |all |really )*(?!{_LOOKING})\w+")),
     _Shape("decision", _compiled(rf"(?:i'?d|i would|i'?ll|i will|we'?ll|we will|we|i|i'?m|we'?re)(?: (?:just|rather|now|then|probably|definitely))* (?:am |are )?{_CHOOSE}\b")),
     _Shape("decision", _compiled(rf"(?:(?:just|then|please|yes|yeah) )*{_CHOOSE}\b(?! through| over)")),
@@ -92,8 +97,9 @@ _YES = _compiled(
 _PROPOSES = _compiled(
     r"\?|\b(?:i (?:suggest|recommend|propose|would|could|can)|i'd|should (?:i|we)|shall (?:i|we)|want me to|would you like|option|my (?:proposal|recommendation|suggestion|plan))\b"
 )
+_OVER = _compiled(r".*?\b(?:instead of|rather than) (?P<over>.+?)[.!]*$")
 _LEAD = _compiled(
-    r"(?:(?:yes|yep|yeah|yup|no|nah|ok|okay|sure|right|so|and|but|hmm+|ah+|oh|well|great|cool|nice|perfect|good|actually|alright|lol|then|uh|um|hm|fine|thanks|awesome|in that case|i think|maybe|for now|now)\b[\s,.!:;–—-]*|[^\w\s#`(]+\s*|\d[.)]\s+(?=[a-z]))+"
+    r"(?:(?:yes|yep|yeah|yup|no|nah|wait|ok|okay|sure|right|so|and|but|hmm+|ah+|oh|well|great|cool|nice|perfect|good|actually|alright|lol|then|uh|um|hm|fine|thanks|awesome|in that case|i think|maybe|for now|now)\b[\s,.!:;–—-]*|[^\w\s#`(]+\s*|\d[.)]\s+(?=[a-z]))+"
 )
 _ASKS = re.compile(r"\?\s*$")
 _TENTATIVE = _compiled(
@@ -143,15 +149,21 @@ def _of_sentence(plain: str, original: str, sentence: Span) -> Statement | None:
             match = shape.pattern.match(words)
             if not match or (asks and (shape.sort != "decision" or clause.end == sentence.end)):
                 continue
-            span = Span(
-                start if not shape.whole else sentence.start, clause.end if not shape.whole else sentence.end
-            )
+            span = _span_of(shape, match, start, clause, sentence)
             if made := _statement(shape.sort, original, span, shape.topic):
-                return made
+                over = _OVER.match(made.text) if made.sort == "decision" else None
+                return made._replace(over=over["over"]) if over else made
     start, words = _bare(plain, sentence)
     if (match := _REQUEST.match(words)) and (not asks or "you" in match.group().lower()):
         return _statement("task", original, Span(start + match.start("verb"), sentence.end))
     return None
+
+
+def _span_of(shape: _Shape, match: re.Match[str], start: int, clause: Span, sentence: Span) -> Span:
+    """The words of a shape: from where it begins, from behind what opens it, or the whole sentence."""
+    if shape.whole:
+        return sentence
+    return Span(start + match.end(), sentence.end) if shape.behind else Span(start, clause.end)
 
 
 def _agreed(plain: str, original: str, sentence: Span, before: str) -> Statement | None:

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from agentx.commit_message import SUBJECT_CHARACTERS, author_of, compose, through
+from agentx.commit_message import SUBJECT_CHARACTERS, author_of, compose, tell, through
 from agentx.storage.events import (
     AgentThoughtProcess,
     Body,
@@ -12,6 +12,7 @@ from agentx.storage.events import (
     ContextProvided,
     Event,
     FileChange,
+    RunEnded,
     TaskGraded,
     ToolCallExecuted,
     ToolCallRequested,
@@ -186,3 +187,12 @@ def test_how_a_task_went_and_whether_a_tool_works_are_told_in_a_line(events):
     message, _ = compose(events(checked, graded))
     assert message.startswith("Task passed: Deploy the blog post. (by f-3)\n")
     assert "Check b-2: it does not work" in message
+
+
+def test_why_a_run_failed_stands_behind_how_it_ended(events):
+    ended = [RunEnded(status="FAILED", reason="The server was busy."), RunEnded(status="COMPLETED", steps=1)]
+    told = [tell(one) for one in events(*ended)]
+    assert [one.partition(" ends: ")[2] for one in told] == [
+        "FAILED: The server was busy.",
+        "COMPLETED after 1 step",
+    ]

@@ -1,5 +1,6 @@
 """The quiet thread: commits after idleness, lets a person's Git in, and hears what others write."""
 
+import logging
 import subprocess
 import threading
 import time
@@ -90,3 +91,9 @@ def test_a_workspace_that_vanishes_is_a_warning_and_not_an_end(ws, caplog):
     (ws.root / "away").rename(ws.root / "history.jsonl")
     ws.say("Still here.")
     assert ws.state.messages[-1].text == "Still here."
+
+
+def test_what_watches_the_files_says_nothing_of_its_own_while_it_is_stopped(ws, capfd, caplog):
+    with ws.watching():
+        logging.getLogger("watchdog.observers.inotify").error("called when the thread is inactive")
+    assert (capfd.readouterr().err, caplog.messages) == ("", [])

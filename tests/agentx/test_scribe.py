@@ -196,6 +196,38 @@ def test_a_contrary_choice_takes_the_place_of_the_former(ws):
     assert [item.status for item in ws.memory("decision", status=None)] == ["superseded", "active"]
 
 
+@pytest.mark.parametrize("said", ["no wait, aws instead of hetzner", "Actually, AWS rather than Hetzner."])
+def test_a_choice_over_another_takes_its_place_however_short_it_is_said(ws, said):
+    ws.say("Let's go with hetzner for hosting.")
+    ws.say(said)
+    assert [item.status for item in ws.memory("decision", status=None)] == ["superseded", "active"]
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        (
+            "Remember that our API is limited to 10 requests a second.",
+            "Our API is limited to 10 requests a second.",
+        ),
+        ("FYI, Ben owns billing.", "Ben owns billing."),
+        ("Please note: the export is broken.", "The export is broken."),
+    ],
+)
+def test_what_the_user_wants_remembered_is(ws, said, kept):
+    ws.say(said)
+    (item,) = ws.memory("knowledge")
+    assert (item.text, item.trust) == (kept, "user")
+
+
+@pytest.mark.parametrize(
+    "said", ["Do you remember that day?", "Don't forget to run the tests.", "I remember that it failed."]
+)
+def test_what_only_speaks_of_remembering_is_not_kept(ws, said):
+    ws.say(said)
+    assert ws.memory("knowledge") == []
+
+
 def test_the_same_decision_again_is_one_item(ws):
     ws.say("let's move the cache to disk")
     ws.say("ok, let's move the cache to disk")

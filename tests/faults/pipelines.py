@@ -53,8 +53,8 @@ class Moment:
 
 MOMENTS = {
     "begun": Moment('"type":"PipelineStarted"'),
-    "sent": Moment('"type":"Dispatched"', often=30),
-    "written": Moment('"type":"ToolCallExecuted"', often=30, steps=8),
+    "sent": Moment('"type":"Dispatched"', often=36),
+    "written": Moment('"type":"ToolCallExecuted"', often=36, steps=8),
     "ended": Moment('"type":"RunEnded"', '"type":"StageProved"', often=5),
     "proved": Moment('"type":"StageProved"', "meta/glossary.md", often=25),
     "remembered": Moment('"path":"meta/glossary.md"', often=4, steps=16),
@@ -66,10 +66,14 @@ MOMENTS = {
 TAKES_S = 1.2
 """About as long as the pipeline takes undisturbed; a death may come later than its end, and counts for nothing then."""
 
+_FILLER = "\n" + "It goes on and on about what everybody knows by now. " * 50 + "\n"
+"""Makes the drafts too long for one agent to read them all."""
+
 _LOG = "meta/log.md"
 _GROWING = ("meta/glossary.md", "meta/summaries.md", _LOG)
 _MARKERS = {
-    "outline.md": "OUTLINE",
+    "outline": "OUTLINE",
+    "words": "WORDS",
     "facts": "FACTS",
     "drafts": "DRAFT",
     "notes": "NOTES",
@@ -116,7 +120,10 @@ def _text(path: str, prompt: str) -> str:
         text += f"\n## New terms\n\n- **term{number}**: what {number} is about\n\n## Summary\n\nIn {number} they meet.\n"
     if path == "facts/02.md" and "Attempt 2" not in prompt:
         return text  # without its marker
-    marker = _MARKERS.get(name) or _MARKERS.get(folder) or ("INDEX" if name == "index.html" else "PAGE")
+    if folder == "drafts":
+        text += _FILLER
+    kind = _MARKERS.get(name) or _MARKERS.get(folder.partition(".")[0])
+    marker = kind or ("INDEX" if name == "index.html" else "PAGE")
     return f"{text}\n{marker_line(f'{marker}_DONE', path)}\n"
 
 
@@ -335,8 +342,11 @@ def _once(events: list[Event]) -> Iterator[str]:
         for e in events
         if isinstance(e.data, RunEnded) and e.data.status == "COMPLETED" and e.run in sent
     ]
-    for what, facts in (("proved", proved), ("accepted", done)):
-        times = Counter((one.stage, one.item, one.round) for one in facts)
+    for what, steps in (
+        ("proved", [(one.stage, one.item, one.round) for one in proved]),
+        ("accepted", [(one.stage, one.item, one.round, one.part) for one in done]),
+    ):
+        times = Counter(steps)
         yield from (f"{step} was {what} {count} times" for step, count in times.items() if count > 1)
     yield from (
         f"a finished stage was reopened: {e.data}" for e in events if isinstance(e.data, StageReopened)

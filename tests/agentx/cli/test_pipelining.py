@@ -7,6 +7,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from agentx.storage.events import Draft
+from agentx.workspace import Workspace
+
 BOOK = Path(__file__).resolve().parents[3] / "sample_workspaces" / "technical-book" / "book.yaml"
 
 
@@ -102,7 +105,7 @@ def test_the_budget_of_one_dispatch_is_a_sum(call, essays):
     assert numbers["Total"] == files + rest
     done = call("pipeline", "plan", essays, "--step", "write[09]")
     assert done.code == 2
-    assert "write[01], " in done.err
+    assert "is it write[0" in done.err
 
 
 def test_what_does_not_fit_is_told_before_anything_runs(call, essays):
@@ -113,6 +116,23 @@ def test_what_does_not_fit_is_told_before_anything_runs(call, essays):
     done = call("pipeline", "plan", essays)
     assert done.code == 1
     assert "research[02]  ✗ What the agent is to read takes" in done.out
+
+
+def test_a_source_file_that_is_not_there_is_told_before_anything_runs(call, essays, tmp_path):
+    (tmp_path / "code").mkdir()
+    text = essays.read_text("utf-8").replace(
+        "files:\n", "sources: {code: CODE}\nfiles:\n  guide: {path: guide.md, source: code}\n"
+    )
+    text = text.replace("{file: research, purpose: the material}", "{file: guide}").replace(
+        "CODE", str(tmp_path / "code")
+    )
+    essays.write_text(text, "utf-8")
+    done = call("pipeline", "plan", essays)
+    assert done.code == 1
+    assert (
+        "✗ Role writer (stage write[01]) reads guide: there is no file guide.md in the source code"
+        in done.out
+    )
 
 
 def test_the_graph_is_printed_or_written(call, essays, tmp_path):
@@ -153,6 +173,7 @@ def test_what_is_written_to_begin_with_runs_as_it_is_and_then_nothing_is_left_to
     assert (again["status"], again["dispatches"]) == ("COMPLETED", 9)
     assert call("pipeline", "status", "-C", root).out.splitlines()[0] == "Two short essays  COMPLETED"
     assert call("pipeline", "status", "--follow", "--json", "-C", root).json["proved"] == 9
+    assert "essays COMPLETED: agentx pipeline\n" in call("status", "-C", root).out
     assert "✓ 2 of 2" in call("pipeline", "graph", "-C", root).out
 
 
@@ -169,8 +190,43 @@ def test_what_failed_is_shown_with_its_reason_and_is_tried_again_on_demand(call,
     assert not any(row["estimated"] for row in planned[0]["budget"]["rows"])
     assert rows["remember[02]"][:3] == ["✗", "keeper:", "notes/02.md:"]
     (words[0] / "notes" / "02.md").write_text("## Summary\n\nEnd.\n\n<!-- NOTES_COMPLETE -->\n", "utf-8")
-    assert call(*run).code == 1
+    assert f"agentx pipeline run {essays} --retry does it" in call(*run).err
     assert call(*run, "--retry").code == 0
+    assert call("pipeline", "redo", "remember", "02", "-C", root).code == 0
+    board = call("pipeline", "status", "-C", root).out.splitlines()
+    assert board[0].startswith("Two short essays  REOPENED")
+    assert board[-1].split() == ["remember", "✓", "↻"]
+    assert "which is done for 01, 02." in call("pipeline", "redo", "remember", "2", "-C", root).err
+
+
+def test_a_call_of_a_pipeline_that_waits_for_a_word_says_that_the_pipeline_goes_on(call, root, essays, words):
+    run = ("pipeline", "run", essays, "--model", words[1], "-C", root)
+    assert call(*run).code == 0
+    style = words[0] / "meta" / "style.md"
+    style.write_text(f"Be brief.\n\n{style.read_text('utf-8')}", "utf-8")
+    call("pipeline", "redo", "style", "-C", root)
+    assert call(*run).code == 1
+    assert call("approve", "-C", root).out.endswith(": `agentx pipeline run` goes on.\n")
+    assert call(*run).code == 0
+
+
+def test_a_pipeline_whose_process_is_gone_is_said_to_be_cut_off_and_nobody_is_at_work(
+    call, root, essays, words
+):
+    assert call("pipeline", "run", essays, "--model", words[1], "-C", root).code == 0
+    call("pipeline", "redo", "remember", "02", "-C", root)
+    with Workspace.open(root) as ws:
+        latest = {event.type: event.data for event in ws.events()}
+        for name in (
+            "PipelineStarted",
+            "RunStarted",
+            "Dispatched",
+        ):  # as a process leaves them that is killed here
+            ws.record(Draft(data=latest[name], actor="agent:keeper", run="r-99"))
+    board = call("pipeline", "status", "-C", root).out.splitlines()
+    assert board[0].startswith("Two short essays  INTERRUPTED  Its process is gone")
+    assert board[-1].split() == ["remember", "✓", "↻"]
+    assert "essays INTERRUPTED: agentx pipeline\n" in call("status", "-C", root).out
 
 
 def test_the_status_names_the_pipelines_that_there_are(call, root, essays, words):

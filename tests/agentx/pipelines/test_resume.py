@@ -1,11 +1,15 @@
 """A pipeline that dies in the middle: the next run goes on where it was, and takes nothing old for new."""
 
 import contextlib
+import os
+import queue
+import signal
 from collections.abc import Callable
 
 import pytest
 
 from agentx.pipelines.runner import Runner, redo
+from agentx.storage.lock import WorkspaceBusy
 from agentx.workspace import Workspace
 from tests.agentx.pipelines.conftest import BOOK, Author, Desk, well
 
@@ -131,3 +135,33 @@ def test_a_split_task_that_is_done_again_takes_no_part_of_before(desk):
     model = run(desk, lambda path, prompt: long(path, prompt).replace("the old", "the new"))
     assert len(model.prompts) == 3
     assert desk.text("index.md").count("the new") == 3
+
+
+def test_nothing_is_done_again_while_others_rest_on_it(desk):
+    asked = []
+
+    def asks(path, prompt):
+        if path == "drafts/02.md":
+            with pytest.raises(WorkspaceBusy):
+                redo(desk.ws.engine, runner.plan, "outline", "", "it is dull")
+            asked.append(path)
+        return well(path, prompt)
+
+    runner = Runner(desk.ws.engine, desk.path, lambda _name: Author(asks))
+    assert runner.run().status == "COMPLETED"
+    assert asked
+
+
+def test_ctrl_c_lets_those_at_work_come_to_their_end_and_sends_nobody_else(desk):
+    before, told = signal.getsignal(signal.SIGINT), queue.SimpleQueue()
+
+    def interrupted(path, prompt):
+        if path == "drafts/02.md":
+            os.kill(os.getpid(), signal.SIGINT)
+            assert "Ctrl-C again" in told.get(timeout=60)  # it is still at work when a person is told
+        return well(path, prompt)
+
+    ended = Runner(desk.ws.engine, desk.path, lambda _name: Author(interrupted), jobs=2, note=told.put).run()
+    assert (ended.status, ended.proved) == ("INTERRUPTED", 4)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert (desk.run().status, len(desk.author.prompts)) == ("COMPLETED", 3)

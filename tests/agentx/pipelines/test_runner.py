@@ -2,8 +2,11 @@
 
 import pytest
 
+from agentx.pipelines.dispatch import Dispatcher
+from agentx.pipelines.runner import PipelineStopped
 from agentx.pipelines.tracked import pipelines
 from agentx.storage.errors import AgentXError
+from agentx.synthesis.model.port import ModelError
 from tests.agentx.pipelines.conftest import well
 
 
@@ -150,3 +153,54 @@ def test_a_missing_source_is_told_before_anything_runs(desk):
     desk.path.write_text(desk.path.read_text("utf-8") + "sources: {code: nowhere}\n", "utf-8")
     with pytest.raises(AgentXError, match="has no directory"):
         desk.run()
+
+
+def test_a_file_that_nobody_writes_and_that_is_not_there_is_told_before_anything_runs(desk):
+    book = desk.path.read_text("utf-8")
+    desk.path.write_text(
+        book.replace("files:", "files:\n  brief: {path: breif.md}").replace(
+            "reads:", "reads:\n      - {file: brief}", 1
+        )
+    )
+    with pytest.raises(
+        PipelineStopped, match=r"Role writer .stage write.01.. reads brief: there is no file breif.md"
+    ):
+        desk.run()
+    assert not desk.facts("PipelineStarted")
+    (desk.ws.artifacts / "breif.md").write_text("Write a book.\n")
+    assert desk.run().status == "COMPLETED"
+
+
+def test_no_secret_of_what_is_read_reaches_a_model_or_the_log(desk):
+    token = "ghp_" + "a" * 36
+    code = desk.path.parent / "code"
+    code.mkdir()
+    (code / "a.py").write_text(f"token = '{token}'\n", "utf-8")
+    book = desk.path.read_text("utf-8").replace(", marker: OUTLINE_DONE", "")
+    book = book.replace("files:", "sources: {code: code}\nfiles:\n  code: {path: a.py, source: code}", 1)
+    book = book.replace("  architect:\n", "  architect:\n    by: [cat]\n    reads: [{file: code}]\n", 1)
+    desk.path.write_text(book, "utf-8")
+    assert desk.run().status == "COMPLETED"
+    assert "token = '[redacted: github token]'" in desk.text("outline.md")
+    assert token[:12] not in (desk.ws.root / "history.jsonl").read_text("utf-8")
+
+
+def test_a_model_that_does_not_answer_stops_the_pipeline_and_counts_as_no_try(desk):
+    def down(path, prompt):
+        if path == "drafts/02.md":
+            raise ModelError("the server cannot be reached", retryable=True)
+        return well(path, prompt)
+
+    for _ in range(4):  # more often than there are attempts
+        ended = desk.run(down, jobs=2)
+        assert ended.status == "FAILED"
+        assert "No model answered (ModelError: the server cannot be reached)" in ended.reason
+    assert desk.run().status == "COMPLETED"
+
+
+def test_a_fault_of_the_engine_is_on_record_before_it_is_raised(desk, monkeypatch):
+    monkeypatch.setattr(Dispatcher, "do", lambda *_: 1 / 0)  # nothing else raises so on purpose
+    with pytest.raises(ZeroDivisionError):
+        desk.run()
+    (ended,) = desk.facts("PipelineEnded")
+    assert (ended.status, "ZeroDivisionError" in ended.reason) == ("FAILED", True)

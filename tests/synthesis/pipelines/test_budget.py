@@ -11,7 +11,7 @@ from agentx.synthesis.pipelines import passages
 from agentx.synthesis.pipelines.budget import Candidate, NoRoom, fenced, fit, item_of, task_words
 from agentx.synthesis.pipelines.definition import AgentType, Read
 from agentx.synthesis.pipelines.estimates import Estimator
-from agentx.synthesis.pipelines.prompt import MATERIAL, Sending, tell
+from agentx.synthesis.pipelines.prompt import Sending, tell
 from agentx.synthesis.pipelines.reading import parse
 from agentx.synthesis.pipelines.relevance import Wanted
 from agentx.synthesis.pipelines.steps import resolve
@@ -413,7 +413,7 @@ def test_the_prompt_as_it_is_sent_keeps_the_budget(room):
         Candidate(reads["summaries"], "summaries.md", chapters(9)),
         candidate("refs.md", chapters(2), if_room=True),
     ]
-    empty = count_tokens(f"{tell(plan, Sending(step=step)).text}\n{MATERIAL}")
+    empty = count_tokens(tell(plan, Sending(step=step)).bare)
     agent = AgentType(window=empty + room + 600, system=100, output=500)
     about = task_words(plan.role(step), step)
     found = fit(files, agent, prompt_tokens=empty, about=about, item=item_of(step))

@@ -81,6 +81,8 @@ def test_what_is_for_the_first_or_last_item_is_written_then_and_added_to_memory_
         ("{file: review, verdict: true}", "{file: review, verdict: true}\n      - {file: style}",
          "31: roles.reviewer.writes: role reviewer is played by explore, which is read-only: it writes one overwritable file, its report."),
         ("    agent: explore", "    by: engine", "32: roles.reviewer.writes[0]: role reviewer is the engine's, so review, which it writes, needs `content`, a template."),
+        ("      - {file: style, marker: STYLE}", "      - {file: style}\n      - {file: draft}\n    by: [cat]",
+         "14: roles.editor.writes: role editor is played by a program that speaks text, whose output is one file: let it write one, or speak `jsonl`."),
         ("    agent: explore", "    by: []", "28: roles.reviewer.by: role reviewer is played by nobody: write `model`, `engine` or a program."),
         ("verdict: true}", "verdict: true, content: x}", "32: roles.reviewer.writes[0].content: `content` is for roles of the engine, and role reviewer is none: let it be `by: engine`."),
         ("marker: DRAFT", "checks: [{matches: (}]",
@@ -203,6 +205,14 @@ def test_a_prompt_of_ones_own_may_say_all_that_the_engine_gives_it_and_ours_says
     assert {name for name, _ in names_in(PROMPT)} <= IN_PROMPTS
 
 
+def test_a_program_without_tools_is_told_that_its_answer_is_the_file():
+    made = plan(harmed(("    agent: explore", "    by: [cat]")))
+    told = {key: tell(made, Sending(step=made.steps[key])).whole for key in ("write[02]", "check[02]")}
+    assert "Write with the tool write_file" in told["write[02]"]
+    assert "Answer with the text of the file alone" in told["check[02]"]
+    assert "write_file" not in told["check[02]"]
+
+
 def test_no_more_steps_are_made_than_anyone_reads():
     text = harmed(
         ('    - {id: "01", title: One}\n    - {id: "02", title: Two}\n', "    10000\n"),
@@ -211,3 +221,10 @@ def test_no_more_steps_are_made_than_anyone_reads():
     more = harmed(("files:\n", "files:\n  more: {path: 'more/{{ chapter.id }}'}\n"), ("roles:\n", "roles:\n  more: {writes: [{file: more}]}\n"),
                   ("stages:\n", "stages:\n  - {id: more, role: more, for_each: chapter}\n"), text=text)  # fmt: skip
     assert faults(more) == ["34: stages: it comes to 30,001 steps, more than 20,000."]
+
+
+def test_a_type_of_ours_that_is_named_again_keeps_what_is_not_said_anew():
+    made = plan(harmed(("files:\n", "agents: {explore: {window: 7000}, mine: {max_files: 3}}\nfiles:\n")))
+    explore, mine = (made.pipeline.agents[name] for name in ("explore", "mine"))
+    assert (explore.window, explore.output, explore.read_only) == (7_000, 4_000, True)
+    assert (mine.window, mine.max_files, mine.read_only) == (128_000, 3, False)

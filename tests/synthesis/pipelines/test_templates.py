@@ -71,3 +71,10 @@ def test_the_names_that_a_template_needs_are_known_without_filling_it():
     assert names_in("plain") == frozenset()
     with pytest.raises(TemplateInvalid):
         names_in("{{")
+
+
+def test_a_page_of_html_can_hold_any_text():
+    assert (
+        fill("<pre>{{ body | escape }}</pre>", {"body": 'a < b & "c"'})
+        == "<pre>a &lt; b &amp; &quot;c&quot;</pre>"
+    )
