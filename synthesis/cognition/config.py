@@ -47,7 +47,7 @@ class ExecutorConfig(BaseModel):
     k_recent_context: int = Field(default=10, ge=0, le=50)
     uncertainty_threshold: float = Field(default=0.5, ge=0, le=1)
     buffer_tokens: int = Field(default=2_000, gt=0)
-    activation_k: int = Field(default=10, ge=1, le=100)
+    activation_k: int = Field(default=100, ge=1, le=1_000)
     log_intermediate_data: bool = False
     log_decay_curves: bool = False
     log_activator_triggers: bool = False
