@@ -49,7 +49,7 @@ eval: dev model  ## score capture, hot issues and search against labelled data (
 	@test -n "$(DATA)" || { echo "agentx: which data? make eval DATA=folder" >&2; exit 1; }
 	@$(BIN)/python -m tests.eval --data $(DATA) $(if $(MODEL),--model $(MODEL)) $(EVAL)
 
-faults: dev  ## crashes, power cuts, full disks and many writers at once: nothing may be lost (a quarter of an hour; N=50 for a tenth)
+faults: dev  ## crashes, power cuts, full disks and many writers at once: nothing may be lost (twenty minutes; N=50 for a tenth)
 	@$(BIN)/python -m tests.faults --n $(or $(N),500) $(FAULTS)
 
 fuzz: dev  ## look for bytes that break what reads them, with atheris, and drive the store at random (N=30 seconds each)

@@ -64,8 +64,11 @@ class Book:
         self._brief = is_brief(text)
         self._items = dict(state.items)
         self._messages = state.messages
-        self._known = frozenset(
-            (e.seq, e.start, e.end) for item in state.items.values() for e in item.evidence
+        self._known = frozenset(  # whatever rests on these words was changed after they were said
+            (e.seq, e.start, e.end)
+            for item in state.items.values()
+            if item.changed_seq >= seq
+            for e in item.evidence
         )
 
     def enter(self, reading: Reading) -> None:
