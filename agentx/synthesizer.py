@@ -67,13 +67,13 @@ class Synthesizer:
     def _take(self, event: Event) -> None:
         if isinstance(event.data, Concluded):
             return
-        with (
-            self._write_path.lock.hold()
-        ):  # most facts lead to nothing: there is no need to look what others wrote
-            if not self._conclude(event):
+        with self._write_path.lock.hold():  # most facts lead to nothing: no need to look what others wrote
+            drafts, known = self._conclude(event), self._write_path.state.seq
+            if not drafts:
                 return
         with self._write_path.exclusive():
-            drafts = self._conclude(event)
+            if self._write_path.state.seq != known:
+                drafts = self._conclude(event)
             if drafts:
                 self._write_path.record(_read_with_the_last(drafts))
 

@@ -25,13 +25,10 @@ def think(terminal: Terminal, message: str, name: str) -> RunResult:
     if not message.strip():
         raise UsageError('A cognitive agent answers a message: `agentx run --agent cognitive "…"`.')
     with opened(terminal, look=True) as ws:
-        section = ws.config.cognition
         named = name or ws.config.model.name or terminal.settings.model
         model = configured_model(terminal, ws, name) if named else None
-        answers = "response_model" in section.model_fields_set and model is not None
-        responder = configured_model(terminal, ws, section.response_model) if answers else None
         with terminal.busy("Thinking …"):
-            result = run_cognitive(ws, message, model, responder=responder)
+            result = run_cognitive(ws, message, model)
         if terminal.json:
             terminal.line({"type": "RunResult", "data": result})
             return result

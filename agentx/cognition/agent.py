@@ -17,6 +17,7 @@ from agentx.cognition import memories
 from agentx.cognition.logs import Logs
 from agentx.cognition.memories import Retrieval
 from agentx.cognition.telemetry import emit
+from agentx.directing.configured import named_models
 from agentx.storage.cognition_events import Extracted, Interacted, Recognized
 from agentx.storage.errors import UsageError
 from agentx.storage.events import AgentMessageSent, Body, Draft
@@ -95,7 +96,7 @@ class CognitiveAgent:
         ws: Its workspace.
         config: What it is told; what ``agentx.toml`` says by default.
         model: Who recognises, judges and answers; without one, code does.
-        responder: Who answers, where that is another (``response_model``).
+        responder: Who answers, where that is another; the model that ``response_model`` names, where it is set.
         session: The conversation that it holds; each has a buffer of its own, and memories are shared.
         timeout_s: How long one question to the model may take.
 
@@ -105,6 +106,7 @@ class CognitiveAgent:
 
     Raises:
         UsageError: The name of the session is empty or too long.
+        ModelError: The model that ``response_model`` names cannot be used.
     """
 
     def __init__(
@@ -122,7 +124,7 @@ class CognitiveAgent:
         self.config = config or ws.config.cognition
         self.session = session
         self.model = model
-        self.responder = responder or model
+        self.responder = responder or _responder(ws, self.config, model)
         self.timeout_s = timeout_s
         self.last_metrics = Metrics()
         self._ws = ws
@@ -152,6 +154,13 @@ class CognitiveAgent:
         emit(answered.metrics, session=self.session, interaction=answered.interaction, ended=ended)
         self._logs.write()
         return answered
+
+
+def _responder(ws: "Workspace", config: ExecutorConfig, model: ModelClient | None) -> ModelClient | None:
+    """Who answers: the model of ``response_model`` where a person set that, and the agent's own where not."""
+    if model is None or "response_model" not in config.model_fields_set:
+        return model
+    return named_models(ws.engine)(config.response_model)
 
 
 class _Turn:
@@ -504,6 +513,12 @@ class _Turn:
                 _, made = self.store(found, self.model.name, second=True)
                 self.metrics.new_memories_stored += [one.id for one in made]
                 return
+        if self.metrics.input_type == "feedback" and (before := self.recent()[-1:]):
+            taught = recognizer.lesson(before[0].message, before[0].answer, self.message)
+            if taught is not None:
+                found = recognizer.Recognition(input_type="feedback", memories=(taught,))
+                _, made = self.store(found, "", second=True)
+                self.metrics.new_memories_stored += [one.id for one in made]
         if self.metrics.input_type == "question":
             tiers = uncertainty.assess(self.message, [one.text for one in shown if one.text in text])
             self.judge = round(1.0 - tiers.words, 4)

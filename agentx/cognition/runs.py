@@ -19,7 +19,6 @@ def run_cognitive(
     message: str,
     model: ModelClient | None,
     *,
-    responder: ModelClient | None = None,
     session: str = SESSION,
 ) -> RunResult:
     """Answer a message as a run.
@@ -28,16 +27,13 @@ def run_cognitive(
         ws: The workspace.
         message: What the user says.
         model: Who recognises and answers; none for code alone.
-        responder: Who answers, where that is another.
         session: The conversation that it belongs to.
 
     Raises:
         UsageError: There is nothing in the message.
         WorkspaceBusy: Another run goes on in this workspace.
     """
-    agent = CognitiveAgent(
-        ws, model=model, responder=responder, session=session, timeout_s=ws.config.model.timeout_s
-    )
+    agent = CognitiveAgent(ws, model=model, session=session, timeout_s=ws.config.model.timeout_s)
     with alone(ws.engine):
         run = f"r-{ws.state.counts.get('RunStarted', 0) + 1}"
         name = model.name if model else NO_MODEL

@@ -113,7 +113,7 @@ class Examiner:
         """What is wrong with a file of a step, commands aside; of a part of it under another path, with its marker."""
         path = path or write.path
         if unfinished := marker_fault(text, write.rule.marker, path):
-            return [f"{path} is unfinished. {unfinished}"]
+            return [f"Role {step.role}: {path} is unfinished. {unfinished}"]
         body = body_of(text, write.rule.marker, path)
         if not body.strip():
             return [f"{path} is empty but for its marker."]

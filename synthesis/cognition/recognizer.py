@@ -257,6 +257,18 @@ def recognize(
     )
 
 
+def lesson(question: str, answer: str, said: str) -> Extracted | None:
+    r"""What feedback teaches about answering, as a procedure; nothing where it does not blame.
+
+    >>> lesson("Where is Anna?", "In Oslo.", "No, that's wrong.").text
+    'Asked “Where is Anna?”, do not answer “In Oslo.”: the user said “No, that\'s wrong.”'
+    """
+    if reward(said) >= 0:
+        return None
+    shown = [" ".join(words.split())[: MOST_TEXT // 4] for words in (question, answer, said)]
+    return Extracted("L1", "Asked “{}”, do not answer “{}”: the user said “{}”".format(*shown))
+
+
 def bounded(read: Recognition, before: Mapping[str, float]) -> tuple[Recognition, tuple[str, ...]]:
     """What of a recognition has room in one event, and in a sentence what has not.
 

@@ -18,7 +18,7 @@ from agentx.synthesis.cognition.metrics import Metrics, Snapshot
 from agentx.synthesis.cognition.mind import Mind
 from agentx.synthesis.cognition.recognizer import MOST_MEMORIES
 from agentx.synthesis.model.litellm_client import LiteLLMClient
-from agentx.synthesis.model.port import Reply, Usage
+from agentx.synthesis.model.port import ModelError, Reply, Usage
 from agentx.workspace import Workspace
 
 CONFIGURATION = {
@@ -504,3 +504,38 @@ def test_scores_links_and_purges_of_any_interleaving_equal_those_of_a_replay(tmp
             assert mind == agent.mind
     with Workspace.open(base / "w", settings=here) as ws:
         assert ws.state.minds == live.minds
+
+
+def test_blame_teaches_what_is_not_to_be_answered_again(ws):
+    agent = CognitiveAgent(ws)
+    agent.answer("My sister Anna is a nurse in Lisbon.")
+    agent.answer("Where is Anna a nurse?")
+    agent.answer("No, that's wrong.")
+    (taught,) = _taught(ws)
+    assert taught.text.startswith("Asked “Where is Anna a nurse?”, do not answer “I remember: My sister Anna")
+    assert taught.trust == "agent"
+    assert taught.id in agent.last_metrics.new_memories_stored
+    agent.answer("Thank you, that was right.")
+    assert _taught(ws) == [ws.state.items[taught.id]]
+
+
+def _taught(ws):
+    """What the second look learned; the scribe takes a note of the blame as well."""
+    return [item for item in ws.memory("learning", status=None) if item.text.startswith("Asked")]
+
+
+def test_the_model_that_response_model_names_answers(ws, tmp_path):
+    script = tmp_path / "answers.jsonl"
+    script.write_text('{"answer": "In Lisbon."}\n', "utf-8")
+    config = ExecutorConfig(response_model=f"script:{script}")
+    agent = CognitiveAgent(ws, config, model=Silent())
+    assert agent.answer("Where is Anna a nurse?").text == "In Lisbon."
+
+
+class Silent:
+    """A model that never answers."""
+
+    name = "silent"
+
+    def stream(self, messages, tools=(), *, timeout_s=120.0):
+        raise ModelError("it is silent")

@@ -165,7 +165,7 @@ def test_however_a_good_pipeline_is_harmed_it_is_a_plan_or_is_refused_with_lines
 @given(st.text() | st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_any_text_is_a_pipeline_or_refused(text):
     with contextlib.suppress(PipelineInvalid):
-        plan(text)
+        assert isinstance(plan(text), Plan)
 
 
 def test_lines_taken_out_of_the_sample_or_moved_leave_a_plan_or_faults_with_lines():
