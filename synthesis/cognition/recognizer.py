@@ -258,10 +258,10 @@ def recognize(
 
 
 def lesson(question: str, answer: str, said: str) -> Extracted | None:
-    r"""What feedback teaches about answering, as a procedure; nothing where it does not blame.
+    """What feedback teaches about answering, as a procedure; nothing where it does not blame.
 
-    >>> lesson("Where is Anna?", "In Oslo.", "No, that's wrong.").text
-    'Asked “Where is Anna?”, do not answer “In Oslo.”: the user said “No, that\'s wrong.”'
+    >>> lesson("Where is Anna?", "In Oslo.", "No, in Rome.").text
+    'Asked “Where is Anna?”, do not answer “In Oslo.”: the user said “No, in Rome.”'
     """
     if reward(said) >= 0:
         return None
