@@ -204,3 +204,23 @@ def test_a_fault_of_the_engine_is_on_record_before_it_is_raised(desk, monkeypatc
         desk.run()
     (ended,) = desk.facts("PipelineEnded")
     assert (ended.status, "ZeroDivisionError" in ended.reason) == ("FAILED", True)
+
+
+def test_a_command_that_finds_fault_sends_the_agent_again_with_what_it_printed(desk):
+    text = desk.path.read_text("utf-8")
+    check = '{command: [sh, -c, "grep -c proven $0 || { echo no proof in $0; exit 3; }"]}'
+    desk.path.write_text(text.replace("{sections: [Text, New terms]}", check), "utf-8")
+
+    def unproven_at_first(path, prompt):
+        made = well(path, prompt)
+        return (
+            made
+            if path == "drafts/01.md" and "Attempt 2" not in prompt
+            else made.replace("About", "A proven")
+        )
+
+    ended = desk.run(unproven_at_first)
+    assert ended.status == "COMPLETED"
+    (failed,) = [one for one in desk.facts("RunEnded") if one.status == "FAILED"]
+    assert "drafts/01.md: `sh -c" in failed.reason
+    assert "ended with 3: 0 no proof in drafts/01.md" in failed.reason
