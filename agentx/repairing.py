@@ -57,7 +57,7 @@ def repair(root: Path, *, dry_run: bool = False, progress: Progress | None = Non
     if not opening.is_workspace(root):
         raise opening.NotAWorkspace(f"{root} is not a workspace. Make one with `agentx init {root}`.")
     aside = Aside(root)
-    with FileLock(root / ".git" / "agentx.lock").hold():
+    with FileLock(root / ".git" / "agentx.lock", brief=True).hold():
         if dry_run:
             mended = [
                 Mended(path, f"would be restored from {source}") for path, _, source in _restorable(root)

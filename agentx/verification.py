@@ -239,7 +239,7 @@ class _Verification:
         self, log: LogLook, expected: dict[str, TreeEntry], paths: dict[str, str]
     ) -> dict[str, str]:
         """What differs still while nobody writes, with everything that was recorded meanwhile."""
-        lock = FileLock(self._git_dir / "agentx.lock")
+        lock = FileLock(self._git_dir / "agentx.lock", brief=True)
         with contextlib.ExitStack() as held:
             with contextlib.suppress(OSError):  # of a directory that nobody may write, nobody does
                 held.enter_context(lock.hold())

@@ -87,7 +87,7 @@ class WritePath:
         self.blobs = BlobStore(root)
         self.history = History(root, codec)
         self._codec = codec
-        self.lock = FileLock(self.repo.git_dir / "agentx.lock")
+        self.lock = FileLock(self.repo.git_dir / "agentx.lock", brief=True)
         self.state = State()
         self.damage: list[Damage] = []
         self.last_write = 0.0

@@ -10,11 +10,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 from agentx.storage.errors import AgentXError
+from agentx.storage.interrupts import PutOff
 
 _FIRST_PAUSE_S = 0.0005
 _LONGEST_PAUSE_S = 0.02
+_LOOK_UP_S = 0.1
+"""Who waits for another thread looks up so often, for a Ctrl-C."""
 
 
 class WorkspaceBusy(AgentXError):
@@ -26,16 +30,18 @@ class LockNotTaken(AgentXError):
 
 
 class FileLock:
-    """An exclusive lock on a file, re-entrant within a thread.
+    """An exclusive lock on a file, re-entrant within a thread; a Ctrl-C never leaves it held.
 
     Args:
         path: The lock file; made where it is missing, never removed.
         timeout_s: How long to wait for another holder.
+        brief: It is held for milliseconds, and others wait for it: Ctrl-C is put off until it is let go.
     """
 
-    def __init__(self, path: Path, timeout_s: float = 30.0) -> None:
+    def __init__(self, path: Path, timeout_s: float = 30.0, *, brief: bool = False) -> None:
         self._path = path
         self._timeout_s = timeout_s
+        self._brief = brief
         self._thread_lock = threading.RLock()
         self._depth = 0
         self._fd = -1
@@ -58,20 +64,36 @@ class FileLock:
             WorkspaceBusy: It could not be had in time.
             LockNotTaken: Its file could not be opened.
         """
-        if not self._thread_lock.acquire(timeout=self._timeout_s):
-            raise WorkspaceBusy(f"Another thread has held {self._path} for {self._timeout_s:g} s; try again.")
-        try:
-            if self._depth == 0:
-                self._fd = self._acquire()
-            self._depth += 1
+        with PutOff() as interrupts:
+            self._take(interrupts)
             try:
-                yield
+                try:
+                    if not self._brief:
+                        interrupts.let_through()
+                    yield
+                finally:
+                    interrupts.put_off()  # a Ctrl-C before this is done comes to the release all the same
             finally:
                 self._depth -= 1
                 if self._depth == 0:
                     os.close(self._fd)
-        finally:
+                self._thread_lock.release()
+
+    def _take(self, interrupts: PutOff) -> None:
+        deadline = time.monotonic() + self._timeout_s
+        while not self._thread_lock.acquire(timeout=min(_LOOK_UP_S, max(0.0, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline:
+                raise WorkspaceBusy(
+                    f"Another thread has held {self._path} for {self._timeout_s:g} s; try again."
+                )
+            interrupts.check()
+        try:
+            if self._depth == 0:
+                self._fd = self._acquire(interrupts)
+        except BaseException:
             self._thread_lock.release()
+            raise
+        self._depth += 1
 
     def _open(self) -> int:
         try:
@@ -85,21 +107,32 @@ class FileLock:
         except OSError as error:
             raise LockNotTaken(f"{self._path} could not be made: {error.strerror}.") from error
 
-    def _acquire(self) -> int:
+    def _acquire(self, interrupts: PutOff) -> int:
         fd = self._open()
         deadline = time.monotonic() + self._timeout_s
         pause_s = _FIRST_PAUSE_S
-        while True:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+        try:
+            while not _locked(fd):
                 if time.monotonic() > deadline:
-                    os.close(fd)
-                    raise WorkspaceBusy(
-                        f"Another process has held {self._path} for {self._timeout_s:g} s; "
-                        "find it with `fuser` on that file, end it, and try again."
-                    ) from None
+                    self._give_up()
+                interrupts.check()
                 time.sleep(pause_s)
                 pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
-            else:
-                return fd
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def _give_up(self) -> NoReturn:
+        raise WorkspaceBusy(
+            f"Another process has held {self._path} for {self._timeout_s:g} s; "
+            "find it with `fuser` on that file, end it, and try again."
+        )
+
+
+def _locked(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -31,7 +31,7 @@ def set_up(root: Path) -> None:
     if not is_fresh(root):
         local.set_up(git_dir)
         return
-    with FileLock(git_dir / "agentx.lock").hold():
+    with FileLock(git_dir / "agentx.lock", brief=True).hold():
         repo = GitRepository(root)
         try:
             files = repo.files(repo.tree_of(repo.head))

@@ -112,7 +112,7 @@ def repair(root: Path) -> str:
     locked = any(stale_locks(git_dir)) or any(_stale_index_lock(git_dir))
     if not suspicious and not locked and _is_whole_since(git_dir):
         return ""
-    with FileLock(git_dir / "agentx.lock").hold():
+    with FileLock(git_dir / "agentx.lock", brief=True).hold():
         mended = mend(root, Aside(root))
     if not mended:
         return ""

@@ -158,7 +158,7 @@ def sabotage(job: Job, outcome: Outcome, place: Path) -> None:
 
 
 def _unlocked(root: Path, name: str, numbers: range, tell: Tell) -> None:
-    FileLock._acquire = lambda _self: os.open(os.devnull, os.O_RDONLY)  # type: ignore[method-assign]
+    FileLock._acquire = lambda *_: os.open(os.devnull, os.O_RDONLY)  # type: ignore[method-assign]
     write(root, name, numbers, tell)
 
 
