@@ -12,7 +12,7 @@ from agentx.synthesis.pipelines.schema import schema
 from .book import BOOK, harmed
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs/pipelines.md").read_text("utf-8")
+PAGE = (ROOT / "docs/pipeline-format.md").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -58,4 +58,4 @@ def rows(shape):
 def test_every_key_says_what_it_is_and_the_docs_say_the_same():
     for shape in (schema(), *schema()["$defs"].values()):
         table = "| key | default | what it is |\n|---|---|---|\n" + "\n".join(rows(shape)) + "\n\n"
-        assert table in PAGE + "\n", f"docs/pipelines.md lacks the table:\n{table}"
+        assert table in PAGE + "\n", f"docs/pipeline-format.md lacks the table:\n{table}"
