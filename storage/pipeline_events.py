@@ -107,6 +107,18 @@ class ProvedFile(msgspec.Struct, frozen=True, omit_defaults=True):
     marker: str = ""
 
 
+class Superseded(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A memory item that an earlier proof of a stage made, and that the stage does not bring any more.
+
+    Attributes:
+        item: Its id.
+        by: Which fact of the same proof came in its place, from 1; 0 for none.
+    """
+
+    item: str
+    by: int = 0
+
+
 class StageProved(ChangesFiles, frozen=True):
     """A stage is done for an item: its files exist, carry their markers and pass their checks.
 
@@ -118,6 +130,7 @@ class StageProved(ChangesFiles, frozen=True):
         verdict: ``PASS`` or ``FAIL`` where one of the files gives one; empty for none.
         changes: Files that were appended to.
         learned: What was appended, as facts to remember.
+        superseded: What earlier proofs of it had learned and holds no more.
         found: Whether the files were there already, and no agent of this pipeline made them.
     """
 
@@ -130,6 +143,7 @@ class StageProved(ChangesFiles, frozen=True):
     verdict: str = ""
     changes: tuple[FileChange, ...] = ()
     learned: tuple[NewKnowledge, ...] = ()
+    superseded: tuple[Superseded, ...] = ()
     found: bool = False
 
 

@@ -128,7 +128,7 @@ class Dispatcher:
             return False
         if examined.wrong:
             return False
-        self.examiner.prove(due.step, due.round, examined, run="", found=not own)
+        self.examiner.prove(due, examined, run="", found=not own)
         return True
 
     def resume(self, due: Due, run: str) -> Came | None:
@@ -334,7 +334,7 @@ class Dispatcher:
         if outcome.status != "COMPLETED" or wrong:
             return self._failed(run, outcome, (*wrong, *hands.unmet), role)
         ended = _ended("COMPLETED", "", outcome)
-        self.examiner.prove(due.step, due.round, examined, run=run, before=[ended])
+        self.examiner.prove(due, examined, run=run, before=[ended])
         return Came("COMPLETED")
 
     def _close_part(

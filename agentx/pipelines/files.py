@@ -11,6 +11,7 @@ from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.git.objects import blob_id
 from agentx.storage.text import decoded
 from agentx.synthesis.pipelines.plan import Plan, ReadFile, path_pattern
+from agentx.synthesis.pipelines.replaced import in_force
 
 _NEVER = ("__pycache__", ".git", "node_modules")
 
@@ -52,7 +53,7 @@ class Files:
     def of(self, read: ReadFile) -> list[FileText]:
         """The files that a pointer comes to.
 
-        Those that are not there are left out where it is optional, and where nothing was appended to them yet.
+        Of long-term memory, what holds no more is left out. Those that are not there are left out where it is optional, and where nothing was appended to them yet.
 
         Raises:
             PointerMissing: One is not there, or is no text.
@@ -64,7 +65,10 @@ class Files:
             if not texts and not read.rule.optional and read.rule.file not in self._growing:
                 where = f"the source {read.source}" if read.source else "the artifacts"
                 raise PointerMissing(f"{read.rule.file}: there is no file {pattern} in {where}.")
-            found += texts
+            grows = read.rule.file in self._growing
+            found += [
+                msgspec.structs.replace(one, text=in_force(one.text)) if grows else one for one in texts
+            ]
         return found
 
     def text(self, path: str, source: str = "") -> FileText | None:

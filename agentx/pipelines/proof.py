@@ -12,20 +12,23 @@ import msgspec
 
 from agentx import file_rules
 from agentx.engine import Engine
+from agentx.moments import event_at
 from agentx.pipelines.files import Files
 from agentx.quality.sandbox import run_in_copy
 from agentx.staging import Content
-from agentx.storage.direction_events import NewKnowledge
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Draft, Event, FileChange, Payload
+from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.pipeline_events import ProvedFile, StageProved
 from agentx.storage.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.pipelines.checks import body_of, has_marker, look, marker_fault, verdict_of
 from agentx.synthesis.pipelines.definition import Check
-from agentx.synthesis.pipelines.memory import appending
+from agentx.synthesis.pipelines.memory import Appending, appending, remembered, superseded
 from agentx.synthesis.pipelines.plan import Plan, Step, WriteFile
 from agentx.synthesis.pipelines.prompt import in_words
+from agentx.synthesis.pipelines.replaced import in_force
+from agentx.synthesis.pipelines.schedule import Due
 from agentx.tools.quality_tools import sandbox_policy
 
 ACTOR = "engine:pipeline"
@@ -34,6 +37,9 @@ Part = TypeVar("Part")
 
 LEARNED_BYTES = 7_000
 """What is remembered of one step fits into one event; the files hold all of it."""
+
+SUPERSEDED_BYTES = 1_500
+"""The same of what holds no more; the rest ends when the step is done again."""
 
 HELD_BYTES = 3_000
 """So much of what was looked at stands in that event."""
@@ -152,7 +158,8 @@ class Examiner:
         """The text of a file of the pipeline, for a check; empty where it is not there yet."""
         paths = self._plan.paths.get(alias, ())
         own = next((read.paths for read in step.reads if read.rule.file == alias), paths)
-        texts = [file.text for path in own if "*" not in path and (file := self._files.text(path))]
+        files = (self._files.text(path) for path in own if "*" not in path)
+        texts = [in_force(file.text) for file in files if file]
         return "\n".join(texts)
 
     def _command(self, check: Check, path: str) -> str:
@@ -180,8 +187,7 @@ class Examiner:
 
     def prove(
         self,
-        step: Step,
-        number: int,
+        due: Due,
         examined: Examined,
         *,
         run: str,
@@ -191,18 +197,18 @@ class Examiner:
         """Put on record that a step is done, with what it adds to the long-term memory, in one event.
 
         Args:
-            step: The step.
-            number: The round.
+            due: The step, with its round.
             examined: What was looked at.
             run: The run that did it; empty for none.
             before: Payloads that are recorded before it, in the same breath where nothing is appended.
             found: Whether the files were there already.
         """
+        step = due.step
         proved = StageProved(
             pipeline=self._plan.pipeline.pipeline,
             stage=step.stage,
             item=step.item,
-            round=number,
+            round=due.round,
             outputs=examined.outputs,
             checks=fitting(examined.held, HELD_BYTES),
             verdict=examined.verdict,
@@ -215,8 +221,7 @@ class Examiner:
             return path.record([*drafts, Draft(data=proved, actor=ACTOR, run=run)])
         with path.exclusive():
             events = path.record(drafts)
-            contents, learned = self._appended(step, examined)
-            proved = msgspec.structs.replace(proved, learned=fitting(learned, LEARNED_BYTES))
+            contents, proved = self._appended(due, examined, proved)
 
             def payload(changes: tuple[FileChange, ...]) -> StageProved:
                 return msgspec.structs.replace(proved, changes=changes)
@@ -229,19 +234,35 @@ class Examiner:
             return [*events, *path.record([Draft(data=proved, actor=ACTOR, run=run)])]
 
     def _appended(
-        self, step: Step, examined: Examined
-    ) -> tuple[dict[str, Content | None], list[NewKnowledge]]:
+        self, due: Due, examined: Examined, proved: StageProved
+    ) -> tuple[dict[str, Content | None], StageProved]:
+        """What the files of the long-term memory hold then, and the proof with what is remembered of it."""
+        before = remembered(filter(None, (event_at(self._engine, seq) for seq in due.remembered)))
         texts: dict[str, str] = {}
-        learned: list[NewKnowledge] = []
-        for append in step.appends:
-            if append.to not in texts:
-                file = self._files.text(append.to)
-                texts[append.to] = file.text if file else ""
-            made = appending(append, texts[append.to], examined.texts[append.source], step.values)
-            if made is not None:
-                texts[append.to] += made.text
-                learned += made.learned
-        return {path: Content(text.encode()) for path, text in texts.items() if text}, learned
+        made: list[Appending] = []
+        for path in dict.fromkeys(append.to for append in due.step.appends):
+            appends = [append for append in due.step.appends if append.to == path]
+            file = self._files.text(path)
+            earlier = [self._added(*blobs) for blobs in before.added.get(path, ())]
+            held = file.text if file else ""
+            if one := appending(appends, held, examined.texts, due.step.values, earlier):
+                texts |= {path: held + one.text} if one.text else {}
+                made.append(one)
+        learned = [fact for one in made for fact in one.learned]
+        new = fitting((fact for fact in learned if fact not in before.facts.values()), LEARNED_BYTES)
+        ended = fitting(superseded(before.facts, learned, new), SUPERSEDED_BYTES)
+        contents: dict[str, Content | None] = {path: Content(text.encode()) for path, text in texts.items()}
+        return contents, msgspec.structs.replace(proved, learned=new, superseded=ended)
+
+    def _added(self, before: str, after: str) -> str:
+        """What was added to a file; nothing where that was purged."""
+        try:
+            old, new = (
+                self._engine.write_path.repo.read_blob(blob) if blob else b"" for blob in (before, after)
+            )
+        except ObjectDamaged:
+            return ""
+        return new.removeprefix(old).decode(errors="replace")
 
     def still_stands(self, step: Step, outputs: Sequence[ProvedFile], known: Mapping[str, str]) -> list[str]:
         """What of a proof holds no more.

@@ -5,21 +5,22 @@ anything that stands before it.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
 
 from agentx.storage.direction_events import NewKnowledge
 from agentx.storage.events import Event
-from agentx.storage.pipeline_events import StageProved
+from agentx.storage.pipeline_events import StageProved, Superseded
 from agentx.storage.text import one_line
 from agentx.synthesis.chunking.headings import fenced, markdown_headings
-from agentx.synthesis.conclusions import Add, Change
+from agentx.synthesis.conclusions import Add, Change, Patch
 from agentx.synthesis.extractor import ReadBody
-from agentx.synthesis.items import Evidence, MemoryItem, item_id, shorten
+from agentx.synthesis.items import Evidence, Link, MemoryItem, item_id, shorten
 from agentx.synthesis.pipelines.markdown import Entry, entries, is_plain, lines_of, sections, title_words
-from agentx.synthesis.pipelines.plan import AppendFile
+from agentx.synthesis.pipelines.plan import AppendFile, key_of
+from agentx.synthesis.pipelines.replaced import holds, note, places_of, replaced, without
 from agentx.synthesis.pipelines.templates import fill
 from agentx.synthesis.state import State
 
@@ -28,6 +29,9 @@ LEVEL = 2
 
 MAX_FACT = 400
 """Characters of one fact; the file has the rest."""
+
+_LONGEST_TERM = 6
+"""Words before a colon that are still a term."""
 
 _LOWEST = 6
 _MARKER = re.compile(r"\s*<!--\s*[A-Z][A-Z0-9_]*\s*-->\s*")
@@ -43,8 +47,9 @@ class Appending(msgspec.Struct, frozen=True):
 
     Attributes:
         path: The file.
-        text: What comes behind what is there; it begins on a fresh line and ends with a line break.
-        learned: What is new in it, as facts.
+        text: What comes behind what is there; it begins on a fresh line and ends with a line break. Empty where what stands
+            there says the same already.
+        learned: What the stage has to say in it, as facts.
     """
 
     path: str
@@ -52,34 +57,76 @@ class Appending(msgspec.Struct, frozen=True):
     learned: tuple[NewKnowledge, ...]
 
 
-def appending(append: AppendFile, before: str, written: str, values: Mapping[str, Any]) -> Appending | None:
+class _Taken(msgspec.Struct, frozen=True):
+    """What is taken from a file, and the heading that it gets."""
+
+    title: str
+    body: tuple[str, ...] = ()
+    learned: tuple[NewKnowledge, ...] = ()
+
+
+def appending(
+    appends: Sequence[AppendFile],
+    before: str,
+    written: Mapping[str, str],
+    values: Mapping[str, Any],
+    earlier: Sequence[str] = (),
+) -> Appending | None:
     """What a stage adds to a file of the long-term memory.
 
     Args:
-        append: Where to, and from which section of which file.
+        appends: Where to, which is one file, and from which sections of which files.
         before: What the file holds; empty where it is not there yet.
-        written: What the stage wrote.
+        written: What the stage wrote, by path.
         values: For the templates of ``section``, ``under`` and ``topic``.
+        earlier: What the same stage added to it for the same item before: all of it is replaced, unless it says the same.
 
     Returns:
-        ``None`` where the section is missing or empty, says "none", or stands there already.
+        ``None`` where the sections are missing or empty, say "none", or stand there already, and there is nothing to replace.
 
     Raises:
         TemplateInvalid: A template cannot be filled.
     """
-    rule = append.rule
-    known = "\n".join(["", *lines_of(before), ""])
-    blocks = list(_blocks(_section(written, fill(rule.section, values))))
+    lines = lines_of(before)
+    own = places_of(lines, earlier)
+    standing = "\n".join(without(lines, [*own, *replaced(lines)]))
+    taken: list[_Taken] = []
+    for append in appends:
+        known = "\n".join(["", standing, *(line for one in taken for line in one.body), ""])
+        taken += _taken(append, known, written[append.source], values)
+    if not taken and not own:
+        return None
+    text = ""
+    if _said(line for one in taken for line in one.body) != _said(holds(lines, own)):
+        notes = ["", *(note(lines, place) for place in own)] if own else []
+        for one in taken or [_Taken(_title(appends[0], values))]:
+            text += _behind(standing + text, one.title, [*notes, *one.body])
+            notes = []
+    return Appending(appends[0].to, text, tuple(fact for one in taken for fact in one.learned))
+
+
+def _taken(append: AppendFile, known: str, written: str, values: Mapping[str, Any]) -> Iterator[_Taken]:
+    blocks = list(_blocks(_section(written, fill(append.rule.section, values))))
     new = [block for block in blocks if isinstance(block, str) or not _stands_in(block, known)]
     said = [block for block in new if isinstance(block, Entry)]
     if all(_says_nothing(entry.text) for entry in said):
-        return None
-    topic = one_line(fill(rule.topic, values))
+        return
+    topic = one_line(fill(append.rule.topic, values))
     facts = (
         NewKnowledge(topic, fact) for entry in said if topic and is_plain(entry) and (fact := _fact(entry))
     )
-    title = one_line(fill(rule.under, values)).lstrip("# ") or _name(values)
-    return Appending(append.to, _behind(before, title, _body(new)), tuple(facts))
+    yield _Taken(_title(append, values), tuple(_body(new)), tuple(facts))
+
+
+def _title(append: AppendFile, values: Mapping[str, Any]) -> str:
+    return one_line(fill(append.rule.under, values)).lstrip("# ") or _name(values)
+
+
+def _said(lines: Iterable[str]) -> list[str]:
+    """What lines say under the headings of items, whatever those are: two texts that say the same are equal in it."""
+    every = [line for line in lines if line.strip()]
+    heads = {heading.line for heading in markdown_headings(["", *every]) if heading.level <= LEVEL}
+    return [line for number, line in enumerate(every, 1) if number not in heads]
 
 
 # --- what is taken from a file ----------------------------------------------------------------------------------------
@@ -176,7 +223,7 @@ def _behind(before: str, title: str, body: list[str]) -> str:
         last = [heading for heading in markdown_headings(lines) if heading.level <= LEVEL][-1:]
         heads = [] if last and lines[last[0].line].strip() == own and not open_fence else [own]
     text = "\n".join([*heads, *body] if heads else body).strip("\n")
-    return f"{begin}{chr(10) if before.strip() else ''}{text}\n"
+    return f"{begin}{chr(10) if before else ''}{text}\n"
 
 
 def _name(values: Mapping[str, Any]) -> str:
@@ -188,35 +235,110 @@ def _name(values: Mapping[str, Any]) -> str:
 # --- what is remembered of it -----------------------------------------------------------------------------------------
 
 
+class Remembered(msgspec.Struct, frozen=True):
+    """What a stage added to the long-term memory for an item so far, and what holds of it.
+
+    Attributes:
+        added: The blobs of each file before and after it was added to, by path.
+        facts: By the id of their memory item.
+    """
+
+    added: dict[str, list[tuple[str, str]]]
+    facts: dict[str, NewKnowledge]
+
+
+def remembered(events: Iterable[Event]) -> Remembered:
+    """What the proofs of a step left in the long-term memory; other events say nothing of it."""
+    made = Remembered({}, {})
+    for event in events:
+        if isinstance(event.data, StageProved):
+            for change in event.data.changes:
+                made.added.setdefault(change.path, []).append((change.before, change.after))
+            for one in event.data.superseded:
+                made.facts.pop(one.item, None)
+            for number, fact in enumerate(event.data.learned):
+                made.facts[item_id("knowledge", event.seq, number)] = fact
+    return made
+
+
+def superseded(
+    before: Mapping[str, NewKnowledge], now: Collection[NewKnowledge], new: Sequence[NewKnowledge]
+) -> Iterator[Superseded]:
+    """What holds no more of what a stage said before: another definition of a term came in its place, or nothing did.
+
+    Args:
+        before: What it said, by memory item.
+        now: What it says.
+        new: What of that it did not say before, as it is remembered.
+    """
+    of = {(fact.topic, _term(fact.text)): number for number, fact in reversed(list(enumerate(new, 1)))}
+    for item, fact in before.items():
+        if fact not in now:
+            yield Superseded(item, of.get((fact.topic, _term(fact.text)), 0))
+
+
+def _term(fact: str) -> str:
+    """What a fact defines, for the latest definition of it to hold; empty for a sentence."""
+    term, colon, _ = fact.partition(":")
+    return term.casefold().strip() if colon and len(term.split()) <= _LONGEST_TERM else ""
+
+
 class Learned:
     """Makes a memory item of each fact that a stage was proved with (an :class:`agentx.synthesis.extractor.Extractor`).
 
-    What a file holds already is not added to it again, so a fact comes once: none is compared with those before it.
+    What a file holds already is not added to it again, so a fact comes once: none is compared with those before it. Which of
+    them hold no more says the proof.
     """
 
     name: ClassVar[str] = "pipeline"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
-        """An item of knowledge for each fact of a stage; nothing for other events."""
-        del state, read
-        if not isinstance(event.data, StageProved):
+        """An item of knowledge for each fact of a stage, and the end of those that it replaces; nothing for other events."""
+        del read
+        data = event.data
+        if not isinstance(data, StageProved):
             return ()
+        ids = [item_id("knowledge", event.seq, number) for number in range(len(data.learned))]
+        ended = [one for one in data.superseded if _is_open(state.items.get(one.item))]
+        replaces = {
+            new: tuple(Link("supersedes", one.item) for one in ended if one.by == number)
+            for number, new in enumerate(ids, 1)
+        }
         start, made = 0, list[Change]()
-        for ordinal, fact in enumerate(event.data.learned):
+        for new, fact in zip(ids, data.learned, strict=True):
             end = start + len(fact.text)
             made.append(
                 Add(
                     MemoryItem(
-                        id=item_id("knowledge", event.seq, ordinal),
+                        id=new,
                         kind="knowledge",
                         text=fact.text,
                         short=shorten(fact.text),
                         domain=fact.topic,
                         evidence=(Evidence(event.seq, start, end, fact.text),),
                         trust="agent",
+                        links=replaces[new],
                     )
                 )
             )
             start = end + 1
-        return made
+        step = key_of(data.stage, data.item)
+        return [
+            *made,
+            *(_end(state.items[one.item], ids[one.by - 1] if one.by else "", step) for one in ended),
+        ]
+
+
+def _is_open(item: MemoryItem | None) -> bool:
+    """Whether a stage may end an item: nobody did, and no person made it theirs."""
+    return item is not None and item.status in {"proposed", "active", "dormant"} and not item.by_hand
+
+
+def _end(item: MemoryItem, by: str, step: str) -> Patch:
+    if by:
+        links = (*item.links, Link("superseded_by", by))
+        return Patch(
+            id=item.id, status="superseded", links=links, reason=f"{step} was done again, and says {by}."
+        )
+    return Patch(id=item.id, status="retired", reason=f"{step} was done again, and says it no more.")

@@ -19,7 +19,7 @@ from agentx.storage.text import one_line
 from agentx.synthesis.model.port import Usage
 from agentx.synthesis.pipelines.plan import key_of
 
-VERSION = 4
+VERSION = 5
 """Raised whenever the same events would be read differently."""
 
 
@@ -98,6 +98,7 @@ class Progress(msgspec.Struct):
         written: What was written for each step in its latest round.
         verdicts: Of the steps that give one, in order.
         reopened: The latest event that reopened a stage or step, by key, and ``wishes`` why.
+        remembered: The proofs that left something in the long-term memory, by key.
         retried: The latest event that gave what had failed another chance.
         waiting: Runs that wait for a person's word, by key.
         anomalies: What went otherwise than planned, in order: what stands in the pipeline's log.
@@ -118,6 +119,7 @@ class Progress(msgspec.Struct):
     verdicts: dict[str, list[Verdict]] = msgspec.field(default_factory=dict)
     reopened: dict[str, int] = msgspec.field(default_factory=dict)
     wishes: dict[str, str] = msgspec.field(default_factory=dict)
+    remembered: dict[str, list[int]] = msgspec.field(default_factory=dict)
     retried: int = 0
     waiting: dict[str, str] = msgspec.field(default_factory=dict)
     anomalies: list[str] = msgspec.field(default_factory=list)
@@ -261,6 +263,8 @@ def _prove(progress: Progress, event: Event, proved: StageProved) -> None:
     key = key_of(proved.stage, proved.item)
     progress.proved[key] = Proof(event.seq, proved.round, proved.verdict, proved.outputs)
     progress.failures.pop(key, None)
+    if proved.changes or proved.learned or proved.superseded:
+        progress.remembered.setdefault(key, []).append(event.seq)
     if proved.verdict:
         passed = proved.verdict == "PASS"
         progress.verdicts.setdefault(key, []).append(Verdict(event.seq, proved.round, passed))

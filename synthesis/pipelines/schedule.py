@@ -23,6 +23,7 @@ class Due(msgspec.Struct, frozen=True):
         tries: How many agents have failed at it already, in this round.
         reason: Why the last of them did.
         wish: Why it is to be done again although it was done before, in the words of whoever wants it.
+        remembered: The events that proved it before and left something in the long-term memory.
     """
 
     step: Step
@@ -30,6 +31,7 @@ class Due(msgspec.Struct, frozen=True):
     tries: int = 0
     reason: str = ""
     wish: str = ""
+    remembered: tuple[int, ...] = ()
 
 
 class Schedule:
@@ -204,7 +206,8 @@ class Schedule:
         """The steps that may be done now; each is told once."""
         while self._ready:
             key = self._ready.popleft()
-            yield Due(self.plan.steps[key], self.rounds[key], *self.tries(key), self._wish(key))
+            earlier = tuple(self.progress.remembered.get(key, ()))
+            yield Due(self.plan.steps[key], self.rounds[key], *self.tries(key), self._wish(key), earlier)
 
     def _wish(self, key: str) -> str:
         proof, reopened = self.progress.proved.get(key), self.progress.reopened

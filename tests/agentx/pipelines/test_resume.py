@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from agentx.pipelines.runner import Runner, redo
+from agentx.pipelines.tracked import pipelines
 from agentx.storage.lock import WorkspaceBusy
 from agentx.workspace import Workspace
 from tests.agentx.pipelines.conftest import BOOK, Author, Desk, well
@@ -165,3 +166,29 @@ def test_ctrl_c_lets_those_at_work_come_to_their_end_and_sends_nobody_else(desk)
     assert (ended.status, ended.proved) == ("INTERRUPTED", 4)
     assert signal.getsignal(signal.SIGINT) is before
     assert (desk.run().status, len(desk.author.prompts)) == ("COMPLETED", 3)
+
+
+def test_what_was_remembered_of_a_stage_that_is_done_again_is_replaced_for_all_who_read_it(desk):
+    run(desk, well)
+    redo(
+        desk.ws.engine, Runner(desk.ws.engine, desk.path, lambda _: None).plan, "write", "02", "another word"
+    )
+    known = {item.text: item.id for item in desk.ws.state.items.values() if item.kind == "knowledge"}
+
+    def renamed(path, prompt):
+        return well(path, prompt).replace("- **term02**: what", "- **word02**: says what")
+
+    model = run(desk, renamed)
+    (prompt,) = [one for one in model.prompts if "You are writer" in one and "drafts/03.md" in one]
+    assert ("word02" in prompt, "term02" in prompt) == (True, False)
+    glossary = desk.text("meta/glossary.md")
+    assert "term02" in glossary
+    assert "## Chapter 02\n\n<!-- In place of lines 5-7 (" in glossary
+    assert glossary.count("term03") == 1
+    items = desk.ws.state.items
+    assert items[known["term02: what 02 is about"]].status == "retired"
+    assert [one.status for one in items.values() if "word02" in one.text] == ["active"]
+    assert items[known["term03: what 03 is about"]].status == "active"
+    digest, done = desk.ws.state.digest, pipelines(desk.ws.engine)
+    desk.ws.rebuild()
+    assert (desk.ws.state.digest, pipelines(desk.ws.engine)) == (digest, done)

@@ -1,5 +1,6 @@
 """Long-term memory grows behind its end, by what is new, each item under its own heading; and its facts are found by search."""
 
+import msgspec
 import pytest
 
 from agentx import Workspace
@@ -8,11 +9,15 @@ from agentx.storage.events import Draft, Event
 from agentx.storage.pipeline_events import StageProved
 from agentx.synthesis.chunking.headings import fenced, markdown_headings
 from agentx.synthesis.conclusions import Add
+from agentx.synthesis.items import Link
 from agentx.synthesis.pipelines.checks import look
+from agentx.synthesis.pipelines.consistency import read_glossary
 from agentx.synthesis.pipelines.definition import Append, Check
 from agentx.synthesis.pipelines.markdown import entries
-from agentx.synthesis.pipelines.memory import MAX_FACT, Learned, appending
+from agentx.synthesis.pipelines.memory import MAX_FACT, Learned, appending, superseded
 from agentx.synthesis.pipelines.plan import AppendFile
+from agentx.synthesis.pipelines.replaced import in_force, note
+from agentx.synthesis.state import State
 
 NOTES = """\
 # Notes of chapter 2
@@ -36,15 +41,15 @@ Each has two sides.
 """
 
 
-def appended(written, before="", *, item="02", **rule):
+def appended(written, before="", *, item="02", earlier=(), **rule):
     """What comes behind ``before``; nothing is rewritten."""
     rule = {"section": "New terms", "under": "Chapter {{ chapter.id }}", "topic": "terms"} | rule
     pointer = AppendFile(Append.model_validate({"to": "g", "from": "n", **rule}), "meta/g.md", "notes.md")
-    made = appending(pointer, before, written, {"chapter": {"id": item}})
+    made = appending([pointer], before, {"notes.md": written}, {"chapter": {"id": item}}, earlier)
     if made is None:
         return "", []
     assert made.path == "meta/g.md"
-    assert made.text.endswith("\n")
+    assert not made.text or made.text.endswith("\n")
     return made.text, [fact.text for fact in made.learned]
 
 
@@ -135,6 +140,62 @@ def test_a_whole_file_is_added_without_its_title_its_headings_lower_and_long_fac
     assert fact.endswith("here.")
 
 
+# --- done again
+
+FIRST = "## New terms\n\n- **posting**: a record\n- **ledger**: what holds them\n"
+AGAIN = "## New terms\n\n- **posting**: one side of an entry (not: record)\n"
+
+
+def test_what_is_done_again_comes_in_place_of_what_was_added_before_and_says_so():
+    first, _ = appended(FIRST, "# Terms\n")
+    third, _ = appended("## New terms\n\n- **entry**: two postings\n", f"# Terms\n{first}", item="03")
+    before = f"# Terms\n{first}{third}"
+    text, facts = appended(AGAIN, before, earlier=[first])
+    assert text.startswith("\n## Chapter 02\n\n<!-- In place of lines 3-6 (")
+    assert facts == ["posting: one side of an entry (not: record)"]
+    assert [(one.term, one.under[-1]) for one in read_glossary(in_force(before + text))] == [
+        ("entry", "Chapter 03"),
+        ("posting", "Chapter 02"),
+    ]
+    assert in_force(before + text).splitlines()[2] == "[lines 3-6 were replaced: see below]"
+    assert len(in_force(before + text).splitlines()) == len((before + text).splitlines())
+    found = look(Check(terms="g"), "Each record counts.\n", {}, lambda _: in_force(before + text), "04")
+    assert ["line 16" in one for one in found] == [True]
+
+
+def test_what_is_done_again_with_the_same_result_adds_nothing_and_nothing_can_come_in_place_of_something():
+    first, facts = appended(FIRST)
+    assert appended(FIRST, first, earlier=[first]) == ("", facts)
+    none, facts = appended("## New terms\n\nNone.\n", first, earlier=[first])
+    assert (facts, read_glossary(in_force(first + none))) == ([], ())
+    assert headings(in_force(first + none)) == [(2, "Chapter 02")]
+    third, facts = appended(FIRST, first + none, earlier=[first, none])
+    assert facts == ["posting: a record", "ledger: what holds them"]
+    assert [one.line for one in read_glossary(in_force(first + none + third))] == [14, 15]
+
+
+def test_only_the_engine_can_say_that_lines_hold_no_more():
+    first, _ = appended(FIRST)
+    said = note(first.splitlines(), range(4))
+    forged, _ = appended(
+        f"## New terms\n\n- **entry**: one\n\n{said}\n\n```\n{said}\n```\n", first, item="03"
+    )
+    assert forged.count("In place of lines 1-4") == 2
+    assert in_force(first + forged) == first + forged
+
+
+def test_what_others_say_under_the_same_heading_stays_and_so_does_what_a_person_amended():
+    mine, _ = appended(FIRST, under="Terms")
+    others, _ = appended("## New terms\n\n- **entry**: two postings\n", mine, item="03", under="Terms")
+    text, _ = appended(AGAIN, mine + others, under="Terms", earlier=[mine])
+    terms = read_glossary(in_force(mine + others + text))
+    assert [(one.term, one.under) for one in terms] == [("entry", ("Terms",)), ("posting", ("Terms",))]
+    amended = (mine + others).replace("what holds them", "a book, says the editor")
+    text, _ = appended(AGAIN, amended, under="Terms", earlier=[mine])
+    terms = [one.meaning for one in read_glossary(in_force(f"# Terms\n\n{amended}{text}"))]  # lines moved
+    assert terms == ["a book, says the editor", "two postings", "one side of an entry (not: record)"]
+
+
 # --- as memory
 
 
@@ -161,6 +222,32 @@ def test_what_a_stage_learned_is_found_by_search_and_a_rebuild_gives_the_same(tm
         assert ws.state.digest == digest
 
 
+def test_a_fact_that_another_came_in_place_of_is_superseded_and_one_that_is_gone_is_retired(tmp_path):
+    with Workspace.create(tmp_path / "ws") as ws:
+        first = proved(
+            ("terms", "posting: a record"), ("terms", "ledger: holds them"), ("chapters", "It begins.")
+        )
+        ws.engine.write_path.record([Draft(data=first, actor="engine:pipeline")])
+        posting, ledger, summary = [item for item in ws.state.items.values() if item.kind == "knowledge"]
+        before = {one.id: NewKnowledge(one.domain, one.text) for one in (posting, ledger, summary)}
+        now = [NewKnowledge("terms", "Posting: one side"), NewKnowledge("chapters", "It ends.")]
+        again = msgspec.structs.replace(
+            proved(), learned=tuple(now), superseded=tuple(superseded(before, now, now))
+        )
+        ws.engine.write_path.record([Draft(data=again, actor="engine:pipeline")])
+        items = ws.state.items
+        (new,) = [one for one in items.values() if one.text == "Posting: one side"]
+        assert items[posting.id].status == items[summary.id].status == "superseded"
+        assert items[posting.id].links == (Link("superseded_by", new.id),)
+        assert new.links == (Link("supersedes", posting.id),)
+        assert (items[ledger.id].status, items[ledger.id].links) == ("retired", ())
+        assert "memory[02] was done again" in items[ledger.id].reason
+        assert all(hit.text != "ledger: holds them" for hit in ws.search("ledger: holds them", kind="memory"))
+        digest = ws.state.digest
+        ws.rebuild()
+        assert ws.state.digest == digest
+
+
 def test_a_fact_is_not_compared_with_those_before_it_so_the_thousandth_costs_what_the_first_did():
     event = Event(
         seq=7,
@@ -170,7 +257,7 @@ def test_a_fact_is_not_compared_with_those_before_it_so_the_thousandth_costs_wha
         v=1,
         data=proved(("t", "a"), ("t", "b")),
     )
-    made = Learned().conclude(event, None, None)
+    made = Learned().conclude(event, State(), None)
     assert [type(change) for change in made] == [Add, Add]
     assert [change.item.id for change in made] == ["k-7", "k-7.2"]
 

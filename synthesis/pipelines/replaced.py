@@ -1,0 +1,134 @@
+"""Which lines of a file of the long-term memory hold no more: those that a later entry of the same stage came in place of.
+
+Such a file only ever grows, so a stage that is done again adds what holds now behind the end, with a line that says which lines it
+replaces. That line is a comment, which no text of an agent can forge: comments of theirs are no comments there.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
+from hashlib import blake2b
+
+from agentx.synthesis.chunking.headings import fenced
+from agentx.synthesis.pipelines.markdown import entries, lines_of
+
+_SAYS = "<!-- In place of line"
+_NOTE = re.compile(r"<!-- In place of lines? (\d{1,9})(?:-(\d{1,9}))? \(([0-9a-f]{8})\) -->")
+
+_HEADING = re.compile(r"##?(?: |$)")
+"""Of an item, or of the whole file."""
+
+
+def note(lines: Sequence[str], place: range) -> str:
+    """The line which says that what follows came in place of earlier lines.
+
+    Args:
+        lines: Of the file.
+        place: Indices of those that hold no more, from 0.
+    """
+    return f"<!-- In place of {_named(place)} ({_digest(lines, place)}) -->"
+
+
+@lru_cache(maxsize=16)
+def in_force(text: str) -> str:
+    r"""A file of the long-term memory without what holds no more; lines keep their numbers.
+
+    >>> lines = ["- **posting**: a record"]
+    >>> in_force("\n".join([*lines, note(lines, range(1)), "- **posting**: one side of an entry"])).splitlines()[0]
+    '[line 1 was replaced: see below]'
+    """
+    if _SAYS not in text:
+        return text
+    lines = lines_of(text)
+    for place in replaced(lines):
+        lines[place.start : place.stop] = ["" for _ in place]
+        lines[place.start] = f"[{_named(place)} {'was' if len(place) == 1 else 'were'} replaced: see below]"
+    return "\n".join(lines)
+
+
+def replaced(lines: Sequence[str]) -> list[range]:
+    """The lines of a file that hold no more, by their indices from 0."""
+    places: list[range] = []
+    if not any(_SAYS in line for line in lines):
+        return places
+    for number, (line, code) in enumerate(zip(lines, fenced(lines), strict=True)):
+        if not code and (said := _NOTE.fullmatch(line.strip())):
+            first = int(said[1]) - 1
+            place = range(first, int(said[2] or said[1]))
+            # a person who amended the file may have moved them
+            moved = (range(n, n + len(place)) for n in range(number - len(place), -1, -1))
+            places += [one for one in (place, *moved) if one and _digest(lines, one) == said[3]][:1]
+    return places
+
+
+def places_of(lines: Sequence[str], added: Sequence[str]) -> list[range]:
+    """Where texts that were added to a file stand in it and still hold, by indices from 0; what a person changed is their own.
+
+    Args:
+        lines: Of the file.
+        added: The texts, as they were added.
+    """
+    gone = {n for place in replaced(lines) for n in place}
+    found: list[range] = []
+    for text in added:
+        whole = _stripped(lines_of(text))
+        if place := _find(lines, whole, gone):
+            parts = [_headless(lines, place, gone)]
+        elif _find(lines, whole, frozenset()):  # it was replaced before
+            parts = []
+        else:
+            parts = [
+                _find(lines, one.lines, gone) for one in entries(whole) if not _HEADING.match(one.lines[0])
+            ]
+        found += [one for one in parts if one]
+        gone.update(n for one in parts for n in one)
+    return sorted(found, key=lambda one: one.start)
+
+
+def without(lines: Sequence[str], places: Collection[range]) -> list[str]:
+    """Lines in which those of some places are blank."""
+    gone = {n for place in places for n in place}
+    return ["" if n in gone else line for n, line in enumerate(lines)]
+
+
+def holds(lines: Sequence[str], places: Collection[range]) -> Iterator[str]:
+    """The lines of some places that say something, notes aside."""
+    return (lines[n] for place in places for n in place if lines[n].strip() and _SAYS not in lines[n])
+
+
+def _find(lines: Sequence[str], wanted: Sequence[str], gone: AbstractSet[int]) -> range:
+    """The last place where some lines stand; an empty range where they do not."""
+    for start in range(len(lines) - len(wanted), -1, -1) if wanted else ():
+        place = range(start, start + len(wanted))
+        if (
+            lines[start] == wanted[0]
+            and list(lines[start : place.stop]) == list(wanted)
+            and gone.isdisjoint(place)
+        ):
+            return place
+    return range(0)
+
+
+def _headless(lines: Sequence[str], place: range, gone: AbstractSet[int]) -> range:
+    """A place without its heading where something that another stage added stands under that, too."""
+    behind = (
+        line for n, line in enumerate(lines[place.stop :], place.stop) if n not in gone and line.strip()
+    )
+    if not place or not _HEADING.match(lines[place.start]) or _HEADING.match(next(behind, "# ")):
+        return place
+    said = [n for n in place[1:] if lines[n].strip()]
+    return range(said[0], place.stop) if said else range(0)
+
+
+def _stripped(lines: Sequence[str]) -> list[str]:
+    said = [n for n, line in enumerate(lines) if line.strip()]
+    return list(lines[said[0] : said[-1] + 1]) if said else []
+
+
+def _named(place: range) -> str:
+    return f"line {place.start + 1}" if len(place) == 1 else f"lines {place.start + 1}-{place.stop}"
+
+
+def _digest(lines: Sequence[str], place: range) -> str:
+    return blake2b("\n".join(lines[place.start : place.stop]).encode(), digest_size=4).hexdigest()
