@@ -77,7 +77,7 @@ SHAPES: tuple[_Shape, ...] = (
     _Shape("decision", _compiled(r"(?:please )?(?:use|keep|retain) (?!in mind|going|track|up|it up|me\b|an eye)[^?]{2,}? (?:instead(?: of)?|rather than|and not|for now)\b")),
     _Shape("decision", _compiled(r"(?:instead )?(?:we'?ll|we will|i'?ll|i will) (?:use|keep|drop|do it|skip|leave|remove|make|implement|ship|do)\b")),
     _Shape("learning", _compiled(r"(?:the |a |one )?lessons?(?: learn(?:ed|t))?(?: here| is| was)?\s*[:–—-]|lesson learn|(?:we|i)(?:'ve| have)? learn(?:ed|t) (?:that|the hard|from|not|to)\b|note to self\b")),
-    _Shape("learning", _compiled(r"(?:no,? )?(?:(?:that|this|it)(?:'s| is| was)|you(?:'re| are)|the (?:first|second|last) (?:part|point|one) is) (?:(?:not|n't) (?:correct|right|true|how|what)|wrong|incorrect)\b"), whole=True),
+    _Shape("learning", _compiled(r"(?:no,? )?(?:(?:that|this|it)(?:'s| is| was)|you(?:'re| are)|the (?:first|second|last) (?:part|point|one) is) (?:(?:not|n't) (?:correct|right|true|how|what)|wrong|incorrect)\b(?=\W*\w)"), whole=True),
     _Shape("discovery", _compiled(r"(?:it |as it )?turn(?:s|ed) out\b")),
     _Shape("discovery", _compiled(r"(?:i|we)(?:'ve| have)? (?:just |also |only |now |recently )*(?:found (?:out|that|a|an|the|two|several|some)|noticed|discovered|realiz?sed|realized|figured out|tracked (?:it|this) down)\b(?! time)")),
     _Shape("discovery", _compiled(r"(?:the|a|our|another|one) (?:actual |real |root |main |underlying |other |big |only )*(?:cause|problem|issue|bug|reason|culprit|catch|gap|gotcha)(?: with [^,.;]{2,60}| here| there)? (?:is|was|seems to be|turned out)\b")),

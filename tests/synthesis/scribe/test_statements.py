@@ -45,6 +45,7 @@ def test_a_statement_is_known_by_how_it_is_said(text, sort):
         "what does the exporter do with empty rows?",
         "I found time for a walk",
         "thanks, that is all",
+        "No, that's wrong.",
         "```\nlet's go with the second layout\n```",
         "> the root cause is a stale lock file",
         'The mail says "we have decided to ship".',
