@@ -9,6 +9,7 @@ import base64
 import hashlib
 import importlib.util
 import re
+import threading
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
@@ -93,9 +94,17 @@ class Tokenizer:
         return 0
 
 
-@cache
+_LOADING = threading.Lock()
+
+
 def tokenizer() -> Tokenizer:
-    """The tokenizer of this process, loaded when it is first asked for (0.3 s)."""
+    """The tokenizer of this process, loaded when it is first asked for (0.3 s), by one of the threads that ask."""
+    with _LOADING:
+        return _loaded()
+
+
+@cache
+def _loaded() -> Tokenizer:
     return Tokenizer(_find_vocabulary())
 
 
