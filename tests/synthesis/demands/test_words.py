@@ -5,7 +5,18 @@ import threading
 
 from agentx.synthesis.demands.words import stem
 
-WORDS = "running happily generously relational conditional hopefulness sensitivity communication dying entries".split()
+WORDS = [
+    "running",
+    "happily",
+    "generously",
+    "relational",
+    "conditional",
+    "hopefulness",
+    "sensitivity",
+    "communication",
+    "dying",
+    "entries",
+]
 
 
 def test_many_threads_may_ask_for_stems_at_once():
