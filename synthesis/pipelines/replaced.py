@@ -88,8 +88,10 @@ def places_of(lines: Sequence[str], added: Sequence[str]) -> list[range]:
 
 def without(lines: Sequence[str], places: Collection[range]) -> list[str]:
     """Lines in which those of some places are blank."""
-    gone = {n for place in places for n in place}
-    return ["" if n in gone else line for n, line in enumerate(lines)]
+    kept = list(lines)
+    for place in places:
+        kept[place.start : place.stop] = [""] * len(place)
+    return kept
 
 
 def holds(lines: Sequence[str], places: Collection[range]) -> Iterator[str]:
