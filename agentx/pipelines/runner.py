@@ -212,17 +212,21 @@ class Runner:
     def _reopen(self, progress: Progress) -> None:
         """A proof whose file is gone, lost its marker, or is none of the step's any more, proves nothing."""
         known = {path: entry.oid for path, entry in self._engine.write_path.manifest().items()}
-        proved = {
-            (output.path, output.blob) for proof in progress.proved.values() for output in proof.outputs
-        }
+        mine, others = _written(self.plan, progress)
         reopened = []
         for key, proof in progress.proved.items():
             step = self.plan.steps.get(key)
             if step is None or max(progress.reopened.get(one, 0) for one in (key, step.stage)) > proof.seq:
                 continue
-            if all((one.path, known.get(one.path)) in proved for one in step.writes):
+            own = {output.path for output in proof.outputs}  # another may have written one of them since
+            if all(one.path in own and (one.path, known.get(one.path)) in mine for one in step.writes):
                 continue
-            if wrong := self._dispatcher.examiner.still_stands(step, proof.outputs, known):
+            wrong = self._dispatcher.examiner.still_stands(step, proof.outputs, known) or [
+                f"{one.path} is of {others[made]}, which does not write it any more."
+                for one in step.writes
+                if (made := (one.path, known.get(one.path, ""))) in others and made not in mine
+            ]
+            if wrong:
                 gone = StageReopened(
                     pipeline=self.name, stage=step.stage, item=step.item, reason=" ".join(wrong)
                 )
@@ -414,6 +418,20 @@ class Runner:
                 actor=ACTOR,
                 check=lambda: file_rules.require(self._engine, contents, actor=ACTOR),
             )
+
+
+def _written(plan: Plan, progress: Progress) -> tuple[set[tuple[str, str]], dict[tuple[str, str], str]]:
+    """The files and blobs that steps were proved with: those that are theirs, and, by step, those that are theirs no more."""
+    mine, others = set[tuple[str, str]](), dict[tuple[str, str], str]()
+    for key, proof in progress.proved.items():
+        step = plan.steps.get(key)
+        writes = {one.path for one in step.writes} if step else set[str]()
+        for output in proof.outputs:
+            if step is None or output.path in writes:
+                mine.add((output.path, output.blob))
+            else:
+                others[output.path, output.blob] = key
+    return mine, others
 
 
 def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list[Step]:

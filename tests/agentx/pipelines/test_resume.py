@@ -192,3 +192,27 @@ def test_what_was_remembered_of_a_stage_that_is_done_again_is_replaced_for_all_w
     digest, done = desk.ws.state.digest, pipelines(desk.ws.engine)
     desk.ws.rebuild()
     assert (desk.ws.state.digest, pipelines(desk.ws.engine)) == (digest, done)
+
+
+LAST = (
+    BOOK.replace("files:\n", "files:\n  index: {path: index.md}\n")
+    .replace(
+        "  reviewer:\n",
+        "  printer:\n    by: engine\n    writes:\n"
+        '      - {file: index, only: last, content: "The last is {{ chapter.id }}."}\n'
+        '      - {file: page, content: "Page {{ chapter.id }}."}\n  reviewer:\n',
+    )
+    .replace("files:\n", 'files:\n  page: {path: "pages/{{ chapter.id }}.md"}\n')
+    + "  - {id: print, role: printer, for_each: chapter, after: revise}\n"
+)
+
+
+def test_what_is_for_the_last_item_is_done_by_the_new_last_one_when_items_become_more_or_fewer(desk):
+    for number in (3, 2, 3):
+        desk.path.write_text(LAST.replace("chapter: 3", f"chapter: {number}"), "utf-8")
+        assert desk.run().status == "COMPLETED"
+        assert desk.text("index.md") == f"The last is 0{number}.\n"
+    assert [(one.stage, one.item) for one in desk.facts("StageReopened")] == [
+        ("print", "02"),
+        ("print", "03"),
+    ]
