@@ -12,8 +12,6 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
-
 from agentx import commit_message, recovery
 from agentx.storage.durable import write_file
 from agentx.storage.git.repository import GitRepository
@@ -121,6 +119,8 @@ class CommitIndex:
     def _load(self) -> None:
         if self._loaded:
             return
+        import numpy as np  # noqa: PLC0415  (heavy, and needed by searches alone)
+
         self._loaded = True
         with suppress(OSError):
             data = self._path.read_bytes()

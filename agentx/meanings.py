@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
-import numpy as np
 
 from agentx.cache import make_cache
 from agentx.indexer import Indexer
@@ -75,6 +74,8 @@ class Meanings:
         return found
 
     def _read(self, name: str) -> dict[str, Vector]:
+        import numpy as np  # noqa: PLC0415  (heavy, and needed with vectors alone)
+
         try:
             kept = msgspec.msgpack.decode(self._place.read_bytes(), type=tuple[str, dict[str, bytes]])
         except (OSError, msgspec.MsgspecError):  # none yet, or damaged: they are made again

@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Literal
 
 import msgspec
-import numpy as np
 
 from agentx.storage.index.port import Vector
 from agentx.synthesis.conclusions import Patch
@@ -397,5 +396,7 @@ def _by_meaning(
     known = {item.id: vector for item in flows if (vector := vectors.get(called(item))) is not None}
     if not asked or not known:
         return {}
+    import numpy as np  # noqa: PLC0415  (heavy, and needed with vectors alone)
+
     cosines = (np.stack(list(known.values())) @ np.stack(asked).T).max(axis=1)
     return dict(zip(known, cosines.tolist(), strict=True))

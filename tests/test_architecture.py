@@ -57,6 +57,7 @@ LAZY = {
     "lancedb",
     "litellm",
     "matplotlib",
+    "numpy",
     "onnx",
     "onnxruntime",
     "opentelemetry",
@@ -70,7 +71,7 @@ LAZY = {
 }
 """Heavy or optional: may be imported inside a function, and may not be loaded by importing any of our modules."""
 
-ALSO_IN_FUNCTIONS = LAZY | {"codespell_lib", "numpy", "readline", "snowballstemmer"}
+ALSO_IN_FUNCTIONS = LAZY | {"codespell_lib", "readline", "snowballstemmer"}
 
 MAX_FUNCTION_LINES = 70
 MAX_MODULE_LINES = 600

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from agentx.storage.index import filters
 from agentx.storage.index.manifest import Manifest
@@ -324,6 +323,8 @@ def _arrow(rows: list[Row], dimensions: int) -> Any:
     fits = [bool(row.vector) and len(row.vector) == 4 * dimensions for row in rows]
     columns["embedded"] = list(fits)
     if dimensions:
+        import numpy as np  # noqa: PLC0415  (as above)
+
         columns["vector"] = [
             np.frombuffer(row.vector, dtype="<f4") if fit else None
             for row, fit in zip(rows, fits, strict=True)
@@ -353,6 +354,8 @@ def _rows(found: Any) -> list[Row]:
     rows = [_decoder.decode(packed.as_buffer()) for packed in found.column("row")]
     if "vector" not in found.column_names:
         return rows
+    import numpy as np  # noqa: PLC0415  (as above)
+
     vectors = found.column("vector").to_numpy(zero_copy_only=False)
     return [
         Row(row.chunk, row.tokens, b"" if vector is None else np.asarray(vector, dtype="<f4").tobytes())

@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
 from agentx.storage.errors import UsageError
 from agentx.storage.index import bm25, filters
@@ -56,6 +54,8 @@ def pack(vectors: Sequence[Vector] | None, expected: int) -> list[bytes]:
         raise UsageError(
             f"{len(vectors)} vectors were given for {expected} chunks; give one each, or none at all."
         )
+    import numpy as np  # noqa: PLC0415  (heavy, and needed with vectors alone)
+
     packed = []
     for vector in vectors:
         array = np.asarray(vector, dtype="<f4")
@@ -74,11 +74,13 @@ def best(scored: Iterable[tuple[float, Chunk]], k: int) -> list[Ranked]:
     return [Ranked(chunk, score) for score, chunk in ordered[: max(k, 0)]]
 
 
-def cosines(vector: Vector, packed: Sequence[bytes]) -> npt.NDArray[np.float32]:
+def cosines(vector: Vector, packed: Sequence[bytes]) -> Vector:
     """Cosine of one vector with each of the packed ones, which must be as long as it."""
+    import numpy as np  # noqa: PLC0415  (heavy, and needed with vectors alone)
+
     query = np.frombuffer(pack([vector], 1)[0], dtype="<f4")
     matrix = np.frombuffer(b"".join(packed), dtype="<f4").reshape(len(packed), query.size)
-    result: npt.NDArray[np.float32] = matrix @ query
+    result: Vector = matrix @ query
     return result
 
 

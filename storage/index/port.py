@@ -6,13 +6,17 @@ fused in one place (:mod:`agentx.synthesis.retrieval`), so that both backends ar
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Vector = npt.NDArray[np.float32]
+else:  # numpy is heavy, and most commands see no vector
+    Vector = Any
 """One embedding: shape ``(dimensions,)``, float32, unit length."""
 
 ChunkKind = Literal["artifact", "message", "tool", "memory", "source"]

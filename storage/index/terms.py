@@ -12,9 +12,6 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
 SLOTS = 1 << 19
 _HEADER_BYTES = 16
 SIZE_BYTES = _HEADER_BYTES + 4 * SLOTS
@@ -32,6 +29,8 @@ class TermCounts:
             if os.fstat(stream.fileno()).st_size != SIZE_BYTES:
                 raise OSError(f"{path} is not {SIZE_BYTES} bytes long")
             mapped = mmap.mmap(stream.fileno(), SIZE_BYTES, access=mmap.ACCESS_WRITE)
+        import numpy as np  # noqa: PLC0415  (heavy: loaded with the index)
+
         self._totals = np.frombuffer(mapped, dtype="<i8", count=2)
         self._counts = np.frombuffer(mapped, dtype="<i4", offset=_HEADER_BYTES)
 
@@ -54,7 +53,7 @@ class TermCounts:
         for tokens in rows:
             terms = tokens.split(" ") if tokens else []
             self._totals += (sign, sign * len(terms))
-            np.add.at(self._counts, _slots(terms), sign)
+            self._counts[_slots(terms)] += sign
 
     def reset(self) -> None:
         """Forget all counts."""
@@ -66,5 +65,5 @@ def _slot(term: str) -> int:
     return zlib.crc32(term.encode()) % SLOTS
 
 
-def _slots(terms: list[str]) -> npt.NDArray[np.int64]:
-    return np.fromiter({_slot(term) for term in terms}, dtype=np.int64)
+def _slots(terms: list[str]) -> list[int]:
+    return list({_slot(term) for term in terms})

@@ -7,7 +7,6 @@ find; where several memories hold all that the question names, neither.
 from collections.abc import Sequence
 
 import msgspec
-import numpy as np
 
 from agentx.storage.index.port import Vector
 from agentx.synthesis.cognition.statements import Rarity, terms_of
@@ -60,6 +59,8 @@ def assess(
     """
     meaning = 1.0
     if vector is not None and len(vectors):
+        import numpy as np  # noqa: PLC0415  (heavy, and needed with vectors alone)
+
         meaning = 1.0 - float(np.max(np.asarray(vectors) @ vector))
     return Uncertainty(_missing(asked, texts), min(max(meaning, 0.0), 1.0))
 

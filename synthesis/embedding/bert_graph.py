@@ -8,10 +8,14 @@ vector whatever stands beside it.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+else:  # heavy: loaded where a model is made
+    Array = Any
 
 LAYERS = 6
 HEADS = 12
@@ -20,7 +24,7 @@ NORM_EPSILON = 1e-12
 OPSET = 17
 """The first ONNX operator set with ``LayerNormalization``."""
 
-Weights = Mapping[str, npt.NDArray[Any]]
+Weights = Mapping[str, Array]
 
 
 class _Graph:
@@ -30,10 +34,12 @@ class _Graph:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
-    def constant(self, name: str, value: npt.NDArray[Any]) -> str:
-        from onnx import numpy_helper  # noqa: PLC0415  (heavy, and used once per machine)
+    def constant(self, name: str, value: Array | list[int] | float) -> str:
+        import numpy as np  # noqa: PLC0415  (heavy, and used once per machine)
+        from onnx import numpy_helper  # noqa: PLC0415  (as above)
 
-        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+        kind = {list: np.int64, float: np.float32}.get(type(value))
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(np.array(value, kind)), name))
         return name
 
     def add(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
@@ -42,7 +48,7 @@ class _Graph:
         self.nodes.append(helper.make_node(operator, inputs, [output], name=output, **attributes))
         return output
 
-    def dense(self, source: str, weight: npt.NDArray[Any], bias: npt.NDArray[Any], output: str) -> str:
+    def dense(self, source: str, weight: Array, bias: Array, output: str) -> str:
         product = self.add(
             "MatMul", [source, self.constant(f"{output}.weight", weight.T)], f"{output}.product"
         )
@@ -99,12 +105,12 @@ def quantise(source: Path, target: Path) -> None:
 
 
 def _shared_constants(graph: _Graph) -> None:
-    graph.constant("zero", np.array([0], np.int64))
-    graph.constant("one", np.array([1], np.int64))
-    graph.constant("one.float", np.array(1.0, np.float32))
-    graph.constant("scale", np.array((DIMENSIONS // HEADS) ** -0.5, np.float32))
-    graph.constant("split", np.array([0, 0, HEADS, DIMENSIONS // HEADS], np.int64))
-    graph.constant("merge", np.array([0, 0, DIMENSIONS], np.int64))
+    graph.constant("zero", [0])
+    graph.constant("one", [1])
+    graph.constant("one.float", 1.0)
+    graph.constant("scale", (DIMENSIONS // HEADS) ** -0.5)
+    graph.constant("split", [0, 0, HEADS, DIMENSIONS // HEADS])
+    graph.constant("merge", [0, 0, DIMENSIONS])
 
 
 def _embeddings(graph: _Graph, weights: Weights) -> str:
@@ -124,13 +130,11 @@ def _embeddings(graph: _Graph, weights: Weights) -> str:
 def _layer(graph: _Graph, weights: Weights, prefix: str, hidden: str) -> str:
     attended = _attention(graph, weights, f"{prefix}.attention", hidden)
     inner = graph.dense(attended, *_dense(weights, f"{prefix}.intermediate.dense"), f"{prefix}.inner")
-    graph.add(
-        "Div", [inner, graph.constant(f"{prefix}.root2", np.array(2**0.5, np.float32))], f"{prefix}.gelu.in"
-    )
+    graph.add("Div", [inner, graph.constant(f"{prefix}.root2", 2**0.5)], f"{prefix}.gelu.in")
     graph.add("Erf", [f"{prefix}.gelu.in"], f"{prefix}.gelu.erf")
     graph.add("Add", [f"{prefix}.gelu.erf", "one.float"], f"{prefix}.gelu.sum")
     graph.add("Mul", [inner, f"{prefix}.gelu.sum"], f"{prefix}.gelu.product")
-    half = graph.constant(f"{prefix}.half", np.array(0.5, np.float32))
+    half = graph.constant(f"{prefix}.half", 0.5)
     gelu = graph.add("Mul", [f"{prefix}.gelu.product", half], f"{prefix}.gelu")
     outer = graph.dense(gelu, *_dense(weights, f"{prefix}.output.dense"), f"{prefix}.outer")
     graph.add("Add", [outer, attended], f"{prefix}.sum")
@@ -161,5 +165,5 @@ def _pool(graph: _Graph, hidden: str) -> None:
     graph.add("LpNormalization", ["pooled"], "embedding", axis=-1, p=2)
 
 
-def _dense(weights: Weights, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _dense(weights: Weights, name: str) -> tuple[Array, Array]:
     return weights[f"{name}.weight"], weights[f"{name}.bias"]

@@ -13,9 +13,9 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import fmean
 
 import msgspec
-import numpy as np
 
 from agentx.synthesis.embedding import bert_graph
 from agentx.synthesis.embedding.minilm import MiniLM
@@ -198,7 +198,7 @@ def _convert(work: Path) -> Path:
             f"The int8 model differs from its original on this machine (cosine {min(cosines):.3f}). Search stays lexical."
         )
     files = {name: _sha256(made / name) for name in ("model.onnx", "tokenizer.json")}
-    manifest = Manifest(MiniLM.name, SHA256, files, round(min(cosines), 4), round(float(np.mean(cosines)), 4))
+    manifest = Manifest(MiniLM.name, SHA256, files, round(min(cosines), 4), round(fmean(cosines), 4))
     (made / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
     return made
 

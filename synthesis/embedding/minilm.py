@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from agentx.storage.index.port import Vector
 from agentx.synthesis.embedding.port import ModelUnavailable
 
@@ -61,6 +59,8 @@ class MiniLM:
         Raises:
             ModelUnavailable: The files are missing or damaged.
         """
+        import numpy as np  # noqa: PLC0415  (heavy, and needed with vectors alone)
+
         session, tokenizer = self._load()
         vectors: list[Vector] = []
         for text in texts:

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-import numpy as np
-
 from agentx.storage.errors import AgentXError
 from agentx.storage.index.port import Vector
 
@@ -57,9 +55,11 @@ class Embedder(Protocol):
 def unit(values: Sequence[float] | Vector) -> Vector:
     """The vector scaled to unit length; a vector of zeros stays one.
 
-    >>> unit([3.0, 4.0]).tolist() == [np.float32(0.6), np.float32(0.8)]
-    True
+    >>> [round(value, 3) for value in unit([3.0, 4.0]).tolist()]
+    [0.6, 0.8]
     """
+    import numpy as np  # noqa: PLC0415  (heavy, and needed with vectors alone)
+
     vector = np.asarray(values, dtype=np.float32)
     length = float(np.linalg.norm(vector))
     return vector if length == 0 else vector / np.float32(length)
