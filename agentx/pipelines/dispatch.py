@@ -30,7 +30,7 @@ from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
 from agentx.pipelines.proof import ACTOR, Examiner, fitting
 from agentx.pipelines.views import View, Views
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import Draft, RunEnded, RunStarted, RunStatus
+from agentx.storage.events import ApprovalDecided, Draft, RunEnded, RunStarted, RunStatus
 from agentx.storage.pipeline_events import Dispatched, GivenFile
 from agentx.storage.redaction import clean
 from agentx.storage.text import one_line
@@ -66,7 +66,7 @@ class Came(msgspec.Struct, frozen=True):
 
     Attributes:
         status: ``COMPLETED`` where the step is proved; ``INTERRUPTED`` where no model answered.
-        reason: Why not.
+        reason: Why not, or what a person should know of it.
         final: Whether trying again is of no use.
     """
 
@@ -130,6 +130,45 @@ class Dispatcher:
             return False
         self.examiner.prove(due, examined, run="", found=not own)
         return True
+
+    def take_amended(self, due: Due, paths: Sequence[str], run: str = "") -> Came | None:
+        """Take what a person made of static files for what their stage was to do again; nobody is sent to write over it.
+
+        Args:
+            due: The step.
+            paths: The files.
+            run: The run that waits for a person's word on other contents of them; empty for none.
+
+        Returns:
+            ``None`` where these are in order and other files of the step are not, so that somebody has to be sent.
+
+        Raises:
+            AgentXError: What the step reads is not there.
+        """
+        step, named = due.step, ", ".join(paths)
+        again = f"`agentx pipeline redo {' '.join(filter(None, (step.stage, step.item)))} --reason …` has it written anew"
+        examined = self.examiner.examine(step, self.examiner.findings(step))
+        if wrong := [said for said in examined.wrong if any(path in said for path in paths)]:
+            why = f"You changed {named}, so nobody is sent to write over it, but it is not in order: {' '.join(wrong)}"
+            return Came("FAILED", f"{why} Mend it, or {again}.", final=True)
+        if examined.wrong:
+            return None
+        done = f"{step.key} is done by what you made of {named}; {again}."
+        if run:
+            self._withdraw(due, run, done)
+        self.examiner.prove(due, examined, run="", found=True)
+        return Came("COMPLETED", done)
+
+    def _withdraw(self, due: Due, run: str, why: str) -> None:
+        """End a run that waits for a person's word, who has spoken otherwise."""
+        hands = self._hands(
+            due, run, {}, {write.path: write for write in due.step.writes}, f"agent:{due.step.role}"
+        )
+        for call in [one for one in self._engine.snapshot().pending.values() if one.run == run]:
+            refused = ApprovalDecided(call_id=call.call_id, approved=False, reason=why)
+            self._engine.write_path.record([Draft(data=refused, actor=ACTOR, run=run, cause=call.seq)])
+            hands.settle(call.tool, call.call_id)
+        self._end(run, "INTERRUPTED", why, Outcome(), due.step.role)
 
     def resume(self, due: Due, run: str) -> Came | None:
         """Go on with a run that waited for a person's word; ``None`` where it waits for none, so that the step is done anew."""

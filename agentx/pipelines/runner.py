@@ -321,7 +321,9 @@ class Runner:
                 made = {path for path, blob in written.blobs.items() if blob}
                 own = written.accepted or made.issuperset(write.path for write in due.step.writes)
             untouched = written is None and due.round == 1 and not floor and key not in progress.proved
-            waits = progress.waiting.get(key, "")
+            waits, amended = progress.waiting.get(key, ""), schedule.amended(key)
+        if amended and (came := self._dispatcher.take_amended(due, amended, waits)) is not None:
+            return came
         if waits and (came := self._dispatcher.resume(due, waits)) is not None:
             return came
         if (own or untouched) and self._dispatcher.prove_found(due, own=own):
@@ -332,6 +334,8 @@ class Runner:
         key = due.step.key
         if came.status == "COMPLETED":
             schedule.done(key)
+            if came.reason:
+                self._note(came.reason)
         elif came.status == "WAITING":
             self._waiting[key] = came.reason
             schedule.fail(key, came.reason)

@@ -5,7 +5,7 @@ What is proved is proved by its event alone; whether a file still carries its ma
 
 import msgspec
 
-from agentx.storage.events import Event, RunEnded, RunStatus, changes_of
+from agentx.storage.events import ApprovalDecided, Event, RunEnded, RunStatus, changes_of
 from agentx.storage.pipeline_events import (
     Dispatched,
     FileAmended,
@@ -31,6 +31,7 @@ class Sent(msgspec.Struct):
         at: When that was.
         writes: The files that it alone may write.
         by_engine: Whether the engine does it itself.
+        decided: The latest word of a person on one of its calls.
     """
 
     pipeline: str
@@ -43,6 +44,7 @@ class Sent(msgspec.Struct):
     at: str
     writes: tuple[str, ...] = ()
     by_engine: bool = False
+    decided: int = 0
 
 
 class Proof(msgspec.Struct):
@@ -98,6 +100,7 @@ class Progress(msgspec.Struct):
         written: What was written for each step in its latest round.
         verdicts: Of the steps that give one, in order.
         reopened: The latest event that reopened a stage or step, by key, and ``wishes`` why.
+        amended: The latest event in which a person gave their word that a file is to be as they made it, by path.
         remembered: The proofs that left something in the long-term memory, by key.
         retried: The latest event that gave what had failed another chance.
         waiting: Runs that wait for a person's word, by key.
@@ -119,6 +122,7 @@ class Progress(msgspec.Struct):
     verdicts: dict[str, list[Verdict]] = msgspec.field(default_factory=dict)
     reopened: dict[str, int] = msgspec.field(default_factory=dict)
     wishes: dict[str, str] = msgspec.field(default_factory=dict)
+    amended: dict[str, int] = msgspec.field(default_factory=dict)
     remembered: dict[str, list[int]] = msgspec.field(default_factory=dict)
     retried: int = 0
     waiting: dict[str, str] = msgspec.field(default_factory=dict)
@@ -153,10 +157,9 @@ class Pipelines(msgspec.Struct):
                 _prove(self.of(proved.pipeline), event, proved)
             case StageReopened() as reopened:
                 _reopen(self.of(reopened.pipeline), event, reopened)
-            case FileAmended(path=path, reason=reason):
+            case FileAmended() as amended:
                 for progress in self.known.values():
-                    why = one_line(reason) or "no reason was given"
-                    progress.anomalies.append(f"{path} was amended: {why}")
+                    _amend(progress, event, amended)
             case _ if event.run in self.runs:
                 self._go_on(self.of(self.runs[event.run]), event)
 
@@ -203,6 +206,8 @@ class Pipelines(msgspec.Struct):
     def _go_on(self, progress: Progress, event: Event) -> None:
         """What an agent does between its start and its end."""
         match event.data:
+            case ApprovalDecided():
+                progress.running[event.run].decided = event.seq
             case RunEnded(status="WAITING") as ended:
                 _wait(progress, event, ended)
             case RunEnded() as ended:
@@ -210,6 +215,13 @@ class Pipelines(msgspec.Struct):
                 _end(progress, event, ended)
             case _:
                 _write(progress, event)
+
+
+def _amend(progress: Progress, event: Event, amended: FileAmended) -> None:
+    why = one_line(amended.reason) or "no reason was given"
+    progress.anomalies.append(f"{amended.path} was amended: {why}")
+    if not amended.call_id:
+        progress.amended[amended.path] = event.seq
 
 
 def _reopen(progress: Progress, event: Event, reopened: StageReopened) -> None:

@@ -77,6 +77,13 @@ class Schedule:
         """The event behind which a proof of a step counts."""
         return self._floor[key]
 
+    def amended(self, key: str) -> list[str]:
+        """Files of a step that a person made as they are after they wanted it done again, and after their word on any call."""
+        progress = self.progress
+        waits = progress.running.get(progress.waiting.get(key, ""))
+        since = max(self._floor[key], waits.decided if waits else 0)
+        return [one.path for one in self.plan.steps[key].writes if progress.amended.get(one.path, 0) > since]
+
     def is_proved(self, key: str, number: int = 0) -> bool:
         """Whether a step is proved, in a round where one is named."""
         proof = self.progress.proved.get(key)

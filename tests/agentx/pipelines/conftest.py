@@ -102,10 +102,16 @@ class Desk:
         self.path = path
 
     def run(
-        self, write: Callable[[str, str], str | None] = well, *, jobs: int = 1, retry: bool = False
+        self,
+        write: Callable[[str, str], str | None] = well,
+        *,
+        jobs: int = 1,
+        retry: bool = False,
+        note: Callable[[str], object] = str,
     ) -> Ended:
         self.author = Author(write)
-        return Runner(self.ws.engine, self.path, lambda _name: self.author, jobs=jobs).run(retry=retry)
+        runner = Runner(self.ws.engine, self.path, lambda _name: self.author, jobs=jobs, note=note)
+        return runner.run(retry=retry)
 
     def text(self, path: str) -> str:
         return (self.ws.artifacts / path).read_text("utf-8")

@@ -96,3 +96,50 @@ def test_the_users_demands_bind_every_agent_that_is_sent_out(desk):
     desk.ws.say("Never mention Elon Musk.")
     desk.run()
     assert all("Never mention Elon Musk" in prompt for prompt in desk.author.prompts)
+
+
+MINE = "# Mine\n\nFour chapters, I say.\n\n<!-- OUTLINE_DONE -->\n"
+
+
+def architects(desk):
+    return [prompt for prompt in desk.author.prompts if "You are architect" in prompt]
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_what_a_person_made_of_a_static_file_since_they_wanted_it_done_again_is_that(desk, waits):
+    desk.run()
+    reopened(desk, "outline")
+    changed = lambda path, prompt: well(path, prompt).replace("Three", "Five")  # noqa: E731
+    if waits:
+        assert desk.run(changed).status == "WAITING"
+    (desk.ws.artifacts / "outline.md").write_text(MINE, "utf-8")
+    told: list[str] = []
+    assert desk.run(changed, note=told.append).status == "COMPLETED"
+    assert (desk.text("outline.md"), architects(desk)) == (MINE, [])
+    assert told == [
+        "outline is done by what you made of outline.md; `agentx pipeline redo outline --reason …` has it written anew."
+    ]
+    assert any(
+        "You are writer" in prompt and "Four chapters, I say" in prompt for prompt in desk.author.prompts
+    )
+    assert not desk.ws.state.pending
+    assert not [one for one in desk.facts("RunEnded") if one.status == "FAILED"]
+    reopened(desk, "outline")  # their latest word is that it be written anew
+    assert desk.run(changed).status == "WAITING"
+    (call,) = desk.ws.state.pending.values()
+    desk.ws.approve(call.call_id)
+    assert desk.run(changed).status == "COMPLETED"
+    assert "Five" in desk.text("outline.md")
+
+
+def test_what_a_person_made_of_a_static_file_and_is_not_in_order_is_not_written_over(desk):
+    desk.run()
+    reopened(desk, "outline")
+    (desk.ws.artifacts / "outline.md").write_text("# Mine\n\nI was interr", "utf-8")
+    ended = desk.run()
+    assert (ended.status, desk.author.prompts) == ("FAILED", [])
+    assert "You changed outline.md, so nobody is sent to write over it" in ended.failed["outline"]
+    assert "Its last line is not `<!-- OUTLINE_DONE -->`" in ended.failed["outline"]
+    (desk.ws.artifacts / "outline.md").write_text(MINE, "utf-8")
+    assert desk.run().status == "COMPLETED"
+    assert (desk.text("outline.md"), architects(desk)) == (MINE, [])
