@@ -13,7 +13,8 @@ import msgspec
 from agentx import file_rules
 from agentx.engine import Engine
 from agentx.moments import event_at
-from agentx.pipelines.files import Files
+from agentx.pipelines.files import Files, FileText
+from agentx.pipelines.telling import LOOK_AT
 from agentx.quality.sandbox import run_in_copy
 from agentx.staging import Content
 from agentx.storage.errors import AgentXError
@@ -22,7 +23,7 @@ from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.pipeline_events import ProvedFile, StageProved
 from agentx.storage.redaction import clean
 from agentx.storage.text import one_line
-from agentx.synthesis.pipelines.checks import body_of, has_marker, look, marker_fault, verdict_of
+from agentx.synthesis.pipelines.checks import body_of, doubts, has_marker, look, marker_fault, verdict_of
 from agentx.synthesis.pipelines.definition import Check
 from agentx.synthesis.pipelines.memory import Appending, appending, remembered, superseded
 from agentx.synthesis.pipelines.plan import Plan, Step, WriteFile
@@ -55,7 +56,7 @@ class Examined(msgspec.Struct, frozen=True):
     Attributes:
         outputs: The files of the step that are there.
         texts: Their texts, by path.
-        held: What holds, a few words for each check.
+        held: What holds, a few words for each check, and what somebody may look at.
         wrong: What does not, a sentence each; none where the step is done.
         verdict: Of the file that gives one.
     """
@@ -107,6 +108,7 @@ class Examiner:
             outputs.append(ProvedFile(write.path, file.blob, write.rule.marker))
             held += [] if faults else [f"{write.path}: marker {write.rule.marker}"] * bool(write.rule.marker)
             held += [] if faults else [f"{write.path}: {said}" for said in _held(write, step)]
+            held += [f"{LOOK_AT}{said}" for said in self._doubts(step, write.rule.checks, file)]
             if write.rule.verdict:
                 verdict = verdict_of(file.text)
                 if found and verdict == "PASS":
@@ -149,6 +151,23 @@ class Examiner:
                     if said := self._command(check, file.path):
                         found.append(said)
         return found
+
+    def doubts(self, step: Step) -> list[str]:
+        """What in a step's reads may be wrong, for its role to look at."""
+        return [
+            said
+            for read in step.reads
+            if read.rule.checks
+            for file in self._files.of(read)
+            for said in self._doubts(step, read.rule.checks, file)
+        ]
+
+    def _doubts(self, step: Step, checks: Iterable[Check], file: FileText) -> list[str]:
+        body = self.body(file.path, file.text)
+        found = (
+            said for one in checks for said in doubts(one, body, lambda alias: self._text_of(step, alias))
+        )
+        return [one_line(f"{file.path}: {said}") for said in found]
 
     def body(self, path: str, text: str) -> str:
         """A file of the pipeline without its marker."""

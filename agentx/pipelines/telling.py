@@ -14,6 +14,9 @@ from agentx.synthesis.pipelines.plan import key_of
 WORDS = 20
 """So many of a reason are told."""
 
+LOOK_AT = "look at "
+"""What was looked at and left a doubt begins with this, among what holds of a step."""
+
 
 def tell_pipeline(event: Event) -> str:
     """A fact of a pipeline in one line; empty for another event."""
@@ -47,4 +50,6 @@ def _given(sent: Dispatched) -> str:
 
 def _added(proved: StageProved) -> str:
     verdict = f", verdict {proved.verdict}" if proved.verdict else ""
-    return verdict + (f"; add to {', '.join(made.path for made in proved.changes)}" if proved.changes else "")
+    added = f"; add to {', '.join(made.path for made in proved.changes)}" if proved.changes else ""
+    doubts = "".join(f"; {one}" for one in proved.checks if one.startswith(LOOK_AT))
+    return f"{verdict}{added}{doubts}"

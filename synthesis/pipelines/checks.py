@@ -15,7 +15,7 @@ from pydantic_core import SchemaError, SchemaValidator, core_schema
 from agentx.storage.errors import UsageError
 from agentx.storage.text import one_line
 from agentx.synthesis.chunking.headings import fenced
-from agentx.synthesis.pipelines.consistency import reused, terms_faults
+from agentx.synthesis.pipelines.consistency import reused, terms_doubts, terms_faults
 from agentx.synthesis.pipelines.definition import Check, Length
 from agentx.synthesis.pipelines.markdown import lines_of, prose, sections, title_words
 from agentx.synthesis.pipelines.templates import fill
@@ -177,6 +177,17 @@ def look(
     if check.absent:
         return list(_absent_faults([fill(words, values) for words in check.absent], text))
     return list(_pattern_faults(check.matches, text)) if check.matches else []
+
+
+def doubts(check: Check, text: str, file: Callable[[str], str]) -> list[str]:
+    """What may be wrong with a file by a check, each in a sentence for somebody to look at; it stands in nobody's way.
+
+    Args:
+        check: What is looked at.
+        text: The file without its marker's line.
+        file: Gives the text of another file of the pipeline by its name, empty where it is not there yet.
+    """
+    return list(terms_doubts(text, file(check.terms), check.terms)) if check.terms else []
 
 
 def count_words(text: str) -> int:

@@ -8,8 +8,8 @@ A glossary and a registry of metaphors are Markdown: a heading for each item, an
     ## Chapter 04
     - conveyor belt: how events move
 
-What is found is meant to be right where it is told: where it is a matter of taste whether a word is the concept, nothing is
-said.
+What is found is meant to be right where it is told. Where a word that a glossary avoids may stand for the concept or for
+something else, that is a doubt, for somebody to look at, and no fault.
 """
 
 import re
@@ -21,8 +21,10 @@ from typing import Any
 import msgspec
 
 from agentx.synthesis.demands.words import STOP_WORDS, stem, vocabulary
+from agentx.synthesis.pipelines.glossary import Term, read_glossary, without_avoided
 from agentx.synthesis.pipelines.markdown import entries, prose, sections
 from agentx.synthesis.pipelines.nouns import is_noun
+from agentx.synthesis.pipelines.senses import has_one_sense, sense
 from agentx.synthesis.pipelines.wording import (
     Phrase,
     Words,
@@ -32,18 +34,9 @@ from agentx.synthesis.pipelines.wording import (
 )
 
 _BOLD = r"(?:\*\*|__)"
-_TERM = re.compile(
-    rf"{_BOLD}(?P<term>[^*_\n]{{1,100}}?)\s*:?{_BOLD}\s*(?:[:：]|[-–—](?=\s)|=)?\s*(?P<meaning>.*)"
-)
-_PLAIN_TERM = re.compile(r"(?P<term>[^:：*_]{1,60}?)\s*[:：]\s+(?P<meaning>.+)")
 _DEFINES = re.compile(
     rf" {{0,3}}(?:(?:[-*+]|\d{{1,9}}[.)])[ \t]+)?{_BOLD}(?P<term>[^*_\n]{{1,100}}?)(?:\s*[:：]\s*{_BOLD}|{_BOLD}\s*(?:[:：—–=]|-\s|(?:is|are|means?)\b|$))"
 )
-_NOT = re.compile(
-    r"\(\s*(?:not|never|avoid)\s*:\s*([^()]*)\)|(?:^|[\s;.,—–-])(?:not|never|avoid)\s*:\s*([^().;\n]+)",
-    re.IGNORECASE,
-)
-_SPLIT = re.compile(r"[,;/]|\s+or\s+|\s+and\s+")
 _ALTERNATIVES = re.compile(r"\s*[,/]\s*|\s+or\s+")
 _NAME_ENDS = re.compile(r"\s*(?:[:：]|\s[-–—]\s|[—–]|\()")
 _DRESS = "*_`\"'“”‘’ \t."
@@ -52,28 +45,11 @@ _WORD = re.compile(r"[^\W_](?:[\w.-]*[^\W_])?")
 _LIKENESS = vocabulary(
     "like as imagine picture think resembles resemble analogy metaphor compare compared comparison akin reminds similar"
 )
+_RECURS, _WORDS_BETWEEN = 4, 500
+"""Who says a word so often, and at least once in so many words, names a thing by it."""
+
 _NEAR = 3
 _LONG = 3
-
-
-class Term(msgspec.Struct, frozen=True):
-    """An entry of a glossary.
-
-    Attributes:
-        term: As it stands there.
-        words: Its words.
-        avoided: What is not to be said for it.
-        meaning: What it says that it is.
-        line: Of the glossary.
-        under: The headings that it stands under.
-    """
-
-    term: str
-    words: Phrase
-    avoided: tuple[tuple[str, Phrase], ...]
-    meaning: str
-    line: int
-    under: tuple[str, ...] = ()
 
 
 class Metaphor(msgspec.Struct, frozen=True):
@@ -84,37 +60,6 @@ class Metaphor(msgspec.Struct, frozen=True):
     tenor: frozenset[str]
     line: int
     under: tuple[str, ...] = ()
-
-
-@lru_cache(maxsize=16)
-def read_glossary(text: str) -> tuple[Term, ...]:
-    """The entries of a glossary."""
-    return tuple(
-        msgspec.structs.replace(term, line=section.first + term.line, under=section.above)
-        for section in sections(text)
-        for term in _terms(section.own)
-    )
-
-
-@lru_cache(maxsize=1 << 12)
-def _terms(lines: tuple[str, ...]) -> list[Term]:
-    """The entries of one section, their lines from 0: what earlier items left is read once."""
-    return [made for entry in entries(lines, 0) if entry.listed and (made := _term(entry.text, entry.line))]
-
-
-def _term(text: str, line: int) -> Term | None:
-    found = _TERM.match(text) or _PLAIN_TERM.match(text)
-    words = phrase(found["term"]) if found else ()
-    if found is None or not words:
-        return None
-    meaning = found["meaning"]
-    avoided = [
-        (variant, phrase(variant))
-        for said in _NOT.finditer(meaning)
-        for part in _SPLIT.split(said[1] or said[2])
-        if (variant := re.sub(r"^(?:an?|the)\s+", "", part.strip(_DRESS))) and phrase(variant)
-    ]
-    return Term(found["term"].strip(_DRESS), words, tuple(avoided), meaning, line)
 
 
 @lru_cache(maxsize=16)
@@ -186,15 +131,47 @@ def terms_faults(
     """
     terms = read_glossary(glossary)
     lines = prose(text)
-    said = Words(_NOT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), "\n".join(lines)))
-    yield from _avoided(said, terms, name)
+    yield from (found.fault(name) for found in _avoided(text, glossary) if found.certain)
     own = {under: is_of(item, under, values) for under in {term.under for term in terms}}
     others = [term for term in terms if not own[term.under]]
     yield from _defined_anew(lines, others, name)
     yield from _unused_terms(text, terms, uses, name)
 
 
-def _avoided(said: Words, terms: tuple[Term, ...], name: str) -> Iterator[str]:
+def terms_doubts(text: str, glossary: str, name: str) -> Iterator[str]:
+    """Where a text may depart from a glossary, for somebody to look at: words that it avoids, and that have other senses."""
+    yield from (found.doubt(name) for found in _avoided(text, glossary) if not found.certain)
+
+
+class _Avoided(msgspec.Struct, frozen=True):
+    """A word that stands in a text and is not to be said for a term."""
+
+    word: str
+    term: Term
+    lines: tuple[int, ...]
+    certain: bool
+
+    def fault(self, name: str) -> str:
+        term = self.term
+        return (
+            f"{told_lines(self.lines)}: {self.word!r} is said for what the glossary ({name}, line {term.line}) calls "
+            f"{term.term!r}: write {term.term!r}."
+        )
+
+    def doubt(self, name: str) -> str:
+        term = self.term
+        return (
+            f"{told_lines(self.lines)}: if {self.word!r} is said for what the glossary ({name}, line {term.line}) calls "
+            f"{term.term!r}, write {term.term!r}."
+        )
+
+
+@lru_cache(maxsize=16)
+def _avoided(text: str, glossary: str) -> tuple[_Avoided, ...]:
+    return tuple(_avoided_words(Words(without_avoided("\n".join(prose(text)))), read_glossary(glossary)))
+
+
+def _avoided_words(said: Words, terms: tuple[Term, ...]) -> Iterator[_Avoided]:
     covered = {
         place + n
         for term in terms
@@ -210,13 +187,27 @@ def _avoided(said: Words, terms: tuple[Term, ...], name: str) -> Iterator[str]:
                 and place + len(words) - 1 not in covered
                 and is_noun(said.all, place, len(words))
             ]
-            if places:
-                covered.update(place + n for place in places for n in range(len(words)))
-                found = " ".join(token.text for token in said.all[places[0] : places[0] + len(words)])
-                yield (
-                    f"{told_lines([said.all[place].line for place in places])}: {found!r} is said for what the glossary "
-                    f"({name}, line {term.line}) calls {term.term!r}: write {term.term!r}."
-                )
+            covered.update(place + n for place in places for n in range(len(words)))
+            for certain, same in _by_sense(said, places, words, term, terms) if places else ():
+                found = " ".join(token.text for token in said.all[same[0] : same[0] + len(words)])
+                yield _Avoided(found, term, tuple(said.all[place].line for place in same), certain)
+
+
+def _by_sense(
+    said: Words, places: list[int], words: Phrase, term: Term, terms: tuple[Term, ...]
+) -> Iterator[tuple[bool, list[int]]]:
+    """The places where words are said for a term for certain, and those where they may be."""
+    own = {one.stem for one in term.words}
+    subject = term.subject.union(*(one.subject for one in terms if own <= one.subject))
+    senses = {place: sense(said, place, len(words), subject) for place in places}
+    doubtful = sum(told == "doubt" for told in senses.values())
+    told_once = "term" in senses.values() and has_one_sense(words[0].text)
+    about = any(said.places(one) for one in subject - {words[0].stem})
+    if told_once or (about and doubtful >= max(_RECURS, len(said.all) // _WORDS_BETWEEN)):
+        senses = {place: "term" if told == "doubt" else told for place, told in senses.items()}
+    for told in ("term", "doubt"):
+        if same := [place for place in places if senses[place] == told]:
+            yield told == "term", same
 
 
 def _defined_anew(lines: list[str], others: list[Term], name: str) -> Iterator[str]:

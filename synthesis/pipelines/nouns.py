@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from agentx.synthesis.demands.words import vocabulary
 from agentx.synthesis.pipelines.wording import Token, singular
 
-_ALSO_VERBS = vocabulary(
+ALSO_VERBS = vocabulary(
     """
     access account act address aim alarm alert amount answer archive arrange array attempt audit back balance ban bar base
     batch bill bind block board book bound branch break bridge broadcast buffer bundle cache call cancel capture cast catch
@@ -87,7 +87,7 @@ def is_noun(words: Sequence[Token], place: int, length: int = 1) -> bool:
         return False  # "record-breaking"
     if _is_set_apart(before) or _is_phrase(before, token.word, behind.word if behind else ""):
         return False
-    if length > 1 or (singular(token.text) not in _ALSO_VERBS and not token.word.endswith("ing")):
+    if length > 1 or (singular(token.text) not in ALSO_VERBS and not token.word.endswith("ing")):
         return True
     after = behind.word if behind and not behind.pauses else ""
     if token.word.endswith("ing"):
@@ -147,8 +147,8 @@ def _is_name(words: Sequence[Token], place: int) -> bool:
     if not token.text[0].isupper() or token.pauses or not place:
         return False
     line = [one for one in words[max(place - 20, 0) : place + 20] if one.line == token.line]
-    small = sum(1 for one in line if one.text[0].islower() and len(one.text) > _BACK)
-    return small > len(line) / 3
+    small = sum(1 for one in line if one.text[0].islower())
+    return small > len(line) / 2
 
 
 def _is_quoted(token: Token, between: str) -> bool:

@@ -81,6 +81,13 @@ Round {{ round }}: the last round was not accepted. Read what was asked for, and
 {% endfor %}
 A verdict cannot be PASS while these stand.
 {% endif %}
+{% if doubts %}
+
+**Look at these, of which the engine is not sure:**
+{% for one in doubts %}
+- {{ one }}
+{% endfor %}
+{% endif %}
 {% if reason %}
 
 Attempt {{ tries + 1 }}: an agent before you was sent with this task, and what it wrote was not accepted: {{ reason }}
@@ -127,6 +134,7 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
         given: The files that it is given.
         left_out: Secondary files, and why they are not given.
         found: What the engine found in what the role reads.
+        doubts: What it is not sure of there.
         tries: How many agents failed before, and ``reason`` why the last did.
         wish: Why it is to be done again although it was done before.
         rules: What the user demands or ruled out, whatever is written.
@@ -138,6 +146,7 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
     given: tuple[Given, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
     found: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
     tries: int = 0
     reason: str = ""
     wish: str = ""
@@ -177,6 +186,7 @@ def tell(plan: Plan, sending: Sending) -> Told:
         ],
         "round": sending.round,
         "found": sending.found,
+        "doubts": sending.doubts,
         "tries": sending.tries,
         "reason": sending.reason,
         "wish": sending.wish,

@@ -35,7 +35,7 @@ IN_CONTENT = frozenset(("files", "round", "found"))
 IN_PROMPTS = frozenset(
     (
         *("role", "name", "project", "item", "task", "reads", "left_out", "forbidden", "writes", "standards"),
-        *("held", "markers", "round", "found", "tries", "reason", "rules", "wish"),
+        *("held", "markers", "round", "found", "doubts", "tries", "reason", "rules", "wish"),
     )
 )
 """Names that the engine gives a role's own ``prompt``."""

@@ -4,6 +4,7 @@ import pytest
 
 from agentx.pipelines.dispatch import Dispatcher
 from agentx.pipelines.runner import PipelineStopped
+from agentx.pipelines.telling import tell_pipeline
 from agentx.pipelines.tracked import pipelines
 from agentx.storage.errors import AgentXError
 from agentx.synthesis.model.port import ModelError
@@ -75,6 +76,26 @@ def test_a_review_that_fails_leads_to_another_round_that_reads_it(desk):
     assert rounds == [("write", "02", 1), ("review", "02", 1), ("write", "02", 2), ("review", "02", 2)]
     second = next(one for one in desk.author.prompts if "Round 2" in one and "drafts/02.md" in one)
     assert "Verdict: FAIL" in second
+
+
+def test_a_doubt_about_a_term_is_told_to_the_reviewer_and_stands_on_record_and_fails_nothing(desk):
+    check = "checks: [{terms: glossary}]"
+    text = desk.path.read_text("utf-8").replace(
+        "reads: [{file: draft}]", f"reads: [{{file: draft, {check}}}]"
+    )
+    desk.path.write_text(text.replace("New terms]}", "New terms]}, {terms: glossary}"), "utf-8")
+    glossary = desk.ws.artifacts / "meta" / "glossary.md"
+    glossary.parent.mkdir()
+    glossary.write_text("- **posting**: one side of an entry (not: record)\n", "utf-8")
+    ended = desk.run(lambda path, prompt: well(path, prompt).replace("About 02.", "She broke the record."))
+    assert ended.status == "COMPLETED"
+    doubt = "drafts/02.md: Line 5: if 'record' is said for what the glossary"
+    (told,) = [one for one in desk.author.prompts if doubt in one]
+    assert "You are reviewer" in told
+    assert "of which the engine is not sure" in told
+    proved = [event for event in desk.ws.events() if event.type == "StageProved" and doubt in str(event.data)]
+    assert [(one.data.stage, one.data.item) for one in proved] == [("write", "02")]
+    assert f"look at {doubt}" in tell_pipeline(proved[0])
 
 
 def test_a_loop_ends_at_its_limit(desk):

@@ -6,6 +6,7 @@ from agentx.synthesis.pipelines.checks import (
     CheckInvalid,
     body_of,
     count_words,
+    doubts,
     has_marker,
     look,
     marker_fault,
@@ -14,6 +15,7 @@ from agentx.synthesis.pipelines.checks import (
     verdict_of,
 )
 from agentx.synthesis.pipelines.definition import Check
+from agentx.synthesis.pipelines.glossary import read_glossary
 
 MARK = "<!-- DRAFT_COMPLETE -->"
 FENCE = "```"
@@ -29,6 +31,8 @@ GLOSSARY = """\
 ## Chapter 12
 
 * **ledger**: what holds the postings (not: book)
+* **balance**: what the amounts of an account come to (not: state, total)
+* **stage**: what a recipe has several of (not: step, point)
 """
 
 REGISTRY = """\
@@ -44,6 +48,11 @@ def found(text, values=None, *, item="05", glossary=GLOSSARY, **check):
     """What a check finds in a text."""
     files = {"glossary": glossary, "metaphors": REGISTRY}
     return look(Check.model_validate(check), text, values or {}, lambda name: files.get(name, ""), item)
+
+
+def doubtful(text):
+    """What a check of terms leaves to be looked at."""
+    return doubts(Check(terms="glossary"), text, lambda name: GLOSSARY)
 
 
 # --- markers and verdicts
@@ -188,12 +197,13 @@ def test_a_pattern_is_looked_for_at_every_line_and_none_can_take_for_ever():
         "A report lists each record of a month.",
         "Records are sorted by date.",
         "The ledger records are sorted.",
-        "The parser hands the first record on.",
+        "The parser hands the first record of an entry on.",
         "## Records in a report",
         "It sums the line-items, then\nprints them.",
         "Each **line\nitem** has a date.",
         "They lie in a repository.",
-        "Open the book at its last page.",
+        "Open the book of postings at its last page.",
+        "The state of an account is its last amount; print that state.",
     ],
 )
 def test_a_word_that_the_glossary_avoids_is_found_where_it_stands_for_the_concept(sentence):
@@ -221,6 +231,101 @@ def test_a_word_that_the_glossary_avoids_is_found_where_it_stands_for_the_concep
 )
 def test_the_same_word_as_a_verb_in_code_or_spoken_of_is_no_fault(sentence):
     assert found(sentence, terms="glossary", item="02") == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The next step is to read on.",
+        "At this point, take a step back.",
+        "It is a matter of record, in total as in part; for the record, it is off the record.",
+        "The point is that the account is late.",
+        "The United States has no such law.",
+    ],
+)
+def test_a_word_in_a_fixed_phrase_or_a_name_has_another_sense(sentence):
+    assert found(sentence, terms="glossary") == doubtful(sentence) == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "She broke the record for the mile.",
+        "The book on her desk was heavy.",
+        "The program was in a poor state.",
+    ],
+)
+def test_a_word_that_may_have_another_sense_is_a_doubt_and_no_fault(sentence):
+    assert found(sentence, terms="glossary") == []
+    (told,) = doubtful(sentence)
+    assert told.startswith("Line 1: if '")
+
+
+def test_a_word_has_one_sense_in_a_text():
+    alone, told = "Print the record.", "A posting has a side, and the record has two.\n\nPrint the record."
+    assert (len(found(alone, terms="glossary")), len(doubtful(alone))) == (0, 1)
+    assert [one[:14] for one in found(told, terms="glossary")] == ["Lines 1 and 3:"]
+    assert doubtful(told) == []
+
+
+def test_a_word_that_is_said_again_and_again_names_a_thing():
+    told = "An account has a state.\n\n" + "Print the point. " * 4
+    assert [one[:6] for one in found(f"Of a recipe.\n\n{told}", terms="glossary")] == ["Line 5"]
+    assert found(told, terms="glossary") == []
+
+
+TABLE = """\
+## Words
+
+| NOT to be said | What it means \\| says | Term |
+|:--|---|--:|
+| record; line item | one side of an `entry` | **posting** |
+| – | what holds postings (not: tome) | ledger |
+
+Say | Avoid
+--- | ---
+voucher | coupon, code
+
+| File | Size |
+|---|---|
+| records | 12 |
+
+```
+| Term | Not |
+|---|---|
+| hidden | anything |
+```
+"""
+
+DEFINITIONS = """\
+Some words first.
+
+posting
+: one side of an entry
+: Not: record, line item
+
+ledger
+
+:   what holds the postings,
+    all of them
+    (not: tome)
+
+voucher
+~ what lowers a price (avoid: coupon, code)
+"""
+
+
+@pytest.mark.parametrize("glossary", [TABLE, TABLE.replace("\n", "\r\n"), DEFINITIONS])
+def test_a_glossary_may_be_a_table_or_a_list_of_definitions(glossary):
+    terms = read_glossary(glossary)
+    assert {one.term: [word for word, _ in one.avoided] for one in terms} == {
+        "posting": ["record", "line item"],
+        "ledger": ["tome"],
+        "voucher": ["coupon", "code"],
+    }
+    assert all(one.term in glossary.splitlines()[one.line - 1] for one in terms)
+    (told,) = found("Line items have a date.", glossary=glossary, terms="glossary")
+    assert f"(glossary, line {terms[0].line}) calls 'posting'" in told
 
 
 def test_a_term_of_another_item_is_not_defined_anew():

@@ -11,8 +11,8 @@ from agentx.synthesis.chunking.headings import fenced, markdown_headings
 from agentx.synthesis.conclusions import Add
 from agentx.synthesis.items import Link
 from agentx.synthesis.pipelines.checks import look
-from agentx.synthesis.pipelines.consistency import read_glossary
 from agentx.synthesis.pipelines.definition import Append, Check
+from agentx.synthesis.pipelines.glossary import read_glossary
 from agentx.synthesis.pipelines.markdown import entries
 from agentx.synthesis.pipelines.memory import MAX_FACT, Learned, appending, superseded
 from agentx.synthesis.pipelines.plan import AppendFile
@@ -113,13 +113,13 @@ def test_what_stands_there_word_for_word_is_not_added_again():
 )
 def test_what_a_stage_writes_can_neither_forge_the_heading_of_an_item_nor_hide_the_next(forged):
     first, _ = appended(f"## New terms\n\n- **entry**: one\n\n{forged}\n")
-    second, _ = appended("## New terms\n\n- **ledger**: two (not: book)\n", first, item="03")
+    second, _ = appended("## New terms\n\n- **ledger**: two (not: tome)\n", first, item="03")
     whole = first + second
     assert [title for level, title in headings(whole) if level <= 2] == ["Chapter 02", "Chapter 03"]
     assert not [*fenced([*whole.split("\n"), ""])][-1]
     assert "<!--" not in whole
     assert "<pre" not in whole
-    assert look(Check(terms="g"), "Open the book.\n", {}, lambda _: whole, "05")
+    assert look(Check(terms="g"), "Open the tome.\n", {}, lambda _: whole, "05")
 
 
 def test_a_fence_that_a_person_left_open_is_closed_before_anything_is_added():
