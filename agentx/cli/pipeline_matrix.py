@@ -16,10 +16,10 @@ from agentx.synthesis.pipelines.reading import read
 from agentx.synthesis.pipelines.steps import resolve
 
 _CELLS: dict[Access, tuple[str, str, str]] = {
-    "read": ("r", "cyan", "reads"),
-    "write": ("w", "bold green", "writes"),
-    "append": ("a", "bold yellow", "is added to when it is done"),
-    "not read": ("×", "red", "does not read"),
+    "reads": ("r", "cyan", "reads"),
+    "writes": ("w", "bold green", "writes"),
+    "appends": ("a", "bold yellow", "is added to when it is done"),
+    "does_not_read": ("×", "red", "does not read"),
 }
 """How an access is shown in the matrix, and in words."""
 
@@ -97,9 +97,9 @@ def by_role(matrix: Matrix) -> Table:
     """Each role with the files that it reads and writes."""
     rows = []
     for number, role in enumerate(matrix.roles, start=1):
-        writes = [*role.named("write"), *(f"{file} (added to)" for file in role.named("append"))]
-        who = Text.assemble(plain(role.title), (f"\n{plain(role.agent)}", "dim"))
-        rows.append((str(number), who, ", ".join(role.named("read")), ", ".join(writes)))
+        writes = [*role.named("writes"), *(f"{file} (added to)" for file in role.named("appends"))]
+        who = Text.assemble(plain(role.title), (f"\n{plain(role.played_by)}", "dim"))
+        rows.append((str(number), who, ", ".join(role.named("reads")), ", ".join(writes)))
     made = table("#>", "role", "reads", "writes", rows=rows)
     for column in made.columns[2:]:
         column.no_wrap, column.overflow, column.ratio = False, "fold", 1

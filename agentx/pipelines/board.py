@@ -16,7 +16,7 @@ Mark = Literal["waiting", "running", "proved", "again", "asks", "failed"]
 """``again``: it has to be done once more; ``asks``: it waits for a person's word."""
 
 
-class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
+class Cell(msgspec.Struct, frozen=True, omit_defaults=True, rename={"key": "step"}):
     """A stage for one item.
 
     Attributes:

@@ -14,7 +14,7 @@ CALLS = 2
 """How often a model is asked in a dispatch: it writes, and when its writes were answered it says that it is done."""
 
 
-class Planned(msgspec.Struct, frozen=True):
+class Planned(msgspec.Struct, frozen=True, rename={"key": "step"}):
     """An agent that will be sent, once or more.
 
     Attributes:

@@ -1,6 +1,7 @@
 """Who reads and writes what: the pointers of all roles of a pipeline, seen at once."""
 
 import re
+import shlex
 from collections.abc import Iterator
 from typing import Literal
 
@@ -8,14 +9,14 @@ import msgspec
 
 from agentx.synthesis.pipelines.definition import File, Loop, Pipeline, Role, Stage
 
-Access = Literal["read", "write", "append", "not read"]
-"""What a role may do with a file; ``append`` is what the engine adds to it when the role is done."""
+Access = Literal["reads", "writes", "appends", "does_not_read"]
+"""What a role does with a file, by the key of the pipeline's file; the engine ``appends`` to it when the role is done."""
 
 _PLACE = re.compile(r"\{\{\s*(?:\w+\.)*(\w+)\s*\}\}")
 _OTHER = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
 
-class FileRow(msgspec.Struct, frozen=True):
+class FileRow(msgspec.Struct, frozen=True, rename={"sort": "class"}):
     """A file of a pipeline.
 
     Attributes:
@@ -30,13 +31,24 @@ class FileRow(msgspec.Struct, frozen=True):
 
 
 class RoleRow(msgspec.Struct, frozen=True):
-    """A role, and what it does with each file that it names."""
+    """A role, and what it does with each file that it names.
+
+    Attributes:
+        by: Who plays it: ``model``, ``engine``, or a program and its arguments.
+        agent: The type of agent.
+    """
 
     role: str
     title: str
+    by: tuple[str, ...]
     agent: str
     stages: tuple[str, ...]
     files: dict[str, tuple[Access, ...]]
+
+    @property
+    def played_by(self) -> str:
+        """Who plays it, in a word."""
+        return self.agent if self.by == ("model",) else shlex.join(self.by)
 
     def named(self, access: Access) -> list[str]:
         """The files that it has this access to."""
@@ -67,7 +79,7 @@ def matrix_of(pipeline: Pipeline) -> Matrix:
         pipeline.title,
         tuple(sorted(files, key=lambda row: order.index(row.sort))),
         tuple(
-            RoleRow(name, role.title or name, _played_by(role), tuple(stages[name]), _files(role))
+            RoleRow(name, role.title or name, role.by, role.agent, tuple(stages[name]), _files(role))
             for name, role in pipeline.roles.items()
         ),
     )
@@ -81,16 +93,12 @@ def all_stages(pipeline: Pipeline) -> Iterator[Stage]:
 
 def _files(role: Role) -> dict[str, tuple[Access, ...]]:
     named: list[tuple[str, Access]] = [
-        *((one.file, "read") for one in role.reads),
-        *((one.file, "write") for one in role.writes),
-        *((one.to, "append") for one in role.appends),
-        *((one.file, "not read") for one in role.does_not_read),
+        *((one.file, "reads") for one in role.reads),
+        *((one.file, "writes") for one in role.writes),
+        *((one.to, "appends") for one in role.appends),
+        *((one.file, "does_not_read") for one in role.does_not_read),
     ]
     return {file: tuple(dict.fromkeys(how for one, how in named if one == file)) for file, _ in named}
-
-
-def _played_by(role: Role) -> str:
-    return role.agent if role.by == ("model",) else role.by[0]
 
 
 def shown_path(file: File) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+import yaml
 
 from agentx.storage.events import Draft
 from agentx.workspace import Workspace
@@ -61,8 +62,19 @@ def test_the_matrix_says_for_each_role_and_file_what_may_be_done(call, essays):
     [role] = [
         one for one in call("pipeline", "matrix", essays, "--json").json["roles"] if one["role"] == "writer"
     ]
-    assert role["files"]["draft"] == ["write"]
-    assert role["stages"] == ["write"]
+    assert (role["files"]["draft"], role["stages"]) == (["writes"], ["write"])
+    assert (role["by"], role["agent"]) == (["model"], "general-purpose")
+
+
+def test_what_a_pipelines_file_says_has_the_same_name_in_json(call, essays):
+    file = yaml.safe_load(essays.read_text("utf-8"))
+    matrix = call("pipeline", "matrix", essays, "--json").json
+    assert {one["file"]: one["class"] for one in matrix["files"]} == {
+        name: one.get("class", "overwritable") for name, one in file["files"].items()
+    }
+    accesses = {access for role in matrix["roles"] for given in role["files"].values() for access in given}
+    assert accesses == {"reads", "writes", "appends", "does_not_read"}
+    assert accesses <= {key for role in file["roles"].values() for key in role}
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
@@ -79,7 +91,10 @@ def test_the_matrix_keeps_to_the_width_that_there_is(call, monkeypatch, columns)
 def test_the_plan_says_what_each_dispatch_takes_and_what_all_of_it_costs(call, essays):
     essays.write_text(essays.read_text("utf-8") + "price: {prompt: 2, output: 10}\n", "utf-8")
     outlook = call("pipeline", "plan", essays, "--json").json["outlook"]
-    assert [one["key"] for one in outlook["planned"] if one["stage"] == "write"] == ["write[01]", "write[02]"]
+    assert [one["step"] for one in outlook["planned"] if one["stage"] == "write"] == [
+        "write[01]",
+        "write[02]",
+    ]
     least, most = outlook["least"], outlook["most"]
     assert (least["dispatches"], most["dispatches"]) == (9, 17)  # a loop of two stages, at most three rounds
     for takes in (least, most):
@@ -186,7 +201,7 @@ def test_what_failed_is_shown_with_its_reason_and_is_tried_again_on_demand(call,
     rows = {line.split()[0]: line.split()[1:] for line in done.out.splitlines() if line}
     assert rows["remember"] == ["✓", "✗"]
     planned = call("pipeline", "plan", essays, "-C", root, "--json").json["outlook"]["planned"]
-    assert [one["key"] for one in planned] == ["remember[02]"]
+    assert [one["step"] for one in planned] == ["remember[02]"]
     assert not any(row["estimated"] for row in planned[0]["budget"]["rows"])
     assert rows["remember[02]"][:3] == ["✗", "keeper:", "notes/02.md:"]
     (words[0] / "notes" / "02.md").write_text("## Summary\n\nEnd.\n\n<!-- NOTES_COMPLETE -->\n", "utf-8")
