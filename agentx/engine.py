@@ -76,6 +76,7 @@ class Engine:
         self.recaps = Recaps(write_path.history, root / CACHE / "recap")
         self.past_runs = PastRuns(write_path.history, root / CACHE / "runs", self.read_body)
         self.commits = CommitIndex(write_path.repo, root / CACHE / "commits")
+        self._enforced: tuple[State, int, tuple[MemoryItem, ...]] = State(), -1, ()
 
     @property
     def state(self) -> State:
@@ -140,9 +141,13 @@ class Engine:
     # --- the gate ------------------------------------------------------------------------------------------------
 
     def enforced(self) -> list[MemoryItem]:
-        """The items whose checks run before a write and on an answer."""
+        """The items whose checks run before a write and on an answer; looked for again where memory changed."""
         with self.write_path.exclusive():
-            return list(self.write_path.state.active("constraint", "rejection"))
+            state = self.write_path.state
+            concluded = state.counts.get("Concluded", 0)
+            if self._enforced[0] is not state or self._enforced[1] != concluded:
+                self._enforced = state, concluded, tuple(state.active("constraint", "rejection"))
+            return list(self._enforced[2])
 
     def check_write(self, contents: Mapping[str, Content | None]) -> tuple[Violation, ...]:
         """Which of the user's rules a write would break."""

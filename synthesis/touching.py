@@ -117,10 +117,13 @@ class Board:
 
     Args:
         state: It is not kept; the items are.
+
+    Attributes:
+        state: What is asked which flow is called for: it holds these alone.
     """
 
     def __init__(self, state: State) -> None:
-        self.state = state.copy()
+        self.state = State(items={item.id: item for item in state.items.values() if item.kind == "flow"})
         self.items = {item.id: item for item in state.items.values() if _can_touch(item)}
         self.words = {name: _about(item.text) for name, item in self.items.items()}
         spread = Counter(word for words in self.words.values() for word in words)
