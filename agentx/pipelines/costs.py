@@ -8,7 +8,7 @@ from agentx.pipelines.files import Files, PointerMissing
 from agentx.pipelines.inputs import missing
 from agentx.synthesis.model.litellm_client import price_of
 from agentx.synthesis.pipelines.estimates import Budget, Estimator
-from agentx.synthesis.pipelines.plan import Plan, ReadFile, is_by_engine
+from agentx.synthesis.pipelines.plan import Plan, ReadFile, is_by_engine, is_by_model
 
 CALLS = 2
 """How often a model is asked in a dispatch: it writes, and when its writes were answered it says that it is done."""
@@ -118,7 +118,7 @@ def _planned(plan: Plan, estimator: Estimator, model: str, done: Collection[str]
         if key in done or is_by_engine(role):
             continue
         rounds = plan.loops[step.loop].at_most if step.loop else 1
-        player = (role.model or model or "?") if role.by == ("model",) else ""
+        player = (role.model or model or "?") if is_by_model(role) else ""
         yield Planned(key, step.stage, step.role, player, rounds, estimator.written(step), estimator.of(step))
 
 

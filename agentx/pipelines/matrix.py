@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from agentx.synthesis.pipelines.definition import File, Loop, Pipeline, Role, Stage
+from agentx.synthesis.pipelines.definition import BY_MODEL, File, Loop, Pipeline, Role, Stage
 
 Access = Literal["reads", "writes", "appends", "does_not_read"]
 """What a role does with a file, by the key of the pipeline's file; the engine ``appends`` to it when the role is done."""
@@ -48,7 +48,7 @@ class RoleRow(msgspec.Struct, frozen=True):
     @property
     def played_by(self) -> str:
         """Who plays it, in a word."""
-        return self.agent if self.by == ("model",) else shlex.join(self.by)
+        return self.agent if self.by == (BY_MODEL,) else shlex.join(self.by)
 
     def named(self, access: Access) -> list[str]:
         """The files that it has this access to."""

@@ -13,8 +13,8 @@ from agentx.lettering import text_width
 from agentx.pipelines.board import Board, Mark, Row
 from agentx.pipelines.layers import Box, Layout, arranged
 from agentx.pipelines.matrix import all_stages, shown_path
-from agentx.synthesis.pipelines.definition import BY_ENGINE, Loop, Pipeline, Role, Stage
-from agentx.synthesis.pipelines.plan import Plan, agent_types
+from agentx.synthesis.pipelines.definition import Loop, Pipeline, Role, Stage
+from agentx.synthesis.pipelines.plan import Plan, agent_types, is_by_engine, is_by_model
 
 _PAD = 14
 _MARGIN = 32
@@ -231,9 +231,9 @@ class _Picture:
             yield f'<text class="count" text-anchor="middle" x="{x + width / 2:.1f}" y="{box.y + 23:.1f}">{escape(self._counted(for_each))}</text>'
 
     def _kind(self, role: Role) -> str:
-        if role.by == ("model",):
+        if is_by_model(role):
             return "reader" if agent_types(self.pipeline)[role.agent].read_only else "model"
-        return "engine" if role.by == (BY_ENGINE,) else "program"
+        return "engine" if is_by_engine(role) else "program"
 
     def _told(self, stage: Stage, role: Role) -> str:
         """What is said where the pointer rests on a stage."""
@@ -289,7 +289,7 @@ class _Line:
 
 
 def _who(name: str, role: Role) -> str:
-    played = role.agent if role.by == ("model",) else role.by[0]
+    played = role.agent if is_by_model(role) else role.by[0]
     return f"{role.title or name} · {played}"
 
 

@@ -17,6 +17,9 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 Word = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$")]
 """A name that templates can say: letters, digits and ``_``."""
 
+BY_MODEL = "model"
+"""``by`` of a role that a model plays."""
+
 BY_ENGINE = "engine"
 """``by`` of a role that no agent plays: what it writes is filled in from what it reads."""
 
@@ -209,7 +212,7 @@ class Role(Part):
     """What it is responsible for."""
     agent: str = "general-purpose"
     """The type of agent that plays it: `explore`, `general-purpose`, or one under `agents`."""
-    by: Texts = ("model",)
+    by: Texts = (BY_MODEL,)
     """Who plays it: `model`, `engine` (its files are filled from templates), or a program and its arguments."""
     speaks: Literal["text", "jsonl"] = "text"
     """What such a program speaks: `text` is the prompt on stdin and the file on stdout, `jsonl` the agent protocol."""

@@ -8,6 +8,7 @@ import msgspec
 from agentx.synthesis.pipelines.definition import (
     AGENTS,
     BY_ENGINE,
+    BY_MODEL,
     AgentType,
     Append,
     NotRead,
@@ -156,7 +157,7 @@ def agent_types(pipeline: Pipeline) -> dict[str, AgentType]:
 
 def is_by_model(role: Role) -> bool:
     """Whether a model plays a role."""
-    return role.by == ("model",)
+    return role.by == (BY_MODEL,)
 
 
 def is_by_engine(role: Role) -> bool:

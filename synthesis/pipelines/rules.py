@@ -1,9 +1,12 @@
 """What the names in a pipeline's file have to keep: each stands for something, once, and may do what a role wants of it."""
 
+import shutil
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
 
 from agentx.synthesis.pipelines.checks import pattern_fault
-from agentx.synthesis.pipelines.definition import Append, Check, Pipeline, Role, Write
+from agentx.synthesis.pipelines.definition import BY_ENGINE, BY_MODEL, Append, Check, Pipeline, Role, Write
 from agentx.synthesis.pipelines.faults import Faults, Place, hint
 from agentx.synthesis.pipelines.plan import agent_types, is_by_engine, is_by_text
 from agentx.synthesis.pipelines.templates import TemplateInvalid, names_in
@@ -25,6 +28,9 @@ OWN_NAMES = (
     "if",
 )
 """Names that mean something in every template already."""
+
+_MISTYPED = 0.75
+"""So much alike are two words of which one is the other with a typing mistake (of difflib, 1 is the same)."""
 
 OWN_KEYS = ("number", "first", "last", "of")
 """Keys of an item that the engine fills in."""
@@ -54,6 +60,7 @@ class _Rules:
     def __init__(self, pipeline: Pipeline, faults: Faults) -> None:
         self.pipeline = pipeline
         self.add = faults.add
+        self.folder = Path(faults.source.path).parent
 
     def values(self) -> None:
         """Names that templates can say stand for one thing."""
@@ -104,6 +111,9 @@ class _Rules:
             self.read_only(name, role)
         if not "".join(role.by).strip():
             self.add((*place, "by"), f"role {name} is played by nobody: write `model`, `engine` or a program")
+        elif meant := self.meant(role):
+            what = f"role {name} is played by {role.by[0]!r}, and there is no such program"
+            self.add((*place, "by"), f"{what}; is it {meant}?")
         elif is_by_text(role) and len(role.writes) > 1:
             what = f"role {name} is played by a program that speaks text, whose output is one file: let it write one, or speak `jsonl`"
             self.add((*place, "writes"), what)
@@ -116,6 +126,14 @@ class _Rules:
             self.reads(name, role)
             for number, append in enumerate(role.appends):
                 self.append(name, role, append, (*place, "appends", number))
+
+    def meant(self, role: Role) -> str:
+        """``model`` or ``engine`` where ``by`` is nearly that, and no program; empty otherwise."""
+        word = role.by[0]
+        near = get_close_matches(word.strip().casefold(), (BY_MODEL, BY_ENGINE), 1, _MISTYPED)
+        if len(role.by) != 1 or word in (BY_MODEL, BY_ENGINE) or not near:
+            return ""
+        return "" if shutil.which(word) or (self.folder / word).is_file() else near[0]
 
     def read_only(self, name: str, role: Role) -> None:
         files = self.pipeline.files

@@ -83,6 +83,8 @@ def test_what_is_for_the_first_or_last_item_is_written_then_and_added_to_memory_
         ("    agent: explore", "    by: engine", "32: roles.reviewer.writes[0]: role reviewer is the engine's, so review, which it writes, needs `content`, a template."),
         ("      - {file: style, marker: STYLE}", "      - {file: style}\n      - {file: draft}\n    by: [cat]",
          "14: roles.editor.writes: role editor is played by a program that speaks text, whose output is one file: let it write one, or speak `jsonl`."),
+        ("    agent: explore", "    by: modle", "28: roles.reviewer.by: role reviewer is played by 'modle', and there is no such program; is it model?"),
+        ("    agent: explore", "    by: [Engine]", "28: roles.reviewer.by: role reviewer is played by 'Engine', and there is no such program; is it engine?"),
         ("    agent: explore", "    by: []", "28: roles.reviewer.by: role reviewer is played by nobody: write `model`, `engine` or a program."),
         ("verdict: true}", "verdict: true, content: x}", "32: roles.reviewer.writes[0].content: `content` is for roles of the engine, and role reviewer is none: let it be `by: engine`."),
         ("marker: DRAFT", "checks: [{matches: (}]",
