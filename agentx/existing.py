@@ -18,7 +18,7 @@ from agentx.storage.git.repository import GitRepository, TreeEntry
 from agentx.storage.text import decoded, one_line
 from agentx.synthesis.flows import terms
 from agentx.synthesis.gates import Line
-from agentx.synthesis.touching import DOING
+from agentx.synthesis.touching import doing
 
 MAX_SCRIPTS = 300
 """So many scripts of a workspace are known, the first by path."""
@@ -161,7 +161,7 @@ def for_action(
         variables: Names of environment variables.
         keys: Names in the keychain.
     """
-    wanted = _words(text) - DOING
+    wanted = _words(text) - doing()
     sorts = (
         ((one.path, "script", one.about) for one in own),
         ((one.path, "script", "another workspace's") for one in beside),

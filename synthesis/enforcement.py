@@ -9,7 +9,7 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import msgspec
 from pathspec import GitIgnoreSpec
@@ -41,9 +41,10 @@ RELATED: dict[str, str] = {
 }
 """Words that show that a text is about a general subject although it does not name it."""
 
-_RELATED_STEMS = {
-    stem(key): frozenset(stem(word) for word in words.split()) for key, words in RELATED.items()
-}
+
+@cache
+def _related() -> dict[str, frozenset[str]]:
+    return {stem(key): frozenset(map(stem, words.split())) for key, words in RELATED.items()}
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
@@ -230,7 +231,7 @@ def about(topic: str, *texts: str) -> bool:
     if not wanted:
         return True
     there = frozenset[str]().union(*(content_words(text) for text in texts))
-    found = sum(1 for word in wanted if word in there or _RELATED_STEMS.get(word, frozenset()) & there)
+    found = sum(1 for word in wanted if word in there or _related().get(word, frozenset()) & there)
     return 3 * found >= 2 * len(wanted)
 
 

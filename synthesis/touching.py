@@ -9,6 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from functools import cache
 from itertools import islice
 
 import msgspec
@@ -48,14 +49,21 @@ _DOING_WORDS = """
     put get do go change update edit let give take bring keep turn enable configure apply fix work please need want new
     again back file code task project thing way next now today step
 """
-DOING = frozenset(stem(word) for word in vocabulary(_DOING_WORDS)) | frozenset(
-    term for word in vocabulary(_DOING_WORDS) for term in terms(word)
-)
-"""Stems of the words in which any action is put; beside an idea they say that it is done."""
-
 _LOOKING_WORDS = "read look show list open check see view find tell explain describe ask answer"
-_LOOKING = frozenset(term for word in vocabulary(_LOOKING_WORDS) for term in terms(word))
-"""Stems of the words for looking; they weigh nothing either, but to look at an idea is not to do it."""
+
+
+@cache
+def doing() -> frozenset[str]:
+    """Stems of the words in which any action is put; beside an idea they say that it is done."""
+    words = vocabulary(_DOING_WORDS)
+    return frozenset(map(stem, words)) | frozenset(term for word in words for term in terms(word))
+
+
+@cache
+def _looking() -> frozenset[str]:
+    """Stems of the words for looking; they weigh nothing either, but to look at an idea is not to do it."""
+    return frozenset(term for word in vocabulary(_LOOKING_WORDS) for term in terms(word))
+
 
 _UNQUOTED = str.maketrans("", "", "'\"\\")
 
@@ -181,7 +189,7 @@ def _about(text: str) -> Words:
     said: defaultdict[str, set[str]] = defaultdict(set)
     for term, own in terms_as_said(text[:ACTION_CHARACTERS]):
         said[term].add(own)
-    return {term: said[term] for term in said.keys() - DOING - _LOOKING} or dict(said)
+    return {term: said[term] for term in said.keys() - doing() - _looking()} or dict(said)
 
 
 # --- what was ruled out ----------------------------------------------------------------------------------------------
@@ -203,13 +211,13 @@ def names_exactly(idea: str, text: str) -> bool:
     """
     idea = _BECAUSE.split(idea, maxsplit=1)[0]
     wanted = frozenset(terms(idea))
-    core = (wanted - DOING) or wanted
+    core = (wanted - doing()) or wanted
     if not core:
         return False
     meant = meaning(idea)
     for sentence in sentences(text[:ACTION_CHARACTERS]):
         there = frozenset(terms(sentence))
-        if not core <= there or (there - core) - DOING - wanted:
+        if not core <= there or (there - core) - doing() - wanted:
             continue
         said = meaning(sentence)
         words = [word.casefold() for word in words_of(sentence)]
@@ -274,7 +282,7 @@ def suggests(idea: str, text: str) -> bool:
     """
     idea = _BECAUSE.split(idea, maxsplit=1)[0]
     wanted = frozenset(terms(idea))
-    core = (wanted - DOING) or wanted
+    core = (wanted - doing()) or wanted
     denies, below = meaning(idea).denies, False
     for line in text[:ACTION_CHARACTERS].splitlines():
         marker = _LISTED.match(line)

@@ -64,6 +64,7 @@ LAZY = {
     "proselint",
     "pyarrow",
     "safetensors",
+    "snowballstemmer",
     "tiktoken",
     "tokenizers",
     "tree_sitter",
@@ -71,7 +72,7 @@ LAZY = {
 }
 """Heavy or optional: may be imported inside a function, and may not be loaded by importing any of our modules."""
 
-ALSO_IN_FUNCTIONS = LAZY | {"codespell_lib", "readline", "snowballstemmer"}
+ALSO_IN_FUNCTIONS = LAZY | {"codespell_lib", "markdown_it", "readline"}
 
 MAX_FUNCTION_LINES = 70
 MAX_MODULE_LINES = 600

@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 SUFFIXES = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 FRONT_MATTER_LINES = 200
@@ -97,6 +98,8 @@ def parse_markdown(text: str) -> MarkdownText:
         >>> parsed.prose, parsed.links
         (['# Plan`', '', 'See [the ``````````````````````) now.`', ''], [Link(line=3, target='docs/api.md#use')])
     """
+    from markdown_it import MarkdownIt  # noqa: PLC0415  (heavy: loaded with the first text)
+
     lines = text.split("\n")
     body, has_title = _without_front_matter(lines)
     parsed = MarkdownText(prose=[""] * len(lines), has_title=has_title)
@@ -187,7 +190,7 @@ def _read_prose(
     parsed.prose[start:end] = (blot(block) + BLOT).split("\n")
 
 
-def _links(token: Token, lines: list[str], defined: set[str]) -> Iterator[Link]:
+def _links(token: "Token", lines: list[str], defined: set[str]) -> Iterator[Link]:
     """The links of a block, each with its line; those through a reference are left to its definition.
 
     Line breaks between them are counted; those inside a code span or a tag are not told by the parser, so the next few lines
@@ -208,7 +211,7 @@ def _links(token: Token, lines: list[str], defined: set[str]) -> Iterator[Link]:
                 yield Link(at + 1, target)
 
 
-def _read_heading(opening: Token, token: Token, parsed: MarkdownText) -> None:
+def _read_heading(opening: "Token", token: "Token", parsed: MarkdownText) -> None:
     assert token.map is not None
     text = "".join(child.content for child in token.children or [] if child.type in {"text", "code_inline"})
     own = _HEADING_ANCHOR.search(text)
@@ -234,7 +237,7 @@ def _mkdocs_slug(text: str) -> str:
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", text).strip().lower())
 
 
-def _is_closed(token: Token, lines: list[str]) -> bool:
+def _is_closed(token: "Token", lines: list[str]) -> bool:
     assert token.map is not None
     start, end = token.map
     last = lines[end - 1].lstrip(" \t>").rstrip()

@@ -79,7 +79,8 @@ def _stemmer() -> _Stemmer:
 
 
 @lru_cache(maxsize=1 << 16)
-def _stem(word: str) -> str:
+def english_stem(word: str) -> str:
+    """The stem of a word, by Snowball's English stemmer."""
     with _stemming:  # a Snowball stemmer keeps its word in itself, so it serves one thread at a time
         return _stemmer().stemWord(word)
 
@@ -150,12 +151,12 @@ def _word_terms(word: str) -> Iterator[str]:
     lower = word.lower()
     if word.isascii() and word.isalpha() and (word.islower() or word[1:].islower() or word.isupper()):
         if lower not in STOPWORDS:
-            yield _stem(lower) if len(lower) <= MAX_TERM_CHARS else lower
+            yield english_stem(lower) if len(lower) <= MAX_TERM_CHARS else lower
         return
     if _UNSPACED.fullmatch(word):
         yield from (word[i : i + 2] for i in range(len(word) - 1))
         return
-    yield _stem(lower) if lower.isalpha() and lower.isascii() else lower
+    yield english_stem(lower) if lower.isalpha() and lower.isascii() else lower
     if _HASH.fullmatch(lower):
         return
     parts = _PART.findall(word)

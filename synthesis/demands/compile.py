@@ -6,13 +6,14 @@ no check. A demand without one is still shown to the agent.
 
 import re
 
+from agentx.synthesis.demands.patterns import on_use
 from agentx.synthesis.demands.places import frozen_globs
 from agentx.synthesis.demands.scope import path_glob, without_leads, without_topic
 from agentx.synthesis.demands.vocabulary import Modality
 from agentx.synthesis.demands.words import vocabulary
 from agentx.synthesis.items import Check, ForbidPath, ForbidText, RequireDecorator, RequireImport, Scope
 
-_EXCEPTION = re.compile(
+_EXCEPTION = on_use(
     r"\b(?:unless|except|excluding|other than|apart from|without|only (?:if|when)|if|before|as long as|but not|more than|at most|too (?:many|often)|first"
     r"|directly|yourself|on your own|by hand|manually)\b",
     re.IGNORECASE,
@@ -21,7 +22,7 @@ _EXCEPTION = re.compile(
 
 _QUOTE = "[`\"']"
 _FILE = rf"{_QUOTE}?(?P<{{0}}>(?:\*|[\w-])[\w.*-]*\.[A-Za-z][\w-]{{{{0,9}}}}|\.[a-z][\w.-]{{{{0,30}}}}|Makefile|Dockerfile|Jenkinsfile|Pipfile|Gemfile|Procfile|(?:[\w.@*-]{{{{1,60}}}}/){{{{1,12}}}}[\w.@*-]{{{{0,60}}}}){_QUOTE}?"
-_FORBIDDEN_FILE = re.compile(
+_FORBIDDEN_FILE = on_use(
     r"^(?:(?:never|ever|again|don't|do not|must not|mustn't|may not|should not|shouldn't|you|we|please|should|must|stop)\s+)+"
     r"(?P<verb>create|creating|add|adding|write|writing|make|making|generate|generating|commit|committing|touch|touching|edit|editing|modify|modifying|change|changing"
     r"|overwrite|overwriting|introduce|check in|put anything (?:in|into)|write to|writing to)\s+"
@@ -34,10 +35,10 @@ _FORBIDDEN_FILE = re.compile(
 _CHANGING = ("touch", "edit", "modify", "chang")
 """Verbs that say that a file is to stay as it is: whoever deletes or moves it has changed it too."""
 
-_FILE_NAME = re.compile(
+_FILE_NAME = on_use(
     _FILE.format("file").replace("{{", "{").replace("}}", "}") + r"(?:\s+files?)?", re.IGNORECASE
 )
-_DOT_FILE = re.compile(
+_DOT_FILE = on_use(
     r"^\.(?:\w+rc|\w+ignore|env|envrc|git|github|gitlab-ci|gitattributes|gitmodules|gitkeep|mailmap|editorconfig|flake8|pre-commit-config|python-version"
     r"|node-version|ruby-version|tool-versions|nvmrc|coveragerc|travis|circleci|readthedocs|clang-format|clang-tidy|htaccess|netrc|pypirc|pgpass|ssh|aws"
     r"|docker|devcontainer|vscode|idea|venv|husky|yarn|npm|cargo|cursorrules|cursor|claude|agentx|bash_profile|profile|DS_Store)(?:\.[\w.-]+)?$",
@@ -45,9 +46,9 @@ _DOT_FILE = re.compile(
 )
 """Well-known names that begin with a dot; any other (".md") is what the names of files end with."""
 
-_LIST = re.compile(r"\s*,\s*(?:or |and |nor )?\s*|\s+(?:or|and|nor)\s+(?:an? |any )?")
+_LIST = on_use(r"\s*,\s*(?:or |and |nor )?\s*|\s+(?:or|and|nor)\s+(?:an? |any )?")
 
-_FORBIDDEN_TEXT = re.compile(
+_FORBIDDEN_TEXT = on_use(
     r"(?:^|,\s*)(?:(?:never|ever|again|don't|do not|must not|mustn't|may not|should not|shouldn't|you|we|please|should|must|stop|avoid)\s+)+"
     r"(?:mention|mentioning|say|saying|write|writing|name|naming|use|using|refer to|referring to|include|including|utter|bring up|talk about|cite)\s+"
     r"(?P<kind>the (?:words?|phrases?|terms?|names?|expressions?|strings?) )?(?P<phrases>.+)$",
@@ -55,11 +56,11 @@ _FORBIDDEN_TEXT = re.compile(
 )
 _MAY = r"(?:may|must|should|shall|can|(?:is|are) (?:ever )?(?:allowed|to))(?: to)?"
 _TURNED = (
-    re.compile(
+    on_use(
         rf"^(?:no|none of (?:the|our|your)) (?P<where>[\w ]{{3,30}}?) {_MAY} (?:ever )?(?:contain|mention|include|have|carry|say|use|name) (?P<what>[^,;]+?)[.!]?$",
         re.IGNORECASE,
     ),
-    re.compile(
+    on_use(
         r"^(?P<what>the (?:words?|phrases?|terms?|names?|expressions?|strings?) [^,;]+?|[`\"'][^`\"']{1,80}[`\"']|(?-i:[A-Z][\w.&'-]*(?: [A-Z][\w.&'-]*){1,4}))"
         rf" {_MAY} (?:not|never) (?:ever )?(?:appear|occur|turn up|show up|stand|be (?:mentioned|used|written|found|said))"
         r"(?: (?:anywhere )?in (?P<where>[\w ]{3,40}?))?[.!]?$",
@@ -68,17 +69,17 @@ _TURNED = (
 )
 """The same prohibition with its object or its place at the head: "no file may contain …", "… must not appear in any file"."""
 
-_TEXT_TAIL = re.compile(
+_TEXT_TAIL = on_use(
     r"\s*(?:\b(?:again|ever|any ?more|any ?where|at all|by name|from now on|going forward|please)|(?:in|from) (?P<where>(?:your |any |the |all |our )*[\w ]{2,30}))?\s*[.!]*\s*$",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"\"([^\"\n]{1,80})\"|'([^'\n]{1,80})'(?!\w)|`([^`\n]{1,80})`")
-_PROPER = re.compile(r"[A-Z][\w.&'-]*(?:\s+(?:(?:of|the|de|van|von|der|la)\s+)?[A-Z][\w.&'-]*){0,4}")
+_QUOTED = on_use(r"\"([^\"\n]{1,80})\"|'([^'\n]{1,80})'(?!\w)|`([^`\n]{1,80})`")
+_PROPER = on_use(r"[A-Z][\w.&'-]*(?:\s+(?:(?:of|the|de|van|von|der|la)\s+)?[A-Z][\w.&'-]*){0,4}")
 _NOT_A_NAME = vocabulary("I A The This That It English German French Spanish")
-_ANSWERS = re.compile(
+_ANSWERS = on_use(
     r"^(?:your |the |any |all )*(?:answers?|repl(?:y|ies)|responses?|messages?)$", re.IGNORECASE
 )
-_FILES = re.compile(
+_FILES = on_use(
     r"^(?:the |any |all |our |your )*(?:code|files?|documents?|artifacts?|source(?: code)?)$", re.IGNORECASE
 )
 
@@ -100,7 +101,7 @@ _FUNCTION_KIND = (
 )
 _TAIL = r"\s*(?:from now on|for now|for the time being|going forward|in (?:future|this project|the project)|please|until .{2,120})?\s*[.!]?\s*$"
 _DECORATORS = (
-    re.compile(
+    on_use(
         r"\b(?:add|put|apply|use|attach|include|place|stick|have|keep|give)\s+(?:a|an|the|our|my)?\s*(?P<at>[`\"']?@)?"
         + _DECORATOR_NAME.replace("@?", "")
         + r"\s*(?P<word>decorator)?\s+(?:decorator\s+)?(?:to|on|onto|above|before|for|at|with)\s+(?:top of\s+)?(?P<which>any|all|every|each|new|the)?(?: of)?(?: the| your| our)?\s*"
@@ -108,7 +109,7 @@ _DECORATORS = (
         + _TAIL,
         re.IGNORECASE,
     ),
-    re.compile(
+    on_use(
         r"\b(?:decorate|mark|annotate|wrap|tag)\s+(?P<which>any|all|every|each)\s+"
         + _FUNCTION_KIND
         + r"\s+with\s+(?:a |an |the )?(?P<at>[`\"']?@)?"
@@ -117,7 +118,7 @@ _DECORATORS = (
         + _TAIL,
         re.IGNORECASE,
     ),
-    re.compile(
+    on_use(
         r"^(?P<which>any|all|every|each)\s+"
         + _FUNCTION_KIND
         + r"(?P<place>\s+(?:in|under|inside|within)\s+[`\"']?[\w./@-]{1,120}[`\"']?)?"
@@ -128,21 +129,21 @@ _DECORATORS = (
         re.IGNORECASE,
     ),
 )
-_NEW = re.compile(
+_NEW = on_use(
     r"^(?:any|all|every|each|new|newly (?:added|written|created)|further|additional|other|of|the|your|our)\s+",
     re.IGNORECASE,
 )
-_NEW_WORD = re.compile(r"^(?:any|all|every|each|new|further|additional|other|public-facing)$", re.IGNORECASE)
+_NEW_WORD = on_use(r"^(?:any|all|every|each|new|further|additional|other|public-facing)$", re.IGNORECASE)
 
 _MODULE = r"[`\"']?(?P<module>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)[`\"']?"
-_FORBIDDEN_IMPORT = re.compile(
+_FORBIDDEN_IMPORT = on_use(
     r"^(?:(?:never|ever|don't|do not|must not|mustn't|may not|should not|shouldn't|you|we|please|should|must|stop)\s+)+(?:import|importing)\s+(?:the )?"
     + _MODULE
     + r"(?:\s+(?:module|package|library))?(?:\s+(?:again|any ?where|ever|any ?more|in (?:any )?python (?:files?|code)))?"
     r"(?P<place>\s+(?:in|inside|under|within)\s+(?:the |our )?[`\"']?[\w./@-]{1,120}[`\"']?(?:\s+(?:folder|directory|dir))?)?\s*(?:[.!]?$|[;,].*$)",
     re.IGNORECASE,
 )
-_REQUIRED_IMPORT = re.compile(
+_REQUIRED_IMPORT = on_use(
     r"\b(?:(?:every|each|all)\s+(?:new )?python (?:files?|modules?) (?:must|should|has to|have to|needs? to) (?:always )?(?:import|start with|begin with|have)\s+)"
     r"[`\"']?(?:from (?P<package>[\w.]+) import (?P<name>\w+)|(?:import )?(?P<module>[A-Za-z_][\w.]*))[`\"']?\s*[.!]?$"
     r"|\b(?:always|from now on,?)\s+(?:import|add|put|include)\s+[`\"']?(?:from (?P<package2>[\w.]+) import (?P<name2>\w+)|import (?P<module2>[\w.]+))[`\"']?\s+"

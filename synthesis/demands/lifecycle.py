@@ -19,7 +19,7 @@ CONTRARY = 0.6
 _WISH_WORDS = 3
 """Subject words from which a wish is known again in a longer one."""
 
-_WISHES = frozenset(stem(verb) for verb in ("prefer", "prioritize", "want", "favour", "favor"))
+_WISHES = ("prefer", "prioritize", "want", "favour", "favor")
 
 _CHOICE = re.compile(
     r"\b(?P<verb>use|answer|reply|respond|write|speak|talk|format|indent|name|call|prefer|spell|address|keep|document|put|place|store|deploy|run|express|give|state)\b",
@@ -226,7 +226,8 @@ def _contradicts(new: _Will, old: _Will) -> bool:
 
 def _opposed(wanted: frozenset[str], unwanted: frozenset[str]) -> bool:
     """Whether one wants what the other forbids: all of what is forbidden, or nearly the same words."""
-    one, other = wanted - _WISHES, unwanted - _WISHES
+    wishes = set(map(stem, _WISHES))
+    one, other = wanted - wishes, unwanted - wishes
     if not one or not other:
         return False
     return _overlap(one, other) >= CONTRARY or (len(other) > 1 and other <= one)

@@ -9,9 +9,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from markdown_it import MarkdownIt
+from agentx.synthesis.demands.patterns import on_use
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 MAX_CHARACTERS = 40_000
 """How much of a message is read for demands: beyond that a message is a paste."""
@@ -37,19 +40,19 @@ class _Span(NamedTuple):
 
 
 _BLOCKS = frozenset({"fence", "code_block", "blockquote_open", "table_open"})
-_LINE_END = re.compile(r"\r\n?|\n")
-_PARAGRAPH_END = re.compile(r"\n[ \t]*\n|\Z")
+_LINE_END = on_use(r"\r\n?|\n")
+_PARAGRAPH_END = on_use(r"\n[ \t]*\n|\Z")
 
-_TAG = re.compile(r"<(/?)([A-Za-z][\w.:-]{0,60})(?:\s[^<>]{0,400})?(/?)>")
-_INLINE_CODE = re.compile(r"``[^`]{1,400}``|`[^`\n]{1,400}`")
-_COMMENT = re.compile(r"<!--(?:(?!-->).)*(?:-->)?", re.DOTALL)
-_INLINE_QUOTE = re.compile(
+_TAG = on_use(r"<(/?)([A-Za-z][\w.:-]{0,60})(?:\s[^<>]{0,400})?(/?)>")
+_INLINE_CODE = on_use(r"``[^`]{1,400}``|`[^`\n]{1,400}`")
+_COMMENT = on_use(r"<!--(?:(?!-->).)*(?:-->)?", re.DOTALL)
+_INLINE_QUOTE = on_use(
     r'"(?:[^"\n]|\n(?![ \t]*\n)){1,2000}"'
     r"|«[^»\n]{1,400}»"
     r"|(?<![\w'])'(?=\S)[^'\n]{1,300}(?<=\S)'(?!\w)"
 )
 
-_SUMMARY = re.compile(
+_SUMMARY = on_use(
     r"this session is being continued from a previous|summary of (?:the|our) (?:previous|earlier|conversation)"
     r"|implement the following plan|\[request interrupted|caveat: the messages below|stop hook feedback"
     r"|base directory for this skill",
@@ -72,7 +75,7 @@ _MAY_SAY = r"reads|state|contains|contained|writes|wrote|asks|asked|warns?|warne
 """What a text says, and what a program does ("the parser reads dates"): only what stands behind it tells."""
 
 _BEHIND = rf"(?=[ \t]*(?::|[\"']|{NAME}|,?[ \t]*\n|,? that\b))"
-_FOLLOWS = re.compile(_BEHIND)
+_FOLLOWS = on_use(_BEHIND)
 _PEOPLE = (
     r"he|she|it|they|some(?:one|body)|every(?:one|body)|people|folks|you|boss|colleagues?|co-?workers?|team-?mates?|teacher|professor|instructor|tutor|mentor|partner|wife"
     r"|husband|friends?|brother|sister|guy|girl|person|dev|developers?|engineers?|lead|manager|cto|ceo|client|customer|maintainers?|authors?|expert|consultant|senior|intern"
@@ -89,7 +92,7 @@ _HEARSAY = (
     r"\bi(?:'ve| have)? (?:also |just |once |recently |always )?(?:(?:read|heard|learned|learnt|was told|been told|was advised)(?: (?:somewhere|once|recently|online|elsewhere))?"
     r"(?: (?:on|in|at|from|by) [^.,;:!?\n]{2,40}?)?|(?:saw|seen|found|got this) (?:on|in|at|somewhere|online)(?: [^.,;:!?\n]{2,40}?)?)(?:,? that\b| to\b|:)"
 )
-_REPORTED = re.compile(
+_REPORTED = on_use(
     rf"\b(?:{_SOURCES}|(?P<program>\w+\.(?:py|js|tsx?|jsx|go|rs|java|sh|rb|c|cpp))|\w+\.(?:md|txt|rst|html|json|toml|ya?ml|log))['\"`{NAME}]*"
     rf"(?:[ \t]+(?!(?:i|you|we|when|if|to|that|about|not|and|or|should|must|may|can|could|might|never|always)\b)[\w'/.,`{NAME}-]{{1,40}}){{0,4}}?\s+"
     rf"(?:(?(program)(?!))(?:{_SAYS})\b|(?:{_SAYS}|{_MAY_SAY})\b{_BEHIND})"
@@ -99,7 +102,7 @@ _REPORTED = re.compile(
     r"|\baccording to\b|\bquot(?:e|ing)\b:?",
     re.IGNORECASE,
 )
-_SUBORDINATE = re.compile(
+_SUBORDINATE = on_use(
     r"\b(?:what(?:ever)?|how|which|if|whether|when(?:ever)?|where|who)[ \t]+(?:(?:the|an?|my|our|your|his|her|their|some|any)[ \t]+)?\Z",
     re.IGNORECASE,
 )
@@ -107,7 +110,7 @@ _SUBORDINATE = re.compile(
 
 _LOOK_BACK = 24
 
-_ENDORSED = re.compile(
+_ENDORSED = on_use(
     r"(?:[,;.!–—-]|\band\b|\bso\b)\s*(?:(?:so|and|then|please|just|yes|ok(?:ay)?|i agree|agreed|now|from now on|let's|let us|i(?:'d)? (?:want|like) you to|we(?:'ll| will| should| must)|you should),? )*"
     r"(?:do (?:that|so|it|this|the same|as (?:he|she|it|they) (?:says?|said))|(?:follow|obey|respect|adopt|stick to|stick with|keep to|go with) (?:that|this|it|them|him|her|his|their|the) ?(?:advice|rule|convention)?"
     r"|(?:i|we) (?:fully |totally |completely )?agree(?: with (?:that|it|him|her|them))?|agreed|(?:he|she|they|it|that)(?:'s| is| are|'re) (?:absolutely |quite )?right|(?:that(?:'s| is)|make (?:that|it)) (?:now )?(?:our|the|my|a) rule"
@@ -116,25 +119,25 @@ _ENDORSED = re.compile(
 )
 """The user's own word for what somebody else says, at the end of a paragraph: then it is theirs."""
 
-_SENTENCE_END = re.compile(r"[.!?](?=\s)")
-_SAID = re.compile(r"(?:,? that\b| to\b)?[ \t]*[:,]?[ \t]*")
+_SENTENCE_END = on_use(r"[.!?](?=\s)")
+_SAID = on_use(r"(?:,? that\b| to\b)?[ \t]*[:,]?[ \t]*")
 
 _ENDORSABLE = 300
 """Characters of a report that a user can mean with "do that"."""
 
-_INTRODUCED = re.compile(
+_INTRODUCED = on_use(
     rf"^[^\n]{{0,160}}\b(?:{_SOURCES}|following|pasted|below|got this|getting this|got)\b[^\n:]{{0,60}}:[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_WORK_ON_TEXT = re.compile(
+_WORK_ON_TEXT = on_use(
     r"(?:^|[.!?,]\s+|\n|\bplease |\byou |\bto )(?:summari[sz]e|translate|proof-?read|rephrase|paraphrase|rewrite|reword|correct|analy[sz]e"
     r"|explain|classify|extract|improve|interpret|spell-?check|fact-?check)\b[^\n:]{0,80}:\s",
     re.IGNORECASE,
 )
 """A request to work on a text that follows after a colon."""
 
-_OPENS_BELOW = re.compile(r"[^\n:]{0,60}:[ \t]*\n")
-_MAIL_OR_REVIEW = re.compile(
+_OPENS_BELOW = on_use(r"[^\n:]{0,60}:[ \t]*\n")
+_MAIL_OR_REVIEW = on_use(
     r"^(?:-{2,} ?(?:original|forwarded) message|begin forwarded message"
     r"|on [^\n]{6,120} wrote:[ \t]*$"
     r"|from: [^\n]{1,200}\n(?:[a-z]{2,12}: [^\n]{0,200}\n)"
@@ -143,28 +146,28 @@ _MAIL_OR_REVIEW = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """The line from which a message is somebody's mail or a tool's review."""
-_POINT = re.compile(
+_POINT = on_use(
     r"[ \t]*(?:[-*•+]|\d{1,2}[.)]|#{1,6})?[ \t]*[*_\[(`]{0,3}(?:severity:? ?)?(?:critical|blocker|high|major|medium|moderate|low|minor|nit(?:pick)?|trivial|suggestion|p[0-4])"
     r"(?: (?:severity|priority|risk|issue|concern))?[*_\])`:]{0,4}[ \t]*(?:[:–—-]|(?<=[:*\])]))[ \t]"
     r"|[^\n]{0,300}(?:\b[\w/-]{1,80}\.[a-z]{1,5}:\d|\blines? \d{1,5}\b)",
     re.IGNORECASE,
 )
-_PERSON = re.compile(r"\b(?:i|i'\w+|me|my|we|we'\w+|us|our|you|you'\w+|your|please|let's)\b", re.IGNORECASE)
-_PARAGRAPH = re.compile(r"\S[^\n]*(?:\n[ \t]*\S[^\n]*)*")
+_PERSON = on_use(r"\b(?:i|i'\w+|me|my|we|we'\w+|us|our|you|you'\w+|your|please|let's)\b", re.IGNORECASE)
+_PARAGRAPH = on_use(r"\S[^\n]*(?:\n[ \t]*\S[^\n]*)*")
 """A point of a review: how grave it is, or the line of a file. Two of them in words of nobody are somebody's review."""
 
-_SPEAKER = re.compile(
+_SPEAKER = on_use(
     r"^[*_]{0,2}(?P<role>user|human|assistant|ai|system|chatgpt|gpt|bot|agent|customer|support)[*_]{0,2}:[*_]{0,2}(?=\s)",
     re.IGNORECASE | re.MULTILINE,
 )
 
-_OWN_LIST = re.compile(
+_OWN_LIST = on_use(
     r"\b(?:my|our|these|some|few|the)\s+(?:\w+\s+){0,2}(?:rules?|requirements?|guidelines?|preferences?|conventions?|constraints?"
     r"|standards?|demands?|instructions)\b|\bfollow(?: the| these)? following\b|\brules?:",
     re.IGNORECASE,
 )
 
-_MATERIAL_LINE = re.compile(
+_MATERIAL_LINE = on_use(
     r"\s*(?:"
     r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d\b|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d"
     rf"|[=*~#-]{{3}}|{NAME}{{1,80}}:\s[^\n]{{0,300}}[,\[{{]\s*$|[\]\[{{}}]{{1,4}},?\s*$"
@@ -181,14 +184,14 @@ _MATERIAL_LINE = re.compile(
     r"|[^\n]{0,300}[;{}]\s*$"
     r")"
 )
-_OPENS_OUTPUT = re.compile(
-    r"\s*(?:[$❯%] |={3}|Traceback \(|diff --git |@@ |[\w.-]+@[\w.-]+[^\n]{0,60}[%$#] )"
-)
+_OPENS_OUTPUT = on_use(r"\s*(?:[$❯%] |={3}|Traceback \(|diff --git |@@ |[\w.-]+@[\w.-]+[^\n]{0,60}[%$#] )")
 
 
 @lru_cache(maxsize=1)
-def _markdown() -> MarkdownIt:
+def _markdown() -> "MarkdownIt":
     # Only the block structure is wanted; the inline rules are the ones that adversarial text can slow down.
+    from markdown_it import MarkdownIt  # noqa: PLC0415  (heavy: loaded with the first message)
+
     return MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
 
 

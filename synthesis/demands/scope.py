@@ -4,6 +4,7 @@ import re
 
 import msgspec
 
+from agentx.synthesis.demands.patterns import on_use
 from agentx.synthesis.demands.places import frozen_globs
 from agentx.synthesis.items import Scope
 
@@ -37,23 +38,23 @@ FILE_TYPES: dict[str, tuple[str, ...]] = {
 _TYPES = "|".join(re.escape(name) for name in sorted(FILE_TYPES, key=len, reverse=True))
 _WHERE = r"\b(?:in|for|inside|within|to|on|of|across|under|throughout)\s+(?:all |any |every |each |new |our |your |my |the )*"
 
-_FILE_TYPE = re.compile(
+_FILE_TYPE = on_use(
     rf"(?:{_WHERE}|^no (?:new )?)(?P<type>{_TYPES})\b(?=\s+(?:files?|code|modules?|sources?|scripts?|projects?|documents?|functions?|tests?|class(?:es)?)\b|\s*,|\s*[.!]?\s*$)",
     re.IGNORECASE,
 )
-_EXTENSION = re.compile(
+_EXTENSION = on_use(
     rf"{_WHERE}[`\"']?\*?\.(?P<ext>[A-Za-z][A-Za-z0-9]{{0,7}})[`\"']?(?:\s+files?)?(?=[\s,.;!]|$)",
     re.IGNORECASE,
 )
-_PATH = re.compile(
+_PATH = on_use(
     rf"{_WHERE}[`\"']?(?P<path>(?:[\w.@-]{{1,60}}/){{1,12}}[\w.@*-]{{0,60}}|[\w-]{{1,60}}\.(?:py|ts|tsx|js|jsx|md|go|rs|java|toml|ya?ml|json|sql|html|css|txt|sh|rb))[`\"']?(?=[\s,.;!:]|$)",
     re.IGNORECASE,
 )
-_DIRECTORY = re.compile(
+_DIRECTORY = on_use(
     rf"{_WHERE}[`\"']?(?P<dir>[\w.-]{{1,60}})/?[`\"']?\s+(?:folder|directory|dir)\b", re.IGNORECASE
 )
 
-_TOPIC = re.compile(
+_TOPIC = on_use(
     r"\b(?:(?:when|whenever|while|if|every time|each time|any ?time)\s+(?:you(?:'re| are)?|i(?:'m| am)?|we(?:'re| are)?)?\s*"
     r"(?:writ\w+|talk\w*|speak\w*|answer\w*|discuss\w*|report\w*|ask\w*|explain\w*|mention\w*|summari[sz]\w+|describ\w+)"
     r"(?:\s+(?:me|you|us|anything|something|questions?|texts?|a \w+))?"
@@ -64,16 +65,16 @@ _TOPIC = re.compile(
     re.IGNORECASE,
 )
 
-_UNTIL = re.compile(
+_UNTIL = on_use(
     r"\b(?P<until>(?:until|till|'til|as long as|while (?:we're|we are))\s+(?:[^,;.!?\n]|\.(?=\w)){2,120})",
     re.IGNORECASE,
 )
-_FOR_A_WHILE = re.compile(
+_FOR_A_WHILE = on_use(
     r"\b(?:(?:just |only )?for (?:the rest of )?|during )(?P<while>today|tonight|(?:this|the) (?:session|week|sprint|month|conversation|chat|afternoon|morning|evening))\b"
     r"|\b(?P<only>today|tonight|this (?:session|week|sprint|month|conversation|chat|afternoon|morning|evening)) only\b",
     re.IGNORECASE,
 )
-_UNTIL_TAIL = re.compile(r"\s+(?:please|always|never|add|use|don't|do not)\b.*$", re.IGNORECASE | re.DOTALL)
+_UNTIL_TAIL = on_use(r"\s+(?:please|always|never|add|use|don't|do not)\b.*$", re.IGNORECASE | re.DOTALL)
 
 
 class Reach(msgspec.Struct, frozen=True):
@@ -99,7 +100,7 @@ def reach_of(clause: str) -> Reach:
     return Reach(Scope(topic=_tidy(topic["topic"]).lower() if topic else "", paths=paths), _until(clause))
 
 
-_LEADS = re.compile(
+_LEADS = on_use(
     r"^(?:(?:from now on(?:wards)?|for now|for the time being|going forward|in (?:the )?future|henceforth|hereafter|in (?:this|our) (?:project|repo(?:sitory)?|code ?base|team)(?: we)?"
     r"|(?:in|for) (?:all |any |every )?[\w+#]+ (?:files|code|modules)|so|and|but|also|please|rule|remember|important|you should(?! not\b)|you must(?! not\b)|make sure(?: that| to)?(?: you)?"
     r"|(?:when|whenever|while|if)\b[^,]{2,120}(?=,))[,:]?\s+|,\s*)+",

@@ -4,15 +4,11 @@ Nothing here learns or guesses: two words mean the same where a row of :data:`SY
 """
 
 import re
-import threading
 import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
 
-import snowballstemmer
-
-_STEMMER = snowballstemmer.stemmer("english")
-_stemming = threading.Lock()
+from agentx.storage.index.analysis import english_stem
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -53,8 +49,7 @@ def stem(word: str) -> str:
     ('fetch', 'decor')
     """
     bare = word.casefold().replace("’", "'").removesuffix("'s").removesuffix("'")
-    with _stemming:  # a Snowball stemmer keeps its word in itself, so it serves one thread at a time
-        return str(_STEMMER.stemWord(bare))
+    return english_stem(bare)
 
 
 def words_of(text: str) -> tuple[str, ...]:

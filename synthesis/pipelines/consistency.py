@@ -14,7 +14,7 @@ something else, that is a doubt, for somebody to look at, and no fault.
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import ceil
 from typing import Any
 
@@ -285,13 +285,15 @@ def reused(text: str, registry: str, name: str, item: str, values: Mapping[str, 
 
 def _images(said: Words, image: tuple[str, ...], tenor: frozenset[str]) -> Iterator[int]:
     """Where an image stands; one of a single word only where the sentence likens something to it, or is about what it was used for."""
-    telling = _LIKENESS_STEMS | (tenor - set(image))
+    telling = _likeness() | (tenor - set(image))
     for place in said.places(image[0]):
         if _follows(said, place, image) if len(image) > 1 else said.sentence(place) & telling:
             yield place
 
 
-_LIKENESS_STEMS = frozenset(stem(word) for word in _LIKENESS)
+@cache
+def _likeness() -> frozenset[str]:
+    return frozenset(map(stem, _LIKENESS))
 
 
 def _follows(said: Words, place: int, image: tuple[str, ...]) -> bool:

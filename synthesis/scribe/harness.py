@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from agentx.synthesis.demands.patterns import on_use
 from agentx.synthesis.demands.sentences import Span
 
 MAX_TEXT = 20_000
@@ -19,26 +20,26 @@ _NO = (
     r"(?:does(?:n'?t| not) want|did(?:n'?t| not) (?:want|approve|allow|accept|confirm)|(?:has |have )?(?:rejected|denied|declined|refused"
     r"|cancell?ed|interrupted|aborted|blocked|disapproved|turned down)|chose not|said no|wants? to stop)"
 )
-_REFUSED = re.compile(
+_REFUSED = on_use(
     rf"\b{_PERSON} {_NO}\b|\b(?:rejected|denied|declined|refused|cancell?ed|interrupted|aborted) by {_PERSON}\b"
     r"|\btool use was rejected\b",
     re.IGNORECASE,
 )
-_INTERRUPTED = re.compile(rf"\b(?:interrupted|aborted) by {_PERSON}\b", re.IGNORECASE)
-_SAID = re.compile(
+_INTERRUPTED = on_use(rf"\b(?:interrupted|aborted) by {_PERSON}\b", re.IGNORECASE)
+_SAID = on_use(
     rf"(?:\b{_PERSON}|\bthey)\s+(?:said|says|wrote|answered|replied|responded|explained|added|commented"
     r"|(?:provided|gave|left|has provided) (?:the |this |some )?(?:following )?(?:reason|feedback|comment|instruction|message|explanation)s?)"
     r"(?: (?:for|with|to|about|as) [^:\n]{0,60})?\s*:\s*"
     r"|\b(?:reason|feedback|comment)(?: (?:given|from|by|of) (?:the )?\w+)?\s*:\s*",
     re.IGNORECASE,
 )
-_ORDER = re.compile(
+_ORDER = on_use(
     r"(?:\bstop what you are doing\b|\bwait for the user\b|\bto tell you how to proceed\b|\bdo not (?:retry|try again)\b)",
     re.IGNORECASE,
 )
-_TAGGED = re.compile(r"\A\s*<(?P<tag>[a-z_]{1,30})>\s*(?P<said>.*?)\s*</(?P=tag)>", re.IGNORECASE | re.DOTALL)
-_NOTE = re.compile(r"\n+\s*\(?note: (?:the|this) (?:user|person|is)\b.*\Z", re.IGNORECASE | re.DOTALL)
-_MACHINE = re.compile(
+_TAGGED = on_use(r"\A\s*<(?P<tag>[a-z_]{1,30})>\s*(?P<said>.*?)\s*</(?P=tag)>", re.IGNORECASE | re.DOTALL)
+_NOTE = on_use(r"\n+\s*\(?note: (?:the|this) (?:user|person|is)\b.*\Z", re.IGNORECASE | re.DOTALL)
+_MACHINE = on_use(
     r"\b(?:blocked|denied|rejected|refused|disallowed|forbidden) by (?:(?:a|the|your) )?\w*[ :]?(?:hook|sandbox|polic|permission|rule|setting|config)"
     r"|\bhook\b[^.\n]{0,40}\b(?:denied|blocked|rejected|error)|\bpermissions? (?:to \w+ [^.\n]{0,200}|for [^.\n]{0,200})?(?:was|were|has been|have been|is|are)?"
     r" ?(?:denied|not granted)|\brequested permissions?\b",
@@ -46,7 +47,7 @@ _MACHINE = re.compile(
 )
 """A machine's own rule denied the call."""
 
-_SENTENCE_END = re.compile(r"(?<=[.!?\])])\s+|\n+")
+_SENTENCE_END = on_use(r"(?<=[.!?\])])\s+|\n+")
 
 
 class Refused(NamedTuple):
@@ -120,20 +121,20 @@ def _trimmed(text: str, start: int, end: int) -> Span | None:
 
 # --- questions and plans ---------------------------------------------------------------------------------------------
 
-_ASKS = re.compile(r"ask.{0,12}(?:user|question|person|human)|question", re.IGNORECASE)
-_PLANS = re.compile(r"plan", re.IGNORECASE)
-_ANSWERED = re.compile(rf"\b{_PERSON} (?:has |have )?answered\b|\banswers?:", re.IGNORECASE)
-_APPROVED = re.compile(
+_ASKS = on_use(r"ask.{0,12}(?:user|question|person|human)|question", re.IGNORECASE)
+_PLANS = on_use(r"plan", re.IGNORECASE)
+_ANSWERED = on_use(rf"\b{_PERSON} (?:has |have )?answered\b|\banswers?:", re.IGNORECASE)
+_APPROVED = on_use(
     rf"\b{_PERSON} (?:has |have )?(?:approved|accepted|confirmed)\b|\bapproved by {_PERSON}\b", re.IGNORECASE
 )
-_PAIR = re.compile(
+_PAIR = on_use(
     r'"(?P<question>[^"\n](?:[^"]|"(?!=))*)"="(?P<answer>.*?)"(?=,\s*"|\s*\.\s*You can|[.,]?\s*\Z)', re.DOTALL
 )
-_TITLE = re.compile(r"^\s{0,3}#{1,3}\s+(?P<title>\S.*)$", re.MULTILINE)
-_PLAN_WORD = re.compile(r"\A(?:implementation )?plan\s*[:–—-]\s*", re.IGNORECASE)
-_RECOMMENDED = re.compile(r"\s*\(recommended\)\s*\Z", re.IGNORECASE)
+_TITLE = on_use(r"^\s{0,3}#{1,3}\s+(?P<title>\S.*)$", re.MULTILINE)
+_PLAN_WORD = on_use(r"\A(?:implementation )?plan\s*[:–—-]\s*", re.IGNORECASE)
+_RECOMMENDED = on_use(r"\s*\(recommended\)\s*\Z", re.IGNORECASE)
 
-_ASKS_BACK = re.compile(r"\A[^.!?\n]*(?:\.{2,}[^.!?\n]*)*\?")
+_ASKS_BACK = on_use(r"\A[^.!?\n]*(?:\.{2,}[^.!?\n]*)*\?")
 """The first sentence is a question."""
 
 
