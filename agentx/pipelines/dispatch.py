@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
+from itertools import count, takewhile
 from pathlib import Path
 
 import msgspec
@@ -96,19 +97,20 @@ class Dispatcher:
         self._models = models
         self._gates = Gates(engine)
 
-    def do(self, due: Due, made: Collection[str] = ()) -> Came:
+    def do(self, due: Due, made: Collection[str] = (), parts: Mapping[int, str] | None = None) -> Came:
         """Do a step: prepare, send, look, prove.
 
         Args:
             due: The step.
             made: Paths that agents wrote for it in this round already: parts of a task that was split are not sent again.
+            parts: The last file that belongs to each of these parts, by number.
 
         Raises:
             AgentXError: Nobody was sent, for what the step needs is not there or does not fit.
         """
         role, found = self._plan.role(due.step), self.examiner.findings(due.step)
         if not is_by_engine(role):
-            return self._send(due, role, found, made)
+            return self._send(due, role, found, self._done_parts(due.step, made, parts or {}))
         came = self._fill_in(due, found)
         return msgspec.structs.replace(came, final=True)  # it would be filled in the same
 
@@ -211,7 +213,7 @@ class Dispatcher:
 
     # --- an agent's --------------------------------------------------------------------------------------------------
 
-    def _send(self, due: Due, role: Role, found: Sequence[str], made: Collection[str]) -> Came:
+    def _send(self, due: Due, role: Role, found: Sequence[str], done: Sequence[str]) -> Came:
         step, agent = due.step, self._plan.agent(role)
         files = [(read, file) for read in step.reads for file in self.files.of(read)]
         sending = Sending(
@@ -231,15 +233,13 @@ class Dispatcher:
             about=task_words(role, step),
             split=role.split,
             item=item_of(step),
+            done=done,
         )
         whole = {file.path: file.text for _, file in files}
         if not fitted.parts:
-            return self._send_one(due, role, sending, fitted, whole, 0, {})
-        for number in range(1, len(fitted.parts) + 1):
-            writes = {write.path: _part_of(write.path, number) for write in step.writes}
-            if set(writes.values()) <= set(made) and self._is_written(step, writes):
-                continue
-            came = self._send_one(due, role, sending, fitted.part(number), whole, number, writes)
+            return self._send_one(due, role, sending, fitted, whole, 0, "")
+        for number, paths in list(enumerate(fitted.parts, 1))[fitted.done :]:
+            came = self._send_one(due, role, sending, fitted.part(number), whole, number, paths[-1])
             if came.status != "COMPLETED":
                 return came
         return self._join(due, len(fitted.parts), found)
@@ -252,9 +252,10 @@ class Dispatcher:
         fitted: Fitted,
         whole: Mapping[str, str],
         part: int,
-        writes: Mapping[str, str],
+        through: str,
     ) -> Came:
         step, agent = due.step, self._plan.agent(role)
+        writes = {write.path: _part_of(write.path, part) for write in step.writes} if part else {}
         told = tell(
             self._plan,
             msgspec.structs.replace(sending, given=fitted.given, left_out=fitted.left_out, writes=writes),
@@ -265,6 +266,7 @@ class Dispatcher:
         sent = msgspec.structs.replace(
             self._sent(due, writes=tuple(own), agent=agent),
             part=part,
+            through=through,
             reads=fitting(
                 (GivenFile(one.path, one.blob, one.tokens, one.cut) for one in fitted.given), _LISTED_BYTES
             ),
@@ -402,10 +404,18 @@ class Dispatcher:
 
     # --- a task that was split ---------------------------------------------------------------------------------------
 
-    def _is_written(self, step: Step, writes: Mapping[str, str]) -> bool:
+    def _done_parts(self, step: Step, made: Collection[str], parts: Mapping[int, str]) -> list[str]:
+        """The last file of each part that is done, up to the first that is not."""
+        numbers = takewhile(
+            lambda number: parts.get(number) and self._is_written(step, made, number), count(1)
+        )
+        return [parts[number] for number in numbers]
+
+    def _is_written(self, step: Step, made: Collection[str], number: int) -> bool:
         """Whether a part is there, with its markers: an earlier agent did it."""
         return all(
-            (file := self.files.text(writes[write.path])) is not None
+            (path := _part_of(write.path, number)) in made
+            and (file := self.files.text(path)) is not None
             and has_marker(file.text, write.rule.marker, write.path)
             for write in step.writes
         )

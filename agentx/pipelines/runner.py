@@ -316,9 +316,10 @@ class Runner:
             key, progress = due.step.key, tracker.progress
             floor = schedule.floor(key)
             written = progress.written.get(key)
-            own, made = False, set[str]()
+            own, made, parts = False, set[str](), dict[int, str]()
             if written is not None and written.round == due.round and written.seq > floor:
                 made = {path for path, blob in written.blobs.items() if blob}
+                parts = {number: part.through for number, part in written.parts.items() if part.seq > floor}
                 own = written.accepted or made.issuperset(write.path for write in due.step.writes)
             untouched = written is None and due.round == 1 and not floor and key not in progress.proved
             waits, amended = progress.waiting.get(key, ""), schedule.amended(key)
@@ -328,7 +329,7 @@ class Runner:
             return came
         if (own or untouched) and self._dispatcher.prove_found(due, own=own):
             return Came("COMPLETED")
-        return self._dispatcher.do(due, made)
+        return self._dispatcher.do(due, made, parts)
 
     def _take(self, due: Due, came: Came, schedule: Schedule) -> None:
         key = due.step.key

@@ -26,6 +26,10 @@ _PART_TOKENS = 64
 """By how much the prompt of a part may be longer: its files have names of their own."""
 
 
+_Parts = tuple[tuple[str, ...], ...]
+"""The paths that belong to each part of a task that was split."""
+
+
 class NoRoom(AgentXError):
     """What an agent has to read does not fit into its window, whatever is cut.
 
@@ -55,6 +59,7 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True):
         given: Its files; where the task is split, those of all parts.
         left_out: Secondary files that there was no room for, each with why.
         parts: Where the task is split, the paths that belong to each part alone; what stands in none of them belongs to all.
+        done: So many of them, the first, are done.
         reads_tokens: Of what is given and of the lines that tell what is left out; where the task is split, of its largest part.
         prompt_tokens: Of the rest of the prompt.
         max_tokens: What prompt and files may take: the window, less ``system``, less ``output``.
@@ -63,6 +68,7 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True):
     given: tuple[Given, ...]
     left_out: tuple[tuple[str, str], ...] = ()
     parts: tuple[tuple[str, ...], ...] = ()
+    done: int = 0
     reads_tokens: int
     prompt_tokens: int
     system: int
@@ -90,6 +96,7 @@ def fit(
     about: str,
     split: str = "",
     item: Mapping[str, Any] | None = None,
+    done: Sequence[str] = (),
 ) -> Fitted:
     """Fit what a role reads into the window of the agent that plays it; what fits is given whole.
 
@@ -99,6 +106,7 @@ def fit(
         prompt_tokens: Of the prompt without the lines and contents of files.
         about: Words of the task; they decide which sections matter.
         split: Name of the file of many that the task may be split over; empty for none.
+        done: Of each part of the split task that is done, the last path: these parts stay as they are, and the rest is cut anew.
         item: Values of the item (``id``, ``number``, ``title``): a section with one of them in its heading matters most.
 
     Raises:
@@ -108,15 +116,17 @@ def fit(
     wanted = Wanted(about, item or {})
     files = [Cuttable(one, wanted) for one in candidates]
     secondary = [file for file in files if file.rule.if_room]
+    settled = _settled([one.path for one in candidates if one.rule.file == split], done)
     for kept in range(len(secondary), -1, -1):
         left_out = tuple((file.one.path, _why(file)) for file in secondary[kept:])
         rest = [file for file in files if file not in secondary[kept:]]
-        found = _fitted(rest, room - _left_out_tokens(left_out), agent.max_files, split)
+        found = _fitted(rest, room - _left_out_tokens(left_out), agent.max_files, split, settled)
         if found is not None:
             fitted = Fitted(
                 given=found.given,
                 left_out=left_out,
                 parts=found.parts,
+                done=len(settled),
                 reads_tokens=sum(one.tokens for one in found.given) + _left_out_tokens(left_out),
                 prompt_tokens=prompt_tokens,
                 system=agent.system,
@@ -148,10 +158,12 @@ class _Found(msgspec.Struct, frozen=True):
     parts: tuple[tuple[str, ...], ...] = ()
 
 
-def _fitted(files: Sequence[Cuttable], room: int, max_files: int, split: str) -> _Found | None:
+def _fitted(
+    files: Sequence[Cuttable], room: int, max_files: int, split: str, settled: _Parts
+) -> _Found | None:
     """Files within a room, cut no further than needed; ``None`` where they cannot be."""
-    given = _together(files, room) if len(files) <= max_files else None
-    return _Found(tuple(given)) if given is not None else _in_parts(files, room, max_files, split)
+    given = _together(files, room) if len(files) <= max_files and not settled else None
+    return _Found(tuple(given)) if given is not None else _in_parts(files, room, max_files, split, settled)
 
 
 def _together(files: Sequence[Cuttable], room: int) -> list[Given] | None:
@@ -186,24 +198,44 @@ def _measures(files: Sequence[Cuttable]) -> Iterator[tuple[Cuttable, Form]]:
     yield from ((file, "open") for file in growing)
 
 
-def _in_parts(files: Sequence[Cuttable], room: int, max_files: int, split: str) -> _Found | None:
+def _in_parts(
+    files: Sequence[Cuttable], room: int, max_files: int, split: str, settled: _Parts
+) -> _Found | None:
     """The task split over the files of ``split``, in their order, with all others in every part."""
     many = [file for file in files if file.rule.file == split]
     shared = [file for file in files if file.rule.file != split]
+    done = {path for part in settled for path in part}
+    rest = [file for file in many if file.one.path not in done]
     each = room - sum(file.smallest for file in shared) - _PART_TOKENS
     most = max_files - len(shared)
-    if len(many) <= 1 or most < 1 or any(min(file.whole_tokens, file.least) > each for file in many):
+    if not settled and (len(many) <= 1 or most < 1):
         return None
-    given = {file: file.whole if file.whole_tokens <= each else fill([file], each)[0] for file in many}
-    parts: list[list[Given]] = [[]]
+    if any(min(file.whole_tokens, file.least) > each for file in rest):
+        return None
+    given = {file: file.whole if file.whole_tokens <= each else fill([file], each)[0] for file in rest}
+    parts: list[list[Given]] = [[]] if rest else []
     for one in given.values():
         if len(parts[-1]) == most or sum(other.tokens for other in parts[-1]) + one.tokens > each:
             parts.append([])
         parts[-1].append(one)
-    largest = max(sum(one.tokens for one in part) for part in parts)
+    largest = max((sum(one.tokens for one in part) for part in parts), default=0)
     given |= dict(zip(shared, _together(shared, room - largest) or (), strict=True))
-    paths = tuple(tuple(one.path for one in part) for part in parts)
-    return _Found(tuple(given[file] for file in files), paths if len(paths) > 1 else ())
+    given |= {file: file.whole for file in many if file not in given}
+    paths = (*settled, *(tuple(one.path for one in part) for part in parts))
+    return _Found(tuple(given[file] for file in files), paths if len(paths) > 1 or settled else ())
+
+
+def _settled(paths: Sequence[str], done: Sequence[str]) -> _Parts:
+    """The paths of each part that is done, as far as the last one of each is there still."""
+    found: list[tuple[str, ...]] = []
+    begin = 0
+    for last in done:
+        if last not in paths[begin:]:
+            break  # nobody can say what belongs to it
+        end = paths.index(last, begin) + 1
+        found.append(tuple(paths[begin:end]))
+        begin = end
+    return tuple(found)
 
 
 def _no_room(files: Sequence[Cuttable], split: str, agent: AgentType, prompt_tokens: int) -> NoRoom:

@@ -65,6 +65,13 @@ class Failure(msgspec.Struct):
     status: RunStatus = "FAILED"
 
 
+class Part(msgspec.Struct):
+    """A part of a task that was split: the event that sent an agent for it, and the last file that belongs to it."""
+
+    seq: int
+    through: str
+
+
 class Written(msgspec.Struct):
     """What agents wrote for a step in a round.
 
@@ -72,12 +79,14 @@ class Written(msgspec.Struct):
         seq: The event that sent the latest of them.
         blobs: Blob id of each file, by path; empty where it was deleted. Parts of a task that was split are among them.
         accepted: Whether the run that wrote them was, so that only the proof is missing.
+        parts: Of a task that was split, those that were written or are being written, by number.
     """
 
     seq: int
     round: int
     blobs: dict[str, str]
     accepted: bool = False
+    parts: dict[int, Part] = msgspec.field(default_factory=dict)
 
 
 class Verdict(msgspec.Struct):
@@ -97,7 +106,7 @@ class Progress(msgspec.Struct):
         running: Agents at work, by run; those of ``waiting`` among them.
         proved: The latest proof of each step, by key.
         failures: Of the steps that are not proved since.
-        written: What was written for each step in its latest round.
+        written: What was written for each step in its latest round, and is not proved yet.
         verdicts: Of the steps that give one, in order.
         reopened: The latest event that reopened a stage or step, by key, and ``wishes`` why.
         amended: The latest event in which a person gave their word that a file is to be as they made it, by path.
@@ -192,9 +201,13 @@ class Pipelines(msgspec.Struct):
         )
         progress.dispatches += not by_engine
         before = progress.written.get(key)
-        joins = sent.part or by_engine  # what becomes of parts is not begun anew
-        blobs = before.blobs if before is not None and before.round == sent.round and joins else {}
-        progress.written[key] = Written(event.seq, sent.round, blobs)
+        made = Written(event.seq, sent.round, {})
+        if before is not None and before.round == sent.round and (sent.part or by_engine):
+            made.blobs, made.parts = before.blobs, before.parts  # what becomes of parts is not begun anew
+        if sent.part:
+            _forget(made, progress.running[event.run])
+            made.parts[sent.part] = Part(event.seq, sent.through)
+        progress.written[key] = made
         self.runs[event.run] = sent.pipeline
 
     def _give_up(self, progress: Progress, key: str) -> None:
@@ -266,7 +279,9 @@ def _forget(written: Written, sent: Sent) -> None:
     """A part that was not accepted is written anew; where what was joined was not, all of them."""
     if sent.by_engine:
         written.blobs.clear()
+        written.parts.clear()
     elif sent.part:
+        written.parts.pop(sent.part, None)
         for path in sent.writes:
             written.blobs.pop(path, None)
 
@@ -274,6 +289,7 @@ def _forget(written: Written, sent: Sent) -> None:
 def _prove(progress: Progress, event: Event, proved: StageProved) -> None:
     key = key_of(proved.stage, proved.item)
     progress.proved[key] = Proof(event.seq, proved.round, proved.verdict, proved.outputs)
+    progress.written[key] = Written(event.seq, proved.round, {})  # who is sent again begins anew
     progress.failures.pop(key, None)
     if proved.changes or proved.learned or proved.superseded:
         progress.remembered.setdefault(key, []).append(event.seq)

@@ -216,3 +216,41 @@ def test_what_is_for_the_last_item_is_done_by_the_new_last_one_when_items_become
         ("print", "02"),
         ("print", "03"),
     ]
+
+
+def test_parts_that_are_done_stay_as_they_were_cut_whatever_room_there_is_by_then(desk):
+    six = SPLIT.replace("chapter: 3", "chapter: 6")
+
+    def names(path, prompt):
+        if not path.startswith("index"):
+            return long(path, prompt)
+        given = [f"drafts/0{n}.md" for n in range(1, 7) if f"File drafts/0{n}.md" in prompt]
+        return f"Index of {' and '.join(given)}.\n\n<!-- INDEX_DONE -->\n"
+
+    def dies(path, prompt):
+        if path == "index.part-2.md":
+            raise Killed
+        return names(path, prompt)
+
+    desk.path.write_text(six.replace("window: 4000", "window: 6000"), "utf-8")
+    with pytest.raises(Killed):
+        desk.run(dies)
+    assert desk.text("index.part-1.md").startswith("Index of drafts/01.md and drafts/02.md.")
+    desk.path.write_text(six, "utf-8")
+    assert desk.run(names).status == "COMPLETED"
+    sent = [(one.part, one.through) for one in desk.facts("Dispatched") if one.stage == "index"]
+    first, second, *rest = ((n, f"drafts/0{n + 1}.md") for n in range(1, 6))
+    assert sent == [first, (2, "drafts/04.md"), second, *rest, (0, "")]
+    assert [line for line in desk.text("index.md").splitlines() if line][:2] == [
+        "Index of drafts/01.md and drafts/02.md.",
+        "Index of drafts/03.md.",
+    ]
+    assert all(desk.text("index.md").count(f"drafts/0{n}.md") == 1 for n in range(1, 7))
+
+
+def test_a_split_task_that_is_done_again_and_dies_takes_no_part_of_before(desk):
+    desk.path.write_text(SPLIT, "utf-8")
+    run(desk, long)
+    redo(desk.ws.engine, Runner(desk.ws.engine, desk.path, lambda _: None).plan, "index", "", "it is dull")
+    run(desk, lambda path, prompt: long(path, prompt).replace("the old", "the new"), 3)  # in the second part
+    assert desk.text("index.md").count("the new") == 3
