@@ -13,7 +13,7 @@ something else, that is a doubt, for somebody to look at, and no fault.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
 from math import ceil
 from typing import Any
@@ -22,7 +22,8 @@ import msgspec
 
 from agentx.synthesis.demands.words import STOP_WORDS, stem, vocabulary
 from agentx.synthesis.pipelines.glossary import Term, read_glossary, without_avoided
-from agentx.synthesis.pipelines.markdown import entries, prose, sections
+from agentx.synthesis.pipelines.growing import Growing
+from agentx.synthesis.pipelines.markdown import Section, entries, prose, sections
 from agentx.synthesis.pipelines.nouns import is_noun
 from agentx.synthesis.pipelines.senses import has_one_sense, sense
 from agentx.synthesis.pipelines.wording import (
@@ -65,11 +66,17 @@ class Metaphor(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=16)
 def read_registry(text: str) -> tuple[Metaphor, ...]:
     """The entries of a registry of metaphors."""
-    return tuple(
+    return _REGISTRIES.of(text)
+
+
+def _in(section: Section) -> list[Metaphor]:
+    return [
         msgspec.structs.replace(metaphor, line=section.first + metaphor.line, under=section.above)
-        for section in sections(text)
         for metaphor in _metaphors(section.own)
-    )
+    ]
+
+
+_REGISTRIES = Growing(_in)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -132,9 +139,7 @@ def terms_faults(
     terms = read_glossary(glossary)
     lines = prose(text)
     yield from (found.fault(name) for found in _avoided(text, glossary) if found.certain)
-    own = {under: is_of(item, under, values) for under in {term.under for term in terms}}
-    others = [term for term in terms if not own[term.under]]
-    yield from _defined_anew(lines, others, name)
+    yield from _defined_anew(lines, terms, name, lambda term: is_of(item, term.under, values))
     yield from _unused_terms(text, terms, uses, name)
 
 
@@ -172,13 +177,14 @@ def _avoided(text: str, glossary: str) -> tuple[_Avoided, ...]:
 
 
 def _avoided_words(said: Words, terms: tuple[Term, ...]) -> Iterator[_Avoided]:
+    near = [term for term in terms if not said.stems.isdisjoint(term.firsts)]
     covered = {
         place + n
-        for term in terms
+        for term in near
         for place in said.find(term.words, is_one_word)
         for n in range(len(term.words))
     }
-    for term in terms:
+    for term in near:
         for _, words in term.avoided:
             places = [
                 place
@@ -210,13 +216,16 @@ def _by_sense(
             yield told == "term", same
 
 
-def _defined_anew(lines: list[str], others: list[Term], name: str) -> Iterator[str]:
-    known = {tuple(token.stem for token in term.words): term for term in others}
+def _defined_anew(
+    lines: list[str], terms: tuple[Term, ...], name: str, is_own: Callable[[Term], bool]
+) -> Iterator[str]:
     for number, line in enumerate(lines, 1):
         found = _DEFINES.match(line)
         if found is None:
             continue
-        term = known.get(tuple(token.stem for token in phrase(found["term"])))
+        stems = [token.stem for token in phrase(found["term"])]
+        same = (term for term in reversed(terms) if [token.stem for token in term.words] == stems)
+        term = next((term for term in same if not is_own(term)), None)
         if term and not _same_words(line, term.meaning):
             yield (
                 f"Line {number}: {found['term'].strip()!r} is defined anew, and the glossary ({name}, line {term.line}) "
@@ -267,15 +276,15 @@ def _introduces(text: str, words: Phrase) -> bool:
 
 def reused(text: str, registry: str, name: str, item: str, values: Mapping[str, Any]) -> Iterator[str]:
     """Which metaphors of other items stand in a text again, each in a sentence for its writer."""
-    others = [one for one in read_registry(registry) if not is_of(item, one.under, values)]
-    if not others:
-        return
-    said = Words("\n".join(prose(text)))
-    for metaphor in others:
+    known = read_registry(registry)
+    said = Words("\n".join(prose(text)) if known else "")
+    for metaphor in known:
+        if said.stems.isdisjoint(image[0] for image in metaphor.images):
+            continue
         places = sorted(
             {place for image in metaphor.images for place in _images(said, image, metaphor.tenor)}
         )
-        if places:
+        if places and not is_of(item, metaphor.under, values):
             where = f" of {metaphor.under[-1]!r}" if metaphor.under else ""
             yield (
                 f"{told_lines([said.all[place].line for place in places])}: {metaphor.name!r} is a metaphor{where} "

@@ -21,7 +21,8 @@ import msgspec
 
 from agentx.synthesis.chunking.headings import fenced
 from agentx.synthesis.demands.words import vocabulary
-from agentx.synthesis.pipelines.markdown import entries, sections
+from agentx.synthesis.pipelines.growing import Growing
+from agentx.synthesis.pipelines.markdown import Section, entries
 from agentx.synthesis.pipelines.senses import subject_of
 from agentx.synthesis.pipelines.wording import Phrase, phrase
 
@@ -56,6 +57,7 @@ class Term(msgspec.Struct, frozen=True):
         avoided: What is not to be said for it.
         meaning: What it says that it is.
         subject: Stems of what it speaks of, its own words too.
+        firsts: The stem of the first word of the term, and of each that is avoided: a text without any of them has none.
         line: Of the glossary.
         under: The headings that it stands under.
     """
@@ -65,6 +67,7 @@ class Term(msgspec.Struct, frozen=True):
     avoided: tuple[tuple[str, Phrase], ...]
     meaning: str
     subject: frozenset[str]
+    firsts: frozenset[str]
     line: int
     under: tuple[str, ...] = ()
 
@@ -72,11 +75,17 @@ class Term(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=16)
 def read_glossary(text: str) -> tuple[Term, ...]:
     """The entries of a glossary, in the order of their lines."""
-    return tuple(
+    return _GLOSSARIES.of(text)
+
+
+def _in(section: Section) -> list[Term]:
+    return [
         msgspec.structs.replace(term, line=section.first + term.line, under=section.above)
-        for section in sections(text)
         for term in _terms(section.own)
-    )
+    ]
+
+
+_GLOSSARIES = Growing(_in)
 
 
 def without_avoided(text: str) -> str:
@@ -106,7 +115,8 @@ def _made(term: str, meaning: str, avoided: str, line: int) -> Term | None:
         if (variant := re.sub(r"^(?:an?|the)\s+", "", part.strip(_DRESS))) and (named := phrase(variant))
     )
     subject = subject_of((*words, *phrase(_NOT.sub(" ", meaning))))
-    return Term(term.strip(_DRESS), words, variants, meaning, subject, line) if words else None
+    firsts = frozenset(one[0].stem for one in (words, *(named for _, named in variants)) if one)
+    return Term(term.strip(_DRESS), words, variants, meaning, subject, firsts, line) if words else None
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ def in_force(text: str) -> str:
 def replaced(lines: Sequence[str]) -> list[range]:
     """The lines of a file that hold no more, by their indices from 0."""
     places: list[range] = []
-    if not any(_SAYS in line for line in lines):
+    if _SAYS not in "\n".join(lines):
         return places
     for number, (line, code) in enumerate(zip(lines, fenced(lines), strict=True)):
         if not code and (said := _NOTE.fullmatch(line.strip())):

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, KeysView, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -80,6 +80,11 @@ class Words:
             stems.add(token.stem)
             self._sentences.append(stems)
 
+    @property
+    def stems(self) -> KeysView[str]:
+        """Of all of them."""
+        return self._places.keys()
+
     def find(self, wanted: Phrase, same: Form) -> Iterator[int]:
         """The places at which a phrase stands: the index of its first word in ``all``."""
         for place in self._places.get(wanted[0].stem, ()) if wanted else ():
@@ -124,6 +129,7 @@ def plain(word: str) -> str:
     return unicodedata.normalize("NFKC", word).casefold().replace("’", "'")
 
 
+@lru_cache(maxsize=1 << 14)
 def singular(word: str) -> str:
     """An English word without what makes it a plural or a possessive.
 
