@@ -1,5 +1,6 @@
 """The files that roles are pointed to: artifacts of the workspace, and trees outside it that are only read."""
 
+import codecs
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ import msgspec
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.git.objects import blob_id
-from agentx.storage.text import decoded
+from agentx.storage.text import decoded, is_binary
 from agentx.synthesis.pipelines.plan import Plan, ReadFile, path_pattern
 from agentx.synthesis.pipelines.replaced import in_force
 
@@ -17,7 +18,15 @@ _NEVER = ("__pycache__", ".git", "node_modules")
 
 
 class PointerMissing(AgentXError):
-    """A file that a role reads is not there, or is no text."""
+    """A file that a role reads is not there, or is no text.
+
+    Attributes:
+        absent: Its path, or the pattern of its path, where it is not there; empty where it cannot be read.
+    """
+
+    def __init__(self, message: str, absent: str = "") -> None:
+        self.absent = absent
+        super().__init__(message)
 
 
 class FileText(msgspec.Struct, frozen=True):
@@ -41,7 +50,8 @@ class Files:
     """
 
     def __init__(self, artifacts: Artifacts, plan: Plan, folder: Path) -> None:
-        self._artifacts = artifacts
+        self.artifacts = artifacts
+        self.folder = folder
         self._growing = {name for name, file in plan.pipeline.files.items() if file.sort == "append-only"}
         self._trees = {name: (folder / path).resolve() for name, path in plan.pipeline.sources.items()}
         for name, tree in self._trees.items():
@@ -64,7 +74,7 @@ class Files:
             texts = [one for path in paths if (one := self.text(path, read.source)) is not None]
             if not texts and not read.rule.optional and read.rule.file not in self._growing:
                 where = f"the source {read.source}" if read.source else "the artifacts"
-                raise PointerMissing(f"{read.rule.file}: there is no file {pattern} in {where}.")
+                raise PointerMissing(f"{read.rule.file}: there is no file {pattern} in {where}.", pattern)
             grows = read.rule.file in self._growing
             found += [
                 msgspec.structs.replace(one, text=in_force(one.text)) if grows else one for one in texts
@@ -86,11 +96,11 @@ class Files:
             return None
         text = decoded(data)
         if text is None:
-            raise PointerMissing(f"{told} is no text in UTF-8, so no agent can read it.")
+            raise PointerMissing(f"{told} is no text in UTF-8, so no agent can read it: {_why_no_text(data)}")
         return FileText(told, text, blob_id(data))
 
     def _own(self, path: str) -> Path:
-        return self._artifacts.locate(path, follow=True)
+        return self.artifacts.locate(path, follow=True)
 
     def _outside(self, source: str, path: str) -> Path:
         tree = self._trees[source]
@@ -102,7 +112,7 @@ class Files:
     def _bytes(self, path: str, target: Path) -> bytes | None:
         if not target.is_file():
             return None
-        self._artifacts.check_size(path, target.stat().st_size)
+        self.artifacts.check_size(path, target.stat().st_size)
         return target.read_bytes()
 
     def _matching(self, source: str, pattern: str) -> list[str]:
@@ -121,7 +131,7 @@ class Files:
 
     def _below(self, source: str, pattern: str) -> Iterator[str]:
         """The files where a pattern may match; hidden ones only where it says so."""
-        root = self._trees[source] if source else self._artifacts.root
+        root = self._trees[source] if source else self.artifacts.root
         hidden = "/." in f"/{pattern}"
         begin = root / pattern.partition("*")[0].rpartition("/")[0]
         for place, folders, names in os.walk(begin):
@@ -132,3 +142,21 @@ class Files:
             for name in names:
                 if (hidden or not name.startswith(".")) and (root / folder / name).is_file():
                     yield (folder / name).as_posix()
+
+
+def _why_no_text(data: bytes) -> str:
+    """What is in the way of reading a content as text, and what to do."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "it is written in UTF-16; save it as UTF-8 (`iconv -f UTF-16 -t UTF-8`)."
+    if is_binary(data):
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1
+        return f"it is binary, with a NUL in line {line}; give the role a text that is made of it, or take it out of its `reads`."
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return (
+            f"line {line} has the byte 0x{data[error.start]:02X}, as of a text in Latin-1; save it as UTF-8 "
+            "(`iconv -f LATIN1 -t UTF-8`), or take it out of the role's `reads`."
+        )
+    return ""

@@ -1,13 +1,30 @@
 """What has to be there before a pipeline starts: the files that its roles read and nobody writes."""
 
-from collections.abc import Collection, Iterator
+import os
+import shlex
+from collections.abc import Collection, Sequence
+from pathlib import Path, PurePosixPath
+
+import msgspec
 
 from agentx.pipelines.files import Files, PointerMissing
 from agentx.synthesis.pipelines.plan import Plan, ReadFile, path_pattern
 
+_TOLD = 6
+"""So many files are named; of more, the directory."""
+
+
+class _Absent(msgspec.Struct):
+    """A file that a role reads and that is not there; of a file for each item, all of them."""
+
+    role: str
+    steps: list[str]
+    read: ReadFile
+    paths: list[str]
+
 
 def missing(plan: Plan, files: Files, done: Collection[str] = (), *, made: bool = True) -> list[str]:
-    """What cannot be read and will not be written by anyone: a sentence for each, with the role, the stage and the file.
+    """What cannot be read and will not be written by anyone: a sentence for each, with the role, the stage, the file and what to do.
 
     Args:
         plan: The pipeline.
@@ -15,12 +32,10 @@ def missing(plan: Plan, files: Files, done: Collection[str] = (), *, made: bool 
         done: Keys of the steps that are proved: they need nothing more.
         made: Whether there is a workspace; without one, only source trees are looked at.
     """
-    return list(_missing(plan, files, done, made=made))
-
-
-def _missing(plan: Plan, files: Files, done: Collection[str], *, made: bool) -> Iterator[str]:
     written = {one.path for step in plan.steps.values() for one in step.writes}
+    absent: dict[tuple[str, str], _Absent] = {}
     seen = set[tuple[str, tuple[str, ...]]]()
+    unreadable: list[str] = []
     for key, step in plan.steps.items():
         for read in step.reads if key not in done else ():
             place = (read.source, read.paths)
@@ -30,7 +45,13 @@ def _missing(plan: Plan, files: Files, done: Collection[str], *, made: bool) -> 
             try:
                 files.of(read)
             except PointerMissing as error:
-                yield f"Role {step.role} (stage {key}) reads {str(error).rstrip('.')}, and no role writes it: put it there, mend its path under `files`, or let the pointer be `optional`."
+                if not error.absent:
+                    unreadable.append(f"Role {step.role} (stage {key}) reads {read.rule.file}: {error}")
+                    continue
+                same = absent.setdefault((step.role, read.rule.file), _Absent(step.role, [], read, []))
+                same.steps.append(key)
+                same.paths.append(error.absent)
+    return [*(_sentence(one, files) for one in absent.values()), *unreadable]
 
 
 def _is_written(read: ReadFile, written: Collection[str]) -> bool:
@@ -40,3 +61,55 @@ def _is_written(read: ReadFile, written: Collection[str]) -> bool:
         path in written or ("*" in path and any(map(path_pattern(path).fullmatch, written)))
         for path in read.paths
     )
+
+
+def _sentence(one: _Absent, files: Files) -> str:
+    several = len(one.paths) > 1
+    more = len(one.paths) - _TOLD
+    named = ", ".join(one.paths[:_TOLD]) + (f" and {more} more" if more > 0 else "")
+    where = f"the source {one.read.source}" if one.read.source else "the artifacts"
+    stages = one.steps[0] + (f" and {len(one.steps) - 1} more" if several else "")
+    them, there = ("them", "are no files") if several else ("it", "is no file")
+    add = f"Put {them} there" if one.read.source else f"Add {them}: `{_commands(one.paths, files)}`"
+    return (
+        f"Role {one.role} (stage {stages}) reads {one.read.rule.file}: there {there} {named} in {where}, and no role writes {them}. "
+        f"{add}; or mend the path under `files`, or let the pointer be `optional`."
+    )
+
+
+def _commands(paths: Sequence[str], files: Files) -> str:
+    """The commands that add files, from where one is now."""
+    folders: dict[str, list[str]] = {}
+    for path in paths:
+        folders.setdefault(path.partition("*")[0].rpartition("/")[0], []).append(path)
+    return " && ".join(_command(folder, same, files) for folder, same in folders.items())
+
+
+def _command(folder: str, paths: Sequence[str], files: Files) -> str:
+    """The command that adds files to a directory of the artifacts: from beside the pipeline's file, where they lie there.
+
+    More than one would write by name are added as a directory. What lies in the workspace already, outside the artifacts,
+    is copied: nothing is added from there.
+    """
+    whole = bool(folder) and (len(paths) > _TOLD or any("**" in path for path in paths))
+    wanted, to = ([folder], folder.rpartition("/")[0]) if whole else (list(paths), folder)
+    found = [_found(path, files) for path in wanted]
+    root = files.artifacts.root.parent
+    if all(one and one.resolve().is_relative_to(root) for one in found):
+        place = shlex.quote(os.path.relpath(files.artifacts.root / to))
+        return f"mkdir -p {place} && cp -r {_words(found)} {place}"
+    at = "" if Path.cwd().is_relative_to(root) else f" -C {shlex.quote(str(root))}"
+    named = [one or Path("FOLDER", PurePosixPath(path).name) for one, path in zip(found, wanted, strict=True)]
+    return f"agentx{at} add {_words(named)}" + (f" --to {shlex.quote(to)}" if to else "")
+
+
+def _found(path: str, files: Files) -> Path | None:
+    """Where a file lies beside the pipeline's; ``None`` for nowhere."""
+    names = (path, PurePosixPath(path).name)
+    return next((files.folder / name for name in names if any(files.folder.glob(name))), None)
+
+
+def _words(paths: Sequence[Path | None]) -> str:
+    """Paths on a command line, as seen from here; the shell finds what a pattern matches."""
+    told = (os.path.relpath(path) for path in paths if path)
+    return " ".join(word if "*" in word else shlex.quote(word) for word in told)

@@ -1,7 +1,10 @@
 """``agentx pipeline``: what people see of a pipeline before it runs."""
 
+import glob
 import json
 import re
+import shlex
+import subprocess
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -148,6 +151,44 @@ def test_a_source_file_that_is_not_there_is_told_before_anything_runs(call, essa
         "✗ Role writer (stage write[01]) reads guide: there is no file guide.md in the source code"
         in done.out
     )
+
+
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize(
+    ("pattern", "count"),
+    [("in/{{ essay.id }}.md", 2), ("in/{{ essay.id }}.md", 8), ("in/*.md", 2), ("brief.md", 1)],
+)
+def test_what_is_missing_is_added_by_the_command_that_is_told(
+    call, root, essays, monkeypatch, count, inside, pattern
+):
+    """From inside the workspace and from outside, whether the files lie beside the pipeline's or nowhere."""
+    folder = root if inside else essays.parent
+    numbers = [f"{number:02}" for number in range(1, count + 1)]
+    items = [{"id": number, "title": number} for number in numbers]
+    text = re.sub(
+        r"(?s)items:.*?\nfiles:\n",
+        f"items: {{essay: {json.dumps(items)}}}\nfiles:\n  brief: {{path: '{pattern}'}}\n",
+        essays.read_text("utf-8"),
+    )
+    path = folder / "told.yaml"
+    path.write_text(text.replace("reads:", "reads:\n      - {file: brief}", 1), "utf-8")
+    wanted = [pattern] if pattern == "brief.md" else [f"in/{number}.md" for number in numbers]
+    unfound = "; ".join(call("pipeline", "plan", path, "-C", root, "--json").json["outlook"]["missing"])
+    assert f"agentx -C {root} add FOLDER/" in unfound
+    for name in wanted:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("Write of sleep.\n", "utf-8")
+    if inside:
+        monkeypatch.chdir(root)
+    (told,) = call("pipeline", "plan", path, "-C", root, "--json").json["outlook"]["missing"]
+    command = re.search(r"`(.*?)`", told)[1]
+    if command.startswith("agentx"):
+        words = [one for word in shlex.split(command)[1:] for one in sorted(glob.glob(word)) or [word]]
+        assert call(*words).code == 0
+    else:
+        subprocess.run(["bash", "-c", command], check=True)
+    assert all((root / "artifacts" / name).is_file() for name in wanted)
+    assert call("pipeline", "plan", path, "-C", root).code == 0
 
 
 def test_the_graph_is_printed_or_written(call, essays, tmp_path):

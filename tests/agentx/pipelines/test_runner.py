@@ -192,6 +192,25 @@ def test_a_file_that_nobody_writes_and_that_is_not_there_is_told_before_anything
     assert desk.run().status == "COMPLETED"
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("Sell\nthe café.\n".encode("latin-1"), "line 2 has the byte 0xE9, as of a text in Latin-1; save it as UTF-8"),
+        ("Sell.\n".encode("utf-16"), "it is written in UTF-16; save it as UTF-8"),
+        (b"%PDF\n\0\0", "it is binary, with a NUL in line 2; give the role a text that is made of it"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_text_is_told_before_anything_runs_with_what_to_do(desk, content, told):
+    book = desk.path.read_text("utf-8").replace("files:", "files:\n  brief: {path: brief.md}")
+    desk.path.write_text(book.replace("reads:", "reads:\n      - {file: brief}", 1), "utf-8")
+    (desk.ws.artifacts / "brief.md").write_bytes(content)
+    with pytest.raises(PipelineStopped) as error:
+        desk.run()
+    wanted = "Role writer (stage write[01]) reads brief: brief.md is no text in UTF-8, so no agent can read it: "
+    assert str(error.value).startswith(wanted + told)
+    assert not desk.facts("PipelineStarted")
+
+
 def test_no_secret_of_what_is_read_reaches_a_model_or_the_log(desk):
     token = "ghp_" + "a" * 36
     code = desk.path.parent / "code"
