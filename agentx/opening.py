@@ -179,7 +179,7 @@ def open_engine(root: Path, settings: Settings) -> Engine:
         Cognition(),
         Learned(),
     )
-    synthesizer = Synthesizer(write_path, extractors, bus)
+    synthesizer = Synthesizer(write_path, extractors, bus, settings=config.model_dump_json())
     indexer = Indexer(
         write_path,
         root / CACHE / "index",

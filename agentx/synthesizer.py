@@ -5,13 +5,16 @@ processes never conclude the same twice.
 """
 
 from collections.abc import Sequence
+from hashlib import blake2b
 
 import msgspec
 
 from agentx.bus import ALL, Bus
+from agentx.cache import CACHE
 from agentx.storage.blobs import BlobDamaged
 from agentx.storage.events import Draft, Event, Payload
 from agentx.storage.history import told_already
+from agentx.storage.snapshots import Snapshots
 from agentx.synthesis.conclusions import PERSON, Add, Change, Concluded, fits
 from agentx.synthesis.extractor import Extractor
 from agentx.synthesis.items import MemoryItem
@@ -31,18 +34,26 @@ class Synthesizer:
         write_path: Where facts come from and conclusions go.
         extractors: In the order in which they run.
         bus: Brings each new event, of other processes too.
+        settings: What the extractors were told; where that changed, what led to nothing is read again.
     """
 
-    def __init__(self, write_path: WritePath, extractors: Sequence[Extractor], bus: Bus) -> None:
+    def __init__(
+        self, write_path: WritePath, extractors: Sequence[Extractor], bus: Bus, *, settings: str = ""
+    ) -> None:
         self._write_path = write_path
         self._extractors = extractors
-        self._taken = write_path.state.watermark
+        versions = [f"{one.name} {one.version}" for one in extractors]
+        version = blake2b("\n".join([*versions, settings]).encode(), digest_size=16).hexdigest()
+        self._read = Snapshots(write_path.root / CACHE / "read", write_path.history, version)
+        self._taken = self._kept = write_path.state.watermark
         bus.subscribe(ALL, self.take)
 
     def catch_up(self) -> None:
-        """Conclude from the facts that were recorded before this process listened."""
-        for event in self._write_path.history.read(self._write_path.state.watermark, told_already):
-            self.take(event)
+        """Conclude from the facts that were recorded before this process listened, and that no other has read."""
+        if found := self._read.load(bytes):
+            self._taken = max(self._taken, found[1].seq)
+        self._kept = self._taken
+        self.flush()
 
     @property
     def through(self) -> int:
@@ -122,6 +133,12 @@ class Synthesizer:
         return self._write_path.record(
             [msgspec.structs.replace(draft, actor=actor or draft.actor) for draft in drafts]
         )
+
+    def keep_read(self) -> None:
+        """Keep how far was read, so that the next process does not read again what led to nothing; a cache."""
+        state = self._write_path.state
+        if self._taken == state.seq > self._kept:
+            self._read.save(state.seq, state.hash, b"")
 
     def advance_watermark(self) -> None:
         """Record how far was read where nothing was concluded for long, so that the next open reads little again."""

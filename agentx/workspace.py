@@ -182,6 +182,7 @@ class Workspace:
             if not self.engine.write_path.read_only:
                 self.engine.synthesizer.advance_watermark()
             self.flush()
+            self.engine.synthesizer.keep_read()
         finally:
             self.engine.write_path.close()
 

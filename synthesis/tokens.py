@@ -5,11 +5,11 @@ without importing litellm and without the network, and is checked against the of
 little differently; litellm itself estimates Claude, Gemini and Llama with the same encoding.
 """
 
-import base64
 import hashlib
 import importlib.util
 import re
 import threading
+from binascii import a2b_base64
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
@@ -147,10 +147,8 @@ def _find_vocabulary() -> bytes | None:
 def _encoding(vocabulary: bytes) -> "Encoding":
     from tiktoken import Encoding  # noqa: PLC0415  (heavy: loaded when tokens are first counted)
 
-    ranks = {
-        base64.b64decode(token): int(rank)
-        for token, rank in (line.split() for line in vocabulary.splitlines() if line)
-    }
+    words = vocabulary.split()  # a token and its rank, a line each
+    ranks = dict(zip(map(a2b_base64, words[::2]), map(int, words[1::2]), strict=True))
     return Encoding("cl100k_base", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={})
 
 

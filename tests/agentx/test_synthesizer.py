@@ -1,7 +1,10 @@
 """What a failing disk kept from being concluded is concluded by the next fact."""
 
+import shutil
+
 from agentx import Workspace
 from agentx.storage.history import HistoryWriteFailed
+from agentx.synthesis.demands.extractor import DemandExtractor
 
 
 def test_a_demand_whose_conclusion_failed_is_concluded_with_the_next_message(tmp_path, monkeypatch):
@@ -36,3 +39,32 @@ def test_demands_without_spaces_leave_room_in_the_smallest_context(tmp_path):
         for number in range(5):
             ws.remember("constraint", f"{'部署之前先运行测试' * 30}{number}")
         assert ws.get_relevant_context("部署", tier=0).tokens <= 1_000
+
+
+def test_what_led_to_nothing_is_not_read_again_by_the_next_process(tmp_path, monkeypatch):
+    read = []
+    conclude = DemandExtractor.conclude
+
+    def seen(self, event, state, body):
+        read.append(event.seq)
+        return conclude(self, event, state, body)
+
+    monkeypatch.setattr(DemandExtractor, "conclude", seen)
+    with Workspace.create(tmp_path / "task") as ws:
+        ws.say("Never use the word synergy.")
+        last = ws.say("What is the time?").seq
+        digest = ws.state.digest
+    read.clear()
+    with Workspace.open(tmp_path / "task") as ws:
+        assert read == []
+        assert ws.state.digest == digest
+
+    # Where the cache is gone, or the extractors are told something else, it is read again.
+    shutil.rmtree(tmp_path / "task" / ".agentx")
+    Workspace.open(tmp_path / "task").close()
+    assert last in read
+    read.clear()
+    with (tmp_path / "task" / "agentx.toml").open("a") as file:
+        file.write("\n[scribe]\nauto_capture = false\n")
+    Workspace.open(tmp_path / "task").close()
+    assert last in read
