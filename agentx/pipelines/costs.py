@@ -51,6 +51,10 @@ class Price(msgspec.Struct, frozen=True):
     prompt: float
     output: float
 
+    def of(self, shown: int, written: int) -> float:
+        """What so many tokens cost in US dollars."""
+        return (shown * self.prompt + written * self.output) / 1_000_000
+
 
 class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     """What a pipeline will take.
@@ -90,7 +94,7 @@ def outlook_of(
     """
     planned = tuple(_planned(plan, Estimator(plan, _there(files), done), model, done))
     models = sorted({one.model for one in planned if one.model})
-    prices = {name: price for name in models if (price := _price(plan, name))}
+    prices = {name: price for name in models if (price := price_in(plan, name))}
     return Outlook(
         planned=planned,
         proved=len(set(done)),
@@ -122,7 +126,12 @@ def _planned(plan: Plan, estimator: Estimator, model: str, done: Collection[str]
         yield Planned(key, step.stage, step.role, player, rounds, estimator.written(step), estimator.of(step))
 
 
-def _price(plan: Plan, model: str) -> Price | None:
+def takes_of(prompt_tokens: int, written: int) -> tuple[int, int]:
+    """Tokens that a model is shown in one dispatch, and that it writes; asked again, it is shown its own words too."""
+    return CALLS * prompt_tokens + written, written
+
+
+def price_in(plan: Plan, model: str) -> Price | None:
     """What a model costs: as the pipeline's file says, else as litellm knows."""
     if (given := plan.pipeline.price) is not None:
         return Price(given.prompt, given.output)
@@ -142,11 +151,10 @@ def _takes(
         dispatches += sent
         if not one.model:
             continue
-        # asked again, a model is shown its own words too
-        shown = sent * (CALLS * (one.budget.prompt + one.budget.reads) + one.written)
-        prompts, outputs = prompts + shown, outputs + sent * one.written
+        shown, written = (sent * each for each in takes_of(one.budget.prompt + one.budget.reads, one.written))
+        prompts, outputs = prompts + shown, outputs + written
         price = prices.get(one.model)
         known = known and price is not None
         if price is not None:
-            cost += (shown * price.prompt + sent * one.written * price.output) / 1_000_000
+            cost += price.of(shown, written)
     return Takes(dispatches, prompts, outputs, cost if known else None)

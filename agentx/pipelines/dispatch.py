@@ -26,6 +26,7 @@ from agentx.directing.executors import (
 from agentx.engine import Engine
 from agentx.file_rules import take
 from agentx.gates import Gates
+from agentx.pipelines.allowance import Allowance
 from agentx.pipelines.files import Files, FileText
 from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
 from agentx.pipelines.proof import ACTOR, Examiner, fitting
@@ -69,11 +70,13 @@ class Came(msgspec.Struct, frozen=True):
         status: ``COMPLETED`` where the step is proved; ``INTERRUPTED`` where no model answered.
         reason: Why not, or what a person should know of it.
         final: Whether trying again is of no use.
+        unsent: Whether nobody was sent, for all is used that the pipeline may use.
     """
 
     status: RunStatus
     reason: str = ""
     final: bool = False
+    unsent: bool = False
 
 
 class Dispatcher:
@@ -84,10 +87,16 @@ class Dispatcher:
         plan: The pipeline.
         folder: Where its file lies: source trees and programs are found from there.
         models: Gives the model of a name; of an empty one, that which is configured.
+        allowance: Says whether one more agent may be sent.
     """
 
     def __init__(
-        self, engine: Engine, plan: Plan, folder: Path, models: Callable[[str], ModelClient]
+        self,
+        engine: Engine,
+        plan: Plan,
+        folder: Path,
+        models: Callable[[str], ModelClient],
+        allowance: Allowance,
     ) -> None:
         self.files = Files(engine.write_path.artifacts, plan, folder)
         self.examiner = Examiner(engine, plan, self.files)
@@ -95,6 +104,7 @@ class Dispatcher:
         self._plan = plan
         self._folder = folder
         self._models = models
+        self._allowance = allowance
         self._gates = Gates(engine)
 
     def do(self, due: Due, made: Collection[str] = (), parts: Mapping[int, str] | None = None) -> Came:
@@ -263,32 +273,39 @@ class Dispatcher:
         prompt = clean(told.whole)  # what is read is shown to a model, whose provider need know no secret
         executor = self._executor(role, agent)
         own = {writes.get(write.path, write.path): write for write in step.writes}
-        sent = msgspec.structs.replace(
-            self._sent(due, writes=tuple(own), agent=agent),
-            part=part,
-            through=through,
-            reads=fitting(
-                (GivenFile(one.path, one.blob, one.tokens, one.cut) for one in fitted.given), _LISTED_BYTES
-            ),
-            left_out=fitting((path for path, _ in fitted.left_out), _LEFT_OUT_BYTES),
-            tokens=fitted.prompt_tokens + fitted.reads_tokens,
-            max_tokens=fitted.max_tokens,
-            digest=blake2b(prompt.encode(), digest_size=16).hexdigest(),
-        )
-        run = self._take(told.text, executor.name, sent, f"agent:{step.role}")
-        room = max(0, fitted.max_tokens - sent.tokens) * _CHARACTERS_PER_TOKEN
-        hands = self._hands(due, run, whole, own, f"agent:{step.role}", room)
-        assignment = Assignment(prompt=prompt, tools=hands, time_limit_s=agent.max_time_s)
-        outcome = carry_out(executor, assignment)
-        if outcome.unanswered:  # which is no fault of the work, and is not counted as a try
-            return self._end(run, "INTERRUPTED", one_line(clean(outcome.reason)), outcome, step.role)
-        if outcome.status == "COMPLETED" and len(own) == 1 and hands.untouched:
-            ((path, write),) = own.items()
-            if _is_file(outcome.summary, path, write.rule.marker, role, made=hands.made):
-                hands.call("write_file", {"path": path, "content": outcome.summary.rstrip() + "\n"})
-        if part:
-            return self._close_part(due, run, hands, outcome, own)
-        return self._close(due, run, hands, outcome, sending.found, untouched=hands.untouched)
+        tokens = fitted.prompt_tokens + fitted.reads_tokens
+        model = executor.name if is_by_model(role) else ""
+        with self._allowance.one_more(step, tokens, model) as leave:
+            if leave.refused:
+                return Came("LIMIT_REACHED", leave.refused, unsent=True)
+            sent = msgspec.structs.replace(
+                self._sent(due, writes=tuple(own), agent=agent),
+                part=part,
+                through=through,
+                reads=fitting(
+                    (GivenFile(one.path, one.blob, one.tokens, one.cut) for one in fitted.given),
+                    _LISTED_BYTES,
+                ),
+                left_out=fitting((path for path, _ in fitted.left_out), _LEFT_OUT_BYTES),
+                tokens=tokens,
+                max_tokens=fitted.max_tokens,
+                digest=blake2b(prompt.encode(), digest_size=16).hexdigest(),
+            )
+            run = self._take(told.text, executor.name, sent, f"agent:{step.role}")
+            leave.sent = True
+            room = max(0, fitted.max_tokens - tokens) * _CHARACTERS_PER_TOKEN
+            hands = self._hands(due, run, whole, own, f"agent:{step.role}", room)
+            assignment = Assignment(prompt=prompt, tools=hands, time_limit_s=agent.max_time_s)
+            outcome = carry_out(executor, assignment)
+            if outcome.unanswered:  # which is no fault of the work, and is not counted as a try
+                return self._end(run, "INTERRUPTED", one_line(clean(outcome.reason)), outcome, step.role)
+            if outcome.status == "COMPLETED" and len(own) == 1 and hands.untouched:
+                ((path, write),) = own.items()
+                if _is_file(outcome.summary, path, write.rule.marker, role, made=hands.made):
+                    hands.call("write_file", {"path": path, "content": outcome.summary.rstrip() + "\n"})
+            if part:
+                return self._close_part(due, run, hands, outcome, own)
+            return self._close(due, run, hands, outcome, sending.found, untouched=hands.untouched)
 
     def _executor(self, role: Role, agent: AgentType) -> Executor:
         if not is_by_model(role):

@@ -20,6 +20,7 @@ from agentx.agents.turn import alone
 from agentx.amendments import amend, breaches
 from agentx.directing.configured import named_models
 from agentx.engine import Engine
+from agentx.pipelines.allowance import Allowance
 from agentx.pipelines.crew import Crew
 from agentx.pipelines.dispatch import Came, Dispatcher
 from agentx.pipelines.inputs import missing
@@ -113,11 +114,12 @@ class Runner:
         self._note = note
         self._models = models or named_models(engine)
         self._path = path.resolve()
-        self._dispatcher = Dispatcher(engine, self.plan, self._path.parent, self._models)
         self._waiting: dict[str, str] = {}
         self._limit = ""
         self._stopped = False
         self._unanswered = ""
+        self._allowance = Allowance(self.plan, lambda: self._stopped or bool(self._unanswered))
+        self._dispatcher = Dispatcher(engine, self.plan, self._path.parent, self._models, self._allowance)
 
     def run(self, *, retry: bool = False) -> Ended:
         """Run it until all is proved, or nothing more can be done.
@@ -137,6 +139,7 @@ class Runner:
             self._start(retry=retry)
             tracker = Tracker(self._engine, self.name)
             try:
+                self._allowance.begin(tracker.progress)
                 self._reopen(tracker.progress)
                 schedule = Schedule(self.plan, tracker.progress)
                 self._write_log(tracker.progress)
@@ -182,7 +185,7 @@ class Runner:
         done = pipelines(self._engine).of(self.name).proved
         if missed := missing(self.plan, self._dispatcher.files, done):
             more = f" … and {len(missed) - _TOLD} more" if len(missed) > _TOLD else ""
-            raise PipelineStopped(" ".join(missed[:_TOLD]) + more)
+            raise PipelineStopped("\n".join(missed[:_TOLD]) + more)
 
     def _start(self, *, retry: bool) -> None:
         definition = self._source.text
@@ -249,7 +252,7 @@ class Runner:
         while True:
             with tracker.lock:
                 waiting.extend(schedule.ready())
-            while waiting and busy < self._jobs and not self._stops(tracker.progress):
+            while waiting and busy < self._jobs and not self._stops():
                 crew.give(waiting.popleft())
                 busy += 1
             if not busy:
@@ -260,6 +263,9 @@ class Runner:
                 continue
             due, came = done
             busy -= 1
+            if came.unsent:
+                waiting.appendleft(due)
+                continue
             with tracker.lock:
                 self._take(due, came, schedule)
             if came.status != "COMPLETED" or tracker.progress.anomalies:
@@ -287,20 +293,10 @@ class Runner:
         finally:
             signal.signal(signal.SIGINT, before)
 
-    def _stops(self, progress: Progress) -> bool:
+    def _stops(self) -> bool:
         """Whether no more agents are sent: a person said so, or what the pipeline may use is used."""
-        limits, used = self.plan.pipeline.limits, progress.usage
-        tokens = used.prompt_tokens + used.completion_tokens
-        amounts = (
-            ("max_dispatches", progress.dispatches, f"{progress.dispatches:,} dispatches"),
-            ("max_tokens", tokens, f"{tokens:,} tokens"),
-            ("max_cost_usd", used.cost_usd, f"{used.cost_usd:.2f} USD"),
-        )
-        reached = [
-            f"{told} ({name})" for name, amount, told in amounts if 0 < getattr(limits, name) <= amount
-        ]
-        self._limit = reached[0] if reached else ""
-        return self._stopped or bool(reached or self._unanswered)
+        self._limit = self._allowance.reached()
+        return self._stopped or bool(self._limit or self._unanswered)
 
     def _do(self, due: Due, schedule: Schedule, tracker: Tracker) -> Came:
         """Do a step, in a thread of the crew."""
