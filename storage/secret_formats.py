@@ -87,14 +87,15 @@ _INSIDE: tuple[tuple[str, str, str], ...] = (
 
 
 _SHORTEST = 20
-_LONG = re.compile(rf"(?<!\S)\S{{{_SHORTEST},}}")
+_SHAPE = bytes(ord(" " if bytes((one,)).isspace() else "x") for one in range(256))
+_LONG = b"x" * _SHORTEST
 _RUN = re.compile(rf"[{_WORD}]{{14}}")
 # Every format is a word of 20 characters or more, with 14 in a row that are no punctuation. Most texts hold none such.
 
 
 def formats_in(text: str) -> Iterator[tuple[str, re.Pattern[str]]]:
     """The formats whose fixed part stands in a text: the name of each, and the pattern to search with."""
-    chunks = " ".join(_LONG.findall(text))
+    chunks = " ".join(_long_words(text))
     if not _RUN.search(chunks):
         return
     seen = -1
@@ -102,6 +103,18 @@ def formats_in(text: str) -> Iterator[tuple[str, re.Pattern[str]]]:
         if row != seen and head in chunks:
             seen = row
             yield _format(row)
+
+
+def _long_words(text: str) -> Iterator[str]:
+    """The words of a text that are long enough, or look so: in UTF-8, in which they are found without a look at each."""
+    data = text.encode("utf-8", "surrogatepass")
+    shape = data.translate(_SHAPE)
+    start = shape.find(_LONG)
+    while start >= 0:
+        end = shape.find(b" ", start)
+        end = len(shape) if end < 0 else end
+        yield data[start:end].decode("utf-8", "surrogatepass")
+        start = shape.find(_LONG, end)
 
 
 @functools.cache

@@ -177,7 +177,8 @@ def _avoided(text: str, glossary: str) -> tuple[_Avoided, ...]:
 
 
 def _avoided_words(said: Words, terms: tuple[Term, ...]) -> Iterator[_Avoided]:
-    near = [term for term in terms if not said.stems.isdisjoint(term.firsts)]
+    stems = said.stems
+    near = [term for term in terms if not stems.isdisjoint(term.firsts)]
     covered = {
         place + n
         for term in near

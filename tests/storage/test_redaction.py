@@ -27,7 +27,8 @@ _SECRETS = {
 
 @pytest.mark.parametrize("secret", _SECRETS, ids=list(_SECRETS.values()))
 @pytest.mark.parametrize(
-    "around", ["{}", "key = '{}',", "Authorization: Bearer {}\n", '{{"k": "{}"}}', "({})"]
+    "around",
+    ["{}", "key = '{}',", "Authorization: Bearer {}\n", '{{"k": "{}"}}', "({})", "é\u3000{}\u00a0漢 \ud83d"],
 )
 def test_a_key_or_token_is_replaced_wherever_it_stands(secret, around):
     told = redact(around.format(secret))
