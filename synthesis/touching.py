@@ -118,6 +118,7 @@ _BY_WORDS: tuple[Kind, ...] = (
     "rejection", "constraint", "rule", "learning", "discovery", "decision", "task", "context", "agent_state",
     "capability",
 )  # fmt: skip
+_HELD = frozenset[Kind]((*_BY_WORDS, "flow", "hot_issue"))
 
 
 class Board:
@@ -127,12 +128,12 @@ class Board:
         state: It is not kept; the items are.
 
     Attributes:
-        state: What is asked which flow is called for: it holds these alone.
+        state: What is asked which flow is called for; knowledge, of which there may be much, does not stand in it.
     """
 
     def __init__(self, state: State) -> None:
-        self.state = State(items={item.id: item for item in state.items.values() if item.kind == "flow"})
-        self.items = {item.id: item for item in state.items.values() if _can_touch(item)}
+        self.state = State(items={item.id: item for item in state.items.values() if item.kind in _HELD})
+        self.items = {item.id: item for item in self.state.items.values() if _can_touch(item)}
         self.words = {name: _about(item.text) for name, item in self.items.items()}
         spread = Counter(word for words in self.words.values() for word in words)
         self.weight = {word: _weight(len(self.items), count) for word, count in spread.items()}
@@ -145,8 +146,8 @@ class Board:
         for name, words in self.words.items():
             for word in words:
                 self._holding[word].append(name)
-        self.critical = [item for item in boot_rules(state) if item.pinned or is_critical(item)]
-        self.issues = list(state.active("hot_issue"))
+        self.critical = [item for item in boot_rules(self.state) if item.pinned or is_critical(item)]
+        self.issues = list(self.state.active("hot_issue"))
         standing = (item for item in reversed(self.items.values()) if item.kind in STATE_KINDS)
         self.latest = list(islice((item for item in standing if item.status == "active"), LATEST))
         self.scoped = [
