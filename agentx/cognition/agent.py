@@ -27,8 +27,8 @@ from agentx.storage.text import one_line
 from agentx.synthesis.cognition import asking, prompts, recognizer, uncertainty
 from agentx.synthesis.cognition.asking import Asked
 from agentx.synthesis.cognition.config import ExecutorConfig
-from agentx.synthesis.cognition.curation import Activation, Found, activate, curate, rank
-from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery, deepen, expand
+from agentx.synthesis.cognition.curation import Activation, Found, activate, curate
+from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery, about, deepen, expand, without_names
 from agentx.synthesis.cognition.extractor import LEVELS
 from agentx.synthesis.cognition.grounds import grounded
 from agentx.synthesis.cognition.metrics import (
@@ -61,9 +61,6 @@ USED_SHARE = 0.5
 
 ANSWERED_WITH = 3
 """So many memories are told where no model answers."""
-
-FOLLOWED = 10
-"""The links of so many of what was found are followed."""
 
 MOST_NAMED = 128
 """So many memories are named in each list of an event, which is a line."""
@@ -173,6 +170,8 @@ class _Turn:
         self.look()
         self.number = self.mind.interactions + 1
         self.before = memories.scored(self.state, self.mind, self.number, self.config.decay_temperature)
+        if told := self.fitting(self.buffer())[1]:  # later, the least alive make room for what is fetched
+            self.metrics.faults.append(told)
         self.decayer: list[DecayerSnapshot] = []
         self.activator: list[ActivatorSnapshot] = []
         self.found: Activation | None = None
@@ -192,7 +191,7 @@ class _Turn:
         if self.config.max_thinking_iterations and (reason := self.trigger(buffer)):
             self.metrics.decayer_triggered, self.metrics.decayer_trigger_reason = True, reason
             buffer = self.think(buffer)
-        shown = self.shown(buffer)
+        shown, _ = self.fitting(buffer)
         text = self.respond(shown)
         self.reflect(text, shown)
         return self.close(text, buffer, shown)
@@ -345,17 +344,18 @@ class _Turn:
     def assess(self, buffer: Sequence[Remembered]) -> DecayerSnapshot:
         """Both tiers of uncertainty: the model's, or the words' where there is none, and the cosine's."""
         with self.timed("decayer_latency_ms"):
+            asked = without_names(self.message, self.agent.tally.people) or self.message
             texts = [one.text for one in buffer]
-            vectors = self.ws.engine.meanings.of([self.message, *texts])
+            vectors = self.ws.engine.meanings.of([asked, *texts])
             near = [vectors[text] for text in texts if text in vectors]
-            tiers = uncertainty.assess(self.message, texts, vectors.get(self.message), near)
+            tiers = uncertainty.assess(asked, texts, vectors.get(asked), near)
             words, missing = tiers.words, tuple[str, ...]()
             needs = tiers.requires_activation()
             if self.model is not None:
-                asked = asking.assess(self.model, self.message, buffer, self.deadline)
-                self.took(asked, "decayer")
-                if asked.answer is not None:
-                    words, missing = asked.answer.uncertainty, asked.answer.missing
+                judged = asking.assess(self.model, self.message, buffer, self.deadline)
+                self.took(judged, "decayer")
+                if judged.answer is not None:
+                    words, missing = judged.answer.uncertainty, judged.answer.missing
                     threshold = self.config.uncertainty_threshold
                     needs = words >= threshold and tiers.meaning >= uncertainty.MEANING_THRESHOLD
             return DecayerSnapshot(
@@ -363,26 +363,26 @@ class _Turn:
                 cosine_uncertainty=round(tiers.meaning, 4),
                 requires_activation=needs,
                 missing=missing,
-                clusters=tuple(self.clusters(buffer, vectors)),
+                clusters=tuple(self.clusters(buffer, asked, vectors)),
             )
 
     def clusters(
-        self, buffer: Sequence[Remembered], vectors: Mapping[str, Vector]
+        self, buffer: Sequence[Remembered], asked: str, vectors: Mapping[str, Vector]
     ) -> Iterator[ClusterAssessment]:
         """How much of what is asked each topic of the buffer covers."""
-        rarity, asked = Rarity(one.text for one in buffer), terms_of(self.message)
-        whole, base = rarity.of(asked) or 1.0, vectors.get(self.message)
+        rarity, wanted = Rarity(one.text for one in buffer), terms_of(asked)
+        whole, base = rarity.of(wanted) or 1.0, vectors.get(asked)
         for topic in dict.fromkeys(one.topic for one in buffer):
             own = [one.text for one in buffer if one.topic == topic]
             held = {term for text in own for term in terms_of(text)}
             near = [float(vectors[text] @ base) for text in own if base is not None and text in vectors]
-            share = min(1.0, rarity.of(asked & held) / whole)
+            share = min(1.0, rarity.of(wanted & held) / whole)
             yield ClusterAssessment(topic, len(own), round(share, 4), round(max(near, default=0.0), 4))
 
     def expand(self, buffer: Sequence[Remembered]) -> QueryGraph:
         """What is to be looked up; a circle of sub-queries is broken, and counted."""
         with self.timed("activator_latency_ms"):
-            graph = expand(self.message)
+            graph = expand(self.message, self.agent.tally.people)
             if self.model is not None:
                 asked = asking.expand(self.model, self.message, buffer, self.deadline)
                 self.took(asked, "activator")
@@ -395,12 +395,16 @@ class _Turn:
     def activate(self, graph: QueryGraph, buffer: list[Remembered]) -> list[Remembered]:
         """Fetch for each sub-query what is nearest, follow links, and curate and merge the buffer."""
         with self.timed("activator_latency_ms"):
-            retrieval = Retrieval(self.ws.engine, self.state)
-            found = activate(graph, retrieval.search, before=self.found, k=self.config.activation_k)
-            self.found = found
-            followed: list[Found] = []
-            if self.config.enable_memory_linking:
-                followed = retrieval.followed(found.ranked, FOLLOWED)
+            tally = self.agent.tally
+            retrieval = Retrieval(self.ws.engine, self.state, tally.places)
+            self.found = found = activate(
+                graph,
+                retrieval.search,
+                about(self.message, tally.people),
+                before=self.found,
+                k=self.config.activation_k,
+                follow=retrieval.followed if self.config.enable_memory_linking else None,
+            )
             self.metrics.faults += retrieval.faults
             self.metrics.dag_node_count = len(graph.nodes)
             self.metrics.dag_edge_count = graph.edge_count
@@ -416,41 +420,32 @@ class _Turn:
                         for node in graph.nodes
                     ),
                     retrieved=tuple(one.id for one in found.ranked)[:MOST_NAMED],
-                    followed=tuple(one.id for one in followed)[:MOST_NAMED],
+                    followed=tuple(one.id for one in found.followed)[:MOST_NAMED],
                 )
             )
-            return self.curated(rank([*found.ranked, *followed]), buffer)
+            return self.curated(found.ranked, buffer)
 
     def curated(self, ranked: Sequence[Found], buffer: list[Remembered]) -> list[Remembered]:
-        """What was found, the most needed first, before what the buffer held; as far as there is room."""
-        items = self.state.items
-        fresh = {one.id: memories.remembered(items[one.id]) for one in ranked}
-        order = [one.memory.id for one in curate(ranked, self.message, self.config.buffer_tokens)]
-        if self.model is not None:
-            asked = asking.curate(
-                self.model, self.message, list(fresh.values()), self.config.buffer_tokens, self.deadline
-            )
-            self.took(asked, "activator")
-            order = list(asked.answer) if asked.answer is not None else order
-        held = {one.id: one for one in buffer}
-        kept = [fresh[name] for name in order if name in fresh]  # alive again, however faded it was
-        rest = [one for one in buffer if one.id not in set(order)]
+        """What was found, the most needed first, before what the buffer held; what was found is alive again, however faded it was."""
         room = self.config.buffer_tokens
-        merged: list[Remembered] = []
-        for one in [*kept, *rest]:
-            room -= tokens_of(one)
-            if room >= 0 or one.id in held:
-                merged.append(one)
-        return merged
+        fresh = {one.id: memories.remembered(self.state.items[one.id]) for one in ranked}
+
+        def size(found: Found, text: str) -> int:
+            return tokens_of(msgspec.structs.replace(fresh[found.id], text=text))
+
+        kept: list[Remembered] | None = None
+        if self.model is not None:
+            asked = asking.curate(self.model, self.message, list(fresh.values()), room, self.deadline)
+            self.took(asked, "activator")
+            if asked.answer is not None:
+                kept = [fresh[name] for name in asked.answer]
+        if kept is None:
+            cut = curate(ranked, self.message, room, size)
+            kept = [msgspec.structs.replace(fresh[one.memory.id], text=one.text) for one in cut]
+        names = {one.id for one in kept}
+        return [*kept, *(one for one in buffer if one.id not in names)]
 
     # --- the answer --------------------------------------------------------------------------------------------------
-
-    def shown(self, buffer: Sequence[Remembered]) -> list[Remembered]:
-        """The memories that stand in the prompt; where some do not fit, that is counted."""
-        kept, told = self.fitting(buffer)
-        if told:
-            self.metrics.faults.append(told)
-        return list(kept)
 
     def fitting(self, buffer: Sequence[Remembered]) -> tuple[tuple[Remembered, ...], str]:
         """The memories of the levels that are wanted, as far as they fit, the most alive; and a sentence on those that do not."""

@@ -1,7 +1,8 @@
 """The memories of a cognitive agent in its workspace: what its buffer holds, and what a search finds for a sub-query."""
 
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from agentx.background import SearchLate
@@ -14,11 +15,15 @@ from agentx.synthesis.cognition.extractor import HAPPENED, LEVELS, OF_TOPIC, TEL
 from agentx.synthesis.cognition.metrics import BufferedMemory
 from agentx.synthesis.cognition.mind import FIRST_UTILITY, Mind, Slot, retention
 from agentx.synthesis.cognition.prompts import Remembered, Topic, tokens_of
+from agentx.synthesis.cognition.speakers import said_by
 from agentx.synthesis.items import MemoryItem
 from agentx.synthesis.state import State
 
 LINKED_SHARE = 0.5
 """What a memory counts for that was not found itself, but is linked to one that was."""
+
+FOLLOWED = 10
+"""The links of so many of what was found are followed."""
 
 MOST_TOPICS = 50
 
@@ -45,6 +50,7 @@ def remembered(item: MemoryItem, decay: float = 1.0) -> Remembered:
         decay=decay,
         topic=topic_of(item),
         at=item.created_at[:10],
+        by=said_by(item.links),
     )
 
 
@@ -84,11 +90,18 @@ class Tally:
     Args:
         engine: The workspace; it tells of changes for as long as ``owner`` lives.
         owner: Whoever asks.
+
+    Attributes:
+        memories: How many there are.
+        links: How many links bind what is known to what happened, both ways.
+        places: The messages that anything is remembered of, by seq, numbered as they came.
     """
 
     def __init__(self, engine: Engine, owner: object) -> None:
         self._topics: dict[str, None] = {}
         self._ruling: set[int] = set()
+        self._people: Counter[str] = Counter()
+        self.places: dict[int, int] = {}
         self.memories = self.links = 0
         with engine.write_path.exclusive():
             for item in engine.write_path.state.items.values():
@@ -101,6 +114,11 @@ class Tally:
         found = (item for name in reversed(self._topics) if (item := state.items.get(name)) is not None)
         latest = islice((item for item in found if item.status == "active"), MOST_TOPICS)
         return [Topic(item.id, item.text) for item in latest][::-1]
+
+    @property
+    def people(self) -> list[str]:
+        """The names of those who said anything that is remembered, sorted."""
+        return sorted(+self._people)
 
     def is_rule(self, message: int) -> bool:
         """Whether a message, by its seq, states a rule."""
@@ -115,6 +133,10 @@ class Tally:
         if item.kind in LEVELS:
             self.memories += sign * (item.status in _STANDING)
             self.links += sign * links_of(item)
+            if by := said_by(item.links):
+                self._people[by] += sign
+            if item.evidence:
+                self.places.setdefault(item.evidence[0].seq, len(self.places) + 1)
             if item.kind == "topic":
                 self._topics[item.id] = None
         elif item.kind in _RULES and item.status == "active":
@@ -132,14 +154,16 @@ class Retrieval:
     Args:
         engine: The workspace.
         state: What is remembered.
+        places: The place of each message among those that anything is remembered of, by seq.
 
     Attributes:
         faults: What could not be done, each in a sentence.
     """
 
-    def __init__(self, engine: Engine, state: State) -> None:
+    def __init__(self, engine: Engine, state: State, places: Mapping[int, int]) -> None:
         self._engine = engine
         self._state = state
+        self._places = places
         self.faults: list[str] = []
 
     def search(self, query: SubQuery, k: int) -> Sequence[Found]:
@@ -160,11 +184,11 @@ class Retrieval:
             self.faults.append(f"Nothing is found for {query.text[:80]!r}.")
         return found
 
-    def followed(self, ranked: Sequence[Found], most: int) -> list[Found]:
+    def followed(self, ranked: Sequence[Found]) -> list[Found]:
         """The memories that the best of those found are linked to, and that were not found themselves."""
         known = {one.id for one in ranked}
         found: dict[str, Found] = {}
-        for one in ranked[:most]:
+        for one in ranked[:FOLLOWED]:
             for name in self._linked(one.id):
                 item = self._state.items.get(name)
                 if item is not None and name not in known and item.status in _STANDING:
@@ -175,7 +199,7 @@ class Retrieval:
         links = self._state.items[name].links if name in self._state.items else ()
         return (link.target for link in links if link.relation in _BINDING)
 
-    @staticmethod
-    def _found(item: MemoryItem, score: float) -> Found:
-        place = item.evidence[0].seq if item.evidence else 0
-        return Found(id=item.id, text=item.text, score=score, session=topic_of(item), place=place)
+    def _found(self, item: MemoryItem, score: float) -> Found:
+        place = self._places.get(item.evidence[0].seq, 0) if item.evidence else 0
+        by = said_by(item.links)
+        return Found(id=item.id, text=item.text, score=score, by=by, session=topic_of(item), place=place)

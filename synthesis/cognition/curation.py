@@ -11,7 +11,7 @@ from heapq import nlargest
 import msgspec
 
 from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery
-from agentx.synthesis.cognition.statements import Count, Rarity, salient, terms_of, told
+from agentx.synthesis.cognition.statements import TOLD_SHARE, Rarity, salient, terms_of, told
 from agentx.synthesis.tokens import count_tokens
 
 SEARCHED = 100
@@ -65,6 +65,13 @@ Search = Callable[[SubQuery, int], Sequence[Found]]
 """Finds up to so many memories for a sub-query."""
 
 
+Follow = Callable[[Sequence[Found]], Sequence[Found]]
+"""Gives what the best of what was found is linked to, and was not found itself."""
+
+Size = Callable[[Found, str], int]
+"""Counts what a memory takes of a buffer with so much of its text, in tokens."""
+
+
 class Kept(msgspec.Struct, frozen=True):
     """A memory in a buffer, with what of its text stands there, and in how many tokens."""
 
@@ -79,14 +86,22 @@ class Activation(msgspec.Struct, frozen=True):
     Attributes:
         ranked: Every memory once, best first, with its score over all.
         results: What each sub-query found, by its id, best first.
+        followed: What was not found itself, but is linked to the best that was.
     """
 
     ranked: tuple[Found, ...] = ()
     results: Mapping[str, Sequence[Found]] = {}
+    followed: Sequence[Found] = ()
 
 
 def activate(
-    graph: QueryGraph, search: Search, about: str = "", *, before: Activation | None = None, k: int = SEARCHED
+    graph: QueryGraph,
+    search: Search,
+    about: str = "",
+    *,
+    before: Activation | None = None,
+    k: int = SEARCHED,
+    follow: Follow | None = None,
 ) -> Activation:
     """Search for each sub-query in order, and merge and rank what they find.
 
@@ -99,6 +114,7 @@ def activate(
         about: The one person whom the question names; empty for none or several.
         before: What a smaller graph of the same question found; its sub-queries are not searched for again.
         k: Memories of each search.
+        follow: How links are followed; ``None`` for not at all.
     """
     results = dict(before.results) if before else {}
     roots = sum(node.weight for node in graph.nodes if not node.needs) or 1.0
@@ -108,9 +124,10 @@ def activate(
             needed = [(weights[need], results[need]) for need in node.needs]
             asked = _with_found(node, rank(merge(needed), about)) if needed else node
             results[node.id] = search(asked, k) if asked.text else ()
-    return Activation(
-        tuple(rank(merge((weights[node.id], results[node.id]) for node in graph.nodes), about)), results
-    )
+    found = merge((weights[node.id], results[node.id]) for node in graph.nodes)
+    ranked = rank(found, about)
+    followed = follow(ranked) if follow else ()
+    return Activation(tuple(rank([*found, *followed], about) if followed else ranked), results, followed)
 
 
 def _with_found(node: SubQuery, ranked: Sequence[Found]) -> SubQuery:
@@ -118,7 +135,7 @@ def _with_found(node: SubQuery, ranked: Sequence[Found]) -> SubQuery:
         return node
     best = ranked[0]
     rarity = Rarity(memory.text for memory in ranked)
-    said = salient(best.text, rarity, frozenset(), len(best.text), len)
+    said = salient(best.text, rarity, frozenset(), len(best.text), len, share=1.0)
     text = f"{node.text} {said}".strip()
     return msgspec.structs.replace(node, text=text, like="" if node.text else best.id)
 
@@ -141,8 +158,12 @@ def merge(results: Iterable[tuple[float, Sequence[Found]]]) -> list[Found]:
 
 def rank(memories: Sequence[Found], about: str = "") -> list[Found]:
     """Memories by their score, who said them, what stands around them, and how much they tell; best first, equal ones by id."""
-    own = {one.id: one.score * (OTHERS_SHARE if about and one.by != about else 1.0) for one in memories}
-    places = {one.place: own[one.id] for one in memories if one.place}
+    own = {
+        one.id: one.score * (OTHERS_SHARE if about and one.by not in {"", about} else 1.0) for one in memories
+    }
+    places: defaultdict[int, float] = defaultdict(float)
+    for one in memories:
+        places[one.place] = max(places[one.place], own[one.id])
     sessions: defaultdict[str, list[float]] = defaultdict(list)
     for one in memories:
         if one.session:
@@ -153,7 +174,9 @@ def rank(memories: Sequence[Found], about: str = "") -> list[Found]:
     much = sorted(tells.values())[int(TELLS_MUCH * len(tells))] if tells else 0.0
 
     def score(one: Found) -> float:
-        around = places.get(one.place - 1, 0.0) + places.get(one.place + 1, 0.0) if one.place else 0.0
+        around = sum(
+            places.get(place, 0.0) for place in (one.place - 1, one.place + 1) if place > 0 < one.place
+        )
         telling = min(tells[one.id] / much, 1.0) if much else 0.0
         return (
             own[one.id]
@@ -166,16 +189,27 @@ def rank(memories: Sequence[Found], about: str = "") -> list[Found]:
     return sorted(scored, key=lambda one: (-one.score, one.id))
 
 
-def curate(ranked: Sequence[Found], question: str, budget: int, count: Count = count_tokens) -> list[Kept]:
+def line(memory: Found, text: str) -> str:
+    """How a memory stands in a buffer."""
+    return f"- {memory.by}: {text}\n" if memory.by else f"- {text}\n"
+
+
+def line_size(memory: Found, text: str) -> int:
+    """What that takes."""
+    return count_tokens(line(memory, text))
+
+
+def curate(ranked: Sequence[Found], question: str, budget: int, size: Size = line_size) -> list[Kept]:
     """The buffer: of the best memories what tells something, best first, within a budget of tokens.
 
+    The better a memory matches, the more of it stays: with half the score of the best, a sentence must tell four times as much.
     One that does not fit is passed over for smaller ones behind it; one that says the same as one before it is left out.
 
     Args:
         ranked: As :func:`rank` gives them.
         question: Sentences that hold its words tell more.
-        budget: Tokens of all lines (see :func:`line`) together.
-        count: Counts tokens.
+        budget: Tokens of all together.
+        size: What one takes; that of its line where nothing is said.
 
     >>> cats = Found(id="a", text="Hey, great to see you! I have two cats at home, Tom and Kim.", score=1.0, by="Ann")
     >>> dogs = Found(id="b", text="Hey, great to see you! How is it going?", score=0.5, by="Bob")
@@ -189,15 +223,11 @@ def curate(ranked: Sequence[Found], question: str, budget: int, count: Count = c
     for one in ranked:
         if budget < LEAST_TOKENS:
             break
-        text = salient(one.text, rarity, wanted, most, count)
-        tokens = count(line(one, text))
+        share = min(1.0, TOLD_SHARE * (ranked[0].score / one.score) ** 2) if one.score > 0 else 1.0
+        text = salient(one.text, rarity, wanted, most, share=share)
+        tokens = size(one, text)
         if tokens <= budget and text.casefold() not in said:
             kept.append(Kept(one, text, tokens))
             said.add(text.casefold())
             budget -= tokens
     return kept
-
-
-def line(memory: Found, text: str) -> str:
-    """How a memory stands in a buffer."""
-    return f"- {memory.by}: {text}\n" if memory.by else f"- {text}\n"

@@ -153,6 +153,12 @@ def named(question: str, people: Collection[str]) -> list[str]:
     return sorted(name for name in people if name and _called(name).search(question))
 
 
+def about(question: str, people: Collection[str]) -> str:
+    """The one person whom a question names; empty for none or several."""
+    names = named(question, people)
+    return names[0] if len(names) == 1 else ""
+
+
 def without_names(question: str, people: Collection[str]) -> str:
     """A question without the names of people.
 
@@ -165,7 +171,8 @@ def without_names(question: str, people: Collection[str]) -> str:
 
 
 def _called(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w){re.escape(name)}(?!\w)(?:['’]s?(?!\w))?")
+    either = "|".join(map(re.escape, dict.fromkeys((name, name.title()))))  # an actor may be written small
+    return re.compile(rf"(?<!\w)(?:{either})(?!\w)(?:['’]s?(?!\w))?")
 
 
 def _with_equal_texts_once(nodes: Sequence[SubQuery]) -> Iterable[SubQuery]:

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 from agentx.storage.cognition_events import Interacted, Level, Recognized
 from agentx.storage.events import Event
+from agentx.synthesis.cognition.speakers import SAID_BY, speaker
 from agentx.synthesis.conclusions import Change, Patch
 from agentx.synthesis.extractor import ReadBody
 from agentx.synthesis.items import TRUST_ORDER, Evidence, Kind, Link, MemoryItem, Trust, shorten
 from agentx.synthesis.scribe.ledger import MAX_QUOTE, Ledger, Note
-from agentx.synthesis.state import State
+from agentx.synthesis.state import Message, State
 
 KINDS: dict[Level, Kind] = {"L1": "learning", "L2": "knowledge", "L3": "episode"}
 """What becomes of a memory of each level; topics are of L1, too."""
@@ -27,7 +28,7 @@ class Cognition:
     """Concludes from what cognitive agents recognise and use."""
 
     name = "cognition"
-    version = 1
+    version = 2
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
         """The memories of a message, or what an interaction did to those of the buffer; nothing for other facts."""
@@ -42,7 +43,9 @@ class Cognition:
 
 def _remember(event: Event, state: State, read: Recognized) -> Sequence[Change]:
     ledger = Ledger(event, state)
-    sender = _sender(state, read)
+    said = next((one for one in reversed(state.messages) if one.seq == read.message), None)
+    sender = _sender(said, read)
+    by = speaker(said.actor, said.text) if said is not None and not read.second else ""
     topic = _topic(ledger, read, _trust(sender, "reported" if read.model else ""))
     made: list[MemoryItem] = []
     for one in read.memories:
@@ -55,6 +58,7 @@ def _remember(event: Event, state: State, read: Recognized) -> Sequence[Change]:
     happened = [item for item in made if item.kind == "episode"]
     for item in made:
         links = [Link(OF_TOPIC, topic)] if topic else []
+        links += [Link(SAID_BY, by)] if by else []
         if read.linked and item.kind == "knowledge":
             links += [Link(HAPPENED, other.id) for other in happened][:MOST_LINKS]
         elif read.linked and item.kind == "episode":
@@ -77,9 +81,8 @@ def _topic(ledger: Ledger, read: Recognized, trust: Trust) -> str:
     return known.id
 
 
-def _sender(state: State, read: Recognized) -> Trust:
+def _sender(said: Message | None, read: Recognized) -> Trust:
     """The user's own words are theirs; what an agent said is an agent's."""
-    said = next((one for one in reversed(state.messages) if one.seq == read.message), None)
     if said is None:
         return "reported"
     return "user" if said.actor.partition(":")[0] == "user" and not read.second else "agent"

@@ -51,6 +51,7 @@ class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
         decay: Its decay score, from 0 to 1; where there is no room for all, those of the least are left out.
         topic: Id of the topic that it belongs to.
         at: When it was said or happened, as it is to be shown.
+        by: Who said it; empty where nobody is named.
     """
 
     id: str
@@ -59,6 +60,7 @@ class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
     decay: float = 1.0
     topic: str = ""
     at: str = ""
+    by: str = ""
 
 
 class Topic(msgspec.Struct, frozen=True):
@@ -199,8 +201,9 @@ def _told(memory: Remembered) -> str:
 
 
 def _dated(memory: Remembered) -> str:
-    when = f"{one_line(memory.at)}: " if memory.at else ""
-    return when + _bounded(one_line(memory.text), MEMORY_CHARACTERS)
+    text = _bounded(one_line(memory.text), MEMORY_CHARACTERS)
+    by = "" if text.startswith(f"{memory.by}:") else memory.by  # a turn may begin with who said it
+    return ": ".join([one_line(part) for part in (memory.at, by) if part] + [text])
 
 
 def _exchange(one: Exchange) -> Iterable[str]:

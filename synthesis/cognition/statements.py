@@ -14,14 +14,13 @@ from functools import cache, lru_cache
 
 from agentx.storage.index.analysis import analyse
 from agentx.synthesis.demands.words import STOP_WORDS
-from agentx.synthesis.tokens import cut
+from agentx.synthesis.tokens import count_tokens, cut
 
 Count = Callable[[str], int]
 """Counts the tokens of a text."""
 
-TOLD_SHARE = 0.3
-"""A sentence stays if it tells so much of what the best sentence of its memory tells. Of 76 sentences that answer a question,
-in memories chosen at random, 74 stay, and a fifth of the tokens goes."""
+TOLD_SHARE = 0.2
+"""A sentence of the memory that matches best stays if it tells so much of what the best sentence there tells."""
 
 OF_ONESELF = 1.6
 """What a sentence in the first person tells more."""
@@ -30,7 +29,7 @@ ANNOTATION_SHARE = 0.6
 """What a line in square brackets (what a picture shows) counts for: its words are rare, but nobody said them."""
 
 SHORT_WORDS = 8
-"""A memory of no more words stays whole."""
+"""A memory of no more words stays whole, and no sentence counts as one of fewer."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _FIRST_PERSON = re.compile(r"\b(?:i|i['’](?:m|ve|ll|d)|my|me|we|we['’]ve|our|us)\b", re.IGNORECASE)
@@ -96,7 +95,14 @@ def told(text: str, rarity: Rarity) -> float:
     return max((rarity.of(_terms(sentence)) for sentence in stated), default=0.0)
 
 
-def salient(text: str, rarity: Rarity, wanted: AbstractSet[str], most_tokens: int, count: Count) -> str:
+def salient(
+    text: str,
+    rarity: Rarity,
+    wanted: AbstractSet[str],
+    most_tokens: int,
+    count: Count = count_tokens,
+    share: float = TOLD_SHARE,
+) -> str:
     """The sentences of a memory that tell something, in their order.
 
     Args:
@@ -105,6 +111,7 @@ def salient(text: str, rarity: Rarity, wanted: AbstractSet[str], most_tokens: in
         wanted: Terms of the question; a sentence that holds them tells more.
         most_tokens: What one memory may take; the sentences that tell most come first, and a single one is cut.
         count: Counts tokens.
+        share: A sentence stays if it tells so much of what the best one tells.
 
     >>> rarity = Rarity(["Hey Ann! That's great!", "Thanks Ann! How are you?", "Great to hear, Ann!"])
     >>> salient("Hey Ann! That's great! I just adopted two kittens from the shelter. How are you?", rarity, frozenset(), 99, len)
@@ -120,7 +127,7 @@ def salient(text: str, rarity: Rarity, wanted: AbstractSet[str], most_tokens: in
     kept: list[int] = []
     for place in sorted(range(len(parts)), key=lambda place: (-weights[place], place)):
         size = count(f" {parts[place]}")
-        if weights[place] >= TOLD_SHARE * best and size <= left:
+        if weights[place] >= share * best and size <= left:
             kept.append(place)
             left -= size
     if not kept:
@@ -132,7 +139,9 @@ def _weight(sentence: str, rarity: Rarity, wanted: AbstractSet[str]) -> float:
     if sentence.endswith("?"):
         return 0.0
     terms = _terms(sentence)
-    weight = rarity.of(terms) + rarity.of(terms & wanted)
+    weight = (rarity.of(terms) + rarity.of(terms & wanted)) / math.sqrt(
+        max(len(sentence.split()), SHORT_WORDS)
+    )
     if sentence.startswith("[") and sentence.endswith("]"):
         return weight * ANNOTATION_SHARE
     return weight * OF_ONESELF if _FIRST_PERSON.search(sentence) else weight

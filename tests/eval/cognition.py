@@ -21,7 +21,8 @@ from typing import NamedTuple
 from agentx.storage.index.port import Filter, Vector
 from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.cognition.curation import SEARCHED, Found, Kept, activate, curate, line
-from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery, deepen, expand, named, without_names
+from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery, about, deepen, expand, without_names
+from agentx.synthesis.cognition.speakers import speaker
 from agentx.synthesis.cognition.statements import terms_of
 from agentx.synthesis.cognition.uncertainty import assess
 from agentx.synthesis.retrieval import retrieve, to_embed
@@ -97,7 +98,7 @@ class Talk:
     def __init__(self, one: Collection, told: Told) -> None:
         self.one = one
         self.units = {chunk.id: chunk.content_id for chunk in one.chunks}
-        self.people = sorted({_name(chunk.actor) for chunk in one.chunks} - {""})
+        self.people = sorted({speaker(chunk.actor, chunk.text) for chunk in one.chunks} - {""})
         self._index = filled(one, told)
         vectors = embed(map(to_embed, one.chunks), told) or []
         self._vectors = dict(zip(self.units, vectors, strict=False))
@@ -110,7 +111,7 @@ class Talk:
             vector = self._vectors.get(query.like) if query.like else _vector(query.text)
             hits = retrieve(self._index, query.text, vector, k, Filter())
             self._found[query, k] = [
-                Found(id=hit.id, text=hit.text, score=hit.score, by=_name(hit.actor), session=hit.at, place=hit.seq)
+                Found(id=hit.id, text=hit.text, score=hit.score, by=speaker(hit.actor, hit.text), session=hit.at, place=hit.seq)
                 for hit in hits
             ]  # fmt: skip
         return self._found[query, k]
@@ -118,9 +119,7 @@ class Talk:
     def activated(self, graph: QueryGraph, question: str) -> Sequence[Found]:
         """What a graph of sub-queries finds, ranked."""
         if (graph, question) not in self._ranked:
-            about = named(question, self.people)
-            found = activate(graph, self.search, about[0] if len(about) == 1 else "")
-            self._ranked[graph, question] = found.ranked
+            self._ranked[graph, question] = activate(graph, self.search, about(question, self.people)).ranked
         return self._ranked[graph, question]
 
     def uncertain(self, question: str, buffer: Sequence[Kept]) -> bool:
@@ -155,16 +154,12 @@ def _vector(text: str) -> Vector | None:
     return next(iter(embed([text]) or ()), None)
 
 
-def _name(actor: str) -> str:
-    return actor.partition(":")[2]
-
-
 # --- asking and scoring ------------------------------------------------------------------------------------------
 
 
 def _asked(talk: Talk, answers: Answers, told: Told) -> Asked:
     one, shares = talk.one, Asked()
-    speakers = {chunk.content_id: _name(chunk.actor) for chunk in one.chunks}
+    speakers = {chunk.content_id: speaker(chunk.actor, chunk.text) for chunk in one.chunks}
     turns = [
         Found(id=name, text=text, score=0, by=speakers.get(name, "")) for name, text in one.units.items()
     ]

@@ -12,7 +12,8 @@ from agentx.cognition.agent import CognitiveAgent
 from agentx.settings import Settings
 from agentx.storage.cognition_events import Interacted, Recognized
 from agentx.storage.errors import UsageError
-from agentx.storage.events import AgentMessageSent, UserMessageSent
+from agentx.storage.events import AgentMessageSent, Draft, UserMessageSent
+from agentx.synthesis.cognition import recognizer
 from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.cognition.metrics import Metrics, Snapshot
 from agentx.synthesis.cognition.mind import Mind
@@ -419,13 +420,56 @@ def test_an_index_that_holds_nothing_is_a_fault_and_no_failure(room):
     assert any("Nothing is found for" in one for one in agent.last_metrics.faults)
 
 
-def test_a_buffer_larger_than_the_window_is_cut_to_it_and_said(ws):
+def test_a_buffer_larger_than_the_window_is_cut_to_it_and_said_once(ws):
     agent = CognitiveAgent(ws)
     for number in range(12):
         agent.answer(f"Lamp number {number} stands in the cellar of house {number}.")
     small = CognitiveAgent(ws, ExecutorConfig(buffer_tokens=60))
     assert small.answer("Where does lamp number 3 stand?").text
-    assert any("larger than the window" in one for one in small.last_metrics.faults)
+    assert sum("larger than the window" in one for one in small.last_metrics.faults) == 1
+
+
+def test_what_makes_room_for_what_a_question_needs_is_no_fault(ws):
+    agent = CognitiveAgent(ws, ExecutorConfig(buffer_tokens=150))
+    for number in range(12):
+        agent.answer(f"Lamp number {number} stands in the cellar of house {number}.")
+        assert agent.last_metrics.faults == []
+    held = set(agent.mind.buffer)
+    assert "cellar of house 1." in agent.answer("Where does lamp number 1 stand?").text
+    assert agent.last_metrics.activator_trigger_count
+    assert agent.last_metrics.faults == []
+    assert held - set(last(ws, Interacted).accessed), "some made room"
+
+
+# --- who said it -----------------------------------------------------------------------------------------------------
+
+
+def test_a_question_about_one_person_finds_what_they_said_and_not_what_others_said_of_the_same(ws):
+    for name, place in (("ben", "Rome"), ("ann", "Oslo"), ("cem", "Graz")):
+        said = ws.say(f"I grew up in {place}, in a house with a garden.", actor=f"user:{name}")
+        read = recognizer.extract(ws.state.messages[-1].text)
+        told = Recognized(session="s", interaction=1, message=said.seq, input_type="statement", memories=read)
+        ws.record(Draft(data=told, actor="agent:cognitive"))
+    agent = CognitiveAgent(ws)
+    assert agent.tally.people == ["ann", "ben", "cem"]
+    agent.answer("Where did Ann grow up?")
+    snapshot = msgspec.json.decode(ws.read_body(last(ws, Interacted).snapshot), type=Snapshot)
+    first = ws.state.items[snapshot.activator[0].retrieved[0]]
+    assert "Oslo" in first.text
+    assert [node.text for node in snapshot.activator[0].nodes][1] == "Where did grow up?"
+
+
+def test_a_turn_from_elsewhere_names_who_said_it(ws):
+    agent = CognitiveAgent(ws)
+    agent.answer("Caroline: I moved here from Sweden. It was a hard winter.")
+    agent.answer("Note: the shop is closed on Monday.")
+    assert agent.tally.people == ["Caroline"]
+    assert CognitiveAgent(ws, session="other").tally.people == ["Caroline"]
+    model = Scripted()
+    CognitiveAgent(ws, model=model).answer("How was the winter?")
+    prompt = model.prompts("respond")[-1]
+    assert ": Caroline: It was a hard winter." in prompt
+    assert "Caroline: Caroline" not in prompt
 
 
 def test_nothing_is_no_message_and_a_session_has_a_name(ws):

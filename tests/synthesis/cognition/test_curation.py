@@ -140,3 +140,34 @@ def test_of_a_memory_stays_what_tells_something_and_what_holds_the_words_of_the_
     ).endswith("dear?")
     assert salient("Yes!", rarity, frozenset(), 99, count_tokens) == "Yes!"
     assert salient("", rarity, frozenset(), 99, count_tokens) == ""
+
+
+def test_the_better_a_memory_matches_the_more_of_it_stays():
+    text = "My cousin lent me her red bicycle for the trip to Ghent. We went there along the river on Sunday."
+    ranked = [found("a", text, 1.0), found("b", text.replace("Ghent", "Mons"), 0.4), found("c", text, 0.0)]
+    best, worse, worst = curate(ranked, "Who lent a bicycle?", 1_000)
+    assert best.text == text
+    assert worse.text == "My cousin lent me her red bicycle for the trip to Mons."
+    assert worst.text == "My cousin lent me her red bicycle for the trip to Ghent."
+
+
+def test_a_buffer_is_measured_as_it_will_be_shown():
+    ranked = [found(name, f"The lamp of {name} burns.", 1.0) for name in "abcdef"]
+    assert len(curate(ranked, "lamp", 30, lambda *_: 10)) == 3
+
+
+def test_links_are_followed_from_the_best_and_what_they_lead_to_is_ranked_with_the_rest():
+    linked = found("z", score=0.3)
+    seen = []
+    graph = QueryGraph((SubQuery(id="x", text="x"),))
+
+    def search(_query, _k):
+        return [found("a", score=1.0), found("b", score=0.2)]
+
+    def follow(ranked):
+        seen.append(ids(ranked))
+        return [linked]
+
+    activation = activate(graph, search, follow=follow)
+    assert seen == [["a", "b"]]
+    assert (ids(activation.ranked), activation.followed) == (["a", "z", "b"], [linked])

@@ -5,6 +5,7 @@ import pytest
 from agentx.storage.cognition_events import Extracted, Interacted, Recognized
 from agentx.storage.events import Body, Event, UserMessageSent
 from agentx.synthesis.cognition.extractor import Cognition
+from agentx.synthesis.cognition.speakers import said_by
 from agentx.synthesis.conclusions import Concluded
 from agentx.synthesis.state import State
 
@@ -23,7 +24,9 @@ class Workshop:
         event = self._fold(data, actor)
         changes = Cognition().conclude(event, self.state, lambda body: body.text)
         if changes:
-            through = Concluded(extractor="cognition", version=1, through=event.seq, changes=tuple(changes))
+            through = Concluded(
+                extractor="cognition", version=Cognition.version, through=event.seq, changes=tuple(changes)
+            )
             self._fold(through, "engine:cognition")
         return event.seq
 
@@ -148,3 +151,24 @@ def test_what_is_used_grows_stronger_what_leaves_sleeps_and_what_comes_back_is_a
     assert {item.status for item in shop.state.items.values()} == {"dormant"}
     shop.over(entered=(known.id,))
     assert [item.status for item in (*shop.of("knowledge"), *shop.of("episode"))] == ["active", "dormant"]
+
+
+@pytest.mark.parametrize(
+    ("actor", "text", "names"),
+    [
+        ("user", SAID, set()),
+        ("user:ann", SAID, {"ann"}),
+        ("agent:writer", SAID, {"writer"}),
+        ("user", f"Ann Lee: {SAID}", {"Ann Lee"}),
+        ("user:ben", f"Ann: {SAID}", {"ben"}),
+        ("user", f"Update: {SAID}", set()),
+    ],
+)
+def test_a_memory_is_bound_to_the_name_of_who_said_it_and_what_is_learned_of_it_is_not(actor, text, names):
+    shop = Workshop()
+    message = shop.say(text, actor)
+    shop.read(message, KNOWN, HAPPENED, topic_action="create", topic_summary="harbour")
+    shop.read(message, Extracted("L1", "Name the harbour first."), second=True)
+    told = [*shop.of("knowledge"), *shop.of("episode")]
+    assert {said_by(item.links) for item in told} == (names or {""})
+    assert {said_by(item.links) for item in [*shop.of("topic"), *shop.of("learning")]} == {""}

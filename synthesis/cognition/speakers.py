@@ -1,0 +1,42 @@
+"""Who said a message: the one whom its actor names, or the name that stands at the head of a turn from elsewhere.
+
+A question about a person is judged by who said what (:mod:`~agentx.synthesis.cognition.curation`), so a memory keeps the name as a link.
+"""
+
+import re
+from collections.abc import Iterable
+
+from agentx.synthesis.items import Link
+
+SAID_BY = "said_by"
+"""Relation: a memory to the name of who said it."""
+
+_HEAD = re.compile(r"\s*((?:[^\W\d_][\w'’-]*\.?)(?: [^\W\d_][\w'’-]*\.?){0,2}):[ \t]+\S")
+_LABEL = re.compile(
+    r"(?:again|also|answer|background|but|caution|context|correction|edit|error|example|fact|goal|hint|however|idea|important|info|instead"
+    r"|issue|notes?|no|ok|problem|ps|question|reason|reminder|result|rule|so|solution|step|still|subject|summary|then|tip|title|to-?do"
+    r"|update|warning|yes)\b",
+    re.IGNORECASE,
+)
+"""Words that head a message and name nobody."""
+
+
+def speaker(actor: str, text: str) -> str:
+    """The name of who said a message; empty where nobody is named.
+
+    >>> speaker("user:Ann", "I moved here from Lisbon."), speaker("user", "Ben: I moved, too.")
+    ('Ann', 'Ben')
+    >>> speaker("user", "Note: the shop is closed."), speaker("user", "the plan: we move")
+    ('', '')
+    """
+    name = actor.partition(":")[2]
+    head = None if name else _HEAD.match(text)
+    if head is None:
+        return name
+    named = all(word[0].isupper() for word in head[1].split()) and not _LABEL.match(head[1])
+    return head[1] if named else ""
+
+
+def said_by(links: Iterable[Link]) -> str:
+    """The name that a memory's links hold; empty for none."""
+    return next((link.target for link in links if link.relation == SAID_BY), "")
