@@ -233,7 +233,9 @@ class Pipelines(msgspec.Struct):
 def _amend(progress: Progress, event: Event, amended: FileAmended) -> None:
     why = one_line(amended.reason) or "no reason was given"
     progress.anomalies.append(f"{amended.path} was amended: {why}")
-    if not amended.call_id:
+    if not amended.after:
+        progress.amended.pop(amended.path, None)  # who takes a file away wants another
+    elif not amended.call_id:
         progress.amended[amended.path] = event.seq
 
 
