@@ -1,5 +1,8 @@
 """What a pipeline may use is not overrun, however many agents are at work at once."""
 
+import os
+import queue
+import signal
 import threading
 import time
 
@@ -73,3 +76,19 @@ def test_limits_are_looked_at_before_each_part_of_a_task_that_was_split(desk):
     desk.path.write_text(SPLIT, "utf-8")
     assert desk.run(long).status == "COMPLETED"
     assert [one.part for one in desk.facts("Dispatched") if one.stage == "index"] == [1, 2, 3, 0]
+
+
+def test_ctrl_c_sends_nobody_for_the_next_part_of_a_task(desk):
+    desk.path.write_text(SPLIT, "utf-8")
+    told: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def interrupted(path, prompt):
+        if path == "index.part-1.md":
+            os.kill(os.getpid(), signal.SIGINT)
+            told.get(timeout=60)
+        return long(path, prompt)
+
+    assert desk.run(interrupted, jobs=2, note=told.put).status == "INTERRUPTED"
+    assert [one.part for one in desk.facts("Dispatched") if one.stage == "index"] == [1]
+    assert desk.run(long).status == "COMPLETED"
+    assert len(desk.author.prompts) == 2
