@@ -55,7 +55,9 @@ def redo_stage(
     else:
         told = ", ".join(keys[:_TOLD]) + (f" and {len(keys) - _TOLD} more" if len(keys) > _TOLD else "")
         terminal.show(
-            Text.assemble(("↻ ", "yellow"), told, " and what rests on it: `agentx pipeline run` goes on.")
+            Text.assemble(
+                ("↻ ", "yellow"), told, " and what rests on it: `agentx pipeline run FILE` goes on."
+            )
         )
 
 

@@ -30,6 +30,10 @@ from agentx.synthesis.pipelines.plan import Plan
 from agentx.synthesis.pipelines.schedule import Schedule
 
 _NAME_COLUMNS, _BAR_COLUMNS = 24, 10
+_WIDE = 80
+"""In a terminal of fewer columns there is no bar beside a share."""
+
+_TOLD = 6
 _FULL = 0.8
 """A window that is fuller than this is shown in yellow."""
 
@@ -63,7 +67,7 @@ def show_plan(
     elif terminal.json:
         terminal.document({"matrix": matrix_of(plan.pipeline), "outlook": outlook})
     else:
-        terminal.show(*_parts(plan, outlook))
+        terminal.show(*_parts(plan, outlook, terminal.out.width))
     if outlook.missing or any(one.budget.problem for one in outlook.planned if step in ("", one.key)):
         raise typer.Exit(1)
 
@@ -88,7 +92,7 @@ def _looked_up(terminal: Terminal, plan: Plan, folder: Path) -> Iterator[tuple[F
 # --- all of it -------------------------------------------------------------------------------------------------------
 
 
-def _parts(plan: Plan, outlook: Outlook) -> Iterator[RenderableType]:
+def _parts(plan: Plan, outlook: Outlook, width: int) -> Iterator[RenderableType]:
     items = [f"{len(found):,} × {name}" for name, found in plan.items.items()]
     proved = [f"{outlook.proved:,} proved already"] if outlook.proved else []
     steps = f"{outlook.steps:,} step{'s' * (outlook.steps != 1)}"
@@ -96,7 +100,9 @@ def _parts(plan: Plan, outlook: Outlook) -> Iterator[RenderableType]:
     yield Text(" · ".join([*items, steps, *proved]), "dim")
     yield from _headed("Who reads and writes what", by_role(matrix_of(plan.pipeline)))
     if outlook.planned:
-        yield from _headed("What the largest dispatch of each stage takes, in tokens", _budgets(outlook))
+        yield from _headed(
+            "What the largest dispatch of each stage takes, in tokens", _budgets(outlook, bar=width >= _WIDE)
+        )
     told = [*_told(outlook)]
     if told:
         yield Text()
@@ -119,14 +125,14 @@ def _largest(outlook: Outlook) -> Iterator[tuple[Planned, int]]:
         yield max(same, key=lambda one: (bool(one.budget.problem), one.budget.total)), len(same)
 
 
-def _budgets(outlook: Outlook) -> Table:
+def _budgets(outlook: Outlook, *, bar: bool) -> Table:
     rows: list[tuple[str | Text, ...]] = []
     for one, count in _largest(outlook):
         budget = one.budget
         times = f"{count:,}" if one.rounds == 1 else f"{count:,}–{count * one.rounds:,}"
         own = [f"{number:,}" for number in (budget.prompt, budget.system, budget.output)]
         name = one.stage if len(one.stage) <= _NAME_COLUMNS else f"{one.stage[: _NAME_COLUMNS - 1]}…"
-        rows.append((name, times, _about(budget.reads, budget.is_estimated), *own, _fill(budget)))
+        rows.append((name, times, _about(budget.reads, budget.is_estimated), *own, _fill(budget, bar=bar)))
     return table("stage", "×>", "reads>", "prompt>", "system>", "answer>", "of its window", rows=rows)
 
 
@@ -134,12 +140,12 @@ def _about(tokens: int, estimated: bool) -> str:  # noqa: FBT001 - what it is ab
     return f"~{tokens:,}" if estimated else f"{tokens:,}"
 
 
-def _fill(budget: Budget) -> Text:
+def _fill(budget: Budget, *, bar: bool) -> Text:
     share = budget.total / budget.window
     style = "red" if budget.problem else "yellow" if share > _FULL else "green"
     full = min(round(share * _BAR_COLUMNS), _BAR_COLUMNS)
-    bar = Text.assemble(("━" * full, style), ("─" * (_BAR_COLUMNS - full), "bright_black"))
-    return bar.append(f" {share:.0%}", style if budget.problem else "")
+    drawn = Text.assemble(("━" * full, style), ("─" * (_BAR_COLUMNS - full), "bright_black"), " ")
+    return (drawn if bar else Text()).append(f"{share:.0%}", style if budget.problem or not bar else "")
 
 
 def _told(outlook: Outlook) -> Iterator[tuple[str, Text]]:
@@ -170,8 +176,11 @@ def _costs(outlook: Outlook, limits: Bounds) -> Iterator[tuple[str, str | Text]]
         _between(*(_rounded(getattr(takes, name)) for takes in (least, most)))
         for name in ("prompt_tokens", "output_tokens")
     )
-    yield "tokens", f"about {shown} shown to models, {written} written by them"
-    yield "cost", _cost(outlook)
+    if any(one.model for one in outlook.planned):
+        yield "tokens", f"about {shown} shown to models, {written} written by them"
+        yield "cost", _cost(outlook)
+    else:
+        yield "tokens", "none, for no model is asked"
     if least != most:
         yield "", Text("from: every review passes at once; to: every loop goes all its rounds", "dim")
     bounds = [
@@ -227,7 +236,13 @@ def _show_one(terminal: Terminal, outlook: Outlook, key: str) -> None:
     found = next((one for one in outlook.planned if one.key == key), None)
     if found is None:
         known = [one.key for one in outlook.planned]
-        meant = hint(key, known) or "; nothing is left to do"
+        same = [one.key for one in outlook.planned if one.stage == key]
+        meant = (
+            f"; of {key} there is {', '.join(same[:_TOLD])}{', …' * (len(same) > _TOLD)}"
+            if same
+            else hint(key, known)
+        )
+        meant = meant or "; nothing is left to do"
         raise UsageError(f"No agent will be sent for {key!r}{meant}{'.' * (meant[-1] != '?')}")
     if terminal.json:
         terminal.document(found)

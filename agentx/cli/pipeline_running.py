@@ -30,7 +30,7 @@ from agentx.synthesis.pipelines.reading import parse
 from agentx.synthesis.pipelines.steps import resolve
 from agentx.workspace import Workspace
 
-_CUT_OFF = "Its process is gone; `agentx pipeline run` goes on where it was."
+_CUT_OFF = "Its process is gone; `agentx pipeline run FILE` goes on where it was."
 
 _LOOKS_PER_SECOND = 2
 """How often what is shown is brought up to date; the seconds of who is at work go on with it."""
@@ -168,9 +168,8 @@ def started_plan(ws: Workspace, name: str = "") -> Plan:
             if name in ("", event.data.name):
                 found = event.data
     if found is None:
-        raise UsageError(
-            f"No pipeline{f' {name!r}' if name else ''} was started here; there are: {', '.join(names) or 'none'}."
-        )
+        known = f"; there are: {', '.join(names)}" if names else " yet: `agentx pipeline run FILE` starts one"
+        raise UsageError(f"No pipeline{f' {name!r}' if name else ''} was started here{known}.")
     return resolve(*parse(ws.read_body(found.definition), f"{found.name} as it was started"))
 
 

@@ -275,7 +275,7 @@ def approve(
         else:
             event = ws.approve(call.call_id, approved=not deny, reason=encodable(reason))
         news = [item for item in _noted(ws, event) if item.status == "active"]
-        goes_on = "agentx pipeline run" if _is_of_a_pipeline(ws, call) else "agentx run"
+        goes_on = "agentx pipeline run FILE" if _is_of_a_pipeline(ws, call) else "agentx run"
     if terminal.json:
         terminal.document(as_json(event))
         return

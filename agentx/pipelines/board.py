@@ -10,7 +10,7 @@ from agentx.synthesis.pipelines.plan import Plan, Step, key_of
 from agentx.synthesis.pipelines.progress import Progress, Sent
 from agentx.synthesis.pipelines.schedule import Schedule
 
-_REOPENED = "Some of it is to be done again: `agentx pipeline run` does it."
+_REOPENED = "Some of it is to be done again: `agentx pipeline run FILE` does it."
 
 Mark = Literal["waiting", "running", "proved", "again", "asks", "failed"]
 """``again``: it has to be done once more; ``asks``: it waits for a person's word."""

@@ -27,7 +27,7 @@ from agentx.engine import Engine
 from agentx.file_rules import take
 from agentx.gates import Gates
 from agentx.pipelines.allowance import Allowance
-from agentx.pipelines.files import Files, FileText
+from agentx.pipelines.files import PYTHON, Files, FileText
 from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
 from agentx.pipelines.proof import ACTOR, Examiner, fitting
 from agentx.pipelines.views import View, Views
@@ -319,7 +319,7 @@ class Dispatcher:
 
     def _word(self, word: str) -> str:
         """A word of a command line: ``python`` is this one, and a file beside the pipeline's is found wherever it runs."""
-        if word == "python":
+        if word == PYTHON:
             return sys.executable
         beside = (self._folder / word).resolve()
         return str(beside) if beside.is_file() and beside.is_relative_to(self._folder) else word
@@ -456,7 +456,7 @@ class Dispatcher:
 
 def _asks(calls: Sequence[str]) -> str:
     words = ", ".join(f"`agentx approve {call_id}`" for call_id in calls)
-    return f"A person's word is needed: {words} (or `--deny`), then `agentx pipeline run` goes on."
+    return f"A person's word is needed: {words} (or `--deny`), then `agentx pipeline run FILE` goes on."
 
 
 def _unwritten(path: str) -> str:

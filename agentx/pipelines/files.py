@@ -14,6 +14,9 @@ from agentx.storage.text import decoded, is_binary
 from agentx.synthesis.pipelines.plan import Plan, ReadFile, path_pattern
 from agentx.synthesis.pipelines.replaced import in_force
 
+PYTHON = "python"
+"""As the program of a role, the one that runs AgentX."""
+
 _NEVER = ("__pycache__", ".git", "node_modules")
 
 

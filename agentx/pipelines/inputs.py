@@ -1,14 +1,15 @@
-"""What has to be there before a pipeline starts: the files that its roles read and nobody writes."""
+"""What has to be there before a pipeline starts: the files that its roles read and nobody writes, and the programs that play them."""
 
 import os
 import shlex
+import shutil
 from collections.abc import Collection, Sequence
 from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from agentx.pipelines.files import Files, PointerMissing
-from agentx.synthesis.pipelines.plan import Plan, ReadFile, path_pattern
+from agentx.pipelines.files import PYTHON, Files, PointerMissing
+from agentx.synthesis.pipelines.plan import Plan, ReadFile, is_by_engine, is_by_model, path_pattern
 
 _TOLD = 6
 """So many files are named; of more, the directory."""
@@ -51,7 +52,21 @@ def missing(plan: Plan, files: Files, done: Collection[str] = (), *, made: bool 
                 same = absent.setdefault((step.role, read.rule.file), _Absent(step.role, [], read, []))
                 same.steps.append(key)
                 same.paths.append(error.absent)
-    return [*(_sentence(one, files) for one in absent.values()), *unreadable]
+    programs = _programs(plan, files, done) if made else []
+    return [*(_sentence(one, files) for one in absent.values()), *unreadable, *programs]
+
+
+def _programs(plan: Plan, files: Files, done: Collection[str]) -> list[str]:
+    """The programs that are to play a role and that there are not."""
+    played = {step.role: plan.role(step) for key, step in plan.steps.items() if key not in done}
+    wanted = {
+        name: role.by[0] for name, role in played.items() if not (is_by_model(role) or is_by_engine(role))
+    }
+    return [
+        f"Role {name} is played by {word}, and there is no such program: install it, or mend `by` of the role."
+        for name, word in wanted.items()
+        if word != PYTHON and not (files.folder / word).is_file() and not shutil.which(word)
+    ]
 
 
 def _is_written(read: ReadFile, written: Collection[str]) -> bool:

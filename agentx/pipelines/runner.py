@@ -146,7 +146,9 @@ class Runner:
                 self._work(schedule, tracker)
                 return self._end(schedule, tracker.progress)
             except KeyboardInterrupt:
-                self._record_end("INTERRUPTED", "It was cut off; `agentx pipeline run` goes on where it was.")
+                self._record_end(
+                    "INTERRUPTED", "It was cut off; `agentx pipeline run FILE` goes on where it was."
+                )
                 raise
             except Exception as error:
                 self._record_end(
@@ -369,15 +371,15 @@ class Runner:
         if schedule.is_done:
             return "COMPLETED", ""
         if self._stopped:
-            return "INTERRUPTED", "It was interrupted; `agentx pipeline run` goes on where it was."
+            return "INTERRUPTED", "It was interrupted; `agentx pipeline run FILE` goes on where it was."
         if self._limit:
             return (
                 "LIMIT_REACHED",
-                f"It has used its {self._limit}; `limits` in the pipeline's file allows more, and `agentx pipeline run` goes on.",
+                f"It has used its {self._limit}; `limits` in the pipeline's file allows more, and `agentx pipeline run FILE` goes on.",
             )
         if self._unanswered:
             why = f"No model answered ({self._unanswered.rstrip('.')}), so nobody else was sent, and no try was counted."
-            return "FAILED", f"{why} `agentx pipeline run` goes on when it does."
+            return "FAILED", f"{why} `agentx pipeline run FILE` goes on when it does."
         failed = {key: why for key, why in schedule.failed.items() if key not in self._waiting}
         if self._waiting and not failed:
             return "WAITING", " ".join(self._waiting.values())

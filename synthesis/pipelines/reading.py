@@ -32,7 +32,9 @@ def read(path: Path) -> tuple[Pipeline, Source]:
             line = data.count(b"\n", 0, error.start) + 1
             raise PipelineInvalid(str(path), [Fault(line, "", "it is not UTF-8.")]) from error
         why = getattr(error, "strerror", None) or error
-        raise PipelineInvalid(str(path), [Fault(0, "", f"it cannot be read: {why}.")]) from error
+        meant = path.with_name(f"{path.name}.yaml")
+        what = f"; is it {meant}?" if not path.exists() and meant.exists() else "."
+        raise PipelineInvalid(str(path), [Fault(0, "", f"it cannot be read: {why}{what}")]) from error
     if len(data) > MAX_BYTES:
         raise PipelineInvalid(str(path), [Fault(0, "", f"it is larger than {MAX_BYTES:,} bytes.")])
     return parse(text, str(path))

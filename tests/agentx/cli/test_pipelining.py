@@ -191,6 +191,42 @@ def test_what_is_missing_is_added_by_the_command_that_is_told(
     assert call("pipeline", "plan", path, "-C", root).code == 0
 
 
+def test_a_program_that_is_not_there_is_told_before_anything_runs(call, root, tmp_path):
+    path = tmp_path / "p.yaml"
+    book = "pipeline: p\nfiles: {a: {path: a.md}}\nroles: {x: {by: BY, writes: [{file: a}]}}\nstages: [{id: s, role: x}]\n"
+    path.write_text(book.replace("BY", "nosuchprogram"), "utf-8")
+    done = call("pipeline", "run", path, "-C", root)
+    assert (done.code, "Role x is played by nosuchprogram, and there is no such program" in done.err) == (
+        1,
+        True,
+    )
+    assert call("pipeline", "plan", path, "-C", root).code == 1
+    assert call("pipeline", "status", "-C", root, "--json").json == {"pipelines": []}
+    path.write_text(book.replace("BY", "[python, tell.py]"), "utf-8")
+    done = call("pipeline", "plan", path, "-C", root)
+    assert (done.code, "tokens       none, for no model is asked" in done.out) == (0, True)
+
+
+@pytest.mark.parametrize("columns", ["60", "100"])
+def test_a_share_of_the_window_stands_in_one_line(call, essays, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    rows = [
+        line
+        for line in call("pipeline", "plan", essays).out.splitlines()
+        if line.startswith(("style ", "research "))
+    ]
+    assert [bool(re.search(r" \d+%$", row)) for row in rows] == [True, True]
+    assert ["━" in row for row in rows] == [columns == "100"] * 2
+
+
+def test_what_may_have_been_meant_is_told(call, root, essays):
+    assert "is it " + str(essays) in call("pipeline", "plan", essays.with_suffix("")).err
+    assert (
+        "of write there is write[01], write[02]." in call("pipeline", "plan", essays, "--step", "write").err
+    )
+    assert "was started here yet: `agentx pipeline run FILE`" in call("pipeline", "redo", "x", "-C", root).err
+
+
 def test_the_graph_is_printed_or_written(call, essays, tmp_path):
     printed = call("pipeline", "graph", essays).out
     assert ET.fromstring(printed).tag.endswith("svg")
@@ -262,7 +298,7 @@ def test_a_call_of_a_pipeline_that_waits_for_a_word_says_that_the_pipeline_goes_
     style.write_text(f"Be brief.\n\n{style.read_text('utf-8')}", "utf-8")
     call("pipeline", "redo", "style", "-C", root)
     assert call(*run).code == 1
-    assert call("approve", "-C", root).out.endswith(": `agentx pipeline run` goes on.\n")
+    assert call("approve", "-C", root).out.endswith(": `agentx pipeline run FILE` goes on.\n")
     assert call(*run).code == 0
 
 
