@@ -3,8 +3,8 @@
 Most words have several senses. What tells them apart without a dictionary, in the order in which it is asked:
 
 1. A fixed phrase ("as a rule", "in other words", "in total") has a sense of its own.
-2. A word that is only ever one thing ("coupon", "line item") is said for that.
-3. Who speaks of what the term's definition speaks of speaks of the term.
+2. Several words ("line item") have one sense.
+3. A sentence that speaks of what the term's definition speaks of is about the term.
 4. A word has one sense in a text (Gale, Church and Yarowsky 1992): said for the term once, it is said for it everywhere.
 5. Where something is said of each or of many, things of a kind are meant.
 
@@ -34,21 +34,10 @@ _ABSTRACT = vocabulary(
 )
 """Words of every text, whatever it is about: one of them says little by itself, and has many senses in one text."""
 
-_COMMON = vocabulary(
-    """
-    article author body box building center centre character child city client code collection company computer conversation
-    country customer door edge element entry error event family figure file friend game god graph group guest history home house
-    info information item job king language leader letter library machine market master member message mistake mother music
-    network news office paper parent party people picture player problem reader reality scene series server shoot song story
-    student system teacher team theory thread tool topic town tree type user voice wall war window woman worker
-    """
-)
-"""Frequent nouns with several senses, besides those that are verbs too."""
-
 _QUANTIFIERS = vocabulary(
     "each every per all both many several few most two three four five six seven eight nine ten"
 )
-_ADVERBIAL = vocabulary("in on at of under to into beyond off out for by")
+_ADVERBIAL = vocabulary("in on at of under to into beyond off out")
 _KINDS = vocabulary("kind sort type form piece")
 _LIGHT = vocabulary(
     "do does did done go goes make makes made take takes took taken give gives given get gets hold holds come comes put puts say says"
@@ -69,7 +58,7 @@ of course; as a result; for the most part; on the part of; in the order of; at t
 track record; new record; world record; set a record; the heart of; lose the thread; lost the thread; up to the task; no easy task; source code; dress code; in view of; point in time; the fact that;
 the idea of; in a sense; in the sense; common sense; in some sense; period of time; vicious cycle; a host of; in reverse order; in this order; in that order; by accident; rest of;
 in the way; by the way; on the way; this way; that way; in a way; way of; way to; all the way; on the side; side by side; on the whole; the whole of; in the middle; in the light of; in front of;
-for a while; once in a while; day by day; these days; in the same way; kind of; sort of; in fact; in general; in particular; in part; in turn; in the main; on average; in short; to the letter
+for a while; once in a while; for example; for instance; by chance; by design; by hand; by heart; by mistake; by nature; by rights; by turns; by way of; day by day; these days; in the same way; kind of; sort of; in fact; in general; in particular; in part; in turn; in the main; on average; in short; to the letter
 """
 """Turns of phrase in which a word is nothing that a text is about."""
 
@@ -86,9 +75,8 @@ def sense(said: Words, place: int, length: int, subject: frozenset[str]) -> Sens
     if length > 1:
         return "term"
     word = singular(said.all[place].text)
-    if word not in ALSO_VERBS | _COMMON | _ABSTRACT:
-        return "term"
-    if _is_in_phrase(said.all, place) or _is_adverbial(said.all, place):
+    adverb = word in ALSO_VERBS | _ABSTRACT and _is_adverbial(said.all, place)
+    if adverb or _is_in_phrase(said.all, place):
         return "other"
     near = said.sentence(place) & subject - {said.all[place].stem}
     if len(near) > (word in _ABSTRACT) or (near and _is_joined(said.all, place, subject)):

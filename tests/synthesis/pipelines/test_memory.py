@@ -13,8 +13,9 @@ from agentx.synthesis.items import Link
 from agentx.synthesis.pipelines.checks import look
 from agentx.synthesis.pipelines.definition import Append, Check
 from agentx.synthesis.pipelines.glossary import read_glossary
+from agentx.synthesis.pipelines.learned import Learned
 from agentx.synthesis.pipelines.markdown import entries
-from agentx.synthesis.pipelines.memory import MAX_FACT, Learned, appending, superseded
+from agentx.synthesis.pipelines.memory import MAX_FACT, appending, superseded
 from agentx.synthesis.pipelines.plan import AppendFile
 from agentx.synthesis.pipelines.replaced import in_force, note
 from agentx.synthesis.state import State
@@ -119,7 +120,7 @@ def test_what_a_stage_writes_can_neither_forge_the_heading_of_an_item_nor_hide_t
     assert not [*fenced([*whole.split("\n"), ""])][-1]
     assert "<!--" not in whole
     assert "<pre" not in whole
-    assert look(Check(terms="g"), "Open the tome.\n", {}, lambda _: whole, "05")
+    assert look(Check(terms="g"), "Open each tome.\n", {}, lambda _: whole, "05")
 
 
 def test_a_fence_that_a_person_left_open_is_closed_before_anything_is_added():
