@@ -214,8 +214,8 @@ def _behind(before: str, title: str, body: list[str]) -> str:
     """What comes behind a file's end: a fence that is open there is closed, and the item's heading stands once at a time."""
     lines = lines_of(before)
     begin = "" if not before or before.endswith(("\n", "\r")) else "\n"
-    marks = [line for line in lines if "```" in line or "~~~" in line]  # of a file that grows, few
-    *_, open_fence = fenced([*marks, ""])
+    has_fences = "```" in before or "~~~" in before
+    *_, open_fence = fenced([*lines, ""]) if has_fences else ("",)
     if open_fence:
         begin += f"{open_fence}\n"
     own = f"{'#' * LEVEL} {title}"

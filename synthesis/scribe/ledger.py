@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import msgspec
 
@@ -75,7 +76,11 @@ class Ledger:
         self.changes: list[Change] = []
         self.event = event
         self.state = state
-        self._items = dict(state.items)
+
+    @cached_property
+    def _items(self) -> dict[str, MemoryItem]:
+        """The items as they are with the changes; of most facts, nothing is noted."""
+        return dict(self.state.items)
 
     def standing(self, *kinds: Kind, status: Status = "active") -> Iterator[MemoryItem]:
         """The items of some kinds that stand, the latest first."""
