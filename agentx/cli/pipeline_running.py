@@ -22,15 +22,19 @@ from agentx.cli.running import EXIT
 from agentx.cli.terminal import Terminal
 from agentx.pipelines.board import Board, board_of
 from agentx.pipelines.runner import Runner
+from agentx.pipelines.telling import LOOK_AT
 from agentx.pipelines.tracked import Tracker
 from agentx.storage.errors import UsageError
-from agentx.storage.pipeline_events import PipelineStarted
+from agentx.storage.pipeline_events import PipelineStarted, StageProved
 from agentx.synthesis.pipelines.plan import Plan
 from agentx.synthesis.pipelines.reading import parse
 from agentx.synthesis.pipelines.steps import resolve
 from agentx.workspace import Workspace
 
 _CUT_OFF = "Its process is gone; `agentx pipeline run FILE` goes on where it was."
+
+_TOLD = 6
+"""So many doubts are told."""
 
 _LOOKS_PER_SECOND = 2
 """How often what is shown is brought up to date; the seconds of who is at work go on with it."""
@@ -68,6 +72,7 @@ def run_pipeline(
         )
         tracker = Tracker(ws.engine, runner.name)
         look = functools.partial(_seen, runner.plan, tracker)
+        begun = ws.state.seq
         ws.engine.indexer.start()
         try:
             with ws.watching(), _watched(terminal, look):
@@ -75,11 +80,22 @@ def run_pipeline(
         finally:
             tracker.close()
         _show(terminal, look(), ended)
+        _say_doubts(terminal, ws, begun)
     if ended.status == "FAILED" and any(ended.failed.values()):
         again = f"agentx pipeline run {shlex.quote(str(file))} --retry"
         terminal.note(f"What has failed is not sent again by itself: {again} does it.")
     if EXIT[ended.status]:
         raise typer.Exit(EXIT[ended.status])
+
+
+def _say_doubts(terminal: Terminal, ws: Workspace, begun: int) -> None:
+    """What was proved behind an event and is worth a person's look."""
+    proofs = (event.data for event in ws.events(begun) if isinstance(event.data, StageProved))
+    doubts = [one for proof in proofs for one in proof.checks if one.startswith(LOOK_AT)]
+    for one in doubts[:_TOLD]:
+        terminal.note(f"Perhaps {one}")
+    if len(doubts) > _TOLD:
+        terminal.note(f"and {len(doubts) - _TOLD} more: `agentx log` has them.")
 
 
 def _show(terminal: Terminal, board: Board, document: object) -> None:
