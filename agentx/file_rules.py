@@ -23,7 +23,7 @@ from agentx.storage.events import (
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repository import LINK, TreeEntry
 from agentx.storage.pipeline_events import Dispatched, FileAmended, FileClass, FileRule
-from agentx.synthesis.pipelines.plan import path_pattern
+from agentx.synthesis.pipelines.naming import path_pattern
 from agentx.synthesis.state import Lease, State
 
 PEOPLE = frozenset(("user", "watch", "import"))

@@ -37,7 +37,7 @@ from agentx.synthesis.embedding.port import Embedder, ModelUnavailable
 from agentx.synthesis.grading import Grading
 from agentx.synthesis.hot_issues import HotIssues
 from agentx.synthesis.model.litellm_client import embed_texts
-from agentx.synthesis.pipelines.memory import Learned
+from agentx.synthesis.pipelines.learned import Learned
 from agentx.synthesis.scribe.notes import NoteTaker
 from agentx.synthesis.scribe.sessions import Sessions
 from agentx.synthesizer import Synthesizer

@@ -6,7 +6,8 @@ from typing import Literal
 import msgspec
 
 from agentx.synthesis.pipelines.definition import Loop
-from agentx.synthesis.pipelines.plan import Plan, Step, key_of
+from agentx.synthesis.pipelines.naming import key_of
+from agentx.synthesis.pipelines.plan import Plan, Step
 from agentx.synthesis.pipelines.progress import Progress, Sent
 from agentx.synthesis.pipelines.schedule import Schedule
 

@@ -11,7 +11,8 @@ from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.git.objects import blob_id
 from agentx.storage.text import decoded, is_binary
-from agentx.synthesis.pipelines.plan import Plan, ReadFile, path_pattern
+from agentx.synthesis.pipelines.naming import path_pattern
+from agentx.synthesis.pipelines.plan import Plan, ReadFile
 from agentx.synthesis.pipelines.replaced import in_force
 
 PYTHON = "python"

@@ -9,7 +9,8 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from agentx.pipelines.files import PYTHON, Files, PointerMissing
-from agentx.synthesis.pipelines.plan import Plan, ReadFile, is_by_engine, is_by_model, path_pattern
+from agentx.synthesis.pipelines.naming import path_pattern
+from agentx.synthesis.pipelines.plan import Plan, ReadFile, is_by_engine, is_by_model
 
 _TOLD = 6
 """So many files are named; of more, the directory."""

@@ -9,7 +9,7 @@ from agentx.storage.pipeline_events import (
     StageReopened,
 )
 from agentx.synthesis.items import shorten
-from agentx.synthesis.pipelines.plan import key_of
+from agentx.synthesis.pipelines.naming import key_of
 
 WORDS = 20
 """So many of a reason are told."""

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from agentx.synthesis.pipelines.faults import Faults, Place
-from agentx.synthesis.pipelines.plan import Plan, Step, path_pattern
+from agentx.synthesis.pipelines.naming import path_pattern
+from agentx.synthesis.pipelines.plan import Plan, Step
 
 
 def look_at_claims(plan: Plan, faults: Faults, places: Mapping[str, Place]) -> None:

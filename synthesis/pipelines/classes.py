@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from agentx.storage.pipeline_events import FileRule
 from agentx.synthesis.pipelines.definition import File
-from agentx.synthesis.pipelines.plan import Plan, path_pattern
+from agentx.synthesis.pipelines.naming import path_pattern
+from agentx.synthesis.pipelines.plan import Plan
 
 
 def rules_of(plan: Plan) -> Iterator[FileRule]:

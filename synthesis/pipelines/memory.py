@@ -6,7 +6,7 @@ anything that stands before it.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
@@ -15,14 +15,11 @@ from agentx.storage.events import Event
 from agentx.storage.pipeline_events import StageProved, Superseded
 from agentx.storage.text import one_line
 from agentx.synthesis.chunking.headings import fenced, markdown_headings
-from agentx.synthesis.conclusions import Add, Change, Patch
-from agentx.synthesis.extractor import ReadBody
-from agentx.synthesis.items import Evidence, Link, MemoryItem, item_id, shorten
+from agentx.synthesis.items import item_id
 from agentx.synthesis.pipelines.markdown import Entry, entries, is_plain, lines_of, sections, title_words
-from agentx.synthesis.pipelines.plan import AppendFile, key_of
+from agentx.synthesis.pipelines.plan import AppendFile
 from agentx.synthesis.pipelines.replaced import holds, note, places_of, replaced, without
 from agentx.synthesis.pipelines.templates import fill
-from agentx.synthesis.state import State
 
 LEVEL = 2
 """Of the heading that an item gets in a file of the long-term memory; the headings of its text are below that."""
@@ -282,64 +279,3 @@ def _term(fact: str) -> str:
     """What a fact defines, for the latest definition of it to hold; empty for a sentence."""
     term, colon, _ = fact.partition(":")
     return term.casefold().strip() if colon and len(term.split()) <= _LONGEST_TERM else ""
-
-
-class Learned:
-    """Makes a memory item of each fact that a stage was proved with (an :class:`agentx.synthesis.extractor.Extractor`).
-
-    What a file holds already is not added to it again, so a fact comes once: none is compared with those before it. Which of
-    them hold no more says the proof.
-    """
-
-    name: ClassVar[str] = "pipeline"
-    version: ClassVar[int] = 2
-
-    def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
-        """An item of knowledge for each fact of a stage, and the end of those that it replaces; nothing for other events."""
-        del read
-        data = event.data
-        if not isinstance(data, StageProved):
-            return ()
-        ids = [item_id("knowledge", event.seq, number) for number in range(len(data.learned))]
-        ended = [one for one in data.superseded if _is_open(state.items.get(one.item))]
-        replaces = {
-            new: tuple(Link("supersedes", one.item) for one in ended if one.by == number)
-            for number, new in enumerate(ids, 1)
-        }
-        start, made = 0, list[Change]()
-        for new, fact in zip(ids, data.learned, strict=True):
-            end = start + len(fact.text)
-            made.append(
-                Add(
-                    MemoryItem(
-                        id=new,
-                        kind="knowledge",
-                        text=fact.text,
-                        short=shorten(fact.text),
-                        domain=fact.topic,
-                        evidence=(Evidence(event.seq, start, end, fact.text),),
-                        trust="agent",
-                        links=replaces[new],
-                    )
-                )
-            )
-            start = end + 1
-        step = key_of(data.stage, data.item)
-        return [
-            *made,
-            *(_end(state.items[one.item], ids[one.by - 1] if one.by else "", step) for one in ended),
-        ]
-
-
-def _is_open(item: MemoryItem | None) -> bool:
-    """Whether a stage may end an item: nobody did, and no person made it theirs."""
-    return item is not None and item.status in {"proposed", "active", "dormant"} and not item.by_hand
-
-
-def _end(item: MemoryItem, by: str, step: str) -> Patch:
-    if by:
-        links = (*item.links, Link("superseded_by", by))
-        return Patch(
-            id=item.id, status="superseded", links=links, reason=f"{step} was done again, and says {by}."
-        )
-    return Patch(id=item.id, status="retired", reason=f"{step} was done again, and says it no more.")

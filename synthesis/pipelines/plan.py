@@ -1,6 +1,5 @@
 """A pipeline with everything in it resolved: the steps of every item, and the loops that they stand in."""
 
-import re
 from typing import Any
 
 import msgspec
@@ -128,26 +127,6 @@ class Plan(msgspec.Struct, frozen=True):
     def agent(self, role: Role) -> AgentType:
         """The type of agent that plays a role."""
         return agent_types(self.pipeline)[role.agent]
-
-
-def key_of(stage: str, item: str) -> str:
-    """How a stage for an item is named.
-
-    >>> key_of("write", "03"), key_of("outline", "")
-    ('write[03]', 'outline')
-    """
-    return f"{stage}[{item}]" if item else stage
-
-
-def path_pattern(path: str) -> re.Pattern[str]:
-    """What a path with stars matches: ``*`` within one name, ``**/`` any number of directories.
-
-    >>> [bool(path_pattern("drafts/**/*.md").fullmatch(path)) for path in ("drafts/a.md", "drafts/b/a.md", "a.md")]
-    [True, True, False]
-    """
-    parts = re.split(r"(\*\*/|\*\*|\*)", path)
-    stars = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*"}
-    return re.compile("".join(stars.get(part) or re.escape(part) for part in parts))
 
 
 def agent_types(pipeline: Pipeline) -> dict[str, AgentType]:

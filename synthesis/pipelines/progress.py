@@ -17,7 +17,7 @@ from agentx.storage.pipeline_events import (
 )
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import Usage
-from agentx.synthesis.pipelines.plan import key_of
+from agentx.synthesis.pipelines.naming import key_of
 
 VERSION = 5
 """Raised whenever the same events would be read differently."""

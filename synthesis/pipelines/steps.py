@@ -16,6 +16,7 @@ from agentx.synthesis.pipelines.checks import CheckInvalid, number_of_words
 from agentx.synthesis.pipelines.claims import look_at_claims
 from agentx.synthesis.pipelines.definition import File, Pipeline, Role, Write
 from agentx.synthesis.pipelines.faults import Faults, Place, Source, hint
+from agentx.synthesis.pipelines.naming import key_of
 from agentx.synthesis.pipelines.order import Flat, Order
 from agentx.synthesis.pipelines.plan import (
     AppendFile,
@@ -25,7 +26,6 @@ from agentx.synthesis.pipelines.plan import (
     ReadFile,
     Step,
     WriteFile,
-    key_of,
 )
 from agentx.synthesis.pipelines.rules import checks_of, look_at_names
 from agentx.synthesis.pipelines.templates import TemplateInvalid, fill, names_in

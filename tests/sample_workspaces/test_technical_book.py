@@ -15,7 +15,7 @@ from agentx import Workspace
 from agentx.cli.__main__ import main
 from agentx.storage.events import RunEnded, RunStarted, ToolCallExecuted
 from agentx.storage.pipeline_events import Dispatched, PipelineEnded, StageProved
-from agentx.synthesis.pipelines.plan import key_of
+from agentx.synthesis.pipelines.naming import key_of
 
 SAMPLE = Path(__file__).parents[2] / "sample_workspaces" / "technical-book"
 CHAPTERS = [f"{number:02}" for number in range(1, 7)]

@@ -1,0 +1,23 @@
+"""How a pipeline's steps are named, and which files a pattern names."""
+
+import re
+
+
+def key_of(stage: str, item: str) -> str:
+    """How a stage for an item is named.
+
+    >>> key_of("write", "03"), key_of("outline", "")
+    ('write[03]', 'outline')
+    """
+    return f"{stage}[{item}]" if item else stage
+
+
+def path_pattern(path: str) -> re.Pattern[str]:
+    """What a path with stars matches: ``*`` within one name, ``**/`` any number of directories.
+
+    >>> [bool(path_pattern("drafts/**/*.md").fullmatch(path)) for path in ("drafts/a.md", "drafts/b/a.md", "a.md")]
+    [True, True, False]
+    """
+    parts = re.split(r"(\*\*/|\*\*|\*)", path)
+    stars = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*"}
+    return re.compile("".join(stars.get(part) or re.escape(part) for part in parts))
