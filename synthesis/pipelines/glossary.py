@@ -39,7 +39,7 @@ _SPLIT = re.compile(r"[,;/]|<br\s*/?>|\s+or\s+|\s+and\s+")
 _DRESS = "*_`\"'“”‘’ \t."
 
 _PIPE = re.compile(r"(?<!\\)\|")
-_RULE = re.compile(r" {0,3}\|?(?:\s*:?-+:?\s*\|)*\s*:?-+:?\s*\|?\s*")
+_DASHES = re.compile(r":?-+:?")
 _TERM_HEAD = vocabulary("term terms word words name names concept concepts expression entry")
 _MEANING_HEAD = vocabulary("meaning means definition description explanation")
 _NOT_HEAD = vocabulary("not never avoid avoided forbidden")
@@ -107,7 +107,7 @@ def _listed(text: str, line: int) -> Term | None:
 
 
 def _made(term: str, meaning: str, avoided: str, line: int) -> Term | None:
-    words = phrase(term)
+    words, meaning = phrase(term), " ".join(meaning.split())
     said = [avoided, *(found[1] or found[2] for found in _NOT.finditer(meaning))]
     variants = tuple(
         (variant, named)
@@ -131,15 +131,19 @@ def _in_tables(lines: Sequence[str]) -> Iterator[Term]:
         below = lines[number + 1] if number + 1 < len(lines) else ""
         if code[number] or "|" not in line:
             columns = ()
-        elif not columns and "|" in below and _RULE.fullmatch(below) and not code[number + 1]:
+        elif not columns and _is_rule(below) and not code[number + 1]:
             heads = _cells(line)
             columns, width = _columns(heads), len(heads)
-        elif columns and not _RULE.fullmatch(line):
+        elif columns and not _is_rule(line):
             cells = [*_cells(line), *[""] * width]
             term, meaning, avoided = (cells[at] if at >= 0 else "" for at in columns)
             avoided = "" if avoided.casefold() in _NOTHING else avoided
             if made := _made(term, meaning, avoided, number):
                 yield made
+
+
+def _is_rule(line: str) -> bool:
+    return "|" in line and "-" in line and all(map(_DASHES.fullmatch, _cells(line)))
 
 
 def _cells(line: str) -> list[str]:

@@ -328,6 +328,18 @@ def test_a_glossary_may_be_a_table_or_a_list_of_definitions(glossary):
     assert f"(glossary, line {terms[0].line}) calls 'posting'" in told
 
 
+def test_a_glossary_of_whatever_shape_is_read_in_time_that_grows_with_its_length():
+    wide = " " * 100_000
+    for line in (
+        f"-{wide}x",
+        f"|{'-|' * 50_000}x",
+        f"- **a**: b{wide}c (not:{wide}d)",
+        f": {wide}",
+        f"a\n:{wide}b",
+    ):
+        assert len(read_glossary(f"| Term | Not |\n{line}\n|{line}|\n")) <= 2
+
+
 def test_a_term_of_another_item_is_not_defined_anew():
     text = "- **Posting**: a line of text\n\nA **posting** is bold here.\n\n**ledger** is a list\n"
     told = found(text, terms="glossary")
