@@ -51,6 +51,20 @@ def test_a_day_of_commands_loads_no_library_that_only_search_and_models_need(env
     assert done.returncode == 0, done.stderr
 
 
+def test_a_look_loads_nothing_that_reads_texts_or_runs_pipelines(environment, root):
+    with Workspace.open(root) as ws:
+        ws.say("What is the time?")
+    code = "import sys\nfrom agentx.cli.__main__ import main\n"
+    code += "for word in ('status', 'log'):\n    main(['-C', sys.argv[1], word])\nprint(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(root)], env=environment, capture_output=True, text=True, check=True
+    )
+    loaded = done.stdout.splitlines()[-1].split()
+    assert "agentx.workspace" in loaded
+    heavy = ("numpy", "markdown_it", "snowballstemmer", "tiktoken", "agentx.synthesis.pipelines.definition")
+    assert [name for name in heavy if name in loaded] == []
+
+
 def test_the_version_is_told(call):
     assert call("--version").out == "agentx 0.1.0\n"
 
