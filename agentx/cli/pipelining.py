@@ -101,13 +101,13 @@ def write_new(
 COMMANDS = {
     "pipeline": {
         "status": show_status,
+        "new": write_new,
+        "plan": show_plan,
         "run": run_pipeline,
         "redo": redo_stage,
         "amend": amend_file,
-        "plan": show_plan,
         "matrix": show_matrix,
         "graph": draw,
-        "new": write_new,
         "schema": show_schema,
     },
 }
