@@ -74,7 +74,7 @@ class Scope(msgspec.Struct, frozen=True, omit_defaults=True):
 class Link(msgspec.Struct, frozen=True):
     """A directed relation to another item.
 
-    ``supersedes``, ``superseded_by``, ``recurs``, ``learned_from``, ``differs_from`` (a person told them apart).
+    ``supersedes``, ``superseded_by``, ``recurs``, ``learned_from``, ``differs_from`` (a person told them apart); ``said_by`` has a name for target.
     """
 
     relation: str

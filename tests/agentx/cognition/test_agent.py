@@ -461,15 +461,15 @@ def test_a_question_about_one_person_finds_what_they_said_and_not_what_others_sa
 
 def test_a_turn_from_elsewhere_names_who_said_it(ws):
     agent = CognitiveAgent(ws)
-    agent.answer("Caroline: I moved here from Sweden. It was a hard winter.")
+    agent.answer("Marta: I moved here from Poland. It was a hard winter.")
     agent.answer("Note: the shop is closed on Monday.")
-    assert agent.tally.people == ["Caroline"]
-    assert CognitiveAgent(ws, session="other").tally.people == ["Caroline"]
+    assert agent.tally.people == ["Marta"]
+    assert CognitiveAgent(ws, session="other").tally.people == ["Marta"]
     model = Scripted()
     CognitiveAgent(ws, model=model).answer("How was the winter?")
     prompt = model.prompts("respond")[-1]
-    assert ": Caroline: It was a hard winter." in prompt
-    assert "Caroline: Caroline" not in prompt
+    assert ": Marta: It was a hard winter." in prompt
+    assert "Marta: Marta" not in prompt
 
 
 def test_nothing_is_no_message_and_a_session_has_a_name(ws):
