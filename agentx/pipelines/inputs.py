@@ -3,14 +3,16 @@
 import os
 import shlex
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 import msgspec
 
 from agentx.pipelines.files import PYTHON, Files, PointerMissing
+from agentx.synthesis.pipelines.definition import Read
 from agentx.synthesis.pipelines.naming import path_pattern
-from agentx.synthesis.pipelines.plan import Plan, ReadFile, is_by_engine, is_by_model
+from agentx.synthesis.pipelines.plan import Plan, ReadFile, Step, is_by_engine, is_by_model
+from agentx.synthesis.pipelines.rules import checks_of
 
 _TOLD = 6
 """So many files are named; of more, the directory."""
@@ -20,6 +22,7 @@ class _Absent(msgspec.Struct):
     """A file that a role reads and that is not there; of a file for each item, all of them."""
 
     role: str
+    does: str
     steps: list[str]
     read: ReadFile
     paths: list[str]
@@ -34,27 +37,44 @@ def missing(plan: Plan, files: Files, done: Collection[str] = (), *, made: bool 
         done: Keys of the steps that are proved: they need nothing more.
         made: Whether there is a workspace; without one, only source trees are looked at.
     """
-    written = {one.path for step in plan.steps.values() for one in step.writes}
     absent: dict[tuple[str, str], _Absent] = {}
-    seen = set[tuple[str, tuple[str, ...]]]()
     unreadable: list[str] = []
-    for key, step in plan.steps.items():
-        for read in step.reads if key not in done else ():
-            place = (read.source, read.paths)
-            if place in seen or not (made or read.source) or _is_written(read, written):
+    for key, role, does, read in _needed(plan, done):
+        if not made and not read.source:
+            continue
+        try:
+            files.of(read)
+        except PointerMissing as error:
+            if not error.absent:
+                unreadable.append(f"Role {role} (stage {key}) {does} {read.rule.file}: {error}")
                 continue
-            seen.add(place)
-            try:
-                files.of(read)
-            except PointerMissing as error:
-                if not error.absent:
-                    unreadable.append(f"Role {step.role} (stage {key}) reads {read.rule.file}: {error}")
-                    continue
-                same = absent.setdefault((step.role, read.rule.file), _Absent(step.role, [], read, []))
-                same.steps.append(key)
-                same.paths.append(error.absent)
+            same = absent.setdefault((role, read.rule.file), _Absent(role, does, [], read, []))
+            same.steps.append(key)
+            same.paths.append(error.absent)
     programs = _programs(plan, files, done) if made else []
     return [*(_sentence(one, files) for one in absent.values()), *unreadable, *programs]
+
+
+def _needed(plan: Plan, done: Collection[str]) -> Iterator[tuple[str, str, str, ReadFile]]:
+    """What nobody writes and a step needs, each once: the step, its role, and what the role does with it."""
+    written = {one.path for step in plan.steps.values() for one in step.writes}
+    seen = set[tuple[str, tuple[str, ...]]]()
+    for key, step in plan.steps.items():
+        reads = [("reads", read) for read in step.reads]
+        held = [("is held to", read) for read in _held_to(plan, step)]
+        for does, read in [*reads, *held] if key not in done else ():
+            place = (read.source, read.paths)
+            if place not in seen and not _is_written(read, written):
+                seen.add(place)
+                yield key, step.role, does, read
+
+
+def _held_to(plan: Plan, step: Step) -> Iterator[ReadFile]:
+    """The glossaries and registries that a step's files are checked against, besides what its role reads."""
+    own = {read.rule.file for read in step.reads}
+    for _, check in checks_of(plan.role(step)):
+        if (name := check.terms or check.unused) and name not in own:
+            yield ReadFile(Read(file=name), plan.pipeline.files[name].source, plan.paths[name])
 
 
 def _programs(plan: Plan, files: Files, done: Collection[str]) -> list[str]:
@@ -88,7 +108,7 @@ def _sentence(one: _Absent, files: Files) -> str:
     them, there = ("them", "are no files") if several else ("it", "is no file")
     add = f"Put {them} there" if one.read.source else f"Add {them}: `{_commands(one.paths, files)}`"
     return (
-        f"Role {one.role} (stage {stages}) reads {one.read.rule.file}: there {there} {named} in {where}, and no role writes {them}. "
+        f"Role {one.role} (stage {stages}) {one.does} {one.read.rule.file}: there {there} {named} in {where}, and no role writes {them}. "
         f"{add}; or mend the path under `files`, or let the pointer be `optional`."
     )
 

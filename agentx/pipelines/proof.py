@@ -177,7 +177,8 @@ class Examiner:
         """The text of a file of the pipeline, for a check; empty where it is not there yet."""
         paths = self._plan.paths.get(alias, ())
         own = next((read.paths for read in step.reads if read.rule.file == alias), paths)
-        files = (self._files.text(path) for path in own if "*" not in path)
+        source = self._plan.pipeline.files[alias].source
+        files = (self._files.text(path, source) for path in own if "*" not in path)
         texts = [in_force(file.text) for file in files if file]
         return "\n".join(texts)
 

@@ -128,8 +128,14 @@ def test_a_check_whose_glossary_cannot_be_read_ends_the_run_all_the_same(desk):
             "files:\n", "files:\n  terms: {path: terms.md}\n"
         )
     )
-    (desk.ws.artifacts / "terms.md").write_bytes(b"\0")
-    ended = run(desk, honest)
+    glossary = desk.ws.artifacts / "terms.md"
+    glossary.write_text("- **cat**: a beast\n", "utf-8")
+
+    def act(*given):
+        glossary.write_bytes(b"\0")  # meanwhile
+        return honest(*given)
+
+    ended = run(desk, act)
     assert "terms.md is no text in UTF-8" in ended.failed["write[01]"]
     assert not desk.ws.state.leases
 

@@ -192,6 +192,22 @@ def test_a_file_that_nobody_writes_and_that_is_not_there_is_told_before_anything
     assert desk.run().status == "COMPLETED"
 
 
+def test_a_glossary_that_drafts_are_held_to_has_to_be_there_and_may_lie_in_a_source(desk):
+    book = desk.path.read_text("utf-8").replace("files:", "files:\n  words: {path: words.md}")
+    book = book.replace("checks: [{sections", "checks: [{terms: words}, {sections")
+    desk.path.write_text(book, "utf-8")
+    with pytest.raises(
+        PipelineStopped, match=r"Role writer .stage write.01.. is held to words: there is no file"
+    ):
+        desk.run()
+    desk.path.write_text(
+        book.replace("words.md}", "words.md, source: ours}") + "sources: {ours: .}\n", "utf-8"
+    )
+    (desk.path.parent / "words.md").write_text("- **matter**: what a draft is about (not: topic)\n", "utf-8")
+    ended = desk.run(lambda path, prompt: well(path, prompt).replace("About 01.", "Every topic is here."))
+    assert "drafts/01.md: Line 5: 'topic' is said for what the glossary (words, line 1)" in ended.reason
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [
@@ -206,7 +222,9 @@ def test_a_file_that_is_no_text_is_told_before_anything_runs_with_what_to_do(des
     (desk.ws.artifacts / "brief.md").write_bytes(content)
     with pytest.raises(PipelineStopped) as error:
         desk.run()
-    wanted = "Role writer (stage write[01]) reads brief: brief.md is no text in UTF-8, so no agent can read it: "
+    wanted = (
+        "Role writer (stage write[01]) reads brief: brief.md is no text in UTF-8, so no agent can read it: "
+    )
     assert str(error.value).startswith(wanted + told)
     assert not desk.facts("PipelineStarted")
 
