@@ -441,15 +441,35 @@ def test_what_makes_room_for_what_a_question_needs_is_no_fault(ws):
     assert held - set(last(ws, Interacted).accessed), "some made room"
 
 
+def test_of_what_matches_less_only_what_tells_most_stands_in_the_prompt(ws):
+    CognitiveAgent(ws).answer(INES)
+    CognitiveAgent(ws).answer(
+        "We went to Faro on Monday. We ate grilled sardines with Rui at the harbour afterwards."
+    )
+    model = Scripted(curate="none")
+    CognitiveAgent(ws, model=model, session="other").answer(ASKED)
+    prompt = model.prompts("respond")[-1]
+    assert "Ines runs the harbour of Vila." in prompt
+    assert "grilled sardines" in prompt
+    assert "Faro" not in prompt
+
+
 # --- who said it -----------------------------------------------------------------------------------------------------
 
 
 def test_a_question_about_one_person_finds_what_they_said_and_not_what_others_said_of_the_same(ws):
-    for name, place in (("ben", "Rome"), ("ann", "Oslo"), ("cem", "Graz")):
-        said = ws.say(f"I grew up in {place}, in a house with a garden.", actor=f"user:{name}")
+    told = {
+        "ben": "I grew up in Rome, far from Ann.",
+        "ann": "I grew up in Oslo, far from the sea.",
+        "cem": "My boat is called Ann.",
+    }
+    for name, text in told.items():
+        said = ws.say(text, actor=f"user:{name}")
         read = recognizer.extract(ws.state.messages[-1].text)
-        told = Recognized(session="s", interaction=1, message=said.seq, input_type="statement", memories=read)
-        ws.record(Draft(data=told, actor="agent:cognitive"))
+        facts = Recognized(
+            session="s", interaction=1, message=said.seq, input_type="statement", memories=read
+        )
+        ws.record(Draft(data=facts, actor="agent:cognitive"))
     agent = CognitiveAgent(ws)
     assert agent.tally.people == ["ann", "ben", "cem"]
     agent.answer("Where did Ann grow up?")
