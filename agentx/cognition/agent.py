@@ -170,8 +170,9 @@ class _Turn:
         self.look()
         self.number = self.mind.interactions + 1
         self.before = memories.scored(self.state, self.mind, self.number, self.config.decay_temperature)
-        if told := self.fitting(self.buffer())[1]:  # later, the least alive make room for what is fetched
-            self.metrics.faults.append(told)
+        held = sum(one.tokens for one in self.before)
+        if held > self.config.buffer_tokens:  # only now is that a fault: later, some make room for others
+            self.metrics.faults += filter(None, [self.fitting(self.buffer())[1]])
         self.decayer: list[DecayerSnapshot] = []
         self.activator: list[ActivatorSnapshot] = []
         self.found: Activation | None = None
@@ -345,10 +346,10 @@ class _Turn:
         """Both tiers of uncertainty: the model's, or the words' where there is none, and the cosine's."""
         with self.timed("decayer_latency_ms"):
             asked = without_names(self.message, self.agent.tally.people) or self.message
-            texts = [one.text for one in buffer]
-            vectors = self.ws.engine.meanings.of([asked, *texts])
-            near = [vectors[text] for text in texts if text in vectors]
-            tiers = uncertainty.assess(asked, texts, vectors.get(asked), near)
+            whole = [self.state.items[one.id].text for one in buffer]  # embedded once, however it is cut
+            vectors = self.ws.engine.meanings.of([asked, *whole])
+            near = [vectors[text] for text in whole if text in vectors]
+            tiers = uncertainty.assess(asked, [one.text for one in buffer], vectors.get(asked), near)
             words, missing = tiers.words, tuple[str, ...]()
             needs = tiers.requires_activation()
             if self.model is not None:
@@ -371,12 +372,13 @@ class _Turn:
     ) -> Iterator[ClusterAssessment]:
         """How much of what is asked each topic of the buffer covers."""
         rarity, wanted = Rarity(one.text for one in buffer), terms_of(asked)
-        whole, base = rarity.of(wanted) or 1.0, vectors.get(asked)
+        all_of_it, base = rarity.of(wanted) or 1.0, vectors.get(asked)
         for topic in dict.fromkeys(one.topic for one in buffer):
-            own = [one.text for one in buffer if one.topic == topic]
-            held = {term for text in own for term in terms_of(text)}
-            near = [float(vectors[text] @ base) for text in own if base is not None and text in vectors]
-            share = min(1.0, rarity.of(wanted & held) / whole)
+            own = [one for one in buffer if one.topic == topic]
+            held = {term for one in own for term in terms_of(one.text)}
+            whole = [self.state.items[one.id].text for one in own]
+            near = [float(vectors[text] @ base) for text in whole if base is not None and text in vectors]
+            share = min(1.0, rarity.of(wanted & held) / all_of_it)
             yield ClusterAssessment(topic, len(own), round(share, 4), round(max(near, default=0.0), 4))
 
     def expand(self, buffer: Sequence[Remembered]) -> QueryGraph:
