@@ -18,7 +18,7 @@ from agentx.synthesis.chunking.headings import fenced, markdown_headings
 from agentx.synthesis.items import item_id
 from agentx.synthesis.pipelines.markdown import Entry, entries, is_plain, lines_of, sections, title_words
 from agentx.synthesis.pipelines.plan import AppendFile
-from agentx.synthesis.pipelines.replaced import holds, note, places_of, replaced, without
+from agentx.synthesis.pipelines.replaced import holds, note, open_at_end, places_of, replaced, without
 from agentx.synthesis.pipelines.templates import fill
 
 LEVEL = 2
@@ -97,7 +97,7 @@ def appending(
     if _said(line for one in taken for line in one.body) != _said(holds(lines, own)):
         notes = ["", *(note(lines, place) for place in own)] if own else []
         for one in taken or [_Taken(_title(appends[0], values))]:
-            text += _behind(standing + text, one.title, [*notes, *one.body])
+            text += _behind(before + text, standing + text, one.title, [*notes, *one.body])
             notes = []
     return Appending(appends[0].to, text, tuple(fact for one in taken for fact in one.learned))
 
@@ -207,17 +207,19 @@ def _demoted(lines: list[str]) -> list[str]:
     return lines
 
 
-def _behind(before: str, title: str, body: list[str]) -> str:
-    """What comes behind a file's end: a fence that is open there is closed, and the item's heading stands once at a time."""
-    lines = lines_of(before)
+def _behind(before: str, standing: str, title: str, body: list[str]) -> str:
+    """What comes behind a file's end: a fence that is open there is closed, and the item's heading stands once at a time.
+
+    Whether the heading stands there, ``standing`` says: the file without what holds no more.
+    """
     begin = "" if not before or before.endswith(("\n", "\r")) else "\n"
-    has_fences = "```" in before or "~~~" in before
-    *_, open_fence = fenced([*lines, ""]) if has_fences else ("",)
+    open_fence = open_at_end(lines_of(before)) if "```" in before or "~~~" in before else ""
     if open_fence:
         begin += f"{open_fence}\n"
     own = f"{'#' * LEVEL} {title}"
-    heads = [] if f"\n{own}" in f"\n{before}" else [own]
+    heads = [] if f"\n{own}" in f"\n{standing}" else [own]
     if not heads:
+        lines = lines_of(standing)
         last = [heading for heading in markdown_headings(lines) if heading.level <= LEVEL][-1:]
         heads = [] if last and lines[last[0].line].strip() == own and not open_fence else [own]
     text = "\n".join([*heads, *body] if heads else body).strip("\n")

@@ -16,6 +16,8 @@ from agentx.synthesis.pipelines.markdown import entries, lines_of
 _SAYS = "<!-- In place of line"
 _NOTE = re.compile(r"<!-- In place of lines? (\d{1,9})(?:-(\d{1,9}))? \(([0-9a-f]{8})\) -->")
 
+_FENCE = re.compile(r"`{3}|~{3}")
+
 _HEADING = re.compile(r"##?(?: |$)")
 """Of an item, or of the whole file."""
 
@@ -74,7 +76,7 @@ def places_of(lines: Sequence[str], added: Sequence[str]) -> list[range]:
     for text in added:
         whole = _stripped(lines_of(text))
         if place := _find(lines, whole, gone):
-            parts = [_headless(lines, place, gone)]
+            parts = [_headless(lines, _opened(lines, place), gone)]
         elif _find(lines, whole, frozenset()):  # it was replaced before
             parts = []
         else:
@@ -110,6 +112,20 @@ def _find(lines: Sequence[str], wanted: Sequence[str], gone: AbstractSet[int]) -
         ):
             return place
     return range(0)
+
+
+def open_at_end(lines: Sequence[str]) -> str:
+    """The fence of a block of code that is open behind the last line; empty for none."""
+    *_, fence = fenced([*lines, ""])
+    return fence
+
+
+def _opened(lines: Sequence[str], place: range) -> range:
+    """A place without the fence that it begins with where that closed what stands before it, and has to stay."""
+    if not (_FENCE.match(lines[place.start]) and open_at_end(lines[: place.start])):
+        return place
+    said = [n for n in place[1:] if lines[n].strip()]
+    return range(said[0], place.stop) if said else range(0)
 
 
 def _headless(lines: Sequence[str], place: range, gone: AbstractSet[int]) -> range:

@@ -185,6 +185,29 @@ def test_only_the_engine_can_say_that_lines_hold_no_more():
     assert in_force(first + forged) == first + forged
 
 
+def test_what_is_replaced_lies_at_the_end_of_a_file_that_a_person_left_without_a_line_break():
+    text, _ = appended(
+        "## New terms\n\n- **b**: two\n", "- **a**: one", earlier=["## Chapter 02\n\n- **a**: one\n"]
+    )
+    assert text.startswith("\n\n## Chapter 02\n\n<!-- In place of line 1 (")
+    assert "**a**" not in in_force("- **a**: one" + text)
+
+
+def test_a_block_of_code_that_a_person_left_open_stays_closed_when_what_closed_it_is_done_again():
+    held, earlier = "# Glossary\n\n```python\nx = 1\n", []
+    for said in ("one", "two", "three"):
+        text, _ = appended(f"## New terms\n\n- **a**: {said}\n", held, earlier=earlier)
+        held, earlier = held + text, [*earlier, text]
+    lines = held.split("\n")
+    assert [n for n, code in enumerate(fenced(lines)) if code] == [2, 3, 4]
+    told = in_force(held)
+    assert "x = 1\n```\n" in told
+    assert "three" in told
+    assert "two" not in told
+    text, _ = appended("## New terms\n\n- **a**: three\n", held, earlier=earlier)
+    assert text == ""
+
+
 def test_what_others_say_under_the_same_heading_stays_and_so_does_what_a_person_amended():
     mine, _ = appended(FIRST, under="Terms")
     others, _ = appended("## New terms\n\n- **entry**: two postings\n", mine, item="03", under="Terms")
