@@ -46,6 +46,7 @@ class Synthesizer:
         version = blake2b("\n".join([*versions, settings]).encode(), digest_size=16).hexdigest()
         self._read = Snapshots(write_path.root / CACHE / "read", write_path.history, version)
         self._taken = self._kept = write_path.state.watermark
+        self._damaged = False
         bus.subscribe(ALL, self.take)
 
     def catch_up(self) -> None:
@@ -104,6 +105,7 @@ class Synthesizer:
                     state.apply_all(msgspec.structs.replace(event, data=draft.data) for draft in made)
                     drafts += made
         except BlobDamaged:  # its words are lost, and must not hold up what comes behind them
+            self._damaged = True
             return []
         return drafts
 
@@ -135,9 +137,12 @@ class Synthesizer:
         )
 
     def keep_read(self) -> None:
-        """Keep how far was read, so that the next process does not read again what led to nothing; a cache."""
+        """Keep how far was read, so that the next process does not read again what led to nothing; a cache.
+
+        What could not be read may be put back, and is read then.
+        """
         state = self._write_path.state
-        if self._taken == state.seq > self._kept:
+        if self._taken == state.seq > self._kept and not (self._damaged or self._write_path.damage):
             self._read.save(state.seq, state.hash, b"")
 
     def advance_watermark(self) -> None:

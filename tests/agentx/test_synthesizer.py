@@ -68,3 +68,21 @@ def test_what_led_to_nothing_is_not_read_again_by_the_next_process(tmp_path, mon
         file.write("\n[scribe]\nauto_capture = false\n")
     Workspace.open(tmp_path / "task").close()
     assert last in read
+
+
+def test_a_demand_whose_words_were_damaged_is_concluded_when_they_are_put_back(tmp_path, monkeypatch):
+    with Workspace.create(tmp_path / "task") as ws:
+        with monkeypatch.context() as patch:  # as where the process dies before it concludes
+            patch.setattr(DemandExtractor, "conclude", lambda *_: ())
+            ws.say(f"Never use the word synergy. {'It is a long story. ' * 1_000}")
+        watermark = ws.state.watermark
+    (blob,) = [path for path in (tmp_path / "task/history/blobs").rglob("*") if path.is_file()]
+    words = blob.read_bytes()
+    shutil.rmtree(tmp_path / "task" / ".agentx")
+    blob.chmod(0o644)
+    blob.write_bytes(b"x" * len(words))
+    with Workspace.open(tmp_path / "task") as ws:
+        assert ws.state.watermark == watermark
+    blob.write_bytes(words)
+    with Workspace.open(tmp_path / "task") as ws:
+        assert [item.text for item in ws.state.items.values() if "synergy" in item.text]
