@@ -1,6 +1,7 @@
 """What has to be there before a pipeline starts: the files that its roles read and nobody writes, and the programs that play them."""
 
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Collection, Iterator, Sequence
@@ -141,7 +142,7 @@ def _command(folder: str, paths: Sequence[str], files: Files) -> str:
 
 def _found(path: str, files: Files) -> Path | None:
     """Where a file lies beside the pipeline's; ``None`` for nowhere."""
-    names = (path, PurePosixPath(path).name)
+    names = [re.sub(r"\*+", "*", name) for name in (path, PurePosixPath(path).name)]
     return next((files.folder / name for name in names if any(files.folder.glob(name))), None)
 
 

@@ -190,6 +190,10 @@ def test_a_file_that_nobody_writes_and_that_is_not_there_is_told_before_anything
     assert not desk.facts("PipelineStarted")
     (desk.ws.artifacts / "breif.md").write_text("Write a book.\n")
     assert desk.run().status == "COMPLETED"
+    desk.path.write_text(desk.path.read_text("utf-8").replace("breif.md", "br**f.md").replace(": 3", ": 4"))
+    (desk.ws.artifacts / "breif.md").unlink()
+    with pytest.raises(PipelineStopped, match=r"reads brief: there is no file br\*\*f.md"):
+        desk.run()
 
 
 def test_a_glossary_that_drafts_are_held_to_has_to_be_there_and_may_lie_in_a_source(desk):
