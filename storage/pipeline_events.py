@@ -77,6 +77,7 @@ class Dispatched(Payload, frozen=True):
         round: Which time round the loop that the stage stands in, from 1.
         part: Which part of a task that was split, from 1; 0 for the whole.
         through: The last of the files that the task is split over that belongs to this part; those of the next part follow.
+        holds: How many of these files belong to it.
         role: Name of the role.
         reads: What it was given.
         left_out: Files that it may read but was not given, for there was no room.
@@ -92,6 +93,7 @@ class Dispatched(Payload, frozen=True):
     round: int = 1
     part: int = 0
     through: str = ""
+    holds: int = 0
     reads: tuple[GivenFile, ...] = ()
     left_out: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()

@@ -42,6 +42,7 @@ from agentx.synthesis.pipelines.budget import Candidate, Fitted, fit, item_of, t
 from agentx.synthesis.pipelines.checks import body_of, has_marker, marker_line
 from agentx.synthesis.pipelines.definition import AgentType, Role
 from agentx.synthesis.pipelines.plan import Plan, Step, WriteFile, is_by_engine, is_by_model
+from agentx.synthesis.pipelines.progress import Part
 from agentx.synthesis.pipelines.prompt import Sending, tell
 from agentx.synthesis.pipelines.schedule import Due
 from agentx.synthesis.pipelines.templates import fill
@@ -107,13 +108,13 @@ class Dispatcher:
         self._allowance = allowance
         self._gates = Gates(engine)
 
-    def do(self, due: Due, made: Collection[str] = (), parts: Mapping[int, str] | None = None) -> Came:
+    def do(self, due: Due, made: Collection[str] = (), parts: Mapping[int, Part] | None = None) -> Came:
         """Do a step: prepare, send, look, prove.
 
         Args:
             due: The step.
             made: Paths that agents wrote for it in this round already: parts of a task that was split are not sent again.
-            parts: The last file that belongs to each of these parts, by number.
+            parts: These parts, by number.
 
         Raises:
             AgentXError: Nobody was sent, for what the step needs is not there or does not fit.
@@ -223,7 +224,7 @@ class Dispatcher:
 
     # --- an agent's --------------------------------------------------------------------------------------------------
 
-    def _send(self, due: Due, role: Role, found: Sequence[str], done: Sequence[str]) -> Came:
+    def _send(self, due: Due, role: Role, found: Sequence[str], done: Sequence[tuple[str, int]]) -> Came:
         step, agent = due.step, self._plan.agent(role)
         files = [(read, file) for read in step.reads for file in self.files.of(read)]
         sending = Sending(
@@ -247,9 +248,9 @@ class Dispatcher:
         )
         whole = {file.path: file.text for _, file in files}
         if not fitted.parts:
-            return self._send_one(due, role, sending, fitted, whole, 0, "")
+            return self._send_one(due, role, sending, fitted, whole)
         for number, paths in list(enumerate(fitted.parts, 1))[fitted.done :]:
-            came = self._send_one(due, role, sending, fitted.part(number), whole, number, paths[-1])
+            came = self._send_one(due, role, sending, fitted.part(number), whole, number, paths)
             if came.status != "COMPLETED":
                 return came
         return self._join(due, len(fitted.parts), found)
@@ -261,8 +262,8 @@ class Dispatcher:
         sending: Sending,
         fitted: Fitted,
         whole: Mapping[str, str],
-        part: int,
-        through: str,
+        part: int = 0,
+        paths: Sequence[str] = (),
     ) -> Came:
         step, agent = due.step, self._plan.agent(role)
         writes = {write.path: _part_of(write.path, part) for write in step.writes} if part else {}
@@ -281,7 +282,8 @@ class Dispatcher:
             sent = msgspec.structs.replace(
                 self._sent(due, writes=tuple(own), agent=agent),
                 part=part,
-                through=through,
+                through=paths[-1] if paths else "",
+                holds=len(paths),
                 reads=fitting(
                     (GivenFile(one.path, one.blob, one.tokens, one.cut) for one in fitted.given),
                     _LISTED_BYTES,
@@ -421,12 +423,12 @@ class Dispatcher:
 
     # --- a task that was split ---------------------------------------------------------------------------------------
 
-    def _done_parts(self, step: Step, made: Collection[str], parts: Mapping[int, str]) -> list[str]:
-        """The last file of each part that is done, up to the first that is not."""
-        numbers = takewhile(
-            lambda number: parts.get(number) and self._is_written(step, made, number), count(1)
-        )
-        return [parts[number] for number in numbers]
+    def _done_parts(
+        self, step: Step, made: Collection[str], parts: Mapping[int, Part]
+    ) -> list[tuple[str, int]]:
+        """The last file of each part that is done, and how many it has, up to the first part that is not."""
+        numbers = takewhile(lambda number: number in parts and self._is_written(step, made, number), count(1))
+        return [(parts[number].through, parts[number].holds) for number in numbers]
 
     def _is_written(self, step: Step, made: Collection[str], number: int) -> bool:
         """Whether a part is there, with its markers: an earlier agent did it."""

@@ -34,7 +34,7 @@ from agentx.storage.text import one_line
 from agentx.synthesis.model.port import ModelClient, Usage
 from agentx.synthesis.pipelines.classes import rules_of
 from agentx.synthesis.pipelines.plan import Plan, Step, is_by_model
-from agentx.synthesis.pipelines.progress import Progress
+from agentx.synthesis.pipelines.progress import Part, Progress
 from agentx.synthesis.pipelines.reading import read
 from agentx.synthesis.pipelines.schedule import Due, Schedule
 from agentx.synthesis.pipelines.steps import resolve
@@ -314,10 +314,10 @@ class Runner:
             key, progress = due.step.key, tracker.progress
             floor = schedule.floor(key)
             written = progress.written.get(key)
-            own, made, parts = False, set[str](), dict[int, str]()
+            own, made, parts = False, set[str](), dict[int, Part]()
             if written is not None and written.round == due.round and written.seq > floor:
                 made = {path for path, blob in written.blobs.items() if blob}
-                parts = {number: part.through for number, part in written.parts.items() if part.seq > floor}
+                parts = {number: part for number, part in written.parts.items() if part.seq > floor}
                 own = written.accepted or made.issuperset(write.path for write in due.step.writes)
             untouched = written is None and due.round == 1 and not floor and key not in progress.proved
             waits, amended = progress.waiting.get(key, ""), schedule.amended(key)

@@ -96,7 +96,7 @@ def fit(
     about: str,
     split: str = "",
     item: Mapping[str, Any] | None = None,
-    done: Sequence[str] = (),
+    done: Sequence[tuple[str, int]] = (),
 ) -> Fitted:
     """Fit what a role reads into the window of the agent that plays it; what fits is given whole.
 
@@ -106,7 +106,8 @@ def fit(
         prompt_tokens: Of the prompt without the lines and contents of files.
         about: Words of the task; they decide which sections matter.
         split: Name of the file of many that the task may be split over; empty for none.
-        done: Of each part of the split task that is done, the last path: these parts stay as they are, and the rest is cut anew.
+        done: Of each part of the split task that is done, the last path and how many there are: these parts stay as they are, and
+            the rest is cut anew.
         item: Values of the item (``id``, ``number``, ``title``): a section with one of them in its heading matters most.
 
     Raises:
@@ -225,14 +226,14 @@ def _in_parts(
     return _Found(tuple(given[file] for file in files), paths if len(paths) > 1 or settled else ())
 
 
-def _settled(paths: Sequence[str], done: Sequence[str]) -> _Parts:
-    """The paths of each part that is done, as far as the last one of each is there still."""
+def _settled(paths: Sequence[str], done: Sequence[tuple[str, int]]) -> _Parts:
+    """The paths of each part that is done, up to the first that a file was taken from since, or came to."""
     found: list[tuple[str, ...]] = []
     begin = 0
-    for last in done:
-        if last not in paths[begin:]:
-            break  # nobody can say what belongs to it
-        end = paths.index(last, begin) + 1
+    for last, many in done:
+        end = begin + many
+        if not many or paths[end - 1 : end] != [last]:
+            break
         found.append(tuple(paths[begin:end]))
         begin = end
     return tuple(found)

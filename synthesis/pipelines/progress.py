@@ -19,7 +19,7 @@ from agentx.storage.text import one_line
 from agentx.synthesis.model.port import Usage
 from agentx.synthesis.pipelines.naming import key_of
 
-VERSION = 5
+VERSION = 6
 """Raised whenever the same events would be read differently."""
 
 
@@ -66,10 +66,11 @@ class Failure(msgspec.Struct):
 
 
 class Part(msgspec.Struct):
-    """A part of a task that was split: the event that sent an agent for it, and the last file that belongs to it."""
+    """A part of a task that was split: the event that sent an agent for it, and its files: the last, and how many."""
 
     seq: int
     through: str
+    holds: int
 
 
 class Written(msgspec.Struct):
@@ -206,7 +207,7 @@ class Pipelines(msgspec.Struct):
             made.blobs, made.parts = before.blobs, before.parts  # what becomes of parts is not begun anew
         if sent.part:
             _forget(made, progress.running[event.run])
-            made.parts[sent.part] = Part(event.seq, sent.through)
+            made.parts[sent.part] = Part(event.seq, sent.through, sent.holds)
         progress.written[key] = made
         self.runs[event.run] = sent.pipeline
 

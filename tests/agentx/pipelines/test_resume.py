@@ -248,6 +248,26 @@ def test_parts_that_are_done_stay_as_they_were_cut_whatever_room_there_is_by_the
     assert all(desk.text("index.md").count(f"drafts/0{n}.md") == 1 for n in range(1, 7))
 
 
+def test_a_file_that_came_among_those_of_a_part_that_is_done_is_not_passed_over(desk):
+    def names(path, prompt):
+        given = [name for name in ("01", "015", "02", "03") if f"File drafts/{name}.md" in prompt]
+        return f"{given}\n\n<!-- INDEX_DONE -->\n" if path.startswith("index") else long(path, prompt)
+
+    def dies(path, prompt):
+        if path == "index.part-3.md":
+            raise Killed
+        return names(path, prompt)
+
+    desk.path.write_text(SPLIT, "utf-8")
+    with pytest.raises(Killed):
+        desk.run(dies)
+    (desk.ws.artifacts / "drafts/015.md").write_text(desk.text("drafts/01.md"), "utf-8")
+    assert desk.run(names).status == "COMPLETED"
+    sent = [one.part for one in desk.facts("Dispatched") if one.stage == "index"]
+    assert sent == [1, 2, 3, 2, 3, 4, 0]
+    assert desk.text("index.md").splitlines()[:7:2] == ["['01']", "['015']", "['02']", "['03']"]
+
+
 def test_a_split_task_that_is_done_again_and_dies_takes_no_part_of_before(desk):
     desk.path.write_text(SPLIT, "utf-8")
     run(desk, long)
