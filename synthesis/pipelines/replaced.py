@@ -45,7 +45,10 @@ def in_force(text: str) -> str:
     lines = lines_of(text)
     for place in replaced(lines):
         lines[place.start : place.stop] = ["" for _ in place]
-        lines[place.start] = f"[{_named(place)} {'was' if len(place) == 1 else 'were'} replaced: see below]"
+        if not (place.start and lines[place.start - 1].strip()):  # or it would go on with what stands there
+            lines[place.start] = (
+                f"[{_named(place)} {'was' if len(place) == 1 else 'were'} replaced: see below]"
+            )
     return "\n".join(lines)
 
 

@@ -208,6 +208,14 @@ def test_a_block_of_code_that_a_person_left_open_stays_closed_when_what_closed_i
     assert text == ""
 
 
+def test_an_entry_that_a_person_amended_gains_no_words_from_what_was_replaced_behind_it():
+    held = "## Chapter 02\n\n- **a**: one\n- **b**: two\n- **c**: three\n"
+    amended = held.replace("two", "what a person says")
+    text, _ = appended("## New terms\n\n- **d**: four\n", amended, earlier=[held])
+    terms = read_glossary(in_force(amended + text))
+    assert [(term.term, term.meaning) for term in terms] == [("b", "what a person says"), ("d", "four")]
+
+
 def test_what_others_say_under_the_same_heading_stays_and_so_does_what_a_person_amended():
     mine, _ = appended(FIRST, under="Terms")
     others, _ = appended("## New terms\n\n- **entry**: two postings\n", mine, item="03", under="Terms")
