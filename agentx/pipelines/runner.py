@@ -169,17 +169,8 @@ class Runner:
 
     def _settle_files(self) -> None:
         """Look at what people did to files of a class since the last run."""
-        path = self._engine.write_path
-        path.scan()
-        broken = []
-        for breach in breaches(self._engine, self.name):
-            if breach.sort == "static":  # a person's own edit is their word
-                amend(
-                    self._engine, breach.path, reason=f"edited by hand in event {breach.seq}", actor="watch"
-                )
-            else:
-                broken.append(breach.sentence)
-        if broken:
+        self._engine.write_path.scan()
+        if broken := _settle(self._engine, self.name):
             raise PipelineStopped(" ".join(broken))
 
     def _require_inputs(self) -> None:
@@ -437,6 +428,17 @@ def _written(plan: Plan, progress: Progress) -> tuple[set[tuple[str, str]], dict
     return mine, others
 
 
+def _settle(engine: Engine, name: str) -> list[str]:
+    """Take what people made of a pipeline's static files for their word; what else is against a class, in words."""
+    broken = []
+    for breach in breaches(engine, name):
+        if breach.sort == "static":
+            amend(engine, breach.path, reason=f"edited by hand in event {breach.seq}", actor="watch")
+        else:
+            broken.append(breach.sentence)
+    return broken
+
+
 def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list[Step]:
     """A person wants a stage done again; what rests on it is done again when the pipeline runs.
 
@@ -465,5 +467,6 @@ def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list
         )
     reopened = StageReopened(pipeline=plan.pipeline.pipeline, stage=stage, item=item, reason=reason)
     with alone(engine):
+        _settle(engine, plan.pipeline.pipeline)  # what was edited before is no answer to this
         engine.write_path.record([Draft(data=reopened, actor=engine.settings.actor)])
     return steps

@@ -132,6 +132,14 @@ def test_what_a_person_made_of_a_static_file_since_they_wanted_it_done_again_is_
     assert "Five" in desk.text("outline.md")
 
 
+def test_what_a_person_made_of_a_static_file_before_they_wanted_it_done_again_is_not_that(desk):
+    desk.run()
+    (desk.ws.artifacts / "outline.md").write_text(MINE, "utf-8")
+    reopened(desk, "outline")
+    assert desk.run().status == "WAITING"
+    assert len(architects(desk)) == 1
+
+
 def test_what_a_person_made_of_a_static_file_and_is_not_in_order_is_not_written_over(desk):
     desk.run()
     reopened(desk, "outline")
