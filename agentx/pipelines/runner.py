@@ -417,11 +417,13 @@ class Runner:
 def _written(plan: Plan, progress: Progress) -> tuple[set[tuple[str, str]], dict[tuple[str, str], str]]:
     """The files and blobs that steps were proved with: those that are theirs, and, by step, those that are theirs no more."""
     mine, others = set[tuple[str, str]](), dict[tuple[str, str], str]()
+    stages = {step.stage for step in plan.steps.values()}
     for key, proof in progress.proved.items():
         step = plan.steps.get(key)
+        renamed = step is None and key.partition("[")[0] not in stages
         writes = {one.path for one in step.writes} if step else set[str]()
         for output in proof.outputs:
-            if step is None or output.path in writes:
+            if renamed or output.path in writes:
                 mine.add((output.path, output.blob))
             else:
                 others[output.path, output.blob] = key

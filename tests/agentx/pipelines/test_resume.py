@@ -216,6 +216,10 @@ def test_what_is_for_the_last_item_is_done_by_the_new_last_one_when_items_become
         ("print", "02"),
         ("print", "03"),
     ]
+    for items, last in (("[{id: x}]", "x"), ("3", "03")):
+        desk.path.write_text(LAST.replace("chapter: 3", f"chapter: {items}"), "utf-8")
+        assert desk.run().status == "COMPLETED"
+        assert desk.text("index.md") == f"The last is {last}.\n"
 
 
 def test_parts_that_are_done_stay_as_they_were_cut_whatever_room_there_is_by_then(desk):
