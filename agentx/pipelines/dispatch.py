@@ -203,12 +203,13 @@ class Dispatcher:
     def _fill_in(self, due: Due, found: Sequence[str]) -> Came:
         """What no agent is needed for: files that are filled in from others."""
         step = due.step
-        files = Views({read.rule.file: self._view(self.files.of(read)) for read in step.reads})
+        own = {write.path: write for write in step.writes}
+        files = Views({read.rule.file: self._view(self.files.of(read, own)) for read in step.reads})
         values = step.values | {"files": files, "round": due.round, "found": list(found)}
         texts = {write.path: _marked(fill(write.rule.content, values), write) for write in step.writes}
         sent = self._sent(due, writes=tuple(texts))
         run = self._take(f"Fill in {', '.join(texts)}.", "engine", sent, ACTOR)
-        hands = self._hands(due, run, {}, {write.path: write for write in step.writes}, ACTOR)
+        hands = self._hands(due, run, {}, own, ACTOR)
         return self._write(due, run, hands, texts, found)
 
     def _write(
@@ -226,7 +227,8 @@ class Dispatcher:
 
     def _send(self, due: Due, role: Role, found: Sequence[str], done: Sequence[tuple[str, int]]) -> Came:
         step, agent = due.step, self._plan.agent(role)
-        files = [(read, file) for read in step.reads for file in self.files.of(read)]
+        writes = {write.path for write in step.writes}
+        files = [(read, file) for read in step.reads for file in self.files.of(read, writes)]
         sending = Sending(
             step=step,
             round=due.round,

@@ -2,7 +2,7 @@
 
 import codecs
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import msgspec
@@ -64,10 +64,10 @@ class Files:
                     f"The source {name!r} of the pipeline has no directory {tree}; mend `sources` in its file."
                 )
 
-    def of(self, read: ReadFile) -> list[FileText]:
+    def of(self, read: ReadFile, writes: Collection[str] = ()) -> list[FileText]:
         """The files that a pointer comes to.
 
-        Of long-term memory, what holds no more is left out. Those that are not there are left out where it is optional, and where nothing was appended to them yet.
+        Of long-term memory, what holds no more is left out, but of ``writes``: who adds to a file has to write all of it. Those that are not there are left out where it is optional, and where nothing was appended to them yet.
 
         Raises:
             PointerMissing: One is not there, or is no text.
@@ -81,7 +81,10 @@ class Files:
                 raise PointerMissing(f"{read.rule.file}: there is no file {pattern} in {where}.", pattern)
             grows = read.rule.file in self._growing
             found += [
-                msgspec.structs.replace(one, text=in_force(one.text)) if grows else one for one in texts
+                msgspec.structs.replace(one, text=in_force(one.text))
+                if grows and one.path not in writes
+                else one
+                for one in texts
             ]
         return found
 

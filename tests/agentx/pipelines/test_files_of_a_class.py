@@ -151,3 +151,36 @@ def test_what_a_person_made_of_a_static_file_and_is_not_in_order_is_not_written_
     (desk.ws.artifacts / "outline.md").unlink()  # then it is written anew
     assert desk.run().status == "COMPLETED"
     assert (desk.text("outline.md"), len(architects(desk))) == (well("outline.md", ""), 1)
+
+
+NOTED = """\
+pipeline: noted
+files:
+  draft: {path: draft.md}
+  notes: {path: notes.md, class: append-only}
+roles:
+  writer:
+    writes: [{file: draft, marker: DONE}]
+    appends: [{to: notes, from: draft, under: Draft}]
+  auditor:
+    reads: [{file: notes}]
+    writes: [{file: notes}]
+stages:
+  - {id: write, role: writer}
+  - {id: audit, role: auditor, after: write}
+"""
+
+
+def test_who_adds_to_a_file_of_the_long_term_memory_is_given_all_that_has_to_stay(desk):
+    desk.path.write_text(NOTED, "utf-8")
+
+    def write(path, prompt):
+        if path == "draft.md":
+            return f"It is the {'second' if 'out of date' in prompt else 'first'}.\n\n<!-- DONE -->\n"
+        held = desk.text("notes.md")
+        return held + "Audited.\n" if held in prompt else None
+
+    assert desk.run(write).status == "COMPLETED"
+    reopened(desk, "write")
+    assert desk.run(write).status == "COMPLETED"
+    assert [desk.text("notes.md").count(said) for said in ("first", "second", "Audited")] == [1, 1, 2]
