@@ -25,10 +25,11 @@ from agentx.storage.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.pipelines.checks import body_of, doubts, has_marker, look, marker_fault, verdict_of
 from agentx.synthesis.pipelines.definition import Check
+from agentx.synthesis.pipelines.markdown import lines_of
 from agentx.synthesis.pipelines.memory import Appending, appending, remembered, superseded
 from agentx.synthesis.pipelines.plan import Plan, Step, WriteFile
 from agentx.synthesis.pipelines.prompt import in_words
-from agentx.synthesis.pipelines.replaced import in_force
+from agentx.synthesis.pipelines.replaced import Added, in_force
 from agentx.synthesis.pipelines.schedule import Due
 from agentx.tools.quality_tools import sandbox_policy
 
@@ -274,15 +275,16 @@ class Examiner:
         contents: dict[str, Content | None] = {path: Content(text.encode()) for path, text in texts.items()}
         return contents, msgspec.structs.replace(proved, learned=new, superseded=ended)
 
-    def _added(self, before: str, after: str) -> str:
-        """What was added to a file; nothing where that was purged."""
+    def _added(self, before: str, after: str) -> Added:
+        """What was added to a file, and where; nothing where that was purged."""
         try:
             old, new = (
                 self._engine.write_path.repo.read_blob(blob) if blob else b"" for blob in (before, after)
             )
         except ObjectDamaged:
-            return ""
-        return new.removeprefix(old).decode(errors="replace")
+            return Added(0, "")
+        line = len(lines_of(old.decode(errors="replace"))) - 1
+        return Added(line, new.removeprefix(old).decode(errors="replace"))
 
     def still_stands(self, step: Step, outputs: Sequence[ProvedFile], known: Mapping[str, str]) -> list[str]:
         """What of a proof holds no more.

@@ -18,7 +18,7 @@ from agentx.synthesis.chunking.headings import fenced, markdown_headings
 from agentx.synthesis.items import item_id
 from agentx.synthesis.pipelines.markdown import Entry, entries, is_plain, lines_of, sections, title_words
 from agentx.synthesis.pipelines.plan import AppendFile
-from agentx.synthesis.pipelines.replaced import holds, note, open_at_end, places_of, replaced, without
+from agentx.synthesis.pipelines.replaced import Added, holds, note, open_at_end, places_of, replaced, without
 from agentx.synthesis.pipelines.templates import fill
 
 LEVEL = 2
@@ -67,7 +67,7 @@ def appending(
     before: str,
     written: Mapping[str, str],
     values: Mapping[str, Any],
-    earlier: Sequence[str] = (),
+    earlier: Sequence[Added] = (),
 ) -> Appending | None:
     """What a stage adds to a file of the long-term memory.
 

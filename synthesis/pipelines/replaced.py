@@ -10,6 +10,8 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from hashlib import blake2b
 
+import msgspec
+
 from agentx.synthesis.chunking.headings import fenced
 from agentx.synthesis.pipelines.markdown import entries, lines_of
 
@@ -67,28 +69,40 @@ def replaced(lines: Sequence[str]) -> list[range]:
     return places
 
 
-def places_of(lines: Sequence[str], added: Sequence[str]) -> list[range]:
+class Added(msgspec.Struct, frozen=True):
+    """A text that was added to a file, and the line that it went on from, by its index from 0."""
+
+    line: int
+    text: str
+
+
+def places_of(lines: Sequence[str], added: Sequence[Added]) -> list[range]:
     """Where texts that were added to a file stand in it and still hold, by indices from 0; what a person changed is their own.
 
     Args:
         lines: Of the file.
-        added: The texts, as they were added.
+        added: The texts, as they were added, in order.
     """
     gone = {n for place in replaced(lines) for n in place}
     found: list[range] = []
-    for text in added:
-        whole = _stripped(lines_of(text))
-        if place := _find(lines, whole, gone):
-            parts = [_headless(lines, _opened(lines, place), gone)]
-        elif _find(lines, whole, frozenset()):  # it was replaced before
-            parts = []
+    for one in reversed(added):
+        told = lines_of(one.text)
+        whole = _stripped(told)
+        begin = one.line + next((n for n, line in enumerate(told) if line.strip()), 0)
+        place = range(begin, begin + len(whole))
+        if list(lines[begin : place.stop]) != whole:  # a person who amended the file moved it
+            place = _find(lines, whole, gone) or _find(lines, whole, frozenset())
+        if place:  # or it was replaced before
+            parts = [_headless(lines, _opened(lines, place), gone)] if gone.isdisjoint(place) else []
         else:
             parts = [
-                _find(lines, one.lines, gone) for one in entries(whole) if not _HEADING.match(one.lines[0])
+                _find(lines, entry.lines, gone)
+                for entry in entries(whole)
+                if not _HEADING.match(entry.lines[0])
             ]
-        found += [one for one in parts if one]
-        gone.update(n for one in parts for n in one)
-    return sorted(found, key=lambda one: one.start)
+        found += [part for part in parts if part]
+        gone.update(n for part in parts for n in part)
+    return sorted(found, key=lambda part: part.start)
 
 
 def without(lines: Sequence[str], places: Collection[range]) -> list[str]:

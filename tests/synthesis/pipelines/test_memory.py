@@ -17,7 +17,7 @@ from agentx.synthesis.pipelines.learned import Learned
 from agentx.synthesis.pipelines.markdown import entries
 from agentx.synthesis.pipelines.memory import MAX_FACT, appending, superseded
 from agentx.synthesis.pipelines.plan import AppendFile
-from agentx.synthesis.pipelines.replaced import in_force, note
+from agentx.synthesis.pipelines.replaced import Added, in_force, note
 from agentx.synthesis.state import State
 
 NOTES = """\
@@ -46,7 +46,8 @@ def appended(written, before="", *, item="02", earlier=(), **rule):
     """What comes behind ``before``; nothing is rewritten."""
     rule = {"section": "New terms", "under": "Chapter {{ chapter.id }}", "topic": "terms"} | rule
     pointer = AppendFile(Append.model_validate({"to": "g", "from": "n", **rule}), "meta/g.md", "notes.md")
-    made = appending([pointer], before, {"notes.md": written}, {"chapter": {"id": item}}, earlier)
+    added = [Added(before.partition(one)[0].count("\n") if one in before else 0, one) for one in earlier]
+    made = appending([pointer], before, {"notes.md": written}, {"chapter": {"id": item}}, added)
     if made is None:
         return "", []
     assert made.path == "meta/g.md"
@@ -214,6 +215,24 @@ def test_an_entry_that_a_person_amended_gains_no_words_from_what_was_replaced_be
     text, _ = appended("## New terms\n\n- **d**: four\n", amended, earlier=[held])
     terms = read_glossary(in_force(amended + text))
     assert [(term.term, term.meaning) for term in terms] == [("b", "what a person says"), ("d", "four")]
+
+
+def test_what_was_replaced_is_told_apart_from_what_says_the_same_later():
+    held, earlier = "## Chapter 02\n\n- **b**: two\n", []
+
+    def add(*entries, ours=True):
+        nonlocal held
+        said = "\n".join(entries)
+        text, _ = appended(f"## New terms\n\n{said}\n", held, earlier=earlier if ours else [])
+        held += text
+        earlier.extend([text] if ours else [])
+        return [term.term for term in read_glossary(in_force(held))]
+
+    assert add("- **a**: one") == ["b", "a"]
+    assert add("- **a**: one", "- **c**: three") == ["b", "a", "c"]
+    assert add("- **d**: four") == ["b", "d"]
+    assert add("- **a**: one", ours=False) == ["b", "d", "a"]  # by another stage
+    assert add("- **e**: five") == ["b", "a", "e"]
 
 
 def test_what_others_say_under_the_same_heading_stays_and_so_does_what_a_person_amended():
