@@ -43,7 +43,7 @@ def shown(board: Board, width: int, now: datetime) -> Group:
         width: Columns that there are.
         now: In UTC; seconds are counted up to it.
     """
-    names = min(max(len(row.stage) for row in board.rows), _NAME_COLUMNS) + 1
+    names = min(max(len(said) for row in board.rows for said in (row.stage, row.for_each)), _NAME_COLUMNS) + 1
     parts: list[RenderableType] = [*_heading(board, width, now), Text()]
     for for_each, rows in groupby(board.rows, key=lambda row: row.for_each):
         items = board.items.get(for_each, ("",))

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -96,6 +97,10 @@ def test_where_there_is_room_it_is_a_table_of_stages_and_items():
         ["write", "✓", "▶12s", "✗"],
         ["look", "✓", "↻2", "·"],
     ]
+    board = board_of(*notes(3))
+    rows = [msgspec.structs.replace(row, for_each=row.for_each and "participant") for row in board.rows]
+    named = msgspec.structs.replace(board, rows=tuple(rows), items={"participant": board.items["part"]})
+    assert text_of(named, 80)[5].split() == ["participant", "01", "02", "03"]
     assert "write[02]  ▶ writer, round 2  12s" in lines
     assert "write[03]  ✗ writer: It is empty." in lines
 
