@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import chain, islice
 
 import msgspec
 
@@ -65,7 +66,8 @@ def replaced(lines: Sequence[str]) -> list[range]:
             place = range(first, int(said[2] or said[1]))
             # a person who amended the file may have moved them
             moved = (range(n, n + len(place)) for n in range(number - len(place), -1, -1))
-            places += [one for one in (place, *moved) if one and _digest(lines, one) == said[3]][:1]
+            found = (one for one in chain((place,), moved) if one and _digest(lines, one) == said[3])
+            places += islice(found, 1)
     return places
 
 

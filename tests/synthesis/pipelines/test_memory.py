@@ -10,6 +10,7 @@ from agentx.storage.pipeline_events import StageProved
 from agentx.synthesis.chunking.headings import fenced, markdown_headings
 from agentx.synthesis.conclusions import Add
 from agentx.synthesis.items import Link
+from agentx.synthesis.pipelines import replaced as replaced_lines
 from agentx.synthesis.pipelines.checks import look
 from agentx.synthesis.pipelines.definition import Append, Check
 from agentx.synthesis.pipelines.glossary import read_glossary
@@ -233,6 +234,18 @@ def test_what_was_replaced_is_told_apart_from_what_says_the_same_later():
     assert add("- **d**: four") == ["b", "d"]
     assert add("- **a**: one", ours=False) == ["b", "d", "a"]  # by another stage
     assert add("- **e**: five") == ["b", "a", "e"]
+
+
+def test_lines_that_hold_no_more_are_looked_for_where_they_were_before_anywhere_else(monkeypatch):
+    lines = [line for n in range(50) for line in (f"## Chapter {n}", "", f"- **a{n}**: one", "")]
+    for n in range(50):
+        lines += [f"## Chapter {n}", "", note(lines, range(4 * n, 4 * n + 3)), "", f"- **a{n}**: two", ""]
+    looked: list[range] = []
+    digest = replaced_lines._digest
+    monkeypatch.setattr(
+        replaced_lines, "_digest", lambda lines, place: looked.append(place) or digest(lines, place)
+    )
+    assert replaced_lines.replaced(lines) == looked == [range(4 * n, 4 * n + 3) for n in range(50)]
 
 
 def test_what_others_say_under_the_same_heading_stays_and_so_does_what_a_person_amended():
