@@ -1,7 +1,8 @@
 """Which lines of a file of the long-term memory hold no more: those that a later entry of the same stage came in place of.
 
 Such a file only ever grows, so a stage that is done again adds what holds now behind the end, with a line that says which lines it
-replaces. That line is a comment, which no text of an agent can forge: comments of theirs are no comments there.
+replaces. That line is a comment, which no text that the engine adds for an agent can forge: comments of theirs are no comments
+there. Only who may write such a file themselves, a person or a role that has it among its writes, can write one.
 """
 
 import re
