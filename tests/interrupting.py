@@ -27,6 +27,8 @@ def interrupted_at(number, work):
         return trace
 
     before = sys.gettrace()
+    # CPython 3.12 tells of no bytecode unless a frame asked before tracing began.
+    sys._getframe().f_trace_opcodes = True
     sys.settrace(trace)
     try:
         work()
