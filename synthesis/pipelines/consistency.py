@@ -22,8 +22,8 @@ import msgspec
 
 from agentx.synthesis.demands.words import STOP_WORDS, stem, vocabulary
 from agentx.synthesis.pipelines.glossary import Term, read_glossary, without_avoided
-from agentx.synthesis.pipelines.growing import Growing
-from agentx.synthesis.pipelines.markdown import Section, entries, prose, sections
+from agentx.synthesis.pipelines.growing import Growing, Placed, placed
+from agentx.synthesis.pipelines.markdown import entries, prose, sections
 from agentx.synthesis.pipelines.nouns import is_noun
 from agentx.synthesis.pipelines.senses import has_one_sense, sense
 from agentx.synthesis.pipelines.wording import (
@@ -53,30 +53,18 @@ _NEAR = 3
 _LONG = 3
 
 
-class Metaphor(msgspec.Struct, frozen=True):
+class Metaphor(Placed, frozen=True):
     """An entry of a registry: what something was likened to, and the words of what it was used for."""
 
     name: str
     images: tuple[tuple[str, ...], ...]
     tenor: frozenset[str]
-    line: int
-    under: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=16)
 def read_registry(text: str) -> tuple[Metaphor, ...]:
     """The entries of a registry of metaphors."""
     return _REGISTRIES.of(text)
-
-
-def _in(section: Section) -> list[Metaphor]:
-    return [
-        msgspec.structs.replace(metaphor, line=section.first + metaphor.line, under=section.above)
-        for metaphor in _metaphors(section.own)
-    ]
-
-
-_REGISTRIES = Growing(_in)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -87,13 +75,16 @@ def _metaphors(lines: tuple[str, ...]) -> list[Metaphor]:
     ]
 
 
+_REGISTRIES = Growing(lambda section: placed(_metaphors(section.own), section))
+
+
 def _metaphor(text: str, line: int) -> Metaphor | None:
     ends = _NAME_ENDS.search(text)
     name, rest = (text[: ends.start()], text[ends.end() :]) if ends else (text, "")
     name = name.strip(_DRESS)
     images = tuple(image for part in _ALTERNATIVES.split(name) if (image := _content(part)))
     tenor = frozenset(_content(re.sub(r"\([^()]*\)", "", rest)))
-    return Metaphor(name, images, tenor, line) if images else None
+    return Metaphor(name, images, tenor, line=line) if images else None
 
 
 def _content(text: str) -> tuple[str, ...]:

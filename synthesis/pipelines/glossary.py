@@ -17,12 +17,10 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-import msgspec
-
 from agentx.synthesis.chunking.headings import fenced
 from agentx.synthesis.demands.words import vocabulary
-from agentx.synthesis.pipelines.growing import Growing
-from agentx.synthesis.pipelines.markdown import Section, entries
+from agentx.synthesis.pipelines.growing import Growing, Placed, placed
+from agentx.synthesis.pipelines.markdown import entries
 from agentx.synthesis.pipelines.senses import subject_of
 from agentx.synthesis.pipelines.wording import Phrase, phrase
 
@@ -48,7 +46,7 @@ _NOTHING = vocabulary("none nothing - – — n/a")
 _DEFINITION = re.compile(r" {0,3}[:~][ \t]+(?P<meaning>\S.*)")
 
 
-class Term(msgspec.Struct, frozen=True):
+class Term(Placed, frozen=True):
     """An entry of a glossary.
 
     Attributes:
@@ -58,8 +56,6 @@ class Term(msgspec.Struct, frozen=True):
         meaning: What it says that it is.
         subject: Stems of what it speaks of, its own words too.
         firsts: The stem of the first word of the term, and of each that is avoided: a text without any of them has none.
-        line: Of the glossary.
-        under: The headings that it stands under.
     """
 
     term: str
@@ -68,24 +64,12 @@ class Term(msgspec.Struct, frozen=True):
     meaning: str
     subject: frozenset[str]
     firsts: frozenset[str]
-    line: int
-    under: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=16)
 def read_glossary(text: str) -> tuple[Term, ...]:
     """The entries of a glossary, in the order of their lines."""
     return _GLOSSARIES.of(text)
-
-
-def _in(section: Section) -> list[Term]:
-    return [
-        msgspec.structs.replace(term, line=section.first + term.line, under=section.above)
-        for term in _terms(section.own)
-    ]
-
-
-_GLOSSARIES = Growing(_in)
 
 
 def without_avoided(text: str) -> str:
@@ -99,6 +83,9 @@ def _terms(lines: tuple[str, ...]) -> list[Term]:
     listed = (_listed(entry.text, entry.line) for entry in entries(lines, 0) if entry.listed)
     found = [*(term for term in listed if term), *_in_tables(lines), *_defined(lines)]
     return sorted(found, key=lambda term: term.line)
+
+
+_GLOSSARIES = Growing(lambda section: placed(_terms(section.own), section))
 
 
 def _listed(text: str, line: int) -> Term | None:
@@ -116,7 +103,7 @@ def _made(term: str, meaning: str, avoided: str, line: int) -> Term | None:
     )
     subject = subject_of((*words, *phrase(_NOT.sub(" ", meaning))))
     firsts = frozenset(one[0].stem for one in (words, *(named for _, named in variants)) if one)
-    return Term(term.strip(_DRESS), words, variants, meaning, subject, firsts, line) if words else None
+    return Term(term.strip(_DRESS), words, variants, meaning, subject, firsts, line=line) if words else None
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ the number of those before it.
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 import msgspec
@@ -33,6 +33,27 @@ class _Settled(msgspec.Struct, Generic[T], frozen=True):
     lines: int
     found: tuple[T, ...]
     above: tuple[str, ...]
+
+
+class Placed(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a section holds.
+
+    Attributes:
+        line: Of its section; as :func:`placed` gives it, of the whole text.
+        under: The headings that it stands under.
+    """
+
+    line: int
+    under: tuple[str, ...] = ()
+
+
+_Placed = TypeVar("_Placed", bound=Placed)
+
+
+def placed(found: Iterable[_Placed], section: Section) -> Iterator[_Placed]:
+    """What a section holds, where it stands in the whole text."""
+    for one in found:
+        yield msgspec.structs.replace(one, line=section.first + one.line, under=section.above)
 
 
 class Growing(Generic[T]):

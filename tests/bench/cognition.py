@@ -30,13 +30,20 @@ def cognition(scratch: Path, scale: Scale) -> Iterator[Figure]:
         ws.engine.indexer.index.maintain()
         ws.settle(60)
         agent = CognitiveAgent(ws)
+        sought: list[float] = []
+
+        def ask(turn: int) -> None:
+            agent.answer(_message(2 * turn + 1))
+            metrics = agent.last_metrics
+            sought.extend([metrics.total_latency_ms] * bool(metrics.activator_trigger_count))
+
         for turn in range(_MESSAGES):
             agent.answer(_message(-1 - turn))
         taken = in_turns(
             {
                 "statement": lambda turn: agent.answer(_message(2 * turn)),
                 "said": lambda turn: _plain(ws, _message(2 * turn)),
-                "question": lambda turn: agent.answer(_message(2 * turn + 1)),
+                "question": ask,
                 "asked": lambda turn: _plain(ws, _message(2 * turn + 1)),
             },
             scale.questions,
@@ -53,6 +60,10 @@ def cognition(scratch: Path, scale: Scale) -> Iterator[Figure]:
     yield Figure("cognition_overhead_p50_ms", said, value, *promised, beside=beside)
     value = statistics.median(messages) * 1e3
     yield Figure("cognition_message_p50_ms", "  a message through all of the loop, p50, ms", value)
+    if sought:
+        said = "  a question for which memories are fetched, p50, ms"
+        beside = f"{len(sought)} of {len(taken['question'].clock)} questions, a search for each sub-query"
+        yield Figure("cognition_fetched_p50_ms", said, statistics.median(sought), beside=beside)
 
 
 def _remember(ws: Workspace, count: int) -> None:
