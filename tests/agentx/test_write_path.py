@@ -1,8 +1,6 @@
 """The write path: one event, one commit, one clean repository for each write, by any number of processes."""
 
 import os
-import random
-import signal
 import subprocess
 import sys
 import threading
@@ -31,7 +29,6 @@ from agentx.storage.lock import FileLock
 from agentx.storage.paths import PathRefused
 from agentx.synthesis.state import State
 from agentx.write_path import Content, ReadOnly
-from tests.interrupting import interrupted_at
 
 _SECRET = "ghp_" + "a1B2" * 9
 
@@ -587,32 +584,3 @@ def test_a_write_costs_the_same_syncs_and_objects_however_many_files_and_events_
     assert many[:2] == few[:2]
     live_log, folders = 64 * 1024, 3 * 40 * 20
     assert many[2] < few[2] + live_log + folders
-
-
-def test_ctrl_c_anywhere_in_a_write_leaves_nothing_halfway_and_holds_up_no_other_thread(path, write, sound):
-    draw, heard, number = random.Random(7), 0, 1
-
-    def write_here():
-        write(path, "here.md", str(number))
-
-    def write_elsewhere():
-        write(path, "elsewhere.md", str(number))
-
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        while True:
-            try:
-                if not interrupted_at(number, write_here):
-                    break
-            except KeyboardInterrupt:  # while its traceback is at hand, and with it every frame
-                heard += 1
-                thread = threading.Thread(target=write_elsewhere)
-                thread.start()
-                thread.join(10)
-                assert not thread.is_alive()
-            number += draw.randrange(1, 30)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert heard > 20
-    path.flush()
-    sound()

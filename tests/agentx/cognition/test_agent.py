@@ -1,6 +1,5 @@
 """The flow of a cognitive agent, step by step, with a model and without; whatever goes wrong, there is an answer."""
 
-import json
 import re
 
 import msgspec
@@ -18,9 +17,8 @@ from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.cognition.metrics import Metrics, Snapshot
 from agentx.synthesis.cognition.mind import Mind
 from agentx.synthesis.cognition.recognizer import MOST_MEMORIES
-from agentx.synthesis.model.litellm_client import LiteLLMClient
-from agentx.synthesis.model.port import ModelError, Reply, Usage
 from agentx.workspace import Workspace
+from tests.agentx.cognition.scripted import ASKED, GOOD, INES, MEASURED, Scripted, last, of
 
 CONFIGURATION = {
     "max_thinking_iterations": 2,
@@ -39,100 +37,6 @@ CONFIGURATION = {
     "k_recent_context": 10,
 }
 """Every row of the source's table: name, type and default."""
-
-MEASURED = [
-    "recognizer_latency_ms",
-    "input_type",
-    "recognizer_semantic_memories_count",
-    "recognizer_has_episodic",
-    "recognizer_utility_updates_count",
-    "recognizer_prompt_tokens",
-    "recognizer_completion_tokens",
-    "decayer_triggered",
-    "decayer_trigger_reason",
-    "decayer_latency_ms",
-    "decayer_prompt_tokens",
-    "decayer_completion_tokens",
-    "decayer_status",
-    "activator_trigger_count",
-    "activator_multi_trigger",
-    "activator_latency_ms",
-    "activator_prompt_tokens",
-    "activator_completion_tokens",
-    "dag_node_count",
-    "dag_edge_count",
-    "response_generation_latency_ms",
-    "response_prompt_tokens",
-    "response_completion_tokens",
-    "total_latency_ms",
-    "new_memories_stored",
-    "evicted_memory_ids",
-    "memory_link_stats",
-    "topic_construction_action",
-    "topic_construction_id",
-    "topic_construction_summary",
-    "thinking_iterations_used",
-    "per_iteration_metrics",
-    "thinking_loop_latency_ms",
-]
-"""Every key of the source's tables."""
-
-INES = "Ines runs the harbour of Vila. We met Ines on Tuesday."
-ASKED = "Who runs the harbour of Vila?"
-
-
-class Scripted:
-    """A model that answers each question of the loop by what it was given for it; nothing is made up."""
-
-    name = "a/model"
-
-    def __init__(self, answer="It is Ines.", **answers):
-        self.answer, self.answers = answer, answers
-        self.asked, self.temperature = [], None
-
-    def tempered(self, temperature):
-        self.temperature = temperature
-        return self
-
-    def stream(self, messages, tools=(), *, timeout_s=120.0):
-        what = tools[0].name if tools else "respond"
-        self.asked.append((what, "\n".join(message.content for message in messages)))
-        said = self.answer if what == "respond" else self.answers.get(what, GOOD[what])
-        yield Reply(said if isinstance(said, str) else json.dumps(said), (), Usage(10, 5, 0.01), self.name)
-
-    def prompts(self, what):
-        return [prompt for name, prompt in self.asked if name == what]
-
-
-GOOD = {
-    "recognize": {
-        "input_type": "question",
-        "rule": False,
-        "memories": [],
-        "utilities": [],
-        "reward": 0,
-        "topic": {"action": "none"},
-    },
-    "assess": {"uncertainty": 0.9, "missing": ["who it is"], "clusters": []},
-    "expand": {"queries": [{"id": "a", "text": "harbour of Vila", "needs": []}]},
-    "curate": {"keep": []},
-    "reflect": {"procedures": ["Name the harbour first."], "utilities": [], "judge": 0.8},
-}
-
-
-@pytest.fixture
-def room(tmp_path, lexical):
-    with Workspace.create(tmp_path / "room", settings=lexical) as ws:
-        yield ws
-
-
-def of(ws, kind):
-    return [event for event in ws.engine.write_path.history.read(0) if isinstance(event.data, kind)]
-
-
-def last(ws, kind):
-    return of(ws, kind)[-1].data
-
 
 # --- the order of things ---------------------------------------------------------------------------------------------
 
@@ -218,9 +122,9 @@ def test_what_one_session_said_is_fetched_by_another_and_links_are_followed(ws):
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])
-def test_the_thinking_loop_ends_at_its_limit(room, most):
+def test_the_thinking_loop_ends_at_its_limit(ws, most):
     model = Scripted(assess={"uncertainty": 1.0, "missing": [], "clusters": []})
-    agent = CognitiveAgent(room, ExecutorConfig(max_thinking_iterations=most), model=model)
+    agent = CognitiveAgent(ws, ExecutorConfig(max_thinking_iterations=most), model=model)
     agent.answer(ASKED)
     metrics = agent.last_metrics
     assert metrics.thinking_iterations_used == metrics.activator_trigger_count == most
@@ -297,9 +201,9 @@ def test_feedback_rewards_what_the_answer_before_it_used(ws):
         ({"max_interaction_history": 0}, []),
     ],
 )
-def test_so_many_recent_interactions_stand_in_the_prompt(room, config, shown):
+def test_so_many_recent_interactions_stand_in_the_prompt(ws, config, shown):
     model = Scripted(recognize={**GOOD["recognize"], "input_type": "statement"})
-    agent = CognitiveAgent(room, ExecutorConfig(**config), model=model)
+    agent = CognitiveAgent(ws, ExecutorConfig(**config), model=model)
     for word in ("one", "two", "three", "four"):
         agent.answer(f"Word {word}")
     assert re.findall(r"- User: Word (\w+)", model.prompts("respond")[-1]) == shown
@@ -330,128 +234,6 @@ def test_the_buffer_has_a_cap_of_tokens_and_what_leaves_for_it_is_counted(ws):
     assert 0 < sum(one.tokens for one in snapshot.after) <= 120
     assert agent.mind.evicted == sum(len(event.data.evicted) for event in of(ws, Interacted)) > 0
     assert agent.last_metrics.evicted_memory_ids == list(last(ws, Interacted).evicted)
-
-
-# --- with a model ----------------------------------------------------------------------------------------------------
-
-
-def test_a_model_is_asked_in_each_step_and_what_it_uses_is_counted_by_module(ws):
-    CognitiveAgent(ws).answer(INES)
-    model = Scripted(answer="Ines runs the harbour of Vila.")
-    agent = CognitiveAgent(ws, model=model, session="other")
-    assert agent.answer(ASKED).text == "Ines runs the harbour of Vila."
-    names = [what for what, _ in model.asked]
-    assert names == ["recognize", *["assess", "expand", "curate"], "assess", "curate", "respond", "reflect"]
-    metrics = agent.last_metrics
-    tokens = {key: getattr(metrics, key) for key in MEASURED if key.endswith("_tokens")}
-    times = {"recognizer": 2, "decayer": 2, "activator": 3, "response": 1}
-    for module, count in times.items():
-        assert (tokens[f"{module}_prompt_tokens"], tokens[f"{module}_completion_tokens"]) == (
-            10 * count,
-            5 * count,
-        )
-    assert metrics.cost_usd == pytest.approx(0.08)
-    assert (metrics.dag_node_count, metrics.dag_edge_count) == (2, 1)
-    assert last(ws, Interacted).judge == 0.8
-    [learned] = ws.memory("learning")
-    assert (learned.text, learned.trust) == ("Name the harbour first.", "agent")
-    assert learned.id in metrics.new_memories_stored
-
-
-def test_what_a_model_recognised_quotes_the_message_and_is_no_more_than_reported_in_other_words(ws):
-    memories = [
-        {
-            "level": "L2",
-            "text": "Ines is the boss of the harbour.",
-            "quote": "Ines runs the harbour of Vila.",
-        },
-        {"level": "L3", "text": "We met Ines on Tuesday.", "quote": "We met Ines on Tuesday."},
-    ]
-    agent = CognitiveAgent(ws, model=Scripted(recognize={**GOOD["recognize"], "memories": memories}))
-    agent.answer(INES)
-    [known], [episode] = ws.memory("knowledge"), ws.memory("episode")
-    assert (known.trust, known.evidence[0].quote) == ("reported", "Ines runs the harbour of Vila")
-    assert (episode.trust, episode.evidence[0].quote) == ("user", "We met Ines on Tuesday")
-
-
-def test_a_model_is_driven_over_the_protocol(ws, chat_server):
-    def rule(body):
-        tools = body.get("tools")
-        return json.dumps(GOOD[tools[0]["function"]["name"]]) if tools else "It is Ines."
-
-    chat_server.rule = rule
-    model = LiteLLMClient("openai/m", api_base=chat_server.base, api_key="k", retries=0)
-    agent = CognitiveAgent(ws, model=model)
-    assert agent.answer(ASKED).text == "It is Ines."
-    assert agent.last_metrics.response_prompt_tokens == 11
-    assert {one["temperature"] for one in chat_server.requests if not one.get("tools")} == {0.7}
-
-
-# --- what goes wrong -------------------------------------------------------------------------------------------------
-
-RING = [{"id": "a", "text": "harbour", "needs": ["b"]}, {"id": "b", "text": "Vila", "needs": ["a"]}]
-
-
-@pytest.mark.parametrize(
-    ("answers", "fault"),
-    [
-        ({"recognize": '{"input_type": "quest'}, "No model could recognize"),
-        ({"recognize": {**GOOD["recognize"], "input_type": "shout"}}, "an input type that there is not"),
-        ({"assess": "I am not sure."}, "No model could assess"),
-        ({"expand": "[]"}, "No model could expand"),
-        ({"expand": {"queries": RING}}, "that would be a circle"),
-        ({"curate": {"keep": ["k-404"]}}, "No model could curate"),
-        ({"reflect": "{"}, "No model could reflect"),
-        ({"answer": ""}, "answered with nothing"),
-    ],
-)
-def test_whatever_a_model_answers_the_user_has_an_answer_and_the_fault_is_counted(ws, answers, fault):
-    CognitiveAgent(ws).answer(INES)
-    agent = CognitiveAgent(ws, model=Scripted(**answers), session="other")
-    assert agent.answer(ASKED).text
-    assert [one for one in agent.last_metrics.faults if fault in one]
-    stored = json.loads(ws.read_body(last(ws, Interacted).metrics))
-    assert stored["faults"] == agent.last_metrics.faults
-
-
-def test_an_index_that_holds_nothing_is_a_fault_and_no_failure(room):
-    agent = CognitiveAgent(room)
-    assert agent.answer(ASKED).text == "I remember nothing of that."
-    assert any("Nothing is found for" in one for one in agent.last_metrics.faults)
-
-
-def test_a_buffer_larger_than_the_window_is_cut_to_it_and_said_once(ws):
-    agent = CognitiveAgent(ws)
-    for number in range(12):
-        agent.answer(f"Lamp number {number} stands in the cellar of house {number}.")
-    small = CognitiveAgent(ws, ExecutorConfig(buffer_tokens=60))
-    assert small.answer("Where does lamp number 3 stand?").text
-    assert sum("larger than the window" in one for one in small.last_metrics.faults) == 1
-
-
-def test_what_makes_room_for_what_a_question_needs_is_no_fault(ws):
-    agent = CognitiveAgent(ws, ExecutorConfig(buffer_tokens=150))
-    for number in range(12):
-        agent.answer(f"Lamp number {number} stands in the cellar of house {number}.")
-        assert agent.last_metrics.faults == []
-    held = set(agent.mind.buffer)
-    assert "cellar of house 1." in agent.answer("Where does lamp number 1 stand?").text
-    assert agent.last_metrics.activator_trigger_count
-    assert agent.last_metrics.faults == []
-    assert held - set(last(ws, Interacted).accessed), "some made room"
-
-
-def test_of_what_matches_less_only_what_tells_most_stands_in_the_prompt(ws):
-    CognitiveAgent(ws).answer(INES)
-    CognitiveAgent(ws).answer(
-        "We went to Faro on Monday. We ate grilled sardines with Rui at the harbour afterwards."
-    )
-    model = Scripted(curate="none")
-    CognitiveAgent(ws, model=model, session="other").answer(ASKED)
-    prompt = model.prompts("respond")[-1]
-    assert "Ines runs the harbour of Vila." in prompt
-    assert "grilled sardines" in prompt
-    assert "Faro" not in prompt
 
 
 # --- who said it -----------------------------------------------------------------------------------------------------
@@ -575,31 +357,9 @@ def test_blame_teaches_what_is_not_to_be_answered_again(ws):
     agent.answer("My sister Anna is a nurse in Lisbon.")
     agent.answer("Where is Anna a nurse?")
     agent.answer("No, that's wrong.")
-    (taught,) = _taught(ws)
+    (taught,) = ws.memory("learning", status=None)
     assert taught.text.startswith("Asked “Where is Anna a nurse?”, do not answer “I remember: My sister Anna")
     assert taught.trust == "agent"
     assert taught.id in agent.last_metrics.new_memories_stored
     agent.answer("Thank you, that was right.")
-    assert _taught(ws) == [ws.state.items[taught.id]]
-
-
-def _taught(ws):
-    """What the second look learned; the scribe takes a note of the blame as well."""
-    return [item for item in ws.memory("learning", status=None) if item.text.startswith("Asked")]
-
-
-def test_the_model_that_response_model_names_answers(ws, tmp_path):
-    script = tmp_path / "answers.jsonl"
-    script.write_text('{"answer": "In Lisbon."}\n', "utf-8")
-    config = ExecutorConfig(response_model=f"script:{script}")
-    agent = CognitiveAgent(ws, config, model=Silent())
-    assert agent.answer("Where is Anna a nurse?").text == "In Lisbon."
-
-
-class Silent:
-    """A model that never answers."""
-
-    name = "silent"
-
-    def stream(self, messages, tools=(), *, timeout_s=120.0):
-        raise ModelError("it is silent")
+    assert ws.memory("learning", status=None) == [ws.state.items[taught.id]]
