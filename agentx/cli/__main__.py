@@ -18,7 +18,7 @@ INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 and the number of SIGINT."""
 
 _COLLECT_EACH = 200_000
-"""So many objects are made between two looks for garbage; while a command loads there is none, and looking took a fifth of its time."""
+"""So many objects are made between two looks for garbage; while a command loads there is none, and looking took a sixth of its time."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
