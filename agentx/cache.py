@@ -3,13 +3,15 @@
 import contextlib
 from pathlib import Path
 
+from agentx.storage import nofollow
+
 CACHE = ".agentx"
 
 
 def make_cache(root: Path) -> None:
     """Make the directory, where it can be made. It ignores itself, so that no ``.gitignore`` of the workspace need name it."""
     with contextlib.suppress(OSError):
-        (root / CACHE).mkdir(exist_ok=True)
+        nofollow.make_directory(root / CACHE)
         ignore = root / CACHE / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n", "utf-8")
+        if not nofollow.exists(ignore):
+            nofollow.write(ignore, b"*\n")

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from agentx import commit_message, recovery
+from agentx.storage import nofollow
 from agentx.storage.durable import write_file
 from agentx.storage.git.repository import GitRepository
 
@@ -95,7 +96,7 @@ class CommitIndex:
                 self._known and self._last()[0] >= pair[0] and self._last() != pair
             ):  # of a branch that is no longer
                 self._known = self._known[:-_RECORD_BYTES]
-                self._path.unlink(missing_ok=True)  # written anew below
+                nofollow.remove(self._path, missing_ok=True)  # written anew below
             if self._known and self._last() == pair:
                 self._next = ""
                 break
@@ -110,8 +111,8 @@ class CommitIndex:
         self._known += added
         self._fresh = []
         with suppress(OSError):  # a cache: the next process reads the commits again
-            if self._path.exists():
-                with self._path.open("ab") as file:
+            if nofollow.exists(self._path):
+                with nofollow.open_file(self._path, "a") as file:
                     file.write(added)
             else:
                 write_file(self._path, self._known)
@@ -123,7 +124,7 @@ class CommitIndex:
 
         self._loaded = True
         with suppress(OSError):
-            data = self._path.read_bytes()
+            data = nofollow.read(self._path)
             data = data[: len(data) - len(data) % _RECORD_BYTES]
             seqs = np.frombuffer(data, dtype=[("seq", ">u8"), ("id", f"V{_ID_BYTES}")])["seq"]
             self._known = data if bool((seqs[1:] >= seqs[:-1]).all()) else b""

@@ -4,7 +4,6 @@ An agent that does not look builds a second one, or reports as missing what was 
 Of a credential nothing but its name is ever read: the value never enters this process.
 """
 
-import os
 import re
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
+from agentx.storage import nofollow
 from agentx.storage.git.repository import GitRepository, TreeEntry
 from agentx.storage.text import decoded, one_line
 from agentx.synthesis.flows import terms
@@ -95,7 +95,7 @@ def scripts_beside(root: Path) -> list[Script]:
     """The scripts of the workspaces that lie beside this one, by name alone."""
     found: list[Script] = []
     for place in _folders(root.parent)[:MAX_BESIDE]:
-        if place != root and (place / "history.jsonl").is_file():
+        if place != root and nofollow.is_file(place / "history.jsonl"):
             artifacts = place / "artifacts"
             for folder in (artifacts, *(artifacts / name for name in sorted(_FOLDERS))):
                 names = (f"{folder.relative_to(root.parent).as_posix()}/{name}" for name in _files(folder))
@@ -202,17 +202,15 @@ def first_comment(content: bytes) -> str:
 
 def _folders(place: Path) -> list[Path]:
     try:
-        with os.scandir(place) as entries:
-            return sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False))
+        with nofollow.entries(place) as found:
+            return [place / entry.name for entry in found if entry.is_dir(follow_symlinks=False)]
     except OSError:
         return []
 
 
 def _files(place: Path) -> list[str]:
     try:
-        with os.scandir(place) as entries:
-            return sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))[
-                :MAX_SCRIPTS
-            ]
+        with nofollow.entries(place) as found:
+            return [entry.name for entry in found if entry.is_file(follow_symlinks=False)][:MAX_SCRIPTS]
     except OSError:
         return []

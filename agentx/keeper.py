@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 
+from agentx.storage import nofollow
 from agentx.storage.errors import AgentXError
 from agentx.storage.git.packing import Packer, Running
 from agentx.storage.history import LIVE
@@ -53,7 +54,7 @@ class Keeper:
                 _LOG.warning("Looking after %s failed, and is tried again: %s", self._write_path.root, error)
 
     def _look(self) -> None:
-        info = (self._write_path.root / LIVE).stat()
+        info = nofollow.status(self._write_path.root / LIVE)
         now = (info.st_ino, info.st_size)
         if now != self._seen:
             self._seen = now

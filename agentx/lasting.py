@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from agentx.engine import Engine
 from agentx.flows import Flows
+from agentx.storage import nofollow
 from agentx.storage.errors import UsageError
 from agentx.storage.paths import PathRefused, check_path
 from agentx.synthesis.grading import MADE
@@ -64,7 +65,7 @@ def _scripts(engine: Engine, name: str, lesson: str) -> Iterator[str]:
     """An artifact by its path; without one the path that was proposed."""
     try:
         path = check_path(name or propose(lesson).path)
-        if engine.write_path.artifacts.locate(path, follow=True).is_file():
+        if nofollow.is_file(engine.write_path.artifacts.locate(path, follow=True)):
             yield path
     except PathRefused:
         return

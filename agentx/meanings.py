@@ -12,6 +12,7 @@ import msgspec
 
 from agentx.cache import make_cache
 from agentx.indexer import Indexer
+from agentx.storage import nofollow
 from agentx.storage.index.port import Vector
 from agentx.synthesis.embedding.port import ModelUnavailable
 
@@ -77,7 +78,7 @@ class Meanings:
         import numpy as np  # noqa: PLC0415  (heavy, and needed with vectors alone)
 
         try:
-            kept = msgspec.msgpack.decode(self._place.read_bytes(), type=tuple[str, dict[str, bytes]])
+            kept = msgspec.msgpack.decode(nofollow.read(self._place), type=tuple[str, dict[str, bytes]])
         except (OSError, msgspec.MsgspecError):  # none yet, or damaged: they are made again
             return {}
         return {phrase: np.frombuffer(row, np.float32) for phrase, row in kept[1].items() if kept[0] == name}
@@ -89,6 +90,6 @@ class Meanings:
         part = self._place.with_suffix(".part")
         with contextlib.suppress(OSError):  # a cache that cannot be written is none
             make_cache(self._root)
-            part.write_bytes(msgspec.msgpack.encode((self._of, rows)))
+            nofollow.write(part, msgspec.msgpack.encode((self._of, rows)))
             part.replace(self._place)
         self._fresh = 0

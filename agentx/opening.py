@@ -17,6 +17,7 @@ from agentx.maintenance import Nightly
 from agentx.outside import ARTIFACTS
 from agentx.quality.commands import detect_commands
 from agentx.settings import Settings
+from agentx.storage import nofollow
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import Codec
 from agentx.storage.errors import UsageError
@@ -70,7 +71,7 @@ def find_root(start: Path) -> Path:
     Raises:
         NotAWorkspace: There is none.
     """
-    start = start.absolute()
+    start = nofollow.canonical(start)
     for folder in (start, *start.parents):
         if is_workspace(folder):
             return folder
@@ -81,9 +82,9 @@ def find_root(start: Path) -> Path:
 
 def is_workspace(folder: Path) -> bool:
     """Whether a directory is a workspace: a repository with a log, or with the engine's lock where the log was lost."""
-    return ((folder / LIVE).is_file() and (folder / ".git").exists()) or (
+    return (nofollow.is_file(folder / LIVE) and nofollow.exists(folder / ".git")) or nofollow.is_file(
         folder / ".git" / "agentx.lock"
-    ).is_file()
+    )
 
 
 def write_layout(root: Path, artifacts: str, project: Path | None = None) -> Path:
@@ -103,18 +104,18 @@ def write_layout(root: Path, artifacts: str, project: Path | None = None) -> Pat
     """
     if is_workspace(root):
         raise NotEmpty(f"{root} is a workspace already; open it, or choose another directory.")
-    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+    if nofollow.exists(root) and (not nofollow.is_directory(root) or nofollow.names(root)):
         raise NotEmpty(
             f"{root} is not empty. Choose a new directory, and bring material in with `agentx init --from DIR` or `agentx add`."
         )
     place = artifacts_root(root, artifacts)
-    root.mkdir(parents=True, exist_ok=True)
+    nofollow.make_directory(root, parents=True)
     GitRepository.init(root).close()
-    place.mkdir(parents=True, exist_ok=True)
+    nofollow.make_directory(place, parents=True)
     commands = detect_commands(project or place)
     checks = "".join(f"\n[checks.{kind}]\ncommand = {json.dumps(line)}\n" for kind, line in commands.items())
-    (root / CONFIG_FILE).write_text(_CONFIG.format(artifacts=json.dumps(artifacts)) + checks, "utf-8")
-    (root / LIVE).touch()
+    nofollow.write(root / CONFIG_FILE, (_CONFIG.format(artifacts=json.dumps(artifacts)) + checks).encode())
+    nofollow.touch(root / LIVE)
     return place
 
 

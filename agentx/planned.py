@@ -14,6 +14,7 @@ from typing import Any
 
 from agentx.engine import Engine
 from agentx.staging import Content
+from agentx.storage import nofollow
 from agentx.storage.paths import PathRefused
 from agentx.storage.text import decoded, encodable
 from agentx.synthesis.command_effects import Effect, effects
@@ -131,7 +132,7 @@ def _edits(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _removed(engine: Engine, path: str) -> Contents:
     """A file, or all that is below a directory, or that a pattern names."""
     root = engine.write_path.artifacts.root
-    on_disk = islice((root / path).rglob("*"), _FILES) if "*" not in path else ()
+    on_disk = islice(nofollow.tree(root / path), _FILES) if "*" not in path else ()
     below = [place.relative_to(root).as_posix() for place in on_disk]
     named = [name for name in engine.write_path.manifest() if fnmatchcase(name, path)] if "*" in path else []
     return dict.fromkeys((path, *below, *named))
@@ -151,7 +152,7 @@ def _moved(engine: Engine, path: str, targets: tuple[str, ...]) -> Contents:
 def _by_command(engine: Engine, command: str) -> Contents:
     made: Contents = {}
     root = engine.write_path.artifacts.root
-    for one in effects(command, lambda path: path.endswith("/") or (root / path).is_dir()):
+    for one in effects(command, lambda path: path.endswith("/") or nofollow.is_directory(root / path)):
         if one.removes and os.path.realpath(root / one.path) == os.path.realpath(root):
             made |= _removed(engine, "*")
         for path in _artifacts(engine, one.path):
@@ -205,7 +206,7 @@ def _artifacts(engine: Engine, value: object) -> tuple[str, ...]:
     root = str(engine.write_path.artifacts.root)
     text = encodable(value).replace("\0", "").replace("\\", "/").removeprefix("file://")
     folder = PurePosixPath(root).name
-    if text.removeprefix("./").startswith(f"{folder}/") and not os.path.isdir(f"{root}/{folder}"):
+    if text.removeprefix("./").startswith(f"{folder}/") and not nofollow.is_directory(f"{root}/{folder}"):
         text = text.removeprefix("./").removeprefix(f"{folder}/")  # seen from the workspace
     written = os.path.normpath(os.path.join(root, text))
     found = (_inside(root, written), _inside(os.path.realpath(root), os.path.realpath(written)))
@@ -220,6 +221,6 @@ def _bytes(engine: Engine, path: str) -> bytes:
     """What a file holds now; nothing where there is none, or where it cannot be read."""
     try:
         target = engine.write_path.artifacts.locate(path, follow=True)
-        return target.read_bytes() if target.is_file() else b""
+        return nofollow.read(target) if nofollow.is_file(target) else b""
     except (OSError, PathRefused):
         return b""

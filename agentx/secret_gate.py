@@ -12,6 +12,7 @@ from typing import Any
 from agentx.cache import CACHE
 from agentx.secret_notes import secrets_in, text_of
 from agentx.staging import Content
+from agentx.storage import nofollow
 from agentx.storage.durable import write_file
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.git.objects import blob_id
@@ -62,14 +63,14 @@ def check_marks(write_path: WritePath, contents: Mapping[str, Content | None]) -
 def keep_arguments(root: Path, call_id: str, arguments: Mapping[str, Any]) -> None:
     """Keep the arguments of a call that waits, where the record can hold them only redacted."""
     place = _place(root, call_id)
-    place.parent.mkdir(parents=True, exist_ok=True)
+    nofollow.make_directory(place.parent, parents=True)
     write_file(place, json.dumps(arguments, default=str).encode("utf-8", "surrogatepass"), mode=0o600)
 
 
 def kept_arguments(root: Path, call_id: str, recorded: str) -> dict[str, Any] | None:
     """The kept arguments of a call, if they are those that a person saw redacted; ``None`` where there are none."""
     try:
-        kept = json.loads(_place(root, call_id).read_bytes())
+        kept = json.loads(nofollow.read(_place(root, call_id)))
     except (OSError, ValueError):
         return None
     same = isinstance(kept, dict) and json.dumps(clean_value(kept), default=str) == recorded
@@ -78,7 +79,7 @@ def kept_arguments(root: Path, call_id: str, recorded: str) -> dict[str, Any] | 
 
 def forget_arguments(root: Path, call_id: str) -> None:
     """The call has run, or was refused: its arguments go."""
-    _place(root, call_id).unlink(missing_ok=True)
+    nofollow.remove(_place(root, call_id), missing_ok=True)
 
 
 def _place(root: Path, call_id: str) -> Path:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agentx.outside import ARTIFACTS
 from agentx.staging import WriteFailed
+from agentx.storage import nofollow
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.durable import sync_directory, write_file
 from agentx.storage.errors import AgentXError
@@ -44,13 +45,13 @@ def finish(root: Path, repo: GitRepository, artifacts: Path) -> None:
     """
     journal = repo.git_dir / _JOURNAL
     try:
-        old, new = journal.read_text().split()
+        old, new = nofollow.read_text(journal).split()
     except FileNotFoundError:
         return
     try:
         if repo.head in (old, new):
             _bring(root, repo, artifacts, old, new)
-        journal.unlink()
+        nofollow.remove(journal)
         sync_directory(journal.parent)
     except OSError as error:
         raise WriteFailed(

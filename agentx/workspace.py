@@ -43,6 +43,7 @@ from agentx.scribe import Scribe
 from agentx.settings import Settings, read_settings
 from agentx.sources import SourceReport, Sources
 from agentx.standing import Rebuilt, WorkspaceStatus
+from agentx.storage import nofollow
 from agentx.storage.errors import UsageError
 from agentx.storage.events import (
     ApprovalDecided,
@@ -127,7 +128,7 @@ class Workspace:
             UsageError: ``from_dir`` does not exist, or ``artifacts`` is no place that can be used.
         """
         settings = settings or read_settings()
-        root = Path(path).absolute()
+        root = nofollow.canonical(path)
         if from_dir is not None and not Path(from_dir).is_dir():
             raise UsageError(f"There is no directory {from_dir}.")
         opening.write_layout(root, artifacts, Path(from_dir) if from_dir is not None else None)
@@ -152,7 +153,7 @@ class Workspace:
             NotAWorkspace: There is none; :meth:`find` looks above the directory as well.
             ConfigInvalid: ``agentx.toml`` cannot be read.
         """
-        return cls(Path(path).absolute(), settings or read_settings())
+        return cls(nofollow.canonical(path), settings or read_settings())
 
     @classmethod
     def find(cls, start: str | Path = ".", *, settings: Settings | None = None) -> Self:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from agentx.storage import nofollow
 from agentx.storage.durable import TEMPORARY_PREFIX, write_temporary
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import FileChange
@@ -55,7 +56,7 @@ class Artifacts:
     """The working files below one directory.
 
     Args:
-        root: The directory.
+        root: The directory, canonical (:func:`agentx.storage.nofollow.canonical`).
         max_file_bytes: Larger files are refused, and passed over by a scan.
         skip: Directories that are not part of the artifacts (the workspace itself, in an outer work tree).
     """
@@ -63,8 +64,7 @@ class Artifacts:
     def __init__(self, root: Path, max_file_bytes: int, skip: tuple[Path, ...] = ()) -> None:
         self.root = root
         self.max_file_bytes = max_file_bytes
-        self._real_root = os.path.realpath(root)
-        self._skip = {os.path.realpath(path) for path in skip}
+        self._skip = {str(path) for path in skip}
         self._stamps: dict[str, Stamp] = {}
         self._leftovers: list[str] = []
 
@@ -75,18 +75,20 @@ class Artifacts:
             path: As :func:`agentx.storage.paths.check_path` gives it.
             follow: Whether a link as its last component is followed; it must then stay inside.
 
+        Returns:
+            Its path, without a link in it but for the last component where none is followed.
+
         Raises:
             PathRefused: It leads out of the artifacts, or into what is no part of them: the workspace itself, or a
                 repository of its own.
         """
         target = resolve_file(self.root, path) if follow else resolve_inside(self.root, path)
-        inner = os.path.realpath(target)[len(self._real_root) + 1 :] if follow else path
-        folder = self._real_root
-        for name in inner.split("/"):
+        folder = str(self.root)
+        for name in target.relative_to(self.root).parts:
             folder = f"{folder}/{name}"
             if folder in self._skip:
                 raise PathRefused(path, "it belongs to the workspace itself.")
-            if os.path.lexists(f"{folder}/.git"):
+            if nofollow.exists(f"{folder}/.git"):
                 raise PathRefused(path, f"{name!r} is a Git repository of its own.")
         return target
 
@@ -99,8 +101,8 @@ class Artifacts:
         """
         target = self.locate(path)
         try:
-            info = os.lstat(target)
-        except (FileNotFoundError, NotADirectoryError):
+            info = nofollow.status(target)
+        except FileNotFoundError:
             return None
         if stat.S_ISDIR(info.st_mode):
             raise PathRefused(path, "it is a directory.")
@@ -125,19 +127,19 @@ class Artifacts:
         """
         target = self.locate(path)
         try:
-            info = os.lstat(target)
-        except (FileNotFoundError, NotADirectoryError):
+            info = nofollow.status(target)
+        except FileNotFoundError:
             raise ArtifactMissing(f"There is no file {path!r} in the artifacts.") from None
         return self._read(path, target, info)
 
     def _read(self, path: str, target: Path, info: os.stat_result) -> bytes:
         try:
             if stat.S_ISLNK(info.st_mode):
-                return os.fsencode(os.readlink(target))
+                return os.fsencode(nofollow.read_link(target))
             if not stat.S_ISREG(info.st_mode):
                 raise PathRefused(path, "it is neither a file nor a link.")
             self.check_size(path, info.st_size)
-            return target.read_bytes()
+            return nofollow.read(target)
         except (FileNotFoundError, NotADirectoryError):
             raise ArtifactMissing(f"There is no file {path!r} in the artifacts.") from None
 
@@ -163,28 +165,28 @@ class Artifacts:
             OSError: It could not be written; nothing is left behind but empty directories.
         """
         target = self.locate(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        nofollow.make_directory(target.parent, parents=True)
         if link:
             temporary = target.parent / f"{TEMPORARY_PREFIX}{blob_id(content)[:12]}"
-            temporary.unlink(missing_ok=True)
-            os.symlink(os.fsdecode(content), temporary)
+            nofollow.remove(temporary, missing_ok=True)
+            nofollow.symlink(os.fsdecode(content), temporary)
             return temporary
         return write_temporary(target.parent, content, 0o755 if executable else 0o644, sync=False)
 
     def put(self, temporary: Path, path: str) -> None:
         """Give prepared content its name."""
-        os.replace(temporary, self.root / path)
+        nofollow.replace(temporary, self.root / path)
 
     def remove(self, path: str) -> None:
         """Remove a file, and the directories that become empty with it."""
         target = self.locate(path)
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            target.unlink()
+            nofollow.remove(target)
         self._stamps.pop(path, None)
         parent = target.parent
         while parent != self.root:
             try:
-                parent.rmdir()
+                nofollow.remove_directory(parent)
             except FileNotFoundError:
                 pass
             except OSError:
@@ -204,36 +206,42 @@ class Artifacts:
     def _walk(
         self, folder: str, ignores: Callable[[str, bool], bool]
     ) -> Iterator[tuple[str, os.stat_result]]:
-        try:
-            entries = sorted(os.scandir(self.root / folder), key=lambda entry: entry.name)
-        except OSError:
-            return  # gone meanwhile, or unreadable: what the record has below it is looked at by :meth:`_is_gone`
+        below: list[tuple[str, os.stat_result | None]] = []
+        # What cannot be listed is gone meanwhile, or unreadable: what the record has below it is left to _is_gone.
+        with contextlib.suppress(OSError), nofollow.entries(self.root / folder) as entries:
+            below = list(self._listed(folder, entries, ignores))
+        for path, info in below:
+            if info is None:
+                yield from self._walk(path + "/", ignores)
+            else:
+                yield path, info
+
+    def _listed(
+        self, folder: str, entries: list[os.DirEntry[str]], ignores: Callable[[str, bool], bool]
+    ) -> Iterator[tuple[str, os.stat_result | None]]:
+        """The files of one directory, and without a status the directories to enter."""
         for entry in entries:
             path = folder + entry.name
             if entry.name.startswith(TEMPORARY_PREFIX):
-                self._leftovers.append(entry.path)
+                self._leftovers.append(path)
+            elif entry.name == ".git":
                 continue
-            if entry.name == ".git":
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                if self._is_part(entry.path) and not ignores(path, True):
-                    yield from self._walk(path + "/", ignores)
+            elif entry.is_dir(follow_symlinks=False):
+                if self._is_part(path) and not ignores(path, True):
+                    yield path, None
             elif not ignores(path, False):
-                try:
+                with contextlib.suppress(FileNotFoundError):
                     yield path, entry.stat(follow_symlinks=False)
-                except FileNotFoundError:
-                    continue
 
     def _is_part(self, folder: str) -> bool:
         """Whether a directory belongs to the artifacts; a repository of its own does not, as with Git."""
-        return os.path.realpath(folder) not in self._skip and not os.path.lexists(
-            os.path.join(folder, ".git")
-        )
+        place = self.root / folder
+        return str(place) not in self._skip and not nofollow.exists(place / ".git")
 
     def _is_gone(self, path: str) -> bool:
         """Whether a file that a walk did not meet is gone, and not merely in a directory that was not entered."""
         try:
-            return stat.S_ISDIR(os.lstat(resolve_inside(self.root, path)).st_mode)
+            return stat.S_ISDIR(nofollow.status(resolve_inside(self.root, path)).st_mode)
         except (FileNotFoundError, NotADirectoryError, PathRefused):
             return True
 
@@ -241,7 +249,7 @@ class Artifacts:
         """Remove the temporary files that a crash left; under the workspace's lock nobody is about to name them."""
         for leftover in self._leftovers:
             with contextlib.suppress(OSError):
-                os.unlink(leftover)
+                nofollow.remove(self.root / leftover)
         self._leftovers.clear()
 
     def scan(self, known: Mapping[str, TreeEntry]) -> Scan:
@@ -269,7 +277,7 @@ class Artifacts:
                 check_path(path)
                 if not (stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):
                     raise PathRefused(path, "it is neither a file nor a link.")
-                entry = self._entry(path, self.locate(path), info)
+                entry = self._entry(path, self.root / path, info)  # the walk entered nothing that is refused
             except (AgentXError, OSError) as error:
                 notes.append(str(error))
                 continue

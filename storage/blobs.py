@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from agentx.storage import nofollow
 from agentx.storage.durable import write_file
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Body, Payload
@@ -68,7 +69,7 @@ class BlobStore:
         """
         oid = blob_id(data)
         path = self._root / blob_path(oid)
-        if not (path.exists() and blob_id(path.read_bytes()) == oid):
+        if not (nofollow.exists(path) and blob_id(nofollow.read(path)) == oid):
             try:
                 write_file(path, data)
             except OSError as error:
@@ -85,7 +86,7 @@ class BlobStore:
         """
         path = self._root / blob_path(oid)
         try:
-            data = path.read_bytes()
+            data = nofollow.read(path)
         except OSError as error:
             raise BlobDamaged(
                 f"{blob_path(oid)} cannot be read: {error.strerror}. `git checkout -- {FOLDER}` may restore it."

@@ -1,13 +1,14 @@
 """Durable file operations: what these return from has reached the disk.
 
 Every write goes to a temporary file beside its target, is synced, and takes its name by a rename, so that a reader
-sees the old content or the new and never a part.
+sees the old content or the new and never a part. No symbolic link is followed (:mod:`agentx.storage.nofollow`).
 """
 
 import contextlib
 import os
-import tempfile
 from pathlib import Path
+
+from agentx.storage import nofollow
 
 TEMPORARY_PREFIX = ".agentx-tmp-"
 """Names of temporary files beside their targets; a scan passes over them, the next open removes them."""
@@ -15,7 +16,7 @@ TEMPORARY_PREFIX = ".agentx-tmp-"
 
 def sync_directory(path: Path) -> None:
     """Make renames and new names in a directory durable."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    fd = nofollow.open_directory(path)
     try:
         os.fsync(fd)
     finally:
@@ -28,7 +29,7 @@ def sync_file(path: Path) -> None:
     Raises:
         OSError: It is not there, or the disk refuses.
     """
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    fd = nofollow.open_descriptor(path)
     try:
         os.fsync(fd)
     finally:
@@ -44,10 +45,10 @@ def write_all(fd: int, content: bytes) -> None:
 
 def make_directory(path: Path) -> None:
     """Make a directory, and those above it that are missing, durably."""
-    if path.is_dir():
+    if nofollow.is_directory(path):
         return
     make_directory(path.parent)
-    path.mkdir(exist_ok=True)
+    nofollow.make_directory(path)
     sync_directory(path.parent)
 
 
@@ -57,7 +58,7 @@ def write_temporary(directory: Path, content: bytes, mode: int = 0o644, *, sync:
     Raises:
         OSError: The content could not be written; nothing is left behind.
     """
-    fd, name = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, dir=directory)
+    fd, path = nofollow.temporary(directory, TEMPORARY_PREFIX)
     try:
         with os.fdopen(fd, "wb") as file:
             file.write(content)
@@ -67,14 +68,14 @@ def write_temporary(directory: Path, content: bytes, mode: int = 0o644, *, sync:
                 os.fsync(fd)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(name)
+            nofollow.remove(path)
         raise
-    return Path(name)
+    return path
 
 
 def write_synced(path: Path, content: bytes) -> None:
     """Write a file in place and sync what it holds; its name is not made durable."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    fd = nofollow.open_descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         write_all(fd, content)
         os.fsync(fd)
@@ -84,7 +85,7 @@ def write_synced(path: Path, content: bytes) -> None:
 
 def replace(temporary: Path, target: Path) -> None:
     """Give a temporary file its name, durably."""
-    os.replace(temporary, target)
+    nofollow.replace(temporary, target)
     sync_directory(target.parent)
 
 
@@ -95,5 +96,5 @@ def write_file(target: Path, content: bytes, mode: int = 0o644) -> None:
     try:
         replace(temporary, target)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        nofollow.remove(temporary, missing_ok=True)
         raise

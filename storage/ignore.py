@@ -7,6 +7,7 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
+from agentx.storage import nofollow
 from agentx.storage.paths import MAX_PATH_BYTES
 
 _MAX_STARS = 3
@@ -47,10 +48,9 @@ class IgnoreRules:
 
 
 def _lines(path: Path) -> list[str]:
-    """The lines of a plain file; a pipe or a device of that name would block."""
+    """The lines of a file; none where it is missing, a link (as with Git), or not a regular file."""
     try:
-        text = path.read_text("utf-8", "replace") if path.is_file() else ""
-        return [line.removesuffix("\r") for line in text.split("\n")]
+        return [line.removesuffix("\r") for line in nofollow.read_text(path, "replace").split("\n")]
     except OSError:
         return []
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from agentx.storage import nofollow
 from agentx.storage.events import Event
 from agentx.storage.history import History, Position, told_already
 
@@ -135,7 +136,7 @@ class Keys:
 
     def _open(self) -> sqlite3.Connection:
         with contextlib.suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            nofollow.make_directory(self._path.parent, parents=True)
         table = sqlite3.connect(self._name, isolation_level=None, check_same_thread=False)
         try:
             table.executescript(_SCHEMA)
@@ -151,7 +152,7 @@ class Keys:
         self.close()
         for end in ("-wal", "-shm", ""):
             with contextlib.suppress(OSError):
-                Path(f"{self._path}{end}").unlink(missing_ok=True)
+                nofollow.remove(Path(f"{self._path}{end}"), missing_ok=True)
 
 
 def _position(seq: Any, own_hash: Any, segment: Any, offset: Any = 0) -> Position:

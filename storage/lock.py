@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
+from agentx.storage import nofollow
 from agentx.storage.errors import AgentXError
 from agentx.storage.interrupts import PutOff
 
@@ -97,13 +98,13 @@ class FileLock:
 
     def _open(self) -> int:
         try:
-            return os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)  # which a read-only disk allows as well
+            return nofollow.open_descriptor(self._path, os.O_RDONLY)  # which a read-only disk allows as well
         except FileNotFoundError:
             pass
         except OSError as error:
             raise LockNotTaken(f"{self._path} could not be opened: {error.strerror}.") from error
         try:
-            return os.open(self._path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            return nofollow.open_descriptor(self._path, os.O_RDONLY | os.O_CREAT, 0o644)
         except OSError as error:
             raise LockNotTaken(f"{self._path} could not be made: {error.strerror}.") from error
 

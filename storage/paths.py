@@ -5,6 +5,7 @@ import re
 import stat
 from pathlib import Path
 
+from agentx.storage import nofollow
 from agentx.storage.durable import TEMPORARY_PREFIX
 from agentx.storage.errors import AgentXError
 from agentx.storage.redaction import redact
@@ -110,14 +111,19 @@ def resolve_inside(root: Path, path: str) -> Path:
 
     The last component itself may be a link: what is done to it is done to the link.
 
+    Args:
+        root: The artifacts' directory, canonical.
+        path: As :func:`check_path` gives it.
+
     Raises:
         PathRefused: A directory on the way is a link (the record knows each file by one path alone), or a file.
+        LinkRefused: ``root`` itself is reached through a link.
     """
     folder = str(root)
     for name in path.split("/")[:-1]:
         folder = f"{folder}/{name}"
         try:
-            mode = os.lstat(folder).st_mode
+            mode = nofollow.status(folder).st_mode
         except FileNotFoundError:
             break
         if not stat.S_ISDIR(mode):
@@ -128,22 +134,28 @@ def resolve_inside(root: Path, path: str) -> Path:
 def _why_not(root: Path, path: str, name: str, *, is_link: bool) -> str:
     if not is_link:
         return f"{name!r} on the way is a file, not a directory."
-    real_root = os.path.realpath(root)
     parent = os.path.realpath((root / path).parent)
-    if parent != real_root and not parent.startswith(real_root + os.sep):
+    if not _lies_in(parent, root):
         return "a link on the way leads out of the artifacts."
-    direct = os.path.relpath(os.path.join(parent, os.path.basename(path)), real_root)
+    direct = os.path.relpath(os.path.join(parent, os.path.basename(path)), root)
     return f"a directory on the way is a link; the file's own path is {direct!r}."
 
 
 def resolve_file(root: Path, path: str) -> Path:
-    """Like :meth:`resolve_inside`, and where the last component is a link, it too must stay inside.
+    """Like :meth:`resolve_inside`, and where the last component is a link, it is followed and must stay inside.
+
+    Returns:
+        The path of the file itself, without a link in it.
 
     Raises:
         PathRefused: A link leads out of ``root``.
     """
     target = resolve_inside(root, path)
-    real_root, real = os.path.realpath(root), os.path.realpath(target)
-    if real != real_root and not real.startswith(real_root + os.sep):
+    real = os.path.realpath(target) if nofollow.is_link(target) else str(target)
+    if not _lies_in(real, root):
         raise PathRefused(path, "it is a link that leads out of the artifacts.")
-    return target
+    return Path(real)
+
+
+def _lies_in(path: str, root: Path) -> bool:
+    return path == str(root) or path.startswith(f"{root}{os.sep}")

@@ -5,7 +5,6 @@ or not at all, none is synced, and a disk that is full or a folder that may not 
 """
 
 import contextlib
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from agentx.cognition.collector import MetricsCollector
 from agentx.cognition.interactions import Interaction, Replay
 from agentx.cognition.tracking import ActivatorTracker
 from agentx.engine import Engine
+from agentx.storage import nofollow
 from agentx.storage.cognition_events import InputType
 from agentx.storage.durable import write_temporary
 from agentx.storage.history import told_already
@@ -187,11 +187,11 @@ def put(path: Path, content: bytes) -> None:
     Raises:
         OSError: It cannot be written; what was there before is there still.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    nofollow.make_directory(path.parent, parents=True)
     temporary = write_temporary(path.parent, content, sync=False)
     try:
-        os.replace(temporary, path)
+        nofollow.replace(temporary, path)
     except OSError:
         with contextlib.suppress(OSError):
-            temporary.unlink()
+            nofollow.remove(temporary)
         raise

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from agentx.storage import nofollow
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.git.objects import blob_id
@@ -59,7 +60,7 @@ class Files:
         self._growing = {name for name, file in plan.pipeline.files.items() if file.sort == "append-only"}
         self._trees = {name: (folder / path).resolve() for name, path in plan.pipeline.sources.items()}
         for name, tree in self._trees.items():
-            if not tree.is_dir():
+            if not nofollow.is_directory(tree):
                 raise UsageError(
                     f"The source {name!r} of the pipeline has no directory {tree}; mend `sources` in its file."
                 )
@@ -117,10 +118,10 @@ class Files:
         return target
 
     def _bytes(self, path: str, target: Path) -> bytes | None:
-        if not target.is_file():
+        if not nofollow.is_file(target):
             return None
-        self.artifacts.check_size(path, target.stat().st_size)
-        return target.read_bytes()
+        self.artifacts.check_size(path, nofollow.status(target).st_size)
+        return nofollow.read(target)
 
     def _matching(self, source: str, pattern: str) -> list[str]:
         """The files that a pattern matches; links to directories are not followed, so no tree is without an end.
@@ -141,6 +142,8 @@ class Files:
         root = self._trees[source] if source else self.artifacts.root
         hidden = "/." in f"/{pattern}"
         begin = root / pattern.partition("*")[0].rpartition("/")[0]
+        if not nofollow.is_directory(begin):
+            return
         for place, folders, names in os.walk(begin):
             folder = Path(place).relative_to(root)
             deepest = "**" not in pattern and len(folder.parts) == pattern.count("/")

@@ -9,7 +9,6 @@ get other ids, by which every process that has the workspace open notices, and r
 
 import contextlib
 import re
-import shutil
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
@@ -21,6 +20,7 @@ import msgspec
 from agentx import commit_message
 from agentx.cache import CACHE
 from agentx.staging import WriteFailed
+from agentx.storage import nofollow
 from agentx.storage.blobs import FOLDER as BLOBS
 from agentx.storage.blobs import blob_path
 from agentx.storage.codec import Codec, DamagedLine, purge
@@ -108,13 +108,13 @@ def finish(root: Path, git_dir: Path, progress: Progress | None = None) -> bool:
         WriteFailed: The disk refuses; the rest is done when the workspace is used again.
     """
     try:
-        content = (git_dir / NAME).read_bytes()
+        content = nofollow.read(git_dir / NAME)
     except FileNotFoundError:
         return False
     work = _Purge(root, git_dir, msgspec.json.decode(content, type=Journal), progress or _untold)
     try:
         work.run()
-        (git_dir / NAME).unlink()
+        nofollow.remove(git_dir / NAME)
         sync_directory(git_dir)
     except OSError as error:
         raise WriteFailed(
@@ -161,31 +161,34 @@ class _Purge:
         names = [segment_path(number) for number in range(1, count_segments(self._root) + 1)]
         for path in (self._root / name for name in (*names, LIVE)):
             with contextlib.suppress(FileNotFoundError):
-                self._replace(path, self._without_events(old := path.read_bytes()), old)
+                self._replace(path, self._without_events(old := nofollow.read(path)), old)
         path = self._root / ORPHANS
         with contextlib.suppress(FileNotFoundError):
-            self._replace(path, self._without_orphans(old := path.read_bytes()), old)
+            self._replace(path, self._without_orphans(old := nofollow.read(path)), old)
         for oid in self._journal.contents:
-            (self._root / blob_path(oid)).unlink(missing_ok=True)
-        for folder in (self._root / SEGMENTS, *(self._root / BLOBS).glob("??")):
-            if folder.is_dir():
+            nofollow.remove(self._root / blob_path(oid), missing_ok=True)
+        blobs = self._root / BLOBS
+        folders = nofollow.names(blobs) if nofollow.is_directory(blobs) else []
+        for folder in (self._root / SEGMENTS, *(blobs / name for name in folders)):
+            if nofollow.is_directory(folder):
                 sync_directory(folder)
 
     @staticmethod
     def _replace(path: Path, new: bytes, old: bytes) -> None:
         if not new and path.name != LIVE:
-            path.unlink()
+            nofollow.remove(path)
         elif new != old:
             write_file(path, new)
 
     def _empty_caches(self) -> None:
-        for path in (self._root / CACHE).iterdir() if (self._root / CACHE).is_dir() else ():
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)  # who has it open may put a file into it anew
-                if path.exists():
-                    shutil.rmtree(path)
+        cache = self._root / CACHE
+        for path in (cache / name for name in nofollow.names(cache)) if nofollow.is_directory(cache) else ():
+            if nofollow.is_directory(path):
+                nofollow.remove_tree(path, ignore_errors=True)  # who has it open may put a file into it anew
+                if nofollow.exists(path):
+                    nofollow.remove_tree(path)
             elif path.name not in _LOCKS:
-                path.unlink(missing_ok=True)
+                nofollow.remove(path, missing_ok=True)
 
     def _without_events(self, log: bytes) -> bytes:
         """A part of the log with its purged lines."""

@@ -19,6 +19,7 @@ from agentx.purging import quoting
 from agentx.purging.closure import Closure, PurgeRefused, follow
 from agentx.purging.journal import Journal, Progress, begin, finish, mark, survey
 from agentx.purging.quoting import Quoting, Words
+from agentx.storage import nofollow
 from agentx.storage.blobs import blob_path
 from agentx.storage.events import Event
 from agentx.storage.git.checking import find_faults
@@ -160,7 +161,7 @@ def purge(
 
 
 def _back_up(root: Path, target: Path) -> None:
-    if target.exists() or target.is_relative_to(root):
+    if nofollow.exists(target) or target.is_relative_to(root):
         raise PurgeRefused(
             f"{target} is there already, or lies in the workspace; name a new directory for the backup."
         )
@@ -208,7 +209,7 @@ class _Look:
         """The text of a long text or of a file's content; empty where it is none."""
         path = self._engine.root / blob_path(oid)
         try:
-            data = path.read_bytes() if path.exists() else self._write_path.repo.read_blob(oid)
+            data = nofollow.read(path) if nofollow.exists(path) else self._write_path.repo.read_blob(oid)
         except ObjectDamaged:
             return ""
         return "" if b"\0" in data else data.decode("utf-8", "replace")
@@ -302,7 +303,7 @@ class _Look:
     def _orphans(self) -> Iterator[str]:
         """Lines that were set aside and tell of it: they name an event's hash, or say the same."""
         try:
-            lines = (self._engine.root / ORPHANS).read_bytes().splitlines()
+            lines = nofollow.read(self._engine.root / ORPHANS).splitlines()
         except FileNotFoundError:
             return
         hashes = {own_hash for _, own_hash in self._closure.events.values()}

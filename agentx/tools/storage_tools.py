@@ -1,6 +1,5 @@
 """The storage tools: how an agent reads and changes artifacts. Each successful write is one commit."""
 
-import os
 from typing import Annotated
 
 import msgspec
@@ -9,6 +8,7 @@ from pydantic import Field
 from agentx import links
 from agentx.links import is_linked
 from agentx.staging import Content
+from agentx.storage import nofollow
 from agentx.storage.artifacts import ArtifactMissing
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.paths import check_folder, check_path
@@ -232,7 +232,7 @@ class StorageTools(ToolSet):
         path, to = check_path(path), check_path(to)
         artifacts = self.engine.write_path.artifacts
         with self.engine.write_path.exclusive():
-            if os.path.lexists(artifacts.locate(to)):
+            if nofollow.exists(artifacts.locate(to)):
                 raise EditRefused(f"{to} is there already; delete it first or choose another name.")
             if to.startswith(path + "/"):
                 raise EditRefused(f"{path} cannot be moved into itself.")
@@ -261,7 +261,7 @@ class StorageTools(ToolSet):
         """List a directory with sizes and counts, in pages."""
         del job
         folder = check_folder(path)
-        if folder and not self.engine.write_path.artifacts.locate(folder, follow=True).is_dir():
+        if folder and not nofollow.is_directory(self.engine.write_path.artifacts.locate(folder, follow=True)):
             raise ArtifactMissing(f"There is no directory {folder!r} in the artifacts.")
         entries = _entries(self.engine.write_path.artifacts.listing(), folder, depth)
         pages = max(1, -(-len(entries) // PAGE))
@@ -289,14 +289,14 @@ class StorageTools(ToolSet):
             NotText: It is binary or not UTF-8.
         """
         target = self.engine.write_path.artifacts.locate(path, follow=True)
-        if target.is_dir():
+        if nofollow.is_directory(target):
             raise ArtifactMissing(f"{path!r} is a directory; list it with list_directory.")
         try:
-            info = target.stat()
+            info = nofollow.status(target)
         except FileNotFoundError:
             raise ArtifactMissing(f"There is no file {path!r} in the artifacts.") from None
         self.engine.write_path.artifacts.check_size(path, info.st_size)
-        return _decoded(path, target.read_bytes())
+        return _decoded(path, nofollow.read(target))
 
     def _write(self, job: Job, contents: dict[str, Content | None], summary: str) -> Written:
         changes = job.write(contents, summary)
@@ -309,24 +309,24 @@ class StorageTools(ToolSet):
 
     def _refuse_link(self, path: str) -> None:
         target = self.engine.write_path.artifacts.locate(path)
-        if target.is_symlink():
+        if nofollow.is_link(target):
             raise EditRefused(
-                f"{path} is a link to {os.readlink(target)!r}; write that file, or delete the link first."
+                f"{path} is a link to {nofollow.read_link(target)!r}; write that file, or delete the link first."
             )
 
     def _is_executable(self, path: str) -> bool:
         target = self.engine.write_path.artifacts.locate(path)
-        return target.is_file() and bool(target.stat().st_mode & 0o100)
+        return nofollow.is_file(target) and bool(nofollow.status(target).st_mode & 0o100)
 
     def _content(self, path: str) -> Content:
         artifacts = self.engine.write_path.artifacts
         target = artifacts.locate(path)
-        return Content(artifacts.content(path), self._is_executable(path), target.is_symlink())
+        return Content(artifacts.content(path), self._is_executable(path), nofollow.is_link(target))
 
     def _files_at(self, path: str) -> list[str]:
         artifacts = self.engine.write_path.artifacts
         target = artifacts.locate(path)
-        if target.is_dir() and not target.is_symlink():
+        if nofollow.is_directory(target) and not nofollow.is_link(target):
             # What a person put there goes with it, once it is on record.
             self.engine.write_path.scan(noticed="write")
             found = [name for name in self.engine.write_path.manifest() if name.startswith(path + "/")]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from agentx.storage import nofollow
 from agentx.storage.durable import sync_directory
 from agentx.storage.errors import AgentXError, WriterConflict
 
@@ -57,10 +58,10 @@ class Branch:
     def read(self) -> str:
         """The commit that the branch names; empty before the first."""
         with contextlib.suppress(FileNotFoundError):
-            found = self._path.read_bytes().strip()
+            found = nofollow.read(self._path).strip()
             return found.decode() if _OID.fullmatch(found) else ""
         with contextlib.suppress(FileNotFoundError):
-            for line in (self._git_dir / "packed-refs").read_bytes().splitlines():
+            for line in nofollow.read(self._git_dir / "packed-refs").splitlines():
                 oid, _, name = line.partition(b" ")
                 if name == BRANCH.encode() and _OID.fullmatch(oid):
                     return oid.decode()
@@ -83,12 +84,12 @@ class Branch:
         self._take(new)
         try:
             if moved := self.read() != expected:
-                self._lock.unlink()
+                nofollow.remove(self._lock)
             else:
                 self._note(expected or _NONE, new, note, who)
-                os.replace(self._lock, self._path)
+                nofollow.replace(self._lock, self._path)
         except BaseException:
-            self._lock.unlink(missing_ok=True)
+            nofollow.remove(self._lock, missing_ok=True)
             raise
         if moved:
             raise WriterConflict(
@@ -98,12 +99,12 @@ class Branch:
     def _take(self, new: str) -> None:
         """Take the lock with the new id inside in one step: an empty one, left by a crash, would pass for Git's."""
         scratch = self._git_dir / "agentx-ref"
-        scratch.write_bytes(new.encode() + b"\n")
+        nofollow.write(scratch, new.encode() + b"\n")
         deadline = time.monotonic() + _WAIT_S
         try:
             while True:
                 try:
-                    os.link(scratch, self._lock)
+                    nofollow.link(scratch, self._lock)
                 except FileExistsError:
                     if self._remove_left():
                         continue
@@ -114,34 +115,34 @@ class Branch:
                         ) from None
                     time.sleep(_PAUSE_S)
                 except FileNotFoundError:  # Git removes directories of refs that became empty
-                    self._lock.parent.mkdir(parents=True, exist_ok=True)
+                    nofollow.make_directory(self._lock.parent, parents=True)
                 else:
                     return
         finally:
-            scratch.unlink()
+            nofollow.remove(scratch)
 
     def break_lock(self) -> None:
         """Remove the lock, of whomever: the machine went down since it was taken."""
-        self._lock.unlink(missing_ok=True)
+        nofollow.remove(self._lock, missing_ok=True)
 
     def _remove_left(self) -> bool:
         try:
-            named = self._lock.read_bytes().strip()
+            named = nofollow.read(self._lock).strip()
         except FileNotFoundError:
             return True
         if not (_OID.fullmatch(named) and self._is_ours(named.decode())):
             return False
-        self._lock.unlink(missing_ok=True)
+        nofollow.remove(self._lock, missing_ok=True)
         return True
 
     def _note(self, old: str, new: str, note: str, who: str) -> None:
         line = f"{old} {new} {who} {int(time.time())} +0000\t{note}\n".encode()
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         try:
-            fd = os.open(self._log, flags, 0o644)
+            fd = nofollow.open_descriptor(self._log, flags, 0o644)
         except FileNotFoundError:
-            self._log.parent.mkdir(parents=True, exist_ok=True)
-            fd = os.open(self._log, flags, 0o644)
+            nofollow.make_directory(self._log.parent, parents=True)
+            fd = nofollow.open_descriptor(self._log, flags, 0o644)
         try:
             os.write(fd, line)
         finally:
@@ -150,7 +151,7 @@ class Branch:
     def moves(self, limit: int) -> list[Move]:
         """The latest lines of the reflog, newest first; it is read from its end."""
         try:
-            with self._log.open("rb") as file:
+            with nofollow.open_file(self._log) as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
                 lines = file.read().splitlines()
         except OSError:
@@ -162,7 +163,7 @@ class Branch:
         """Make what the branch names, and how it came to it, durable."""
         for path in (self._path, self._log):
             with contextlib.suppress(FileNotFoundError):
-                fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                fd = nofollow.open_descriptor(path, os.O_RDONLY)
                 try:
                     os.fsync(fd)
                 finally:

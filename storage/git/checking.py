@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from agentx.storage import nofollow
 from agentx.storage.git.branch import BRANCH
 from agentx.storage.git.objects import ObjectDamaged, read_loose
 from agentx.storage.git.reading import loose_objects
@@ -67,7 +68,11 @@ def pack_faults(git_dir: Path) -> Iterator[Fault]:
 
 
 def _packs(git_dir: Path) -> list[Path]:
-    return sorted((git_dir / "objects" / "pack").glob("pack-*.*"))
+    folder = git_dir / "objects" / "pack"
+    try:
+        return [folder / name for name in nofollow.names(folder) if name.startswith("pack-") and "." in name]
+    except FileNotFoundError:
+        return []
 
 
 def ref_faults(git_dir: Path) -> Iterator[Fault]:
@@ -78,7 +83,7 @@ def ref_faults(git_dir: Path) -> Iterator[Fault]:
     lines = packed.split(b"\n")
     if packed and (lines[-1] or not all(map(_PACKED.fullmatch, lines[:-1]))):
         yield Fault("packed-refs", "holds a line that is no ref")
-    if (git_dir / BRANCH).exists():
+    if nofollow.exists(git_dir / BRANCH):
         if not _OID.fullmatch(_content(git_dir / BRANCH)):
             yield Fault(BRANCH, "names no commit")
     elif not any(line.endswith(b" " + BRANCH.encode()) for line in lines) and _was_there(git_dir):
@@ -92,7 +97,7 @@ def _was_there(git_dir: Path) -> bool:
 def index_faults(git_dir: Path) -> Iterator[Fault]:
     """What is wrong with Git's index file, by its own checksum (gitformat-index)."""
     content = _content(git_dir / "index")
-    if not (git_dir / "index").exists():
+    if not nofollow.exists(git_dir / "index"):
         return
     body, checksum = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
     unchecked = not any(checksum)  # `index.skipHash`
@@ -104,7 +109,7 @@ def stale_locks(git_dir: Path) -> Iterator[Fault]:
     """Locks of refs that a process left when it died."""
     for name in (f"{BRANCH}.lock", "HEAD.lock", "packed-refs.lock"):
         with contextlib.suppress(FileNotFoundError):
-            age_s = time.time() - (git_dir / name).stat().st_mtime
+            age_s = time.time() - nofollow.status(git_dir / name).st_mtime
             if age_s > STALE_S:
                 yield Fault(name, f"was left {age_s:,.0f} seconds ago by a process that died")
 
@@ -130,14 +135,14 @@ def _pack_fault(git_dir: Path, path: Path) -> Fault | None:
         return None  # `git gc` put another in its place
     except OSError as error:
         wrong = f"cannot be read: {error.strerror}"
-    return Fault(path.relative_to(git_dir).as_posix(), wrong) if wrong and path.exists() else None
+    return Fault(path.relative_to(git_dir).as_posix(), wrong) if wrong and nofollow.exists(path) else None
 
 
 def _pack_damage(path: Path) -> str:
     other = path.with_suffix(".idx" if path.suffix == ".pack" else ".pack")
-    if not other.exists() and time.time() - path.stat().st_mtime > STALE_S:
+    if not nofollow.exists(other) and time.time() - nofollow.status(path).st_mtime > STALE_S:
         return f"stands without its {other.suffix[1:]} file"
-    with path.open("rb") as file:
+    with nofollow.open_file(path) as file:
         left = os.fstat(file.fileno()).st_size - _DIGEST_BYTES
         digest = hashlib.sha1(usedforsecurity=False)
         while left > 0 and (content := file.read(min(left, _READ_BYTES))):
@@ -149,6 +154,6 @@ def _pack_damage(path: Path) -> str:
 def _content(path: Path) -> bytes:
     """The content of a small file; empty where there is none."""
     try:
-        return path.read_bytes()
+        return nofollow.read(path)
     except OSError:
         return b""

@@ -3,6 +3,7 @@
 import stat
 from pathlib import Path
 
+from agentx.storage import nofollow
 from agentx.storage.durable import write_file
 from agentx.storage.git import local
 from agentx.storage.git.index_file import IndexFile
@@ -13,7 +14,7 @@ from agentx.storage.lock import FileLock
 
 def is_fresh(root: Path) -> bool:
     """Whether a directory is a clone in which the engine has not worked yet."""
-    return (root / ".git").is_dir() and not local.is_set_up(root / ".git")
+    return nofollow.is_directory(root / ".git") and not local.is_set_up(root / ".git")
 
 
 def set_up(root: Path) -> None:
@@ -26,7 +27,7 @@ def set_up(root: Path) -> None:
         root: The working directory that holds ``.git``.
     """
     git_dir = root / ".git"
-    if not git_dir.is_dir():
+    if not nofollow.is_directory(git_dir):
         return
     if not is_fresh(root):
         local.set_up(git_dir)
@@ -47,7 +48,7 @@ def _mend_line_ends(path: Path, entry: TreeEntry, repo: GitRepository) -> bool:
     """Write a file anew where Git gave it other line ends; whether it did."""
     if entry.mode == LINK or not _is_regular(path):
         return False
-    content = path.read_bytes()
+    content = nofollow.read(path)
     if b"\r\n" not in content or blob_id(content) == entry.oid:
         return False
     recorded = repo.read_blob(entry.oid)
@@ -59,6 +60,6 @@ def _mend_line_ends(path: Path, entry: TreeEntry, repo: GitRepository) -> bool:
 
 def _is_regular(path: Path) -> bool:
     try:
-        return stat.S_ISREG(path.lstat().st_mode)
+        return stat.S_ISREG(nofollow.status(path).st_mode)
     except OSError:
         return False

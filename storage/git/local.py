@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pygit2
 
+from agentx.storage import nofollow
 from agentx.storage.durable import TEMPORARY_PREFIX, write_file
 
 _SETTINGS = {
@@ -27,7 +28,7 @@ _EXCLUDE = f"{TEMPORARY_PREFIX}*\n"
 
 def is_set_up(git_dir: Path) -> bool:
     """Whether the engine has worked in a repository; in a fresh clone it has not."""
-    return (git_dir / "info" / "attributes").is_file()
+    return nofollow.is_file(git_dir / "info" / "attributes")
 
 
 def set_up(git_dir: Path) -> None:
@@ -39,6 +40,6 @@ def set_up(git_dir: Path) -> None:
     for name, wanted in (("exclude", _EXCLUDE), ("attributes", _ATTRIBUTES)):
         path = git_dir / "info" / name
         with contextlib.suppress(FileNotFoundError):
-            if path.read_text("utf-8", "replace") == wanted:
+            if nofollow.read_text(path, "replace") == wanted:
                 continue
         write_file(path, wanted.encode())

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from agentx.storage import nofollow
 from agentx.storage.durable import make_directory, sync_directory, sync_file, write_all
 from agentx.storage.errors import AgentXError
 
@@ -48,7 +49,7 @@ def read_loose(path: Path, oid: str) -> tuple[str, bytes] | None:
         ObjectDamaged: It is there, but is not what its name says.
     """
     try:
-        compressed = path.read_bytes()
+        compressed = nofollow.read(path)
     except FileNotFoundError:
         return None
     try:
@@ -109,10 +110,10 @@ def _write(path: Path, whole: bytes, level: int, *, sync: bool) -> None:
     temporary = f"{path.parent}/{_TEMPORARY}{os.getpid()}_{path.name[:16]}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     try:
-        fd = os.open(temporary, flags, 0o444)
+        fd = nofollow.open_descriptor(temporary, flags, 0o444)
     except FileNotFoundError:  # `git gc` removes directories that became empty
         make_directory(path.parent)
-        fd = os.open(temporary, flags, 0o444)
+        fd = nofollow.open_descriptor(temporary, flags, 0o444)
     try:
         try:
             write_all(fd, stream)
@@ -120,10 +121,10 @@ def _write(path: Path, whole: bytes, level: int, *, sync: bool) -> None:
                 os.fsync(fd)
         finally:
             os.close(fd)
-        os.replace(temporary, path)
+        nofollow.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+            nofollow.remove(temporary)
         raise
     if sync:
         sync_directory(path.parent)
@@ -132,7 +133,7 @@ def _write(path: Path, whole: bytes, level: int, *, sync: bool) -> None:
 def make_directories(git_dir: Path) -> None:
     """Make the directories of loose objects in a new repository, durably: a write then need make none."""
     for number in range(256):
-        (git_dir / "objects" / f"{number:02x}").mkdir(exist_ok=True)
+        nofollow.make_directory(git_dir / "objects" / f"{number:02x}")
     sync_directory(git_dir / "objects")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pygit2
 
+from agentx.storage import nofollow
 from agentx.storage.git.objects import ObjectDamaged, read_loose
 from agentx.storage.git.repository import CommitInfo, TreeEntry
 
@@ -18,6 +19,7 @@ _TYPES = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 _TREE = 0o040000
 _SUBMODULE = 0o160000
 _ENTRY = re.compile(rb"([0-7]{5,6}) ([^\0]+)\0(.{20})", re.DOTALL)
+_LOOSE_FOLDER = re.compile("[0-9a-f]{2}")
 _LOOSE_NAME = re.compile("[0-9a-f]{38}")
 _TREES_KEPT = 300  # the folders of history/blobs, and some
 _COMMITS_KEPT = 16
@@ -43,7 +45,7 @@ class ObjectReader:
         self._cut = frozenset(_lines(git_dir / "shallow"))
         self._packs = pygit2.Odb()
         for folder in self.folders:
-            if (folder / "pack").is_dir():  # libgit2 takes no other
+            if nofollow.is_directory(folder / "pack"):  # libgit2 takes no other
                 self._packs.add_backend(pygit2.OdbBackendPack(str(folder)), 1)
         self.entries = lru_cache(_TREES_KEPT)(self._entries)
         self.commit = lru_cache(_COMMITS_KEPT)(self._commit)
@@ -71,7 +73,7 @@ class ObjectReader:
 
     def exists(self, oid: str) -> bool:
         """Whether an object is there, whole or not."""
-        return any(_loose(folder, oid).exists() for folder in self.folders) or self._is_packed(oid)
+        return any(nofollow.exists(_loose(folder, oid)) for folder in self.folders) or self._is_packed(oid)
 
     def _is_packed(self, oid: str) -> bool:
         return bool(self._packs.exists(oid))
@@ -183,14 +185,17 @@ def _loose(folder: Path, oid: str) -> Path:
 
 def loose_objects(objects: Path) -> Iterator[tuple[str, Path]]:
     """Id and path of every loose object in an objects directory."""
-    for folder in sorted(objects.glob("[0-9a-f][0-9a-f]")):
+    try:
+        folders = nofollow.names(objects)
+    except FileNotFoundError:
+        return
+    for folder in filter(_LOOSE_FOLDER.fullmatch, folders):
         try:
-            names = sorted(name.name for name in folder.iterdir())
+            names = nofollow.names(objects / folder)
         except (FileNotFoundError, NotADirectoryError):  # `git gc` removes directories that became empty
             continue
-        for name in names:
-            if _LOOSE_NAME.fullmatch(name):
-                yield folder.name + name, folder / name
+        for name in filter(_LOOSE_NAME.fullmatch, names):
+            yield folder + name, objects / folder / name
 
 
 def _alternates(objects: Path) -> list[Path]:
@@ -200,6 +205,6 @@ def _alternates(objects: Path) -> list[Path]:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return [line for line in path.read_text("utf-8").splitlines() if line]
+        return [line for line in nofollow.read_text(path).splitlines() if line]
     except (OSError, UnicodeDecodeError):
         return []

@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
+from agentx.storage import nofollow
 from agentx.storage.artifacts import entry_after
 from agentx.storage.blobs import blob_path, named_blobs
 from agentx.storage.codec import Codec
@@ -139,10 +140,10 @@ class Remaking:
     def _by_content(self) -> dict[str, str]:
         """Every file of the workspace by the id of its content; made when it is first needed."""
         found: dict[str, str] = {}
-        for folder, folders, files in os.walk(self._root):
-            folders[:] = [name for name in folders if name not in {".git", ".agentx"}]
-            for name in files:
-                path = Path(folder, name)
+        for name in nofollow.names(self._root):
+            place = self._root / name
+            below = nofollow.tree(place) if nofollow.is_directory(place) else (place,)
+            for path in below if name not in {".git", ".agentx"} else ():
                 if (content := _content(path)) is not None:
                     found[blob_id(content)] = path.relative_to(self._root).as_posix()
         return found
@@ -222,6 +223,6 @@ def _span(commit: CommitInfo) -> tuple[int, int] | None:
 def _content(path: Path) -> bytes | None:
     """What Git would keep of a file: its bytes, or where a link leads."""
     try:
-        return os.fsencode(os.readlink(path)) if path.is_symlink() else path.read_bytes()
+        return os.fsencode(nofollow.read_link(path)) if nofollow.is_link(path) else nofollow.read(path)
     except OSError:
         return None

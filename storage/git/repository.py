@@ -13,6 +13,7 @@ import msgspec
 import pygit2
 from pygit2.enums import DeltaStatus, FileMode, ObjectType
 
+from agentx.storage import nofollow
 from agentx.storage.errors import AgentXError
 from agentx.storage.git import local, objects, trees
 from agentx.storage.git.branch import BRANCH, Branch, Move
@@ -435,7 +436,7 @@ _Nested = dict[str, "TreeEntry | _Nested | None"]
 
 
 def _changed_ns(git_dir: Path) -> int:
-    return (git_dir / "objects" / "pack").stat().st_mtime_ns
+    return nofollow.status(git_dir / "objects" / "pack").st_mtime_ns
 
 
 def _info(found: pygit2.Commit) -> CommitInfo:

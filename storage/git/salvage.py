@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from agentx.storage import nofollow
 from agentx.storage.durable import write_file
 from agentx.storage.git.objects import loose_path
 
@@ -61,14 +62,14 @@ def salvage(git_dir: Path, pack: Path) -> tuple[int, int]:
 def _write(git_dir: Path, kind: str, content: bytes) -> str:
     whole = f"{kind} {len(content)}\0".encode() + content
     oid = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
-    if not loose_path(git_dir, oid).exists():
+    if not nofollow.exists(loose_path(git_dir, oid)):
         write_file(loose_path(git_dir, oid), zlib.compress(whole, 1), 0o444)
     return oid
 
 
 def _bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return nofollow.read(path)
     except OSError:
         return b""
 

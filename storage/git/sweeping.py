@@ -5,14 +5,13 @@ into one new pack, which is on the disk before anything is removed; so it can be
 """
 
 import contextlib
-import os
 import re
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pygit2
 
+from agentx.storage import nofollow
 from agentx.storage.durable import sync_directory, write_file
 from agentx.storage.git import transfer
 from agentx.storage.git.branch import BRANCH
@@ -40,12 +39,12 @@ _LEFT_FOLDERS = ("rebase-merge", "rebase-apply", "sequencer", "rr-cache", "lost-
 
 def why_not(git_dir: Path) -> str:
     """Why what is removed from a repository would not be gone; empty where it would be."""
-    if (git_dir / "objects" / "info" / "alternates").exists():
+    if nofollow.exists(git_dir / "objects" / "info" / "alternates"):
         return "it shares objects with another repository (objects/info/alternates); run `git repack -a -d` and delete that file"
-    if (git_dir / "shallow").exists():
+    if nofollow.exists(git_dir / "shallow"):
         return "it is a shallow clone; run `git fetch --unshallow`"
     with contextlib.suppress(FileNotFoundError):
-        if names := sorted(os.listdir(git_dir / "worktrees")):
+        if names := (nofollow.names(git_dir / "worktrees")):
             return f"other work trees hang on it ({', '.join(names)}); run `git worktree remove` on each"
     return ""
 
@@ -96,12 +95,12 @@ def set_refs(git_dir: Path, head: str, drop: Sequence[str], who: str) -> None:
     repo.free()
     _pack_refs(git_dir)
     logs = git_dir / "logs"
-    for log in [path for path in logs.rglob("*") if path.is_file()]:
+    for log in list(nofollow.tree(logs)):
         name = log.relative_to(logs).as_posix()
         if left.get(name):
             write_file(log, f"{_NONE} {left[name]} {who}\tagentx: purge\n".encode())
         else:
-            log.unlink()
+            nofollow.remove(log)
 
 
 def _target(repo: pygit2.Repository, name: str) -> str:
@@ -116,7 +115,7 @@ def _pack_refs(git_dir: Path) -> None:
     """Take the branch out of the packed refs: it stands in a file of its own."""
     path = git_dir / "packed-refs"
     with contextlib.suppress(FileNotFoundError):
-        lines = path.read_bytes().splitlines(keepends=True)
+        lines = nofollow.read(path).splitlines(keepends=True)
         write_file(path, b"".join(line for line in lines if not line.endswith(f" {BRANCH}\n".encode())))
 
 
@@ -132,18 +131,18 @@ def sweep(git_dir: Path, progress: Progress) -> None:
         OSError: The disk refuses; what is needed is all there.
     """
     objects, fresh = git_dir / "objects", git_dir / _NEW
-    shutil.rmtree(fresh, ignore_errors=True)
-    old = [path for path in objects.rglob("*") if path.is_file() or path.is_symlink()]
+    nofollow.remove_tree(fresh, ignore_errors=True)
+    old = list(nofollow.tree(objects))
     reached = _reached(git_dir, progress)
     progress("Packing what is left", 0, len(reached))
-    (fresh / "objects").mkdir(parents=True)
+    nofollow.make_directory(fresh / "objects", parents=True)
     transfer.copy(git_dir, fresh, reached)
     kept = _take_in(fresh / "objects" / "pack", objects / "pack")
     for path in old:
         if path not in kept:
-            path.unlink(missing_ok=True)
-    for folder in objects.iterdir():
-        if folder.is_dir():
+            nofollow.remove(path, missing_ok=True)
+    for folder in (objects / name for name in nofollow.names(objects)):
+        if nofollow.is_directory(folder):
             sync_directory(folder)
     progress("Packing what is left", len(reached), len(reached))
     _remove_traces(git_dir)
@@ -151,11 +150,11 @@ def sweep(git_dir: Path, progress: Progress) -> None:
 
 def _take_in(fresh: Path, folder: Path) -> set[Path]:
     """Bring a new pack to its place; its files there. One of the same name holds the same objects."""
-    names = sorted(os.listdir(fresh)) if fresh.is_dir() else []
+    names = (nofollow.names(fresh)) if nofollow.is_directory(fresh) else []
     kept = {folder / name for name in names}
-    if not all(path.exists() for path in kept):
+    if not all(nofollow.exists(path) for path in kept):
         for name in sorted(names, key=lambda name: name.endswith(".idx")):  # a pack is seen by its index
-            os.replace(fresh / name, folder / name)
+            nofollow.replace(fresh / name, folder / name)
     sync_directory(folder)
     return kept
 
@@ -194,14 +193,15 @@ def _named(repo: pygit2.Repository, oid: str) -> Iterator[tuple[int, str]]:
 
 def _remove_traces(git_dir: Path) -> None:
     for name in _LEFT_FOLDERS:
-        shutil.rmtree(git_dir / name, ignore_errors=True)
+        nofollow.remove_tree(git_dir / name, ignore_errors=True)
     for name in _LEFT:
-        (git_dir / name).unlink(missing_ok=True)
+        nofollow.remove(git_dir / name, missing_ok=True)
     sync_directory(git_dir)
 
 
 def remove_scratch(git_dir: Path, keep: Iterable[str]) -> None:
     """Remove what the engine left beside Git's own files."""
-    for path in git_dir.glob("agentx-*"):
-        if path.is_file() and path.name not in {*_KEPT_LOCKS, *keep}:
-            path.unlink(missing_ok=True)
+    for name in nofollow.names(git_dir):
+        path = git_dir / name
+        if name.startswith("agentx-") and nofollow.is_file(path) and name not in {*_KEPT_LOCKS, *keep}:
+            nofollow.remove(path, missing_ok=True)

@@ -11,6 +11,7 @@ from agentx.storage.durable import TEMPORARY_PREFIX
 from agentx.storage.events import FileChange
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, TreeEntry
+from agentx.storage.nofollow import LinkRefused
 from agentx.storage.paths import PathRefused
 
 
@@ -198,7 +199,7 @@ def test_a_directory_that_is_swapped_for_a_link_before_the_name_is_given_leads_n
     (root / "d").rename(root / "moved")
     (tmp_path / "outside").mkdir()
     (root / "d").symlink_to("../outside")
-    with pytest.raises(OSError, match="No such file"):
+    with pytest.raises(LinkRefused, match="symbolic link"):
         artifacts.put(temporary, "d/f")
     assert list((tmp_path / "outside").iterdir()) == []
 

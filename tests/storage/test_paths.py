@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentx.storage.nofollow import LinkRefused, canonical
 from agentx.storage.paths import PathRefused, check_path, resolve_file, resolve_inside
 
 _HOSTILE = """
@@ -154,7 +155,8 @@ def test_a_path_through_a_file_is_refused(root):
         resolve_inside(root, "file.txt/below/deep")
 
 
-def test_a_root_that_is_reached_through_a_link_is_no_obstacle(root, tmp_path):
+def test_a_root_that_is_itself_a_link_is_refused_unless_made_canonical(root, tmp_path):
     (tmp_path / "door").symlink_to(root)
-    assert resolve_inside(tmp_path / "door", "dir/new.txt") == tmp_path / "door" / "dir" / "new.txt"
-    assert resolve_file(tmp_path / "door", "file.txt").read_text() == "x"
+    with pytest.raises(LinkRefused):
+        resolve_inside(tmp_path / "door", "dir/new.txt")
+    assert resolve_file(canonical(tmp_path / "door"), "file.txt").read_text() == "x"
