@@ -9,7 +9,6 @@ import contextlib
 import os
 import re
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -44,15 +43,13 @@ class Branch:
 
     Args:
         git_dir: The ``.git`` directory.
-        is_ours: Whether the engine made a commit: a lock that names one was left by an engine that died, for its
-            living writers hold the workspace's lock.
     """
 
-    def __init__(self, git_dir: Path, is_ours: Callable[[str], bool]) -> None:
-        self._is_ours = is_ours
+    def __init__(self, git_dir: Path) -> None:
         self._git_dir = git_dir
         self._path = git_dir / BRANCH
         self._lock = git_dir / f"{BRANCH}.lock"
+        self._scratch = git_dir / "agentx-ref"
         self._log = git_dir / "logs" / BRANCH
 
     def read(self) -> str:
@@ -91,49 +88,49 @@ class Branch:
         except BaseException:
             nofollow.remove(self._lock, missing_ok=True)
             raise
+        finally:
+            nofollow.remove(self._scratch, missing_ok=True)
         if moved:
             raise WriterConflict(
                 f"Another writer moved {self._path}; what was recorded is committed next time."
             )
 
     def _take(self, new: str) -> None:
-        """Take the lock with the new id inside in one step: an empty one, left by a crash, would pass for Git's."""
-        scratch = self._git_dir / "agentx-ref"
-        nofollow.write(scratch, new.encode() + b"\n")
+        """Take the lock with the new id inside in one step: an empty one, left by a crash, would pass for Git's.
+
+        The lock is a second name of a scratch file that is kept until the move is done. So a lock that a crash of the
+        engine left is known by its scratch file, whoever's commit it names. Runs under the workspace's lock.
+        """
+        if nofollow.exists(self._scratch):
+            self._remove_left()
+            nofollow.remove(self._scratch)
+        nofollow.write(self._scratch, new.encode() + b"\n")
         deadline = time.monotonic() + _WAIT_S
-        try:
-            while True:
-                try:
-                    nofollow.link(scratch, self._lock)
-                except FileExistsError:
-                    if self._remove_left():
-                        continue
-                    if time.monotonic() > deadline:  # `git gc` holds it for a moment only
-                        raise RefLocked(
-                            f"{self._lock} is held, so what was recorded is not committed yet. "
-                            "If no git command is running, delete that file."
-                        ) from None
-                    time.sleep(_PAUSE_S)
-                except FileNotFoundError:  # Git removes directories of refs that became empty
-                    nofollow.make_directory(self._lock.parent, parents=True)
-                else:
-                    return
-        finally:
-            nofollow.remove(scratch)
+        while True:
+            try:
+                nofollow.link(self._scratch, self._lock)
+            except FileExistsError:
+                if time.monotonic() > deadline:  # `git gc` holds it for a moment only
+                    nofollow.remove(self._scratch)
+                    raise RefLocked(
+                        f"{self._lock} is held, so what was recorded is not committed yet. "
+                        "If no git command is running, delete that file."
+                    ) from None
+                time.sleep(_PAUSE_S)
+            except FileNotFoundError:  # Git removes directories of refs that became empty
+                nofollow.make_directory(self._lock.parent, parents=True)
+            else:
+                return
 
     def break_lock(self) -> None:
         """Remove the lock, of whomever: the machine went down since it was taken."""
         nofollow.remove(self._lock, missing_ok=True)
 
-    def _remove_left(self) -> bool:
-        try:
-            named = nofollow.read(self._lock).strip()
-        except FileNotFoundError:
-            return True
-        if not (_OID.fullmatch(named) and self._is_ours(named.decode())):
-            return False
-        nofollow.remove(self._lock, missing_ok=True)
-        return True
+    def _remove_left(self) -> None:
+        """Remove the lock where the scratch file shows that the engine took it, and died."""
+        with contextlib.suppress(FileNotFoundError):
+            if nofollow.same_file(self._scratch, self._lock):
+                nofollow.remove(self._lock)
 
     def _note(self, old: str, new: str, note: str, who: str) -> None:
         line = f"{old} {new} {who} {int(time.time())} +0000\t{note}\n".encode()

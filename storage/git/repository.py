@@ -86,7 +86,7 @@ class GitRepository:
             raise NotARepository(_refusal(root, str(error))) from error
         self.git_dir = Path(self._repo.path)
         self._packs = _changed_ns(self.git_dir)
-        self._branch = Branch(self.git_dir, self._is_ours)
+        self._branch = Branch(self.git_dir)
         self._unsynced: deque[str] = deque()
         self._trees: dict[str, bytes] = {}
         self._tree_of: tuple[str, str] = ("", "")
@@ -157,14 +157,6 @@ class GitRepository:
     def break_lock(self) -> None:
         """Remove the branch's lock, of whomever: the machine went down since it was taken."""
         self._branch.break_lock()
-
-    def _is_ours(self, commit: str) -> bool:
-        """Whether the engine made a commit, by an object that is not trusted before it is read whole."""
-        try:
-            loose = objects.read_loose(objects.loose_path(self.git_dir, commit), commit)
-        except objects.ObjectDamaged:
-            return True  # Git syncs its objects; only a crash of the engine leaves one damaged
-        return loose is not None and f"{HOST}> ".encode() in loose[1].partition(b"\n\n")[0]
 
     # --- objects ---------------------------------------------------------------------------------------------------
 

@@ -318,7 +318,7 @@ from agentx import Workspace
 step, seen = int(sys.argv[2]), 0
 def counted(event, arguments):
     global seen
-    if event in ("os.rename", "os.remove", "open") and os.path.exists(sys.argv[1] + "/.git/agentx-pull"):
+    if event in ("os.rename", "os.remove", "os.link", "os.mkdir", "open") and os.path.exists(sys.argv[1] + "/.git/agentx-pull"):
         seen += 1
         if seen == step:
             os._exit(9)
@@ -329,7 +329,7 @@ ws.close()
 """
 
 
-@pytest.mark.parametrize("step", [1, 4, 9, 14, 19, 24, 29])
+@pytest.mark.parametrize("step", [1, 3, 6, 9, 12, 15, 18, 21, 24, 26, 28, 29])
 def test_a_pull_that_was_cut_off_is_finished_by_whoever_comes_next(ws, there, step, tmp_path, lexical):
     there.tools.write_file("b.txt", "two\n")
     there.tools.write_file("a.txt", "changed\n")

@@ -180,11 +180,23 @@ def test_a_lock_that_a_dead_git_left_on_the_branch_is_named(repo, tmp_path, monk
 
 def test_a_lock_that_a_dead_engine_left_on_the_branch_is_removed(repo, tmp_path):
     first = _commit(repo, repo.update_tree("", {"a": _put(repo, b"1")}))
-    left = repo.commit(repo.tree_of(first), first, "x\n", _AUTHOR)
-    (tmp_path / ".git" / f"{BRANCH}.lock").write_text(left + "\n")
+    left = tmp_path / ".git/agentx-ref"
+    left.write_text("f" * 40 + "\n")  # of a commit that somebody else made, as a pull takes it over
+    os.link(left, tmp_path / ".git" / f"{BRANCH}.lock")
     second = _commit(repo, repo.update_tree("", {"a": _put(repo, b"2")}), first)
     assert repo.head == second
     assert not (tmp_path / ".git" / f"{BRANCH}.lock").exists()
+    assert not left.exists()
+
+
+def test_a_scratch_file_that_a_crash_left_behind_a_move_never_changes_the_branch(repo, tmp_path):
+    first = _commit(repo, repo.update_tree("", {"a": _put(repo, b"1")}))
+    os.link(tmp_path / ".git" / BRANCH, tmp_path / ".git/agentx-ref")
+    (tmp_path / ".git" / f"{BRANCH}.lock").write_text("")  # a git command's
+    left = repo.commit(repo.tree_of(first), first, "x\n", _AUTHOR)
+    with pytest.raises(RefLocked):
+        repo.move_ref(left, first, "note")
+    assert repo.head == first
 
 
 def test_moves_are_told_newest_first_whatever_a_crash_left_at_their_end(repo, tmp_path):
