@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agentx import layout
 from agentx.bus import Bus
 from agentx.cache import CACHE, make_cache
 from agentx.config import FILE as CONFIG_FILE
@@ -82,7 +83,7 @@ def find_root(start: Path) -> Path:
 
 def is_workspace(folder: Path) -> bool:
     """Whether a directory is a workspace: a repository with a log, or with the engine's lock where the log was lost."""
-    return (nofollow.is_file(folder / LIVE) and nofollow.exists(folder / ".git")) or nofollow.is_file(
+    return (nofollow.exists(folder / LIVE) and nofollow.exists(folder / ".git")) or nofollow.is_file(
         folder / ".git" / "agentx.lock"
     )
 
@@ -144,6 +145,7 @@ def open_engine(root: Path, settings: Settings) -> Engine:
     """
     if not is_workspace(root):
         raise NotAWorkspace(f"{root} is not a workspace. Make one with `agentx init {root}`.")
+    layout.check(root)
     config = read_config(root)
     place = artifacts_root(root, config.workspace.artifacts)
     if place != root / ARTIFACTS and clones.is_fresh(root):
@@ -151,6 +153,8 @@ def open_engine(root: Path, settings: Settings) -> Engine:
             f"{root} is a clone of a workspace that stands beside a project, and there is no such project here. Its files "
             f'are in {ARTIFACTS}/: write `artifacts = "{ARTIFACTS}"` in {CONFIG_FILE}, and open it again.'
         )
+    if clones.is_fresh(root):
+        _check_clone(root)
     clones.set_up(root)
     bus = Bus()
     artifacts = Artifacts(place, config.limits.max_file_bytes, skip=(root,))
@@ -194,6 +198,16 @@ def open_engine(root: Path, settings: Settings) -> Engine:
     if config.memory.maintain == "nightly":
         Nightly(engine)
     return engine
+
+
+def _check_clone(root: Path) -> None:
+    """Refuse a clone whose commit puts links where the engine's own files belong."""
+    repo = GitRepository(root)
+    try:
+        if repo.head:
+            layout.check_commit(repo, repo.head)
+    finally:
+        repo.close()
 
 
 def _open_index(root: Path, write_path: WritePath) -> MemoryIndex:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from agentx import recovery, takeover
+from agentx import layout, recovery, takeover
 from agentx.cache import CACHE
 from agentx.config import FILE as CONFIG_FILE
 from agentx.config import Config
@@ -187,6 +187,7 @@ def _check_pull(engine: Engine, remote: Remote, head: str, theirs: str) -> None:
     repo, state = engine.write_path.repo, engine.write_path.state
     try:
         transfer.reachable(repo.git_dir, theirs, head)
+        layout.check_commit(repo, theirs, head)
         ours, log = CommittedLog(repo, head, _CODEC), CommittedLog(repo, theirs, _CODEC)
         _check_kept(ours, log)
         events = list(log.events(state.seq, state.hash))

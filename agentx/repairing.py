@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from agentx import opening
+from agentx import layout, opening
 from agentx.findings import REPAIR, Finding, Progress
 from agentx.storage.codec import GENESIS, Codec, DamagedLine, split
 from agentx.storage.durable import write_file
@@ -56,6 +56,7 @@ def repair(root: Path, *, dry_run: bool = False, progress: Progress | None = Non
     """
     if not opening.is_workspace(root):
         raise opening.NotAWorkspace(f"{root} is not a workspace. Make one with `agentx init {root}`.")
+    layout.check(root)
     aside = Aside(root)
     with FileLock(root / ".git" / "agentx.lock", brief=True).hold():
         if dry_run:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from agentx import opening
+from agentx import layout, opening
 from agentx.cache import CACHE
 from agentx.commit_chain import CommitChain, Logged
 from agentx.config import FILE as CONFIG_FILE
@@ -103,6 +103,7 @@ def verify(
     """
     if not opening.is_workspace(root):
         raise opening.NotAWorkspace(f"{root} is not a workspace. Make one with `agentx init {root}`.")
+    layout.check(root)
     return _Verification(root, progress or _untold).run(since, states)
 
 

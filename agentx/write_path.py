@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from agentx import outside, recovery, takeover
+from agentx import layout, outside, recovery, takeover
 from agentx.bus import ALL, MEMORY_CHANGED, Bus, MemoryChanged
 from agentx.cache import CACHE, make_cache
 from agentx.committing import Committer
@@ -312,7 +312,9 @@ class WritePath:
         if not ours.foreign or self.read_only:
             return
         known = recovery.last_recorded(self.repo, self.git.anchor)
-        base = self.repo.tree_of(known.commit if known.seq > ours.seq else ours.commit)
+        since = known.commit if known.seq > ours.seq else ours.commit
+        layout.check_commit(self.repo, self.head, since)
+        base = self.repo.tree_of(since)
         said = [made for event in self.git.pending for made in changes_of(event)]
         made = outside.unsaid(outside.between(self.repo, base, self.tree), said)
         if base and made:

@@ -31,6 +31,15 @@ def is_set_up(git_dir: Path) -> bool:
     return nofollow.is_file(git_dir / "info" / "attributes")
 
 
+def setting(git_dir: Path, key: str) -> str:
+    """A value of the repository's own configuration; empty where it is not set, or the file cannot be read."""
+    try:
+        config = pygit2.Config(str(git_dir / "config"))
+        return str(config[key]) if key in config else ""
+    except (OSError, ValueError, pygit2.GitError):
+        return ""
+
+
 def set_up(git_dir: Path) -> None:
     """Give a repository what it lacks; cheap where it lacks nothing."""
     config = pygit2.Config(str(git_dir / "config"))

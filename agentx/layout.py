@@ -1,0 +1,153 @@
+"""Where a workspace's own files lie, checked before a library opens one of them by its path.
+
+libgit2, SQLite and LanceDB follow symbolic links, and a clone or a copied directory may bring them. So nothing of the
+engine's own may be a link, a FIFO or a device, the repository may not send Git elsewhere (a gitfile, ``commondir``,
+``core.worktree``, objects of other repositories), and no commit that is taken over may put a link in such a place.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from agentx.cache import CACHE
+from agentx.config import FILE as CONFIG
+from agentx.outside import ARTIFACTS
+from agentx.storage import nofollow
+from agentx.storage.errors import AgentXError
+from agentx.storage.git import local
+from agentx.storage.git.repository import EXECUTABLE, REGULAR, GitRepository
+from agentx.storage.history import LIVE, SEGMENTS
+from agentx.storage.nofollow import LinkRefused, NotAFile
+
+_DIRECTORIES = (
+    ".git",
+    ".git/objects",
+    ".git/objects/info",
+    ".git/objects/pack",
+    ".git/info",
+    ".git/refs",
+    ".git/refs/heads",
+    ".git/logs",
+    ".git/logs/refs",
+    ".git/logs/refs/heads",
+    ARTIFACTS,
+    CACHE,
+    SEGMENTS,
+)
+_LISTED = (".git", ".git/objects", ".git/objects/pack", ".git/refs/heads", CACHE, SEGMENTS)
+"""Directories of which every entry is looked at, one level deep."""
+
+_RESERVED = {name.casefold() for name in (ARTIFACTS, CONFIG, CACHE, LIVE, SEGMENTS, ".git")}
+
+
+class LayoutRefused(AgentXError):
+    """A workspace sends the engine to files outside itself."""
+
+
+def check(root: Path, *, outside_objects: bool = False) -> None:
+    """Refuse a workspace in which the engine would work on other files than those below its own directory.
+
+    Costs about fifty system calls, however many files and events there are.
+
+    Args:
+        root: Its directory, canonical.
+        outside_objects: Whether it may share Git objects with a repository outside, as ``git clone --shared`` makes it.
+
+    Raises:
+        LinkRefused: A symbolic link is in the place of one of the engine's files or directories.
+        NotAFile: A FIFO, a device or a socket is.
+        LayoutRefused: Its repository lies, or keeps its objects or working files, elsewhere.
+    """
+    if nofollow.is_file(root / ".git"):
+        raise LayoutRefused(
+            f"{root}/.git is a file that names a repository elsewhere (a linked worktree or a submodule). A workspace "
+            "needs a repository of its own: make one with `git clone`."
+        )
+    for name in (LIVE, CONFIG):
+        nofollow.require_plain(root / name)
+    for name in _DIRECTORIES:
+        _require_directory(root / name)
+    for name in _LISTED:
+        _check_entries(root / name)
+    _check_git(root, outside_objects=outside_objects)
+
+
+def _require_directory(path: Path) -> None:
+    nofollow.require_plain(path)
+    if nofollow.is_file(path):
+        raise LayoutRefused(f"{path} is a file where a directory belongs. Move it away, and try again.")
+
+
+def _check_entries(folder: Path) -> None:
+    try:
+        with nofollow.entries(folder) as found:
+            for entry in found:
+                if not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)):
+                    path = folder / entry.name
+                    raise LinkRefused(path) if entry.is_symlink() else NotAFile(path)
+    except FileNotFoundError:
+        return
+
+
+def _check_git(root: Path, *, outside_objects: bool) -> None:
+    git_dir = root / ".git"
+    if nofollow.exists(git_dir / "commondir"):
+        raise LayoutRefused(f"{git_dir}/commondir sends Git to another repository. Delete that file.")
+    elsewhere = local.setting(git_dir, "core.worktree")
+    if elsewhere and Path(os.path.realpath(git_dir / elsewhere)) != root:
+        raise LayoutRefused(
+            f"In {git_dir}/config, core.worktree names {elsewhere!r} as the working files. Remove it with "
+            f"`git config --file {git_dir}/config --unset core.worktree`."
+        )
+    for path in () if outside_objects else outside_alternates(git_dir):
+        raise LayoutRefused(
+            f"{git_dir}/objects/info/alternates takes Git objects from {path}, outside the workspace. Copy them with "
+            f"`git -C {root} repack -a -d` and delete that file, or trust this workspace with `agentx trust`."
+        )
+
+
+def outside_alternates(git_dir: Path) -> Iterator[str]:
+    """Where a repository finds objects outside its own directory (gitrepository-layout, ``objects/info/alternates``)."""
+    objects = git_dir / "objects"
+    try:
+        lines = nofollow.read_text(objects / "info" / "alternates", "replace").splitlines()
+    except FileNotFoundError:
+        return
+    for line in lines:
+        place = os.path.realpath(objects / line) if line and not line.startswith("#") else ""
+        if place and not Path(place).is_relative_to(git_dir.parent):
+            yield place
+
+
+def check_commit(repo: GitRepository, commit: str, since: str = "") -> None:
+    """Refuse a commit that puts something else than a file or a directory in a place of the engine's.
+
+    Links are for artifacts alone.
+
+    Args:
+        repo: The repository.
+        commit: A commit that somebody else made: cloned, pulled, or made with Git in the workspace.
+        since: A commit that was checked: only what differs from it is looked at.
+
+    Raises:
+        LayoutRefused: It does.
+        ObjectDamaged: It cannot be read.
+    """
+    for path, (_, entry) in repo.diff(repo.tree_of(since), repo.tree_of(commit)).items():
+        if entry is not None and (reason := _objection(path, entry.mode)):
+            raise LayoutRefused(
+                f"Commit {commit[:12]} is not used: in it {path!r} {reason}. Undo that commit with `git revert` or "
+                "`git reset`, or delete this clone."
+            )
+
+
+def _objection(path: str, mode: int) -> str:
+    """Why a file of a commit is refused; empty where it is not."""
+    top, _, below = path.partition("/")
+    if top.casefold() in _RESERVED and top not in (ARTIFACTS, CONFIG, LIVE, SEGMENTS):
+        return "has a name that is kept for the engine's caches or for Git"
+    if top in (ARTIFACTS, SEGMENTS) and not below:
+        return "is not a directory"
+    if top in (CONFIG, LIVE) and below:
+        return "is in a directory that has the name of a file"
+    return "" if top == ARTIFACTS or mode in (REGULAR, EXECUTABLE) else "is a link or a submodule"
