@@ -104,7 +104,7 @@ def test_a_pull_that_brings_a_link_outside_the_artifacts_is_refused(ws, project,
         ws.close()
         link_in(ws.root, path, "..", who=ENGINE)
         before, head = fingerprint(project), git(clone.root, "rev-parse", "main")
-        with pytest.raises(RemoteRefused, match="is not used|not what"):
+        with pytest.raises(RemoteRefused, match=r"is not used|not what"):
             clone.pull()
         assert git(clone.root, "rev-parse", "main") == head
         assert fingerprint(project) == before
@@ -122,7 +122,7 @@ def test_a_commit_of_a_person_that_makes_a_link_of_the_artifacts_stops_the_engin
     with pytest.raises(LinkRefused, match="artifacts is not used"):
         Workspace.open(ws.root, settings=lexical)
     (ws.root / "artifacts").unlink()
-    with pytest.raises(LayoutRefused, match="'artifacts' is not a directory.*git revert"):
+    with pytest.raises(LayoutRefused, match=r"'artifacts' is not a directory.*git revert"):
         Workspace.open(ws.root, settings=lexical)
     assert fingerprint(project) == before
     git(ws.root, "revert", "-n", "HEAD")
@@ -163,7 +163,7 @@ def test_a_repository_that_names_other_working_files_is_refused(project, lexical
     with Workspace.create(project / "task", settings=lexical) as ws:
         ws.tools.write_file("a.txt", "one\n")
     git(ws.root, "config", "core.worktree", str(project))
-    with pytest.raises(LayoutRefused, match="--unset core.worktree"):
+    with pytest.raises(LayoutRefused, match=r"--unset core.worktree"):
         Workspace.open(ws.root, settings=lexical)
     git(ws.root, "config", "core.worktree", str(ws.root))
     Workspace.open(ws.root, settings=lexical).close()
@@ -185,7 +185,7 @@ def test_objects_of_another_repository_are_not_read(project, tmp_path, lexical):
     alternates.parent.mkdir(exist_ok=True)
     for line in (f"{tmp_path}/private/.git/objects", "../../../../private/.git/objects"):
         alternates.write_text(f"# a comment\n{line}\n")
-        with pytest.raises(LayoutRefused, match="outside the workspace.*repack -a -d"):
+        with pytest.raises(LayoutRefused, match=r"outside the workspace.*repack -a -d"):
             Workspace.open(ws.root, settings=lexical)
     alternates.write_text("# nothing\n")
     Workspace.open(ws.root, settings=lexical).close()
