@@ -7,6 +7,7 @@ from pathlib import Path
 from agentx.engine import Engine
 from agentx.secret_notes import notes_on
 from agentx.staging import Content
+from agentx.storage import nofollow
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events import FileChange, ToolCallExecuted, changes_of
@@ -27,6 +28,7 @@ def gather(source: Path, max_file_bytes: int) -> Iterator[tuple[str, Content | s
     """
     if not source.is_dir():
         raise UsageError(f"There is no directory {source}.")
+    source = nofollow.canonical(source)
     rules = IgnoreRules(source)
     files = Artifacts(source, max_file_bytes)
     for path, info in files.walk(lambda name, directory: rules.ignores(name, directory=directory)):
