@@ -88,7 +88,7 @@ class Artifacts:
             folder = f"{folder}/{name}"
             if folder in self._skip:
                 raise PathRefused(path, "it belongs to the workspace itself.")
-            if nofollow.exists(f"{folder}/.git"):
+            if os.path.lexists(f"{folder}/.git"):
                 raise PathRefused(path, f"{name!r} is a Git repository of its own.")
         return target
 
@@ -236,7 +236,7 @@ class Artifacts:
     def _is_part(self, folder: str) -> bool:
         """Whether a directory belongs to the artifacts; a repository of its own does not, as with Git."""
         place = self.root / folder
-        return str(place) not in self._skip and not nofollow.exists(place / ".git")
+        return str(place) not in self._skip and not os.path.lexists(f"{place}/.git")
 
     def _is_gone(self, path: str) -> bool:
         """Whether a file that a walk did not meet is gone, and not merely in a directory that was not entered."""

@@ -19,7 +19,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from agentx.storage.errors import AgentXError
 
@@ -160,13 +160,19 @@ class _OpenHow(ctypes.Structure):
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
-def _openat2(call: Callable[..., int], path: str, flags: int, mode: int) -> int:
-    if "\0" in path:
-        raise ValueError("embedded null byte")
+@functools.cache
+def _how(flags: int, mode: int) -> tuple[Any, int]:
+    """The last two arguments of openat2(2); there are few, and making them takes as long as the call."""
     how = _OpenHow(flags, mode if flags & os.O_CREAT else 0, _RESOLVE_NO_SYMLINKS)
+    return ctypes.byref(how), ctypes.sizeof(how)
+
+
+def _openat2(call: Callable[..., int], path: str, flags: int, mode: int) -> int:
     encoded = os.fsencode(path)
+    if b"\0" in encoded:
+        raise ValueError("embedded null byte")
     while True:
-        fd = int(call(_SYS_OPENAT2, _AT_FDCWD, encoded, ctypes.byref(how), ctypes.sizeof(how)))
+        fd = call(_SYS_OPENAT2, _AT_FDCWD, encoded, *_how(flags, mode))
         if fd >= 0:
             return fd
         problem = ctypes.get_errno()
@@ -193,19 +199,38 @@ def _step_by_step(path: str, flags: int, mode: int) -> int:
         os.close(fd)
 
 
-@contextlib.contextmanager
-def _parent(path: str | Path) -> Iterator[tuple[int, str]]:
+class _parent:  # noqa: N801 - used like a function; a generator would take as long as the system calls
     """The directory that a name lies in, open, and the name."""
-    folder, name = os.path.split(os.fspath(path))
-    fd = _open(folder or ".", _PASSING)
-    try:
-        yield fd, name
-    except OSError as error:
-        if not isinstance(error, (LinkRefused, NotAFile)) and error.filename == name:
-            error.filename = os.fspath(path)
-        raise
-    finally:
-        os.close(fd)
+
+    __slots__ = ("_fd", "_path")
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = os.fspath(path)
+
+    def __enter__(self) -> tuple[int, str]:
+        folder, _, name = self._path.rpartition("/")
+        self._fd = _open(folder or ("/" if self._path.startswith("/") else "."), _PASSING)
+        return self._fd, name
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        os.close(self._fd)
+        if isinstance(error, OSError) and error.filename == self._path.rpartition("/")[2]:
+            error.filename = self._path
+
+
+class opened_directory:  # noqa: N801 - as above
+    """A directory, open, for several calls with ``dir_fd`` to names that lie in it; see :func:`open_descriptor`."""
+
+    __slots__ = ("_fd",)
+
+    def __init__(self, path: str | Path) -> None:
+        self._fd = _open(path, _PASSING)
+
+    def __enter__(self) -> int:
+        return self._fd
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        os.close(self._fd)
 
 
 # --- looking -----------------------------------------------------------------------------------------------------
@@ -313,6 +338,19 @@ def require_plain(path: str | Path) -> None:
             raise LinkRefused(path)
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             raise NotAFile(path)
+
+
+def require_directory(path: str | Path) -> None:
+    """Refuse a directory that is reached through a symbolic link.
+
+    Raises:
+        LinkRefused: It is.
+        FileNotFoundError: There is none, or something else is in its place.
+    """
+    try:
+        os.close(_open(path, _PASSING))
+    except NotADirectoryError as error:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
 
 
 def require_plain_tree(path: str | Path) -> None:
@@ -426,8 +464,13 @@ def remove_tree(path: str | Path, *, ignore_errors: bool = False) -> None:
 
 def replace(old: str | Path, new: str | Path) -> None:
     """Give a file another name, in the place of whatever file has it."""
-    with _parent(old) as (source, name), _parent(new) as (target, other):
-        os.replace(name, other, src_dir_fd=source, dst_dir_fd=target)
+    with _parent(old) as (source, name):
+        folder, _, other = os.fspath(new).rpartition("/")
+        if folder == os.fspath(old).rpartition("/")[0]:
+            os.replace(name, other, src_dir_fd=source, dst_dir_fd=source)
+            return
+        with _parent(new) as (target, other):
+            os.replace(name, other, src_dir_fd=source, dst_dir_fd=target)
 
 
 def link(old: str | Path, new: str | Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from agentx.storage import nofollow
 from agentx.storage.durable import TEMPORARY_PREFIX
 from agentx.storage.errors import AgentXError
+from agentx.storage.nofollow import LinkRefused
 from agentx.storage.redaction import redact
 
 MAX_PATH_BYTES = 1_024
@@ -119,6 +120,15 @@ def resolve_inside(root: Path, path: str) -> Path:
         PathRefused: A directory on the way is a link (the record knows each file by one path alone), or a file.
         LinkRefused: ``root`` itself is reached through a link.
     """
+    target = Path(root, path)
+    try:
+        nofollow.require_directory(target.parent)
+    except FileNotFoundError:  # a directory on the way is missing, or a file
+        pass
+    except LinkRefused:
+        nofollow.require_directory(root)
+    else:
+        return target
     folder = str(root)
     for name in path.split("/")[:-1]:
         folder = f"{folder}/{name}"
@@ -128,7 +138,7 @@ def resolve_inside(root: Path, path: str) -> Path:
             break
         if not stat.S_ISDIR(mode):
             raise PathRefused(path, _why_not(root, path, name, is_link=stat.S_ISLNK(mode)))
-    return root / path
+    return target
 
 
 def _why_not(root: Path, path: str, name: str, *, is_link: bool) -> str:

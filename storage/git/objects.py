@@ -105,27 +105,34 @@ def write_unsynced(git_dir: Path, kind: str, content: bytes) -> str:
     return oid
 
 
+def _opened(folder: Path) -> contextlib.AbstractContextManager[int]:
+    try:
+        return nofollow.opened_directory(folder)
+    except FileNotFoundError:  # `git gc` removes directories that became empty
+        make_directory(folder)
+        return nofollow.opened_directory(folder)
+
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
 def _write(path: Path, whole: bytes, level: int, *, sync: bool) -> None:
     stream = zlib.compress(whole, level)
-    temporary = f"{path.parent}/{_TEMPORARY}{os.getpid()}_{path.name[:16]}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-    try:
-        fd = nofollow.open_descriptor(temporary, flags, 0o444)
-    except FileNotFoundError:  # `git gc` removes directories that became empty
-        make_directory(path.parent)
-        fd = nofollow.open_descriptor(temporary, flags, 0o444)
-    try:
+    temporary = f"{_TEMPORARY}{os.getpid()}_{path.name[:16]}"
+    with _opened(path.parent) as folder:
         try:
-            write_all(fd, stream)
-            if sync:
-                os.fsync(fd)
-        finally:
-            os.close(fd)
-        nofollow.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            nofollow.remove(temporary)
-        raise
+            fd = os.open(temporary, _NEW, 0o444, dir_fd=folder)
+            try:
+                write_all(fd, stream)
+                if sync:
+                    os.fsync(fd)
+            finally:
+                os.close(fd)
+            os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)
+            raise
     if sync:
         sync_directory(path.parent)
 
