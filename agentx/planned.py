@@ -209,7 +209,7 @@ def _artifacts(engine: Engine, value: object) -> tuple[str, ...]:
     if text.removeprefix("./").startswith(f"{folder}/") and not nofollow.is_directory(f"{root}/{folder}"):
         text = text.removeprefix("./").removeprefix(f"{folder}/")  # seen from the workspace
     written = os.path.normpath(os.path.join(root, text))
-    found = (_inside(root, written), _inside(os.path.realpath(root), os.path.realpath(written)))
+    found = (_inside(root, written), _inside(root, os.path.realpath(written)))
     return tuple(dict.fromkeys(path for path in found if path))
 
 

@@ -84,7 +84,7 @@ class Artifacts:
         """
         target = resolve_file(self.root, path) if follow else resolve_inside(self.root, path)
         folder = str(self.root)
-        for name in target.relative_to(self.root).parts:
+        for name in str(target)[len(folder) + 1 :].split("/"):
             folder = f"{folder}/{name}"
             if folder in self._skip:
                 raise PathRefused(path, "it belongs to the workspace itself.")
