@@ -6,6 +6,7 @@ engine's own may be a link, a FIFO or a device, the repository may not send Git 
 """
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,16 +27,18 @@ _DIRECTORIES = (
     ".git/objects/pack",
     ".git/info",
     ".git/refs",
-    ".git/refs/heads",
     ".git/logs",
-    ".git/logs/refs",
-    ".git/logs/refs/heads",
     ARTIFACTS,
     CACHE,
     SEGMENTS,
 )
-_LISTED = (".git", ".git/objects", ".git/objects/pack", ".git/refs/heads", CACHE, SEGMENTS)
+_LISTED = (".git", ".git/objects", ".git/objects/info", ".git/objects/pack", ".git/info", CACHE, SEGMENTS)
 """Directories of which every entry is looked at, one level deep."""
+
+_WALKED = (".git/refs", ".git/logs")
+"""Directories of which everything is looked at."""
+
+_INCLUDE = re.compile(rb"^\s*\[\s*include", re.MULTILINE | re.IGNORECASE)
 
 _RESERVED = {name.casefold() for name in (ARTIFACTS, CONFIG, CACHE, LIVE, SEGMENTS, ".git")}
 
@@ -47,7 +50,7 @@ class LayoutRefused(AgentXError):
 def check(root: Path, *, outside_objects: bool = False) -> None:
     """Refuse a workspace in which the engine would work on other files than those below its own directory.
 
-    Costs about fifty system calls, however many files and events there are.
+    Costs the same, however many files and events there are.
 
     Args:
         root: Its directory, canonical.
@@ -69,6 +72,8 @@ def check(root: Path, *, outside_objects: bool = False) -> None:
         _require_directory(root / name)
     for name in _LISTED:
         _check_entries(root / name)
+    for name in _WALKED:
+        nofollow.require_plain_tree(root / name)
     _check_git(root, outside_objects=outside_objects)
 
 
@@ -93,16 +98,30 @@ def _check_git(root: Path, *, outside_objects: bool) -> None:
     git_dir = root / ".git"
     if nofollow.exists(git_dir / "commondir"):
         raise LayoutRefused(f"{git_dir}/commondir sends Git to another repository. Delete that file.")
-    elsewhere = local.setting(git_dir, "core.worktree")
-    if elsewhere and Path(os.path.realpath(git_dir / elsewhere)) != root:
+    for path in (git_dir / "config", git_dir / "config.worktree"):
+        _check_config(root, path)
+    for place in () if outside_objects else outside_alternates(git_dir):
         raise LayoutRefused(
-            f"In {git_dir}/config, core.worktree names {elsewhere!r} as the working files. Remove it with "
-            f"`git config --file {git_dir}/config --unset core.worktree`."
-        )
-    for path in () if outside_objects else outside_alternates(git_dir):
-        raise LayoutRefused(
-            f"{git_dir}/objects/info/alternates takes Git objects from {path}, outside the workspace. Copy them with "
+            f"{git_dir}/objects/info/alternates takes Git objects from {place}, outside the workspace. Copy them with "
             f"`git -C {root} repack -a -d` and delete that file, or trust this workspace with `agentx trust`."
+        )
+
+
+def _check_config(root: Path, path: Path) -> None:
+    """Refuse a configuration that reads other files, which may be FIFOs, or names other working files."""
+    try:
+        content = nofollow.read(path)
+    except FileNotFoundError:
+        return
+    if _INCLUDE.search(content):
+        raise LayoutRefused(
+            f"{path} includes another file. Copy the settings that you need into it, and delete its include sections."
+        )
+    elsewhere = local.setting(path, "core.worktree")
+    if elsewhere and Path(os.path.realpath(path.parent / elsewhere)) != root:
+        raise LayoutRefused(
+            f"In {path}, core.worktree names {elsewhere!r} as the working files. Remove it with "
+            f"`git config --file {path} --unset core.worktree`."
         )
 
 

@@ -200,7 +200,13 @@ class Artifacts:
         return [(path, info.st_size) for path, info in found]
 
     def walk(self, ignores: Callable[[str, bool], bool]) -> Iterator[tuple[str, os.stat_result]]:
-        """Every file and link below the root, sorted, without what is ignored, ``.git`` and temporary files."""
+        """Every file and link below the root, sorted, without what is ignored, ``.git`` and temporary files.
+
+        Raises:
+            LinkRefused: The root is a symbolic link.
+        """
+        with contextlib.suppress(FileNotFoundError):
+            nofollow.require_directory(self.root)
         yield from self._walk("", ignores)
 
     def _walk(

@@ -31,10 +31,10 @@ def is_set_up(git_dir: Path) -> bool:
     return nofollow.is_file(git_dir / "info" / "attributes")
 
 
-def setting(git_dir: Path, key: str) -> str:
-    """A value of the repository's own configuration; empty where it is not set, or the file cannot be read."""
+def setting(path: Path, key: str) -> str:
+    """A value in a configuration file of Git's; empty where it is not set, or the file cannot be read."""
     try:
-        config = pygit2.Config(str(git_dir / "config"))
+        config = pygit2.Config(str(path))
         return str(config[key]) if key in config else ""
     except (OSError, ValueError, pygit2.GitError):
         return ""

@@ -132,7 +132,17 @@ def test_a_commit_of_a_person_that_makes_a_link_of_the_artifacts_stops_the_engin
         assert again.rebuild().state_digest == again.state.digest
 
 
-IN_GIT = ["", "/objects", "/objects/pack", "/refs", "/refs/heads", "/logs", "/HEAD", "/config", "/index"]
+IN_GIT = [
+    "",
+    "/objects",
+    "/objects/pack",
+    "/refs",
+    "/refs/heads",
+    "/refs/heads/main",
+    "/logs",
+    "/logs/refs/heads/main",
+]
+IN_GIT += ["/HEAD", "/config", "/index", "/info/attributes"]
 
 
 @pytest.mark.parametrize("path", IN_GIT)
@@ -167,6 +177,18 @@ def test_a_repository_that_names_other_working_files_is_refused(project, lexical
         Workspace.open(ws.root, settings=lexical)
     git(ws.root, "config", "core.worktree", str(ws.root))
     Workspace.open(ws.root, settings=lexical).close()
+
+
+def test_a_repository_whose_configuration_includes_another_file_is_refused_before_it_is_read(
+    project, tmp_path, lexical
+):
+    with Workspace.create(project / "task", settings=lexical) as ws:
+        ws.tools.write_file("a.txt", "one\n")
+    os.mkfifo(tmp_path / "waits")
+    with (ws.root / ".git/config").open("a") as config:
+        config.write(f"\t[Include]\n\tpath = {tmp_path}/waits\n")
+    with pytest.raises(LayoutRefused, match="includes another file"):
+        Workspace.open(ws.root, settings=lexical)
 
 
 def test_a_repository_that_is_a_part_of_another_is_refused(project, lexical):
@@ -226,6 +248,9 @@ def test_artifacts_that_are_swapped_for_a_link_while_a_workspace_is_open_lead_no
             ("delete_file", {"path": "src/main.py"}),
         ):
             assert ws.tools.call(name, arguments).status == "FAILED"
+        with pytest.raises(LinkRefused):
+            ws.status()
+        assert ws.tools.call("list_directory", {}).status == "FAILED"
         assert fingerprint(project) == before
         ws.artifacts.unlink()
         (project / "moved").rename(ws.artifacts)
