@@ -88,7 +88,7 @@ class ToolsSection(_Section):
 
     run_command: bool = False
     approve: tuple[str, ...] = ()
-    isolation: str = Field(default="auto", pattern="^(auto|bubblewrap|none)$")
+    isolation: str = Field(default="auto", pattern="^(auto|bubblewrap|landlock|none)$")
     words: tuple[str, ...] = ()
 
 
