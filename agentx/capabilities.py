@@ -43,7 +43,8 @@ class Capabilities:
 
     def credentials(self) -> list[str]:
         """The names of environment variables that look like credentials; never their values."""
-        return credentials(self.engine.settings.environ)
+        settings = self.engine.settings
+        return credentials({**settings.environ, **settings.keys})
 
     def add(self, name: str, command: str, *, domain: str = "", agent: str = "") -> MemoryItem:
         """Name a tool or a credential, and the command that finds out whether it works; it is not run yet.

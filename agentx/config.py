@@ -129,7 +129,8 @@ class DirectorSection(_Section):
 
     ``model``: who writes directives, ``none`` for code alone; that of ``[model]`` by default. ``executor``: a program and its arguments;
     without one, the model of ``[model]`` in a loop. ``speaks``: ``text`` (prompt on stdin, summary on stdout) or ``jsonl``. ``files``: whether it
-    may read and change artifacts and run checks. ``time_limit_s``: how long a run may take.
+    may read and change artifacts and run checks. ``time_limit_s``: how long a run may take. ``keys``: variables that hold keys
+    and that this program, and the programs of a pipeline's roles, find in their environment.
     """
 
     model: str = ""
@@ -137,6 +138,7 @@ class DirectorSection(_Section):
     speaks: str = Field(default="text", pattern="^(text|jsonl)$")
     files: bool = True
     time_limit_s: float = Field(default=1_800.0, gt=0)
+    keys: tuple[str, ...] = ()
 
 
 class SecretsSection(_Section):

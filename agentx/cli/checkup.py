@@ -200,7 +200,7 @@ def _model(config: Config, settings: Settings) -> Finding:
         return Finding("model", "ok", f"{name}: its words are canned")
     provider = name.partition("/")[0]
     variable = f"{provider.upper()}_API_KEY"
-    keyed = settings.api_key or settings.environ.get(variable) or config.model.api_base or settings.api_base
+    keyed = settings.api_key or settings.keys.get(variable) or config.model.api_base or settings.api_base
     if provider in _KEYED and not keyed:
         return Finding(
             "model", "warning", f"{name} is set, and no key for it", f"Set {variable}, or AGENTX_API_KEY."
