@@ -7,7 +7,7 @@ does not run. Nothing that it sets can be taken back by the command or by what t
 Landlock (landlock(7)) denies all file access but what SPEC names, all access to processes outside (ptrace(2), ``/proc/PID``,
 signals), TCP and abstract Unix sockets. It cannot deny a Unix socket that has a path, nor UDP; so seccomp(2) denies
 the calls that make sockets. Calls that go around Landlock are denied as well: kernel keyrings, io_uring, System V and
-POSIX shared memory, changing another process's limits, inotify by path.
+POSIX shared memory, setting limits and priorities of another process, inotify by path.
 
 Inside bubblewrap, which has namespaces for most of this, the filter alone is set.
 """
@@ -16,13 +16,17 @@ import ctypes
 import errno
 import functools
 import json
+import math
 import os
 import platform
 import resource
+import signal
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 MIN_ABI = 3
@@ -35,6 +39,9 @@ FAILED = 125
 """Exit status where the process could not be confined; what it was to run did not run."""
 FAILURE = "agentx: cannot confine the command"
 _PROBE_TIMEOUT_S = 10.0
+_HEARD = (signal.SIGCHLD, signal.SIGTERM)
+_GRACE_S, _END_S = 1.5, 0.4
+"""Together less than a command has between SIGTERM and SIGKILL (:data:`agentx.quality.process.TERM_GRACE_S`)."""
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 MACHINE = (
@@ -140,7 +147,17 @@ _DENIED_UNDER_LANDLOCK: dict[str, tuple[int | None, int | None]] = {
     "mq_unlink": (241, 181),
     "inotify_add_watch": (254, 27),
 }
-_CLONE, _IOCTL, _SOCKET, _SOCKETPAIR, _PRLIMIT = (56, 220), (16, 29), (41, 198), (53, 199), (302, 261)
+_OF_ITSELF: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
+    # By number, limits and priorities of any process of the user could be set. Allowed with these first arguments alone.
+    "prlimit64": ((302, 261), (0,)),
+    "sched_setparam": ((142, 118), (0,)),
+    "sched_setscheduler": ((144, 119), (0,)),
+    "sched_setaffinity": ((203, 122), (0,)),
+    "sched_setattr": ((314, 274), (0,)),
+    "setpriority": ((141, 140), (0, 0)),  # PRIO_PROCESS
+    "ioprio_set": ((251, 30), (1, 0)),  # IOPRIO_WHO_PROCESS
+}
+_CLONE, _IOCTL, _SOCKET, _SOCKETPAIR = (56, 220), (16, 29), (41, 198), (53, 199)
 
 _Filter = list[tuple[int, int, int, int]]
 
@@ -219,6 +236,8 @@ def main(arguments: Sequence[str]) -> int:
     """Confine this process and become the command; returns only where that fails."""
     try:
         spec, argv = json.loads(arguments[0]), list(arguments[1:])
+        if spec["landlock"] and (child := _fork()):
+            return _outlive(child)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         _drop_capabilities()
         _prctl(38, 1)  # PR_SET_NO_NEW_PRIVS
@@ -228,11 +247,56 @@ def main(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001 - whatever it is, the command must not run
         sys.stderr.write(f"{FAILURE}: {type(error).__name__}: {error}\n")
         return FAILED
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python, not by programs
+        signal.signal(ignored, signal.SIG_DFL)
     try:
         os.execv(argv[0], argv)  # noqa: S606 - the command's own shell
     except OSError as error:
         sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
         return 127
+
+
+def _fork() -> int:
+    """Make the process that becomes the command; all that it leaves behind becomes a child of this one."""
+    _prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
+    child = os.fork()
+    if not child:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
+    return child
+
+
+def _outlive(child: int) -> int:
+    """Wait for the command and end what it started, also in sessions of its own; the exit status as shells say it."""
+    status, deadline = None, math.inf
+    while status is None and (left_s := deadline - time.monotonic()) > 0:
+        heard = signal.sigtimedwait(_HEARD, min(left_s, 60.0))
+        if heard and heard.si_signo == signal.SIGTERM:  # the whole group got it
+            deadline = time.monotonic() + _GRACE_S
+        status, _ = _reap(child)
+    ended, children = False, Path(f"/proc/self/task/{os.getpid()}/children")
+    deadline = time.monotonic() + _END_S
+    while not ended and time.monotonic() < deadline:
+        with suppress(OSError):  # it has ended meanwhile, or this kernel does not list children
+            for left in children.read_text().split():
+                os.kill(int(left), signal.SIGKILL)
+        _, ended = _reap(child)
+        time.sleep(0.001)
+    return 128 + signal.SIGKILL if status is None else status
+
+
+def _reap(child: int) -> tuple[int | None, bool]:
+    """Take the exit statuses of children that have ended: the command's, where it is among them, and whether none is left."""
+    found = None
+    try:
+        while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
+            if ended[0] == child:
+                code = os.waitstatus_to_exitcode(ended[1])
+                found = code if code >= 0 else 128 - code
+    except ChildProcessError:
+        return found, True
+    return found, False
 
 
 def _drop_capabilities() -> None:
@@ -326,7 +390,13 @@ def _program(machine: str, *, under_landlock: bool) -> _Filter:
             *_unless((_SOCK_STREAM, _SOCK_SEQPACKET), refuse, allow),
         ]
         steps += _where(_SOCKETPAIR[column], [_argument(0), (_EQUAL, 1, 0, _AF_UNIX), *refuse, *pair])
-        steps += _where(_PRLIMIT[column], [_argument(0), *_unless((0,), refuse, allow)])
+        for numbers, own in _OF_ITSELF.values():
+            checks = [
+                step
+                for place, value in enumerate(own)
+                for step in (_argument(place), (_EQUAL, 1, 0, value), *refuse)
+            ]
+            steps += _where(numbers[column], [*checks, *allow])
     else:  # other families are not kept apart by a network namespace (virtual machines' sockets, Bluetooth)
         families = (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK)
         steps += _where(_SOCKET[column], [_argument(0), *_unless(families, refuse, allow)])

@@ -440,8 +440,15 @@ def send_from_pair(at):
 
 @attack("reaches sockets of your programs")
 def reconnect_pair(at):
-    with socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)[0] as made:
-        return made.connect(f"{at['home']}/agent")
+    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    other.close()
+    return one.connect(f"{at['home']}/agent")
+
+
+@attack("reaches sockets of your programs")
+def send_from_packet_pair(at):
+    with socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)[0] as made:
+        return made.sendmsg([b"hello"], [], 0, f"{at['home']}/datagram")
 
 
 def _unix(name):
@@ -482,6 +489,32 @@ def _same(at):
     """Inside a namespace a number means another process, or none."""
     if at["own_processes"] and not Path(f"/proc/{at['victim']}").exists():
         raise ProcessLookupError("there is no such process in here")
+
+
+@attack("signals or limits your processes")
+def slow_process(at):
+    _same(at)
+    return os.setpriority(os.PRIO_PROCESS, at["victim"], 1)
+
+
+@attack("signals or limits your processes")
+def slow_all_processes(at):
+    if at["own_processes"]:
+        raise LookupError("the user's processes are not in here")
+    return os.setpriority(os.PRIO_USER, 0, os.getpriority(os.PRIO_USER, 0))
+
+
+@attack("signals or limits your processes")
+def schedule_process(at):
+    _same(at)
+    os.sched_setaffinity(at["victim"], os.sched_getaffinity(at["victim"]))
+    return os.sched_setscheduler(at["victim"], os.SCHED_BATCH, os.sched_param(0))
+
+
+@attack("signals or limits your processes")
+def slow_disk_of_process(at):
+    _same(at)
+    return call(251, 30, 1, at["victim"], 3 << 13)  # IOPRIO_CLASS_IDLE
 
 
 @attack("signals or limits your processes")

@@ -40,7 +40,16 @@ REAL = {
     ),
     *("write_git", "write_settings", "rename_workspace", "write_home", "write_temporary", "delete_file"),
     *("change_mode", "change_times", "connect_loopback", "send_datagram", "connect_in_home"),
-    *("connect_in_workspace", "signal_process", "signal_parent", "signal_group", "limit_process"),
+    *(
+        "connect_in_workspace",
+        "signal_process",
+        "signal_parent",
+        "signal_group",
+        "limit_process",
+        "slow_process",
+        "slow_all_processes",
+        "schedule_process",
+    ),
     *("say", "set_isolation", "retire_rule", "dump_core", "stat_home"),
 }
 """Attacks that must work without isolation on any Linux: so the others fail for the isolation, not for a mistake."""

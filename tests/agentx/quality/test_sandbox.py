@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import tracemalloc
+import uuid
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,13 @@ from agentx.quality.sandbox import SandboxError, SandboxPolicy, isolation_for, r
 from agentx.quality.tree import TreeLimits, TreeTooLargeError
 from agentx.storage.errors import UsageError
 from tests.agentx.quality.conftest import why_not
+
+
+def _read(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 def is_alive(pid):
@@ -204,9 +212,9 @@ def isolated(request, tree):
     if reason := why_not(request.param):
         pytest.skip(reason)
 
-    def run_it(command, **policy):
+    def run_it(command, *, timeout_s=60, **policy):
         full = SandboxPolicy(**{"environ": environ, "isolation": request.param, **policy})
-        return run_in_copy(tree, command, timeout_s=60, max_output_bytes=20_000, policy=full)
+        return run_in_copy(tree, command, timeout_s=timeout_s, max_output_bytes=20_000, policy=full)
 
     return run_it
 
@@ -275,10 +283,10 @@ def test_isolated_programs_do_what_programs_do(isolated):
 here
 END
     cat "$t" /dev/null && (sleep 30 & kill $!; wait) && timeout 5 true && head -c 4 /dev/urandom > /dev/null
-    echo said > /dev/stdout
+    echo said > /dev/stdout && yes | head -n 1
     """
     done = isolated(script)
-    assert (done.exit_code, done.output) == (0, "here\nsaid\n")
+    assert (done.exit_code, done.output) == (0, "here\nsaid\ny\n")
 
 
 def test_isolated_python_starts_threads_and_processes(isolated):
@@ -292,6 +300,26 @@ def test_isolated_python_starts_threads_and_processes(isolated):
         "asyncio.run(main())\n"
     )
     assert isolated(["python", "-c", source]).output == "thread\nchild\nawaited\n"
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found through /proc")
+@pytest.mark.parametrize("timeout_s", [60, 1])
+def test_what_leaves_its_session_and_its_environment_does_not_outlive_an_isolated_run(
+    isolated, tree, timeout_s
+):
+    """Not even a daemon that clears all by which it could be found goes on, after a normal end or a time-out."""
+    mark = uuid.uuid4().hex
+    daemon = (
+        "import os\nif os.fork(): os._exit(0)\nos.setsid()\n"
+        f"os.execve('/bin/sh', ['sh', '-c', 'sleep 300; exit', '{mark}'], {{'PATH': '/usr/bin:/bin'}})\n"
+    )
+    (tree / "daemon.py").write_text(daemon)
+    done = isolated(
+        "python daemon.py; sleep 0.3; echo started; " + "sleep 300" * (timeout_s == 1), timeout_s=timeout_s
+    )
+    assert (done.output, done.timed_out) == ("started\n", timeout_s == 1)
+    found = [one for one in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in _read(one)]
+    assert found == []
 
 
 def test_a_command_under_landlock_that_wants_a_socket_is_told_why_not(tree):
