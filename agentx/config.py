@@ -69,7 +69,7 @@ class CheckSection(_Section):
 class ChecksSection(_Section):
     """The commands behind ``run_tests``, ``run_lint`` and ``run_build``.
 
-    ``readable`` names directories in the home that stay visible to them under bubblewrap (a toolchain).
+    ``readable`` names directories that they may read, isolated, besides the system (a toolchain).
     """
 
     readable: tuple[str, ...] = ()

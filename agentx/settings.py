@@ -1,8 +1,9 @@
 """The environment, read in this one place; everything below takes arguments.
 
-Keys are kept apart from the rest: ``Settings.environ`` holds none, so that no program gets one by accident. In a
-process that is AgentX's own (the command line, the daemon and its children) they are also taken out of what others can
-read: see :func:`take_environment`. A process that only imports AgentX keeps its environment as it is.
+Keys are kept apart from the rest: ``Settings.environ`` holds none, so that no program gets one by accident.
+In a process that is AgentX's own (the command line, the daemon and its children) they are also taken out of
+what others can read: see :func:`take_environment`. A process that only imports AgentX keeps its environment
+as it is.
 """
 
 import ctypes
@@ -121,7 +122,7 @@ def take_environment() -> Settings:
 
 
 def hold_keys(settings: Settings) -> None:
-    """Hold keys in this process, which is AgentX's own, where neither its children nor other processes find them."""
+    """Hold keys in this process, which is AgentX's own, where no child and no other process finds them."""
     if not settings.keys:
         return
     for name in settings.keys:

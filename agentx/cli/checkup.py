@@ -62,7 +62,7 @@ class Finding(msgspec.Struct, frozen=True):
     todo: str = ""
 
 
-# --- the machine -----------------------------------------------------------------------------------------------------
+# --- the machine --------------------------------------------------------------------------------------------
 
 
 def machine(settings: Settings) -> Iterator[Finding]:
@@ -121,7 +121,7 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str] | None:
         return None
 
 
-# --- a workspace at rest ---------------------------------------------------------------------------------------------
+# --- a workspace at rest ------------------------------------------------------------------------------------
 
 
 def at_rest(root: Path, settings: Settings) -> Iterator[Finding]:
@@ -279,7 +279,7 @@ def _history(root: Path) -> Iterator[Finding]:
         )
 
 
-# --- the same, opened ------------------------------------------------------------------------------------------------
+# --- the same, opened ---------------------------------------------------------------------------------------
 
 
 def at_work(root: Path, settings: Settings) -> Iterator[Finding]:

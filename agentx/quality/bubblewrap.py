@@ -1,7 +1,8 @@
 """The command line of bubblewrap, where it is installed and allowed to work.
 
-Inside there is nothing but what is named: those files and directories read-only, one writable directory, an empty ``/tmp``,
-devices and a ``/proc`` of its own, no network, no other processes, no capabilities. See bwrap(1).
+Inside there is nothing but what is named: those files and directories read-only, one writable directory, an
+empty ``/tmp``, devices and a ``/proc`` of its own, no network, no other processes, no capabilities. See
+bwrap(1).
 """
 
 import functools

@@ -1,13 +1,15 @@
 """Confine this process and become the command: Landlock, a seccomp filter, no capabilities, no core dump.
 
-Run as a program of its own, ``python -I -S confine.py SPEC PROGRAM ARGUMENT…``, so that nothing is done between fork and
-exec of a process with threads. It uses the standard library alone and fails closed: where a step fails, the command
-does not run. Nothing that it sets can be taken back by the command or by what the command starts.
+Run as a program of its own, ``python -I -S confine.py SPEC PROGRAM ARGUMENT…``, so that nothing is done
+between fork and exec of a process with threads. It uses the standard library alone and fails closed: where a
+step fails, the command does not run. Nothing that it sets can be taken back by the command or by what the
+command starts.
 
-Landlock (landlock(7)) denies all file access but what SPEC names, all access to processes outside (ptrace(2), ``/proc/PID``,
-signals), TCP and abstract Unix sockets. It cannot deny a Unix socket that has a path, nor UDP; so seccomp(2) denies
-the calls that make sockets. Calls that go around Landlock are denied as well: kernel keyrings, io_uring, System V and
-POSIX shared memory, setting limits and priorities of another process, inotify by path.
+Landlock (landlock(7)) denies all file access but what SPEC names, all access to processes outside (ptrace(2),
+``/proc/PID``, signals), TCP and abstract Unix sockets. It cannot deny a Unix socket that has a path, nor UDP;
+so seccomp(2) denies the calls that make sockets. Calls that go around Landlock are denied as well: kernel
+keyrings, io_uring, System V and POSIX shared memory, setting limits and priorities of another process,
+inotify by path.
 
 Inside bubblewrap, which has namespaces for most of this, the filter alone is set.
 """
@@ -50,7 +52,7 @@ MACHINE = (
 )
 """What may be read of ``/proc``: facts about the machine, and no process, not even the command's own."""
 
-# --- Landlock: linux/landlock.h --------------------------------------------------------------------------------------
+# --- Landlock: linux/landlock.h -----------------------------------------------------------------------------
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # on every architecture
 _VERSION_FLAG, _RULE_PATH_BENEATH = 1, 1
@@ -60,7 +62,7 @@ _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _ALL_NET, _ALL_SCOPES = 0b11, 0b11
 
-# --- seccomp: linux/seccomp.h, linux/filter.h, linux/audit.h ---------------------------------------------------------
+# --- seccomp: linux/seccomp.h, linux/filter.h, linux/audit.h ------------------------------------------------
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _MASK, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _KILL, _REFUSE, _ALLOW = 0x8000_0000, 0x0005_0000, 0x7FFF_0000
@@ -229,7 +231,7 @@ def _command(spec: Mapping[str, object], argv: Sequence[str]) -> list[str]:
     return [sys.executable, "-I", "-S", __file__, json.dumps(spec), *argv]
 
 
-# --- the program -----------------------------------------------------------------------------------------------------
+# --- the program --------------------------------------------------------------------------------------------
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -287,7 +289,7 @@ def _outlive(child: int) -> int:
 
 
 def _reap(child: int) -> tuple[int | None, bool]:
-    """Take the exit statuses of children that have ended: the command's, where it is among them, and whether none is left."""
+    """Take the statuses of children that have ended: the command's, if it is among them, and whether none is left."""
     found = None
     try:
         while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):

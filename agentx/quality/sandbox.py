@@ -1,9 +1,10 @@
 """Run a project's own command in a copy of its tree, with a time limit, a cap on output and no secrets.
 
-What runs is code that an agent may have written. The invariants: the tree that is checked is never the one that
-the command works in; the environment holds nothing but what is named here and by the caller; the call returns
-in bounded time and memory; nothing that the command started outlives it. Whether the command is also kept from the rest
-of the machine depends on what the machine has: bubblewrap, else Landlock. The result says which it was.
+What runs is code that an agent may have written. The invariants: the tree that is checked is never the one
+that the command works in; the environment holds nothing but what is named here and by the caller; the call
+returns in bounded time and memory; nothing that the command started outlives it. Whether the command is also
+kept from the rest of the machine depends on what the machine has: bubblewrap, else Landlock. The result says
+which it was.
 """
 
 import os
@@ -47,7 +48,7 @@ _CLOSED = re.compile(r"Operation not permitted|Permission denied|PermissionError
 NO_MODULE = re.compile(r"No module named '?([\w.]{1,100})")
 
 PLACES = ("GOMODCACHE", "GOROOT", "JAVA_HOME", "NVM_DIR", "RUSTUP_HOME")
-"""Of these variables, those whose directories a command may read; the others lead to credentials or to one's own code."""
+"""Those whose directories an isolated command may read; the others lead to credentials or to one's own code."""
 SYSTEM = (
     *(
         "/bin",
@@ -132,7 +133,7 @@ class SandboxPolicy:
 
 
 def isolation_for(policy: SandboxPolicy) -> tuple[Isolation, tuple[str, ...]]:
-    """Which isolation a command would get, and notes on what that one does not hold here. Nothing is run but a probe.
+    """Say which isolation a command would get, with notes on what it does not hold here; only a probe is run.
 
     Raises:
         IsolationUnavailableError: The policy insists on one that does not work here.
@@ -264,7 +265,7 @@ def _isolated(
 
 
 def _readable(policy: SandboxPolicy) -> list[Path]:
-    """What an isolated command may read: the system, the running Python, what PATH names, toolchains, and what is named."""
+    """What an isolated command may read: the system, the running Python, PATH, toolchains, and what is named."""
     home = Path(policy.environ.get("HOME") or "/nonexistent")
     hidden = [place.resolve() for place in (home, *policy.hidden) if place.is_absolute()]
     kept = [Path(sys.base_prefix), Path(sys.prefix)]

@@ -1,7 +1,8 @@
 """What an agent's command might try against the user who runs it: run inside a copy, it prints what worked.
 
-A program of its own, ``python attacks.py TARGETS``, where TARGETS is a JSON object with the places and processes to
-attack. For each attack it prints whether it succeeded and what it got. It uses the standard library and system calls.
+A program of its own, ``python attacks.py TARGETS``, where TARGETS is a JSON object with the places and
+processes to attack. For each attack it prints whether it succeeded and what it got. It uses the standard
+library and system calls.
 """
 
 import ctypes
@@ -92,7 +93,7 @@ def refuse_empty(found):
     return found
 
 
-# --- acts as the user, while the log is whole ----------------------------------------------------------------------------
+# --- acts as the user, while the log is whole ---------------------------------------------------------------
 
 
 def _agentx(at, *words):
@@ -125,7 +126,7 @@ def retire_rule(at):
     return _agentx(at, "memory", "retire", at["rule"])
 
 
-# --- reads home ------------------------------------------------------------------------------------------------------
+# --- reads home ---------------------------------------------------------------------------------------------
 
 
 @attack("reads your home or the workspace")
@@ -174,7 +175,7 @@ def open_by_handle(at):
     return os.read(call(304, 265, os.open(at["home"], os.O_RDONLY), handle, 0), 99)
 
 
-# --- reads keys ------------------------------------------------------------------------------------------------------
+# --- reads keys ---------------------------------------------------------------------------------------------
 
 
 @attack("reads keys")
@@ -200,7 +201,7 @@ def add_kernel_key(at):
     return call(248, 217, address(b"user\0"), address(b"agentx-test\0"), address(b"x"), 1, -2)
 
 
-# --- reads other processes -------------------------------------------------------------------------------------------
+# --- reads other processes ----------------------------------------------------------------------------------
 
 
 @attack("reads your other processes")
@@ -260,7 +261,7 @@ def attach_shared_memory(at):
     return call(30, 196, call(29, 194, at["shared"], 0, 0o600), 0, 0o10000)
 
 
-# --- writes log ------------------------------------------------------------------------------------------------------
+# --- writes log ---------------------------------------------------------------------------------------------
 
 
 def _log(at):
@@ -325,7 +326,7 @@ def rename_workspace(at):
     return "moved"
 
 
-# --- writes outside the copy -----------------------------------------------------------------------------------------
+# --- writes outside the copy --------------------------------------------------------------------------------
 
 
 @attack("writes elsewhere outside its copy")
@@ -395,7 +396,7 @@ def change_times(at):
     return os.utime(Path(at["home"], "token"), (0, 0))
 
 
-# --- network and sockets ---------------------------------------------------------------------------------------------
+# --- network and sockets ------------------------------------------------------------------------------------
 
 
 @attack("uses the network")
@@ -458,7 +459,7 @@ def _unix(name):
         return "connected"
 
 
-# --- signals ---------------------------------------------------------------------------------------------------------
+# --- signals ------------------------------------------------------------------------------------------------
 
 
 @attack("signals or limits your processes")
@@ -534,7 +535,7 @@ def type_into_terminal(at):
     raise OSError("no terminal")
 
 
-# --- more rights -----------------------------------------------------------------------------------------------------
+# --- more rights --------------------------------------------------------------------------------------------
 
 
 @attack("gains rights, or new ways into the kernel")
