@@ -268,16 +268,12 @@ def _readable(policy: SandboxPolicy) -> list[Path]:
     """What an isolated command may read: the system, the running Python, PATH, toolchains, and what is named."""
     home = Path(policy.environ.get("HOME") or "/nonexistent")
     hidden = [place.resolve() for place in (home, *policy.hidden) if place.is_absolute()]
-    kept = [Path(sys.base_prefix), Path(sys.prefix)]
-    kept += [Path(entry) for entry in _user_path(policy).split(":") if entry.startswith("/")]
+    kept = [Path(entry) for entry in _user_path(policy).split(":") if entry.startswith("/")]
     kept += [Path(place) for name in PLACES if (place := policy.environ.get(name, "")).startswith("/")]
     # A PATH that names the home itself, or the root, does not open what lies below.
     kept = [place for place in kept if not any(one.is_relative_to(place.resolve()) for one in hidden)]
-    readable = [
-        *(part for place in SYSTEM for part in _without(Path(place), hidden)),
-        *kept,
-        *policy.readable,
-    ]
+    needed = [Path(place) for place in (*SYSTEM, sys.base_prefix, sys.prefix)]
+    readable = [*(part for place in needed for part in _without(place, hidden)), *kept, *policy.readable]
     return list(dict.fromkeys(part for place in readable for part in (place, place.resolve())))
 
 

@@ -135,6 +135,21 @@ def test_no_child_of_a_process_of_ours_gets_a_key(tmp_path):
     assert (said["replaced"], said["deleted"], said["home"]) == (True, None, "/the/home")
 
 
+def test_a_child_of_the_daemon_holds_the_keys_that_it_is_sent(tmp_path):
+    """A process of ours that was started without keys, and is handed them, looks them up and hands them to nobody."""
+    script = (
+        "import os, subprocess\n"
+        "from agentx.settings import Settings, hold_keys\n"
+        "hold_keys(Settings(keys={'OPENAI_API_KEY': 'sk-sent'}))\n"
+        "print(os.environ['OPENAI_API_KEY'], 'sk-sent' in subprocess.run(['env'], capture_output=True, text=True).stdout)"
+    )
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "sk-sent False\n"
+
+
 @needs_proc
 def test_a_running_command_shows_its_key_to_the_provider_and_to_no_other_process(tmp_path):
     """While the model is asked, /proc/PID/environ of the command does not hold the key that the request carries."""

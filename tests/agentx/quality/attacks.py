@@ -8,6 +8,7 @@ library and system calls.
 import ctypes
 import fcntl
 import json
+import mmap
 import os
 import platform
 import resource
@@ -416,6 +417,29 @@ def send_datagram(at):
 @attack("uses the network")
 def virtual_machine_socket(at):
     return socket.socket(40, socket.SOCK_STREAM).fileno()  # AF_VSOCK knows no network namespace
+
+
+@attack("uses the network")
+def virtual_machine_socket_by_a_32_bit_call(at):
+    if ARM:
+        raise OSError("there is no such call")
+    code = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    # push rbx; mov eax, 359 (socket); mov ebx, 40; mov ecx, 1; xor edx, edx; int 0x80; pop rbx; ret
+    code.write(bytes.fromhex("53 b867010000 bb28000000 b901000000 31d2 cd80 5b c3"))
+    made = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(code)))
+
+    def connect():
+        if made() < 0:
+            raise OSError("refused")
+
+    return in_child(connect)
+
+
+@attack("uses the network")
+def virtual_machine_socket_by_an_x32_call(at):
+    if ARM:
+        raise OSError("there is no such call")
+    return in_child(lambda: call(0x40000000 | 41, 0, 40, 1, 0))
 
 
 @attack("reaches sockets of your programs")
