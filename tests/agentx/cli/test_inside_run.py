@@ -1,6 +1,7 @@
 """The command line inside an agent's run: it reads, and does not act as the user."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from agentx import Workspace
 from agentx.cli.app import READING, command_names
 from agentx.settings import RUN, Settings
 
+ROOT = Path(__file__).parents[3]
 ACTING = [
     ("say", "Never use tabs."),
     ("approve", "call-1"),
@@ -66,6 +68,8 @@ def test_a_command_of_an_agent_finds_the_refusal(tmp_path):
     with (tmp_path / "task" / "agentx.toml").open("a") as file:
         file.write('\n[tools]\nisolation = "none"\nrun_command = true\n')
     with Workspace.open(tmp_path / "task", settings=settings) as ws:
-        done = ws.tools.run_command(f"python -m agentx -C {tmp_path / 'task'} say 'Never use tabs.'")
+        done = ws.tools.run_command(
+            f"PYTHONPATH={ROOT} python -m agentx -C {tmp_path / 'task'} say 'Never use tabs.'"
+        )
         assert "refused inside an agent's run" in done.output
         assert not ws.memory()

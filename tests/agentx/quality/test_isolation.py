@@ -47,7 +47,6 @@ REAL = {
         "signal_group",
         "limit_process",
         "slow_process",
-        "slow_all_processes",
         "schedule_process",
     ),
     *("say", "set_isolation", "retire_rule", "dump_core", "stat_home"),
