@@ -25,6 +25,8 @@ _SECRET_NAME = re.compile(
     r"|(?:API|ACCESS|AUTH|PRIVATE|SECRET|SSH)_?KEY(?:_ID)?)(?:_|$)|_KEY$|PASSWORD|PASSWD|_PWD$"
 )
 _PLACE_NAME = re.compile(r"_(?:SOCK|FILE|DIR|PATH|URL|URI|ENDPOINT)$")
+_ADDRESS_NAME = re.compile(r"_PROXY$|^(?:PIP|UV)_")
+"""A proxy and a package index are needed by every program that reaches the network, with the password in them."""
 _LOGIN = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 _PR_SET_DUMPABLE = 4
 _ENV_START, _ENV_END = 47, 48
@@ -75,8 +77,9 @@ def is_key(name: str, value: str) -> bool:
     >>> [is_key("SSH_AUTH_SOCK", "/run/agent"), is_key("KEYBOARD", "us"), is_key("HF_TOKEN", "")]
     [False, False, False]
     """
-    named = _SECRET_NAME.search(name.upper()) and not _PLACE_NAME.search(name.upper())
-    return bool(value) and bool(named or _LOGIN.search(value))
+    name = name.upper()
+    named = _SECRET_NAME.search(name) and not _PLACE_NAME.search(name)
+    return bool(value) and bool(named or (_LOGIN.search(value) and not _ADDRESS_NAME.search(name)))
 
 
 def read_settings(environ: Mapping[str, str] | None = None) -> Settings:

@@ -15,18 +15,12 @@ ACTING = [
     ("approve", "call-1"),
     ("run", "hello"),
     ("memory", "retire", "c-3"),
-    ("memory", "add", "rule", "Always."),
     ("memory", "--", "retire", "c-3"),
     ("--json", "memory", "pin", "c-3"),
     ("config", "set", "tools.isolation", "none"),
     ("restore", "outlook.md"),
-    ("undo",),
-    ("purge", "x"),
     ("repair",),
-    ("flow", "check"),
-    ("direct",),
     ("init", "another"),
-    ("push",),
 ]
 
 
