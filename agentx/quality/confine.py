@@ -149,6 +149,13 @@ _DENIED_UNDER_LANDLOCK: dict[str, tuple[int | None, int | None]] = {
     "mq_unlink": (241, 181),
     "inotify_add_watch": (254, 27),
 }
+_UNSUPPORTED_UNDER_LANDLOCK: dict[str, tuple[int, int]] = {
+    # Landlock does not look at them. Answered as by a file system without attributes, which cp(1) and tar(1) accept.
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+}
 _OF_ITSELF: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
     # By number, limits and priorities of any process of the user could be set. Allowed with these first arguments alone.
     "prlimit64": ((302, 261), (0,)),
@@ -384,6 +391,8 @@ def _program(machine: str, *, under_landlock: bool) -> _Filter:
     steps += _where(_CLONE[column], [_argument(0), (_ANY_BIT, 0, 1, _NEW_NAMESPACE), *refuse, *allow])
     steps += _where(_IOCTL[column], [_argument(1), *_unless((_TIOCSTI, _TIOCLINUX), allow, refuse)])
     if under_landlock:
+        for both in _UNSUPPORTED_UNDER_LANDLOCK.values():
+            steps += _where(both[column], _returns(_REFUSE | errno.EOPNOTSUPP))
         steps += _where(_SOCKET[column], refuse)
         # A datagram pair could still be sent to any socket that has a path.
         pair = [

@@ -336,6 +336,11 @@ def write_home(at):
 
 
 @attack("writes elsewhere outside its copy")
+def write_attribute(at):
+    return os.setxattr(Path(at["home"], "token"), "user.agentx", b"kept here")
+
+
+@attack("writes elsewhere outside its copy")
 def write_temporary(at):
     return Path(at["temporary"], "agentx-was-here").write_text("evil\n")
 
