@@ -28,8 +28,8 @@ from agentx.storage.events import Draft, Event, WorkspaceForked, WriteReverted, 
 from agentx.storage.facts import FACTS
 from agentx.storage.git import transfer
 from agentx.storage.git.index_file import IndexFile
+from agentx.storage.git.program import Progress
 from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository, TreeEntry
-from agentx.storage.git.transfer import Progress
 from agentx.storage.history import LIVE, HistoryDamaged, HistoryWriter, count_segments, segment_path
 from agentx.storage.lock import FileLock, WorkspaceBusy
 from agentx.synthesis.conclusions import CONCLUSIONS
@@ -190,9 +190,8 @@ def _entries(
 
 def _copy(source: GitRepository, repo: GitRepository, taken: _Taken, progress: Progress | None) -> None:
     """Bring over what the last commit leads to, and what the events behind it name."""
-    wanted = transfer.reachable(source.git_dir, taken.base, progress=progress) if taken.base else []
     named = [entry.oid for entry in taken.entries.values() if entry is not None]
-    transfer.copy(source.git_dir, repo.git_dir, [*wanted, *named], progress)
+    transfer.copy(source.git_dir, repo.git_dir, [*([taken.base] if taken.base else []), *named], progress)
     if taken.base:
         repo.move_ref(taken.base, "", "agentx: what the fork has from the other workspace")
 

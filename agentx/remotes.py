@@ -22,10 +22,9 @@ from agentx.storage.committed_log import CommittedLog
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Event, WorkspaceForked, WriteReverted, changes_of
 from agentx.storage.facts import FACTS
-from agentx.storage.git import transfer
+from agentx.storage.git.program import Progress
 from agentx.storage.git.remotes import PushRefused, Remote, RemoteFailed
 from agentx.storage.git.repository import GitRepository, TreeEntry
-from agentx.storage.git.transfer import Progress
 from agentx.storage.history import ORPHANS, HistoryDamaged
 from agentx.storage.paths import check_path
 from agentx.synthesis.conclusions import CONCLUSIONS
@@ -71,6 +70,7 @@ class Exchanged(msgspec.Struct, frozen=True, kw_only=True):
         to_seq: The last event that it has now.
         commit: The commit that both name now.
         settings: Whether ``agentx.toml`` was changed by it.
+        restored: How many objects the remote lacked of what it had been sent earlier.
     """
 
     remote: str
@@ -81,6 +81,7 @@ class Exchanged(msgspec.Struct, frozen=True, kw_only=True):
     to_seq: int
     commit: str
     settings: bool = False
+    restored: int = 0
 
 
 # --- push ----------------------------------------------------------------------------------------------------------------
@@ -100,11 +101,14 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
         RemoteFailed: It cannot be reached.
         RemoteAhead: It has events that are not here.
         HistoriesDiverged: Both went on, or this is a fork of what the remote holds.
+        HistoryDamaged: The history here is damaged; nothing was sent.
     """
     remote = Remote.find(engine.root, name, url)
     head = engine.settle()[0]
+    _check_ours(engine.write_path.repo, head)
     theirs = remote.fetch(progress)
     _check_push(engine.write_path.repo, remote, head, theirs)
+    restored = remote.complete(theirs, progress)
     if theirs != head:
         try:
             remote.push(head, theirs, progress)
@@ -113,7 +117,22 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
             if now != theirs:
                 _check_push(engine.write_path.repo, remote, head, now)
             raise
-    return _exchanged(engine.write_path.repo, remote, theirs, head)
+    done = _exchanged(engine.write_path.repo, remote, theirs, head)
+    return msgspec.structs.replace(done, restored=restored)
+
+
+def _check_ours(repo: GitRepository, head: str) -> None:
+    """Refuse to push a history that is damaged, before anything is sent.
+
+    Raises:
+        HistoryDamaged: The log does not end with the event that its commits end with.
+    """
+    said, last = recovery.last_recorded(repo, head).seq, CommittedLog(repo, head, _CODEC).last
+    if last is None or last.seq != said:
+        raise HistoryDamaged(
+            f"The log ends at event {last.seq if last else 0} and its commits at event {said}, so it was not pushed. "
+            "Run `agentx verify`, then `agentx repair`."
+        )
 
 
 def _check_push(repo: GitRepository, remote: Remote, head: str, theirs: str) -> None:
@@ -186,7 +205,6 @@ def _check_pull(engine: Engine, remote: Remote, head: str, theirs: str) -> None:
     """
     repo, state = engine.write_path.repo, engine.write_path.state
     try:
-        transfer.reachable(repo.git_dir, theirs, head)
         layout.check_commit(repo, theirs, head)
         ours, log = CommittedLog(repo, head, _CODEC), CommittedLog(repo, theirs, _CODEC)
         _check_kept(ours, log)

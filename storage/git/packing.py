@@ -67,7 +67,7 @@ from agentx.storage.git.packing import run_apart
 sys.exit(run_apart(sys.argv[2]))
 """
 
-Entries = list[tuple[bytes, Entry]]
+_Entries = list[tuple[bytes, Entry]]
 """Objects of one pack by name (20 bytes), in the order of the file."""
 
 
@@ -265,7 +265,7 @@ class Packer:
             except PackDamaged as error:
                 damaged.append(str(error))
 
-    def _small(self, packs: Sequence[Pack], fresh: int, damaged: list[str]) -> dict[Pack, Entries]:
+    def _small(self, packs: Sequence[Pack], fresh: int, damaged: list[str]) -> dict[Pack, _Entries]:
         """The packs that are to become part of the new one, with their entries, the newest pack first."""
         if (self._folder / "multi-pack-index").exists():
             return {}
@@ -284,9 +284,9 @@ class Packer:
 
     # --- writing it ------------------------------------------------------------------------------------------------
 
-    def _write(self, fresh: Sequence[_Loose], packs: dict[Pack, Entries], damaged: list[str]) -> Path:
+    def _write(self, fresh: Sequence[_Loose], packs: dict[Pack, _Entries], damaged: list[str]) -> Path:
         """One pack of it all: whole objects first, so that every delta has its base before it."""
-        composer = Composer(PackWriter(self._folder))
+        composer = _Composer(PackWriter(self._folder))
         try:
             for one in reversed(fresh):  # the newest is the whole one, and what came before is a delta
                 try:
@@ -306,7 +306,7 @@ class Packer:
             raise
 
 
-class Composer:
+class _Composer:
     """Puts objects into a new pack, as deltas where they resemble others.
 
     Args:
@@ -343,9 +343,9 @@ class Composer:
         if len(content) <= LARGEST_BYTES:
             bases.add(Base(at, 0, content), content)
 
-    def wholes(self, pack: Pack, entries: Entries) -> None:
+    def wholes(self, pack: Pack, entries: _Entries) -> None:
         """Put in what stands whole in another pack."""
-        standing = heights(entries)
+        standing = _heights(entries)
         for oid, entry in entries:
             if entry.kind in self._bases and oid not in self.writer.offsets:
                 body = pack.raw(entry.body, entry.end)
@@ -354,7 +354,7 @@ class Composer:
                 else:
                     self.writer.add(oid, entry.kind, entry.size, body)
 
-    def deltas(self, pack: Pack, entries: Entries) -> None:
+    def deltas(self, pack: Pack, entries: _Entries) -> None:
         """Copy what stands as a delta in another pack; its bases were put in before."""
         names = {entry.at: oid for oid, entry in entries}
         for oid, entry in entries:
@@ -363,7 +363,7 @@ class Composer:
                 self.writer.add(oid, entry.kind, entry.size, pack.raw(entry.body, entry.end), base)
 
 
-def heights(entries: Entries) -> dict[int, int]:
+def _heights(entries: _Entries) -> dict[int, int]:
     """How many deltas stand on each object that is whole, or whose base is not among the entries, by where it begins."""
     roots: dict[int, tuple[int, int]] = {}
     found: dict[int, int] = {}

@@ -1,33 +1,47 @@
-"""Remotes: the branch brought from another repository and to one, by libgit2. The branch is never forced.
+"""Remotes: the branch brought from another repository and to one, by the git program. The branch is never forced.
 
-A remote in a directory is read and written as the repository that it is: libgit2 would push to it without a compare-and-swap.
+Git checks on either side that what arrives is complete before a ref moves. It never looks behind a ref that is there
+already; so of a backup in a directory it is remembered what it was when it was last known to be complete.
 """
 
 import contextlib
+import hashlib
+import os
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import msgspec
 import pygit2
-from pygit2.enums import CredentialType
+from pygit2.enums import RepositoryOpenFlag
 
+from agentx.storage.durable import sync_directory, write_file
 from agentx.storage.errors import AgentXError, UsageError
-from agentx.storage.git import transfer
+from agentx.storage.git import program, transfer
 from agentx.storage.git.branch import BRANCH
-from agentx.storage.git.objects import ObjectDamaged
-from agentx.storage.git.transfer import Progress
+from agentx.storage.git.program import GitFailed, Objects, Progress, objects_of
 
-_CONNECT_MS = 30_000
-_SILENT_MS = 120_000
-_HELPER_S = 30.0
 _DEFAULT = "origin"
+_THEIRS = "refs/remotes/other/main"
+_BACKUPS = "agentx-backups"
+_REFUSED = re.compile(r"^!\t[^\t]*\t\[(?:remote )?rejected\] \((.*)\)$", re.MULTILINE)
+_ASKED = (
+    "could not read Username",
+    "could not read Password",
+    "Authentication failed",
+    "Permission denied (",
+)
+_HINTS = ("hint: ", "Please make sure", "and the repository exists", "To ", "From ")
+_BROKEN = re.compile(
+    r"missing \w+|bad object|not our ref|corrupt|unable to read|index-pack failed|did not send all|"
+    r"bad pack header|early EOF|broken link|not a valid object|fsck error|invalid index-pack|upload-pack: ",
+    re.IGNORECASE,
+)
 
 
 class RemoteFailed(AgentXError):
-    """A remote could not be reached, or does not let us in."""
+    """A remote could not be reached, is damaged, or does not let us in."""
 
 
 class PushRefused(RemoteFailed):
@@ -36,6 +50,13 @@ class PushRefused(RemoteFailed):
 
 class NoRemote(UsageError):
     """No remote of that name is set, or it is another one."""
+
+
+class _Complete(msgspec.Struct, frozen=True):
+    """A backup as it was when everything that ``commit`` leads to was known to be there."""
+
+    commit: str
+    files: str
 
 
 class Remote:
@@ -90,18 +111,63 @@ class Remote:
         return _shown(self.url)
 
     def fetch(self, progress: Progress | None = None) -> str:
-        """Bring the objects of its branch here.
+        """Bring the objects of its branch here, and check that they are complete and well-formed.
+
+        Args:
+            progress: Told how far it is.
 
         Returns:
             The commit that its branch ``main`` names; empty where it has none.
 
         Raises:
-            RemoteFailed: It cannot be reached, or holds no repository that can be read.
+            RemoteFailed: It cannot be reached, holds no repository that can be read, or not all of its branch.
+            GitMissing: There is no git program.
         """
-        with self._translated():
-            commit = self._fetch_directory(progress) if self._path else self._fetch_url(progress)
+        with self._translated(), self._ours() as ours:
+            options = (
+                "--no-tags",
+                "--no-write-fetch-head",
+                "--no-auto-maintenance",
+                "--no-recurse-submodules",
+            )
+            try:
+                self._run(
+                    ours, "fetch", "upload-pack", *options, refspec=f"+{BRANCH}:{_THEIRS}", progress=progress
+                )
+            except GitFailed as error:
+                if not any("couldn't find remote ref" in line for line in error.said):
+                    raise
+            commit = ours.ref(_THEIRS)
+            sync_directory(self._git_dir / "objects" / "pack")
             self._keep(commit)
         return commit
+
+    def complete(self, commit: str, progress: Progress | None = None) -> int:
+        """Make sure that a directory holds everything that its branch leads to, which is here as well.
+
+        That was so when it was last pushed to from here; where its objects are not those of then, they are checked, and
+        what is missing is sent. A server is trusted: from outside, its objects cannot be looked at.
+
+        Args:
+            commit: What its branch names.
+            progress: Told how far it is.
+
+        Returns:
+            How many objects it lacked.
+
+        Raises:
+            RemoteFailed: Something in it is damaged, or it cannot be written.
+            ObjectDamaged: What it lacks is missing here too, or damaged.
+        """
+        if not self._path or not commit:
+            return 0
+        with self._translated():
+            backup = self._backup()
+            if self._known_complete() == _Complete(commit, _listing(backup)):
+                return 0
+            sent = transfer.complete(self._git_dir, backup, commit, progress)
+            self._remember(commit, backup)
+        return sent
 
     def push(self, commit: str, expected: str, progress: Progress | None = None) -> None:
         """Move its branch ``main`` forward to the commit that ours names.
@@ -115,95 +181,91 @@ class Remote:
             PushRefused: Its branch was moved meanwhile, or it takes nothing.
             RemoteFailed: It cannot be reached.
             ObjectDamaged: What is to be pushed is missing here, or damaged.
+            GitMissing: There is no git program.
         """
-        with self._translated():
-            if self._path:
-                self._push_directory(self._path, commit, expected, progress)
-            else:
-                self._push_url(commit, expected, progress)
+        with self._translated(), self._ours() as ours:
+            backup = self._backup() if self._path else None
+            options = ("--porcelain", "--no-verify", f"--force-with-lease={BRANCH}:{expected}")
+            try:
+                self._run(
+                    ours, "push", "receive-pack", *options, refspec=f"{commit}:{BRANCH}", progress=progress
+                )
+            except GitFailed as error:
+                transfer.raise_damaged(self._git_dir, error)
+                if refused := _REFUSED.search(error.printed):
+                    raise PushRefused(self._refusal(refused[1], error)) from error
+                raise
+            if backup:
+                transfer.sync(backup)
+                self._remember(commit, backup)
             self._keep(commit)
+
+    def _run(
+        self, ours: Objects, what: str, service: str, *options: str, refspec: str, progress: Progress | None
+    ) -> None:
+        """Run ``git fetch`` or ``git push`` with the remote."""
+        where = self.url
+        if self._path:
+            where = str(self._opened_there().path)
+            options = (*options, f"--{service}={program.service(service, BRANCH)}")
+        command = ours.command(what, "--progress", *options, "--", where, refspec, person=not self._path)
+        program.run(command, progress=progress)
+
+    def _refusal(self, reason: str, error: GitFailed) -> str:
+        """Why a push was refused."""
+        if reason in ("stale info", "fetch first", "non-fast-forward", "failed to update ref"):
+            return f"{self.shown} was pushed to meanwhile ({reason})."
+        why = (line.removeprefix("remote: ") for line in error.said if line.startswith("remote: "))
+        said = "; ".join(line for line in why if line.startswith(("fatal: ", "error: ")))
+        return f"{self.shown} did not take it: {reason}{f' ({said})' * bool(said)}."
 
     # --- a directory -------------------------------------------------------------------------------------------------
 
-    def _fetch_directory(self, progress: Progress | None) -> str:
-        other = pygit2.Repository(str(self._path))
-        try:
-            if BRANCH not in other.references:
-                return ""
-            commit = str(other.references[BRANCH].target)
-            self._bring(other, commit, progress)
-            return commit
-        finally:
-            other.free()
+    def _opened_there(self) -> pygit2.Repository:
+        """The repository in the directory; libgit2 refuses another user's, by the person's ``safe.directory``."""
+        repo = pygit2.Repository(str(self._path), RepositoryOpenFlag.NO_SEARCH)
+        repo.free()
+        if any(
+            name.endswith(".promisor") or name == "extensions.partialclone" for name in _names(repo.config)
+        ):
+            raise RemoteFailed(f"{self.shown} is a partial clone, so it may lack objects; use a full one.")
+        return repo
 
-    def _bring(self, other: pygit2.Repository, commit: str, progress: Progress | None) -> None:
+    def _backup(self) -> Path:
+        """The Git directory of a bare repository, ready to be pushed to."""
+        repo = self._opened_there()
+        if not repo.is_bare:
+            raise PushRefused(
+                f"{self._path} has working files, which a push would leave behind. Pull there instead, or push to a bare "
+                "repository (`git init --bare -b main DIR`)."
+            )
+        if repo.head_is_unborn:
+            repo.set_head(BRANCH)  # so that a clone of it checks the branch out
+        return Path(repo.path)
+
+    def _known_complete(self) -> _Complete | None:
+        return self._backups().get(str(self._path))
+
+    def _backups(self) -> dict[str, _Complete]:
+        try:
+            content = (self._git_dir / _BACKUPS).read_bytes()
+            return msgspec.json.decode(content, type=dict[str, _Complete])
+        except (OSError, msgspec.MsgspecError):
+            return {}
+
+    def _remember(self, commit: str, backup: Path) -> None:
+        known = self._backups() | {str(self._path): _Complete(commit, _listing(backup))}
+        write_file(self._git_dir / _BACKUPS, msgspec.json.encode(known))
+
+    # --- here --------------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _ours(self) -> Iterator[Objects]:
+        """Our objects, with the branch."""
         with self._opened() as repo:
-            if commit in repo:
-                return
-            head = str(repo.references[BRANCH].target) if BRANCH in repo.references else ""
-        git_dir = Path(other.path)
-        try:
-            objects = transfer.reachable(git_dir, commit, head if head and head in other else "", progress)
-            transfer.copy(git_dir, self._git_dir, objects, progress)
-        except ObjectDamaged as error:
-            raise RemoteFailed(f"{self.shown} is damaged: {error}") from error
-
-    def _push_directory(self, path: Path, commit: str, expected: str, progress: Progress | None) -> None:
-        other = pygit2.Repository(str(path))
-        try:
-            if not other.is_bare:
-                raise PushRefused(
-                    f"{path} has working files, which a push would leave behind. Pull there instead, or push to a bare "
-                    "repository (`git init --bare -b main DIR`)."
-                )
-            objects = transfer.reachable(self._git_dir, commit, expected, progress)
-            transfer.copy(self._git_dir, Path(other.path), objects, progress)
-            self._move(other, commit, expected)
-        finally:
-            other.free()
-
-    def _move(self, other: pygit2.Repository, commit: str, expected: str) -> None:
-        new = pygit2.Oid(hex=commit)
-        try:
-            if not expected:
-                other.create_reference_direct(BRANCH, new, False)
-                if other.head_is_unborn:
-                    other.set_head(BRANCH)  # so that a clone of it checks the branch out
-                return
-            branch = other.references[BRANCH]
-            if str(branch.target) != expected:
-                raise PushRefused(f"{self.shown} was pushed to meanwhile.")
-            branch.set_target(new)
-        except (KeyError, ValueError, pygit2.GitError) as error:
-            raise PushRefused(f"{self.shown} was pushed to meanwhile ({error}).") from error
-
-    # --- a URL -------------------------------------------------------------------------------------------------------
-
-    def _fetch_url(self, progress: Progress | None) -> str:
-        with self._opened() as repo:
-            remote = repo.remotes.create_anonymous(self.url)
-            calls = _Callbacks(self, progress)
-            remote.connect(callbacks=calls, proxy=True)
-            heads = {head.name: str(head.oid) for head in remote.list_heads(connect=False)}
-            commit = heads.get(BRANCH, "")
-            if commit and commit not in repo:
-                remote.fetch([f"+{BRANCH}:{self._tracking}"], callbacks=calls, proxy=True)
-            return commit
-
-    def _push_url(self, commit: str, expected: str, progress: Progress | None) -> None:
-        objects = transfer.reachable(self._git_dir, commit, expected, progress)
-        transfer.check(self._git_dir, objects, progress)  # libgit2 hangs on a damaged one
-        with self._opened() as repo:
-            calls = _Callbacks(self, progress)
-            repo.remotes.create_anonymous(self.url).push([f"{BRANCH}:{BRANCH}"], callbacks=calls, proxy=True)
-        if calls.refused:
-            raise PushRefused(f"{self.shown} did not take it: {calls.refused}.")
-
-    # --- both --------------------------------------------------------------------------------------------------------
-
-    @property
-    def _tracking(self) -> str:
-        return f"refs/remotes/{self.name}/main"
+            head = {BRANCH: str(repo.references[BRANCH].target)} if BRANCH in repo.references else {}
+        with objects_of(self._git_dir, head) as ours:
+            yield ours
 
     def _keep(self, commit: str) -> None:
         """Remember the remote, and what its branch names, as git does."""
@@ -211,7 +273,7 @@ class Remote:
             if self.name not in repo.remotes.names():
                 repo.remotes.create(self.name, self.url)
             if commit:
-                repo.references.create(self._tracking, pygit2.Oid(hex=commit), force=True)
+                repo.references.create(f"refs/remotes/{self.name}/main", pygit2.Oid(hex=commit), force=True)
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[pygit2.Repository]:
@@ -223,78 +285,51 @@ class Remote:
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:
-        pygit2.settings.server_connect_timeout, pygit2.settings.server_timeout = _CONNECT_MS, _SILENT_MS
         try:
             yield
+        except GitFailed as error:
+            raise RemoteFailed(self._failure(error)) from error
         except (pygit2.GitError, KeyError, ValueError, OSError) as error:
-            raise RemoteFailed(
-                f"{self.shown} could not be reached: {_shown(str(error)).rstrip('.')}. If plain Git can, use that: "
-                f"`git -C {self._root} push {self.name} main`, or `git fetch`."
-            ) from error
+            raise RemoteFailed(self._unreached(str(error))) from error
 
+    def _failure(self, error: GitFailed) -> str:
+        """Why git failed, in a sentence."""
+        said = [line for line in error.said if not line.startswith(_HINTS)] or [str(error)]
+        why = _shown("; ".join(line.removeprefix("remote: ").removeprefix("fatal: ") for line in said))
+        if any(asked in why for asked in _ASKED):
+            return (
+                f"{self.shown} asks for credentials that neither the ssh agent nor Git's credential helpers have ({why}). "
+                f"Set up a helper (`git config --global credential.helper …`), or use plain Git: `git push {self.name} main`."
+            )
+        if _BROKEN.search(why):
+            return f"{self.shown} is damaged, or does not give all that its branch leads to: {why}."
+        return self._unreached(why)
 
-class _Callbacks(pygit2.RemoteCallbacks):
-    """What libgit2 asks and tells: credentials, progress, whether the branch was taken."""
-
-    def __init__(self, remote: Remote, progress: Progress | None) -> None:
-        super().__init__()
-        self._remote = remote
-        self._progress = progress
-        self._tried = CredentialType(0)
-        self.refused = ""
-
-    def credentials(self, url: str, username_from_url: str | None, allowed_types: CredentialType) -> Any:
-        """Credentials that were not tried yet: the keys of the ssh agent, or what git's credential helpers know."""
-        left = allowed_types & ~self._tried
-        if left & CredentialType.USERNAME:
-            self._tried |= CredentialType.USERNAME
-            return pygit2.Username(username_from_url or "git")
-        if left & CredentialType.SSH_KEY:
-            self._tried |= CredentialType.SSH_KEY
-            return pygit2.KeypairFromAgent(username_from_url or "git")
-        if left & CredentialType.USERPASS_PLAINTEXT:
-            self._tried |= CredentialType.USERPASS_PLAINTEXT
-            if found := _stored_credentials(url):
-                return pygit2.UserPass(*found)
-        raise RemoteFailed(
-            f"{self._remote.shown} asks for credentials that neither the ssh agent nor Git's credential helpers have. "
-            f"Use plain Git: `git push {self._remote.name} main`, or `git fetch`."
+    def _unreached(self, why: str) -> str:
+        if "not owned by current user" in why or "dubious ownership" in why:
+            return (
+                f"{self.shown} belongs to another user, so Git refuses it. Run as that user, or allow it with "
+                f"`git config --global --add safe.directory {self._path}`."
+            )
+        return (
+            f"{self.shown} could not be reached: {_shown(why).rstrip('.')}. If plain Git can, use that: "
+            f"`git -C {self._root} push {self.name} main`, or `git fetch`."
         )
 
-    def transfer_progress(self, stats: Any) -> None:
-        """How far a fetch is."""
-        if self._progress:
-            self._progress("Receiving", stats.received_objects, stats.total_objects)
 
-    def push_transfer_progress(self, objects_pushed: int, total_objects: int, bytes_pushed: int) -> None:
-        """How far a push is."""
-        del bytes_pushed
-        if self._progress:
-            self._progress("Sending", objects_pushed, total_objects)
-
-    def push_update_reference(self, refname: str, message: str | None) -> None:
-        """What the remote says of the branch: nothing where it took it."""
-        del refname
-        self.refused = message or self.refused
+def _names(config: pygit2.Config) -> Iterator[str]:
+    return (str(entry.name).lower() for entry in config)
 
 
-def _stored_credentials(url: str) -> tuple[str, str] | None:
-    """Name and password that git's credential helpers know, where git is installed; nobody is asked."""
-    command = ["env", "GIT_TERMINAL_PROMPT=0", "git", "-c", "core.askPass=", "credential", "fill"]
-    try:
-        done = subprocess.run(
-            command,
-            input=f"url={url}\n\n",
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_HELPER_S,
-            start_new_session=True,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    found = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
-    return (found["username"], found["password"]) if {"username", "password"} <= found.keys() else None
+def _listing(git_dir: Path) -> str:
+    """A digest of the names, sizes and times of all files with objects: another one wherever they were changed."""
+    objects = git_dir / "objects"
+    found = [f"{objects.stat().st_ino}"]
+    for folder, _, names in os.walk(objects):
+        for name in names:
+            info = os.lstat(os.path.join(folder, name))
+            found.append(f"{folder}/{name} {info.st_size} {info.st_mtime_ns}")
+    return hashlib.sha256("\n".join(sorted(found)).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _local(root: Path, url: str) -> Path | None:

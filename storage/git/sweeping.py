@@ -5,8 +5,8 @@ into one new pack, which is on the disk before anything is removed; so it can be
 """
 
 import contextlib
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import errno
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pygit2
@@ -15,16 +15,10 @@ from agentx.storage import nofollow
 from agentx.storage.durable import sync_directory, write_file
 from agentx.storage.git import transfer
 from agentx.storage.git.branch import BRANCH
-from agentx.storage.git.objects import ObjectDamaged
-
-Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is."""
+from agentx.storage.git.program import GitFailed, Progress
 
 _NEW = "agentx-swept"
 _NONE = "0" * 40
-_ROW = re.compile(rb"([0-7]+) [^\0]+\0(.{20})", re.DOTALL)
-_NAMED = re.compile(rb"^(?:tree|parent|object) ([0-9a-f]{40})$", re.MULTILINE)
-_COMMIT, _TREE, _BLOB = 1, 2, 3
 _KEPT_LOCKS = {"agentx.lock", "agentx-run.lock", "agentx-pack.lock"}
 _LEFT = (
     *("ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD"),
@@ -111,6 +105,15 @@ def _target(repo: pygit2.Repository, name: str) -> str:
         return ""
 
 
+def _targets(git_dir: Path) -> list[str]:
+    """The objects that the refs name."""
+    repo = pygit2.Repository(str(git_dir))
+    try:
+        return [target for name in repo.references if (target := _target(repo, name))]
+    finally:
+        repo.free()
+
+
 def _pack_refs(git_dir: Path) -> None:
     """Take the branch out of the packed refs: it stands in a file of its own."""
     path = git_dir / "packed-refs"
@@ -133,10 +136,11 @@ def sweep(git_dir: Path, progress: Progress) -> None:
     objects, fresh = git_dir / "objects", git_dir / _NEW
     nofollow.remove_tree(fresh, ignore_errors=True)
     old = list(nofollow.tree(objects))
-    reached = _reached(git_dir, progress)
-    progress("Packing what is left", 0, len(reached))
     nofollow.make_directory(fresh / "objects", parents=True)
-    transfer.copy(git_dir, fresh, reached)
+    try:
+        transfer.copy(git_dir, fresh, _targets(git_dir), progress)
+    except GitFailed as error:
+        raise OSError(errno.EIO, str(error)) from error
     kept = _take_in(fresh / "objects" / "pack", objects / "pack")
     for path in old:
         if path not in kept:
@@ -144,7 +148,6 @@ def sweep(git_dir: Path, progress: Progress) -> None:
     for folder in (objects / name for name in nofollow.names(objects)):
         if nofollow.is_directory(folder):
             sync_directory(folder)
-    progress("Packing what is left", len(reached), len(reached))
     _remove_traces(git_dir)
 
 
@@ -157,38 +160,6 @@ def _take_in(fresh: Path, folder: Path) -> set[Path]:
             nofollow.replace(fresh / name, folder / name)
     sync_directory(folder)
     return kept
-
-
-def _reached(git_dir: Path, progress: Progress) -> list[str]:
-    """Everything that the refs lead to."""
-    repo = pygit2.Repository(str(git_dir))
-    try:
-        ahead = [(_COMMIT, target) for name in repo.references if (target := _target(repo, name))]
-        found: dict[str, None] = {}
-        while ahead:
-            kind, oid = ahead.pop()
-            if oid in found:
-                continue
-            found[oid] = None
-            if kind != _BLOB:
-                ahead += _named(repo, oid)
-            if not len(found) % 5_000:
-                progress("Looking what is left", len(found), len(found) + len(ahead))
-    except (KeyError, ValueError, pygit2.GitError) as error:
-        raise ObjectDamaged(f"Not everything in {git_dir} can be read: {error}.") from error
-    finally:
-        repo.free()
-    return list(found)
-
-
-def _named(repo: pygit2.Repository, oid: str) -> Iterator[tuple[int, str]]:
-    kind, content = repo.read(oid)
-    if kind == _TREE:
-        for mode, raw in _ROW.findall(content):
-            if mode != b"160000":
-                yield _TREE if mode == b"40000" else _BLOB, raw.hex()
-    elif kind != _BLOB:
-        yield from ((_COMMIT, name.decode()) for name in _NAMED.findall(content.partition(b"\n\n")[0]))
 
 
 def _remove_traces(git_dir: Path) -> None:

@@ -1,212 +1,142 @@
-"""Git objects from one repository into another, as one pack, synced: what is reachable and not there already.
+"""Git objects from one repository into another, by the git program: synced, and checked to be all there.
 
-Every loose object is inflated and hashed first, and libgit2 sees the packs alone. What stands as a delta in a pack is
-copied as it stands there where its base comes along; a base that does not is no part of the copy.
+Git trusts what a ref leads to: neither a push nor its check of connectivity looks behind a ref that is there already. So
+a backup of which nobody knows that it is whole is checked apart from that, and given what it lacks.
 """
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
+from agentx.storage.durable import sync_directory
+from agentx.storage.git import program
+from agentx.storage.git.checking import loose_fault, pack_faults
 from agentx.storage.git.objects import ObjectDamaged
-from agentx.storage.git.pack_file import (
-    KINDS,
-    NAMED_DELTA,
-    OFFSET_DELTA,
-    Pack,
-    PackDamaged,
-    PackWriter,
-)
-from agentx.storage.git.packing import Composer, Entries, heights
-from agentx.storage.git.reading import ObjectMissing, ObjectReader
-from agentx.storage.git.repository import CommitInfo, TreeEntry
+from agentx.storage.git.program import GitFailed, Progress, objects_of, there
+from agentx.storage.git.reading import ObjectReader, loose_objects
 
-Progress = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it is done, and how much there is."""
-
-_TREE, _SUBMODULE = 0o040000, 0o160000
-_OID_BYTES = 20
-_MOSTLY_OTHERS = 4
-"""A pack with so many times more objects than are wanted is not gone through: they are looked up."""
-
-_TOLD_EVERY = 100
+_CONNECTED = ("rev-list", "--objects", "--quiet", "--stdin", "--progress=Checking connectivity")
 
 
-def reachable(git_dir: Path, commit: str, known: str = "", progress: Progress | None = None) -> list[str]:
-    """Every object that a commit leads to and another does not, each once, those of the newest commit first.
-
-    Args:
-        git_dir: The repository.
-        commit: Where to begin.
-        known: A commit of the same repository whose objects are left out; empty for none.
-        progress: Told how far it is.
-
-    Returns:
-        Ids in hex. Some that ``known`` leads to may be among them.
-
-    Raises:
-        ObjectDamaged: Something that is reachable is not there, or is a commit or a tree that cannot be read.
-    """
-    walk = _Walk(ObjectReader(git_dir))
-    try:
-        for number, one in enumerate(walk.commits(commit, known), start=1):
-            walk.take(one)
-            if progress and not number % _TOLD_EVERY:
-                progress("Counting commits", number, number)
-    except ObjectDamaged as error:
-        raise ObjectDamaged(
-            f"{git_dir} does not hold all that the commit {commit} leads to: {error}"
-        ) from error
-    return list(walk.found)
-
-
-class _Walk:
-    """Finds what commits lead to."""
-
-    def __init__(self, reader: ObjectReader) -> None:
-        self._reader = reader
-        self.found: dict[str, None] = {}
-
-    def commits(self, tip: str, known: str) -> Iterator[CommitInfo]:
-        """The commits from one back to another; where histories were merged, without all that led to the other."""
-        hidden = {known}
-        seen: set[str] = set()
-        ahead = [tip]
-        while ahead:
-            oid = ahead.pop()
-            if oid in seen or oid in hidden:
-                continue
-            seen.add(oid)
-            one = self._reader.commit(oid)
-            if known and len(one.parents) > 1 and len(hidden) == 1:
-                hidden |= {before.id for before in self.commits(known, "")}
-            yield one
-            ahead += reversed(one.parents)
-
-    def take(self, commit: CommitInfo) -> None:
-        """Add a commit, and what its tree has that the tree of its first parent has not."""
-        self.found[commit.id] = None
-        before = self._reader.commit(commit.parents[0]).tree if commit.parents else ""
-        self._tree(before, commit.tree)
-
-    def _tree(self, before: str, after: str) -> None:
-        if after == before or after in self.found:
-            return
-        self.found[after] = None
-        old = self._reader.entries(before) if before else {}
-        for name, entry in self._reader.entries(after).items():
-            known = old.get(name)
-            if entry.mode == _TREE:
-                self._tree(known.oid if known is not None and known.mode == _TREE else "", entry.oid)
-            elif entry != known and entry.mode != _SUBMODULE:
-                self._file(entry)
-
-    def _file(self, entry: TreeEntry) -> None:
-        if entry.oid not in self.found and not self._reader.exists(entry.oid):
-            raise ObjectMissing(f"The Git object {entry.oid} is missing.")
-        self.found[entry.oid] = None
-
-
-def check(git_dir: Path, objects: Sequence[str], progress: Progress | None = None) -> None:
-    """Read objects of a repository, so that libgit2, which hangs on a damaged one, may read them.
-
-    Raises:
-        ObjectDamaged: One is missing or damaged.
-    """
-    reader = ObjectReader(git_dir)
-    with _named(git_dir):
-        for number, oid in enumerate(objects, start=1):
-            reader.read(oid)
-            if progress and not number % _TOLD_EVERY:
-                progress("Checking objects", number, len(objects))
-
-
-def copy(source: Path, target: Path, objects: Iterable[str], progress: Progress | None = None) -> None:
-    """Write objects of one repository into another, as one pack that has reached the disk.
+def copy(source: Path, target: Path, tips: Iterable[str], progress: Progress | None = None) -> None:
+    """Copy objects and everything that they lead to, as one pack; return when it is on the disk and complete.
 
     Args:
         source: Git directory that has them.
-        target: Git directory that is to have them.
-        objects: Ids in hex; small deltas come of it where later versions come before earlier ones.
+        target: Directory with ``objects`` in it that is to have them.
+        tips: Commits, trees or blobs, as ids in hex.
         progress: Told how far it is.
 
     Raises:
-        ObjectDamaged: One is missing or damaged; nothing was written.
-        OSError: The pack could not be written.
+        ObjectDamaged: Something is missing or damaged in ``source``.
+        GitFailed: It could not be written.
     """
-    wanted = dict.fromkeys(map(bytes.fromhex, objects))
-    if not wanted:
+    tips = list(dict.fromkeys(tips))
+    if not tips:
         return
-    folder = target / "objects" / "pack"
-    folder.mkdir(parents=True, exist_ok=True)
-    composer = Composer(PackWriter(folder))
-    try:
-        with contextlib.ExitStack() as opened, _named(source):
-            _compose(composer, ObjectReader(source), wanted, opened, progress)
-        composer.writer.finish()
-    except BaseException:
-        composer.writer.discard()
-        raise
+    (target / "objects" / "pack").mkdir(parents=True, exist_ok=True)
+    with objects_of(source) as here, objects_of(target) as new:
+        try:
+            program.run(
+                here.command("pack-objects", "--revs", "--stdout", "--delta-base-offset", "--all-progress"),
+                new.command("index-pack", "--stdin"),
+                given=tips,
+                progress=progress,
+            )
+            program.run(new.command(*_CONNECTED), given=tips, progress=progress)
+        except GitFailed as error:
+            raise_damaged(source, error)
+            raise
+    sync_directory(target / "objects" / "pack")
 
 
-def _compose(
-    composer: Composer,
-    reader: ObjectReader,
-    wanted: dict[bytes, None],
-    opened: contextlib.ExitStack,
-    progress: Progress | None,
-) -> None:
-    """Put objects into a new pack: first what is read, then what stands whole in packs, then the deltas upon it all."""
-    written = composer.writer.offsets
-    packs = {pack: _wanted_of(pack, wanted) for pack in _packs(reader, len(wanted), opened)}
-    packed = {oid for entries in packs.values() for oid, _ in entries}
-    standing = {oid: height for pack, entries in packs.items() for oid, height in _apart(pack, entries)}
-    for oid in wanted:
-        if oid not in packed or oid in standing:
-            kind, content = reader.read(oid.hex())
-            composer.whole(oid, KINDS[kind], content, standing.get(oid, 0))
-            if progress and not len(written) % _TOLD_EVERY:
-                progress("Copying objects", len(written), len(wanted))
-    for put in (composer.wholes, composer.deltas):
-        for pack, entries in packs.items():
-            put(pack, entries)
+def raise_damaged(git_dir: Path, error: GitFailed) -> None:
+    """Raise the cause of a failure where that is something damaged here.
+
+    What stands in a pack is copied as it is, and found damaged by whoever reads the copy; so packs are looked at here.
+
+    Raises:
+        ObjectDamaged: An object that the failure names is missing or damaged, or a pack is.
+    """
+    reader = ObjectReader(git_dir)
+    found: list[str] = []
+    for oid in error.named:
+        try:
+            reader.read(oid)
+        except ObjectDamaged as damaged:
+            found.append(str(damaged))
+    found += (f"{git_dir / fault.path} {fault.what}." for fault in pack_faults(git_dir))
+    if found:
+        raise ObjectDamaged(
+            f"{' '.join(found)} So not all of {git_dir} can be copied; `agentx repair` may restore it."
+        ) from error
+
+
+# --- a backup --------------------------------------------------------------------------------------------------------
+
+
+def complete(source: Path, backup: Path, tip: str, progress: Progress | None = None) -> int:
+    """Make sure that a repository holds, whole, everything that a commit leads to; trust none of its refs.
+
+    Every loose object is hashed and every pack compared with its checksum. What is missing is sent from here.
+
+    Args:
+        source: Our Git directory, which holds the commit.
+        backup: The other.
+        tip: The commit.
+        progress: Told how far it is.
+
+    Returns:
+        How many objects were sent.
+
+    Raises:
+        ObjectDamaged: Something in the backup is damaged, or is missing in both.
+        GitFailed: What is missing could not be written.
+    """
+    _refuse_damage(backup, progress)
+    if _is_connected(backup, tip, progress):
+        return 0
+    with objects_of(source) as here:
+        listing = ("rev-list", "--objects", "--no-object-names", "--progress=Comparing", tip)
+        held = there(backup, "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objectname)")
+        try:
+            wanted = program.run(here.command(*listing), progress=progress).split()
+            known = set(program.run(held).split())
+            missing = [oid for oid in wanted if oid not in known]
+            program.run(
+                here.command("pack-objects", "--stdout", "--delta-base-offset", "--all-progress"),
+                there(backup, "index-pack", "--stdin"),
+                given=missing,
+                progress=progress,
+            )
+        except GitFailed as error:
+            raise_damaged(source, error)
+            raise
+    sync(backup)
+    if not _is_connected(backup, tip, progress):
+        raise ObjectDamaged(f"{backup} lacks objects that are not here either.")
+    return len(missing)
+
+
+def _refuse_damage(git_dir: Path, progress: Progress | None) -> None:
+    loose = list(loose_objects(git_dir / "objects"))
+    for number, (oid, path) in enumerate(loose, start=1):
+        if fault := loose_fault(git_dir, oid, path):
+            raise ObjectDamaged(f"{git_dir / fault.path} {fault.what}.")
         if progress:
-            progress("Copying objects", len(written), len(wanted))
+            progress("Checking objects", number, len(loose))
+    for fault in pack_faults(git_dir):
+        raise ObjectDamaged(f"{git_dir / fault.path} {fault.what}.")
 
 
-def _packs(reader: ObjectReader, wanted: int, opened: contextlib.ExitStack) -> Iterator[Pack]:
-    """The packs that are worth going through; what stands in others, or in a damaged one, is looked up."""
-    for folder in reader.folders:
-        for path in sorted((folder / "pack").glob("pack-*.pack")):
-            with contextlib.suppress(PackDamaged):
-                pack = opened.enter_context(Pack(path))
-                if pack.count <= _MOSTLY_OTHERS * wanted:
-                    yield pack
-
-
-def _wanted_of(pack: Pack, wanted: dict[bytes, None]) -> Entries:
+def _is_connected(git_dir: Path, tip: str, progress: Progress | None) -> bool:
     try:
-        return [(oid, entry) for oid, entry in pack.entries() if oid in wanted]
-    except PackDamaged:
-        return []
+        program.run(there(git_dir, *_CONNECTED), given=[tip], progress=progress)
+    except GitFailed:
+        return False
+    return True
 
 
-def _apart(pack: Pack, entries: Entries) -> Iterator[tuple[bytes, int]]:
-    """The deltas whose base is not wanted, and how many deltas stand on each of them."""
-    places, names, above = {entry.at for _, entry in entries}, {oid for oid, _ in entries}, heights(entries)
-    for oid, entry in entries:
-        apart = {
-            OFFSET_DELTA: entry.base not in places,
-            NAMED_DELTA: pack.raw(entry.body, entry.body + _OID_BYTES) not in names,
-        }
-        if apart.get(entry.kind):
-            yield oid, above[entry.at]
-
-
-@contextlib.contextmanager
-def _named(git_dir: Path) -> Iterator[None]:
-    """Say which repository it is that an object cannot be read from."""
-    try:
-        yield
-    except ObjectDamaged as error:
-        raise ObjectDamaged(f"Not all of {git_dir} can be copied: {error}") from error
+def sync(git_dir: Path) -> None:
+    """Make the names of packs and refs durable, which git does not; their contents it has synced."""
+    for folder in ("objects/pack", "objects", "refs/heads", "refs", "."):
+        sync_directory(git_dir / folder)

@@ -157,7 +157,7 @@ def test_what_a_fork_copies_is_counted(filled, tmp_path):
     filled.fork(tmp_path / "new", progress=lambda *done: told.append(done)).close()
     commits = git(filled.root, "rev-list", "main").split()
     copied = git(filled.root, "rev-list", "--objects", "--no-object-names", commits[0]).split()
-    assert told[-1] == ("Copying objects", len(copied), len(copied))
+    assert ("Writing objects", len(copied), len(copied)) in told
 
 
 def test_work_in_a_fork_and_in_the_other_goes_apart(filled, tmp_path):

@@ -454,7 +454,7 @@ def test_a_server_is_pushed_to_and_pulled_from(ws, served, bare, tmp_path, lexic
         there.push()
         assert ws.pull(progress=lambda *done: told.append(done[0])).events == 1
         assert ws.state.digest == there.state.digest
-        assert set(told) == {"Sending", "Receiving"}
+        assert {"Writing objects", "Receiving objects"} <= set(told)
         diverge(ws, there)
         for exchange in (ws.push, ws.pull):
             with pytest.raises(HistoriesDiverged):
@@ -496,5 +496,5 @@ def test_a_push_to_a_directory_copies_what_it_lacks_and_counts_it(ws, bare):
     ws.tools.write_file("a.txt", "two\n")
     done = ws.push(progress=lambda *done: told.append(done))
     fresh = git(ws.root, "rev-list", "--objects", "--no-object-names", done.commit, f"^{before}").split()
-    assert told[-1] == ("Copying objects", len(fresh), len(fresh))
+    assert ("Writing objects", len(fresh), len(fresh)) in told
     assert git(bare, "fsck", "--strict", "--no-progress", "--no-dangling") == ""

@@ -1,4 +1,4 @@
-"""Objects are copied as they stand: what is wanted and nothing else, deltas reused, and nothing that was not checked."""
+"""Objects are copied: what is wanted and nothing else, complete, and whole; a backup is given what it lacks."""
 
 import subprocess
 import zlib
@@ -10,7 +10,7 @@ from agentx.storage.git import transfer
 from agentx.storage.git.objects import ObjectDamaged, loose_path, write_blob
 from agentx.storage.git.pack_file import Pack
 from agentx.storage.git.packing import Packer
-from agentx.storage.git.reading import ObjectReader
+from agentx.storage.git.program import GitFailed
 from agentx.storage.git.repository import REGULAR, GitRepository, TreeEntry
 
 COMMITS = 60
@@ -89,16 +89,8 @@ def target(tmp_path):
     return Target(tmp_path / "target.git")
 
 
-@pytest.fixture
-def reads(monkeypatch):
-    """Every object that is read on its own."""
-    read, seen = ObjectReader.read, []
-    monkeypatch.setattr(ObjectReader, "read", lambda self, oid: (seen.append(oid), read(self, oid))[1])
-    return seen
-
-
 def loose(made):
-    assert made.git("count-objects").startswith(str(len(made_objects(made))))
+    assert not list((made.git_dir / "objects/pack").iterdir())
 
 
 def packed(made):
@@ -126,91 +118,63 @@ def deltas_that_name_their_bases(made):
 STATES = [loose, packed, half_packed, in_two_packs, packed_by_git, deltas_that_name_their_bases]
 
 
+def is_whole(target):
+    return "missing" not in target.git("fsck", "--strict", "--full", "--no-dangling", "--no-progress")
+
+
 @pytest.mark.parametrize("state", STATES)
 def test_a_copy_has_all_that_is_wanted_and_nothing_else(made, target, state):
     state(made)
     for upto in (-1, COMMITS // 2, 0):  # what is newer is often the base of what is older, and stays behind
         fresh = Target(target.git_dir.parent / f"{state.__name__}-{upto}.git")
-        objects = transfer.reachable(made.git_dir, made.commits[upto])
-        transfer.copy(made.git_dir, fresh.git_dir, objects)
-        assert set(objects) == fresh.objects == made.reached(made.commits[upto])
+        transfer.copy(made.git_dir, fresh.git_dir, [made.commits[upto]])
+        objects = made.reached(made.commits[upto])
+        assert fresh.objects == objects
         assert fresh.contents(objects) == Target.contents(made, objects)
-        assert "missing" not in fresh.git("fsck", "--strict", "--full", "--no-dangling")
+        assert is_whole(fresh)
 
 
-def test_what_stands_in_a_pack_is_copied_as_it_stands(made, target, reads):
-    packed(made)
-    objects = transfer.reachable(made.git_dir, made.commits[-1])
-    (pack,) = (made.git_dir / "objects/pack").glob("*.pack")
-    reads.clear()
-    transfer.copy(made.git_dir, target.git_dir, objects)
-    assert reads == []
-    (copied,) = (target.git_dir / "objects/pack").glob("*.pack")
-    assert copied.stat().st_size <= pack.stat().st_size
+def test_files_and_trees_come_beside_commits(made, target):
+    blob = made.git("rev-parse", f"{made.commits[-1]}:log").strip()
+    tree = made.git("rev-parse", f"{made.commits[9]}:d1").strip()
+    transfer.copy(made.git_dir, target.git_dir, [blob, made.commits[5], tree, blob])
+    assert target.objects == made.reached(made.commits[5], tree) | {blob}
+    transfer.copy(made.git_dir, target.git_dir, [])
 
 
-def test_loose_objects_are_read_once_each_and_become_deltas(made, target, reads):
-    objects = transfer.reachable(made.git_dir, made.commits[-1])
-    reads.clear()
-    transfer.copy(made.git_dir, target.git_dir, objects)
-    assert sorted(reads) == sorted(objects)
+def test_a_tree_that_comes_back_under_another_parent_comes_with_its_files(made, target):
+    """One that was left out as known, with files that only the newer commit had, made broken backups."""
+    for contents in ({"x/tmp.txt": b"gone\n"}, {"y/tmp.txt": b"gone\n"}):
+        made.commit(contents)
+        tree = made.repo.update_tree(made.repo.tree_of(made.repo.head), dict.fromkeys(contents))
+        made.repo.move_ref(
+            made.repo.commit(tree, made.repo.head, "Delete\n", ("a", "a@x")), made.repo.head, "test"
+        )
+    transfer.copy(made.git_dir, target.git_dir, [made.repo.head])
+    assert target.objects == made.reached(made.repo.head)
+
+
+@pytest.mark.parametrize("state", [loose, packed])
+def test_a_copy_is_small(made, target, state):
+    state(made)
+    transfer.copy(made.git_dir, target.git_dir, [made.commits[-1]])
     assert target.deltas > 2 * COMMITS
     assert sum(path.stat().st_size for path in target.git_dir.glob("objects/pack/*.pack")) < 400 * COMMITS
 
 
-def test_of_older_moments_only_those_are_read_whose_base_stays_behind(made, target, reads):
-    packed(made)
-    objects = transfer.reachable(made.git_dir, made.commits[COMMITS // 2])
-    reads.clear()
-    transfer.copy(made.git_dir, target.git_dir, objects)
-    assert 0 < len(reads) < len(objects) / 2
-    assert target.deltas > COMMITS
-
-
-def test_little_out_of_a_large_pack_is_looked_up(made, target, reads, monkeypatch):
-    packed(made)
-    gone_through = []
-    monkeypatch.setattr(Pack, "entries", lambda self: gone_through.append(self) or iter(()))
-    objects = transfer.reachable(made.git_dir, made.commits[-1], made.commits[-2])
-    assert set(objects) == made.reached(made.commits[-1], f"^{made.commits[-2]}")
-    transfer.copy(made.git_dir, target.git_dir, objects)
-    assert target.objects == set(objects)
-    assert gone_through == []
-
-
-def test_what_is_known_is_not_gone_through_again(made, reads):
-    objects = transfer.reachable(made.git_dir, made.commits[-1], made.commits[-3])
-    assert set(objects) == made.reached(made.commits[-1], f"^{made.commits[-3]}")
-    assert len(reads) < 3 * len(objects)
-    assert transfer.reachable(made.git_dir, made.commits[-3], made.commits[-3]) == []
-
-
-def test_of_histories_that_were_merged_what_is_known_is_left_out_too(made):
-    known = made.commits[-1]
+def test_histories_that_were_merged_links_programs_and_submodules_come_along(made, target):
     made.git("checkout", "-q", "-f", "-b", "side", made.commits[5])
-    (made.root / "side.txt").write_text("side\n")
-    made.git("add", "side.txt")
-    made.git("commit", "-q", "-m", "Aside")
-    made.git("checkout", "-q", "-f", "main")
-    made.git("merge", "-q", "--no-edit", "side")
-    head = made.git("rev-parse", "main").strip()
-    objects = set(transfer.reachable(made.git_dir, head, known))
-    assert made.reached(head, f"^{known}") <= objects
-    assert not objects & set(made.commits)
-
-
-def test_links_programs_and_submodules_come_as_far_as_they_are_objects(made, target):
-    made.git("checkout", "-q", "-f", "main")
     (made.root / "link").symlink_to("log")
     (made.root / "run.sh").write_text("#!/bin/sh\n")
     (made.root / "run.sh").chmod(0o755)
     made.git("add", "link", "run.sh")
     made.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},sub")
-    made.git("commit", "-q", "-m", "Add")
+    made.git("commit", "-q", "-m", "Aside")
+    made.git("checkout", "-q", "-f", "main")
+    made.git("merge", "-q", "--no-edit", "side")
     head = made.git("rev-parse", "main").strip()
-    objects = transfer.reachable(made.git_dir, head)
-    transfer.copy(made.git_dir, target.git_dir, objects)
-    assert target.objects == set(objects) == made.reached(head)
+    transfer.copy(made.git_dir, target.git_dir, [head])
+    assert target.objects == made.reached(head)
 
 
 def torn(path):
@@ -218,61 +182,150 @@ def torn(path):
     path.write_bytes(path.read_bytes()[:-5])
 
 
+def zeroed(path):
+    path.chmod(0o644)
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def swapped(path):
+    """Well-formed, and not what its name says."""
+    path.chmod(0o644)
+    path.write_bytes(zlib.compress(b"blob 5\0other"))
+
+
+def removed(path):
+    path.unlink()
+
+
+@pytest.mark.parametrize("harm", [torn, zeroed, swapped, removed])
 @pytest.mark.parametrize("what", ["log", "d0/e", "", "commit"])
-def test_a_torn_object_is_told_and_nothing_is_written(made, target, what):
-    """libgit2 reads it for ever."""
-    name = (
+def test_what_is_missing_or_damaged_is_named(made, target, what, harm):
+    """libgit2 reads a torn object for ever."""
+    oid = (
         made.commits[30] if what == "commit" else made.git("rev-parse", f"{made.commits[30]}:{what}").strip()
     )
-    torn(loose_path(made.git_dir, name))
-    with pytest.raises(ObjectDamaged, match=rf"{made.git_dir} .*{name}"):
-        transfer.copy(made.git_dir, target.git_dir, transfer.reachable(made.git_dir, made.commits[-1]))
-    with pytest.raises(ObjectDamaged, match=name):
-        transfer.check(made.git_dir, sorted(made_objects(made)))
-    assert list((target.git_dir / "objects/pack").iterdir()) == []
+    harm(loose_path(made.git_dir, oid))
+    with pytest.raises(ObjectDamaged, match=rf"{oid}(.|\n)*{made.git_dir}"):
+        transfer.copy(made.git_dir, target.git_dir, [made.commits[-1]])
+    assert oid not in target.objects
 
 
-def made_objects(made):
-    return {path.parent.name + path.name for path in (made.git_dir / "objects").glob("??/*")}
-
-
-def test_an_object_that_is_missing_is_told(made):
-    name = made.git("rev-parse", f"{made.commits[30]}:log").strip()
-    loose_path(made.git_dir, name).unlink()
-    with pytest.raises(ObjectDamaged, match=f"{made.commits[-1]}.*{name} is missing"):
-        transfer.reachable(made.git_dir, made.commits[-1])
-
-
-def test_a_pack_that_is_damaged_gives_what_it_can(made, target):
-    packed(made)
-    wanted = transfer.reachable(made.git_dir, made.commits[-1])
-    (path,) = (made.git_dir / "objects/pack").glob("*.pack")
+def harm_pack(git_dir):
+    """Flip some bits in the last object of the only pack."""
+    (path,) = (git_dir / "objects/pack").glob("*.pack")
     with Pack(path) as pack:
-        *_, (oid, entry) = pack.entries()
+        *_, (_, entry) = pack.entries()
     path.chmod(0o644)
     content = bytearray(path.read_bytes())
     content[entry.end - 6] ^= 0xFF
     path.write_bytes(content)
-    others = [name for name in wanted if name != oid.hex()]
-    transfer.copy(made.git_dir, target.git_dir, others)
-    assert target.objects == set(others)
-    with pytest.raises(ObjectDamaged, match=oid.hex()):
-        transfer.copy(made.git_dir, target.git_dir, wanted)
+
+
+def test_a_pack_that_is_damaged_is_named(made, target):
+    packed(made)
+    harm_pack(made.git_dir)
+    with pytest.raises(ObjectDamaged, match=r"pack-\w+\.pack is not what its checksum says"):
+        transfer.copy(made.git_dir, target.git_dir, [made.commits[-1]])
 
 
 def test_it_is_told_how_many_of_how_many_were_copied(made, target):
     half_packed(made)
     told = []
-    objects = transfer.reachable(made.git_dir, made.repo.head, progress=lambda *one: told.append(one))
-    transfer.copy(made.git_dir, target.git_dir, objects, lambda *one: told.append(one))
-    assert told[-1] == ("Copying objects", len(objects), len(objects))
-    done = [count for what, count, _ in told if what == "Copying objects"]
-    assert done == sorted(done)
-    assert all(total == len(objects) for what, _, total in told if what == "Copying objects")
+    transfer.copy(made.git_dir, target.git_dir, [made.repo.head], lambda *one: told.append(one))
+    count = len(made.reached("main"))
+    assert {("Counting objects", count, count), ("Writing objects", count, count)} <= set(told)
 
 
 def test_the_objects_of_a_clone_that_shares_them_are_found(made, target, tmp_path):
     made.git("clone", "-q", "--shared", "--bare", ".", str(tmp_path / "shared.git"))
-    objects = transfer.reachable(tmp_path / "shared.git", made.commits[-1])
-    transfer.copy(tmp_path / "shared.git", target.git_dir, objects)
+    transfer.copy(tmp_path / "shared.git", target.git_dir, [made.commits[-1]])
     assert target.objects == made.reached("main")
+    assert not (target.git_dir / "objects/info/alternates").exists()
+
+
+# --- a backup --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def backup(made, target):
+    """A backup of it, with its objects loose."""
+    made.git("push", "-q", str(target.git_dir), "main")
+    for pack in list((target.git_dir / "objects/pack").glob("*.pack")):
+        content = pack.read_bytes()
+        pack.unlink()
+        pack.with_suffix(".idx").unlink()
+        subprocess.run(["git", "unpack-objects", "-q"], cwd=target.git_dir, input=content, check=True)
+    return target
+
+
+def test_a_backup_that_is_complete_is_left_alone(made, backup):
+    before = sorted(backup.git_dir.rglob("*"))
+    assert transfer.complete(made.git_dir, backup.git_dir, made.commits[-1]) == 0
+    assert sorted(backup.git_dir.rglob("*")) == before
+
+
+@pytest.mark.parametrize("what", ["log", "d0/e", "d0", "", "commit", "tip", "many"])
+def test_what_a_backup_lacks_is_sent(made, backup, what):
+    last = made.commits[-1]
+    if what == "many":
+        lost = sorted(backup.objects)[::3]
+    elif what in ("commit", "tip"):
+        lost = [last if what == "tip" else made.commits[30]]
+    else:
+        lost = [made.git("rev-parse", f"{made.commits[30]}:{what}").strip()]
+    for oid in lost:
+        loose_path(backup.git_dir, oid).unlink()
+    assert transfer.complete(made.git_dir, backup.git_dir, last) == len(lost)
+    assert backup.objects == made.reached("main")
+    assert is_whole(backup)
+
+
+def test_what_is_missing_on_both_sides_is_named(made, backup):
+    oid = made.git("rev-parse", f"{made.commits[30]}:log").strip()
+    for git_dir in (made.git_dir, backup.git_dir):
+        loose_path(git_dir, oid).unlink()
+    with pytest.raises(ObjectDamaged, match=oid):
+        transfer.complete(made.git_dir, backup.git_dir, made.commits[-1])
+
+
+@pytest.mark.parametrize("harm", [torn, zeroed, swapped])
+@pytest.mark.parametrize("what", ["log", "d0", "commit"])
+def test_what_is_damaged_in_a_backup_is_named(made, backup, what, harm):
+    oid = (
+        made.commits[30] if what == "commit" else made.git("rev-parse", f"{made.commits[30]}:{what}").strip()
+    )
+    harm(loose_path(backup.git_dir, oid))
+    with pytest.raises(ObjectDamaged, match=f"{oid[2:]} is damaged"):
+        transfer.complete(made.git_dir, backup.git_dir, made.commits[-1])
+
+
+def test_a_damaged_pack_in_a_backup_is_named(made, target):
+    made.git("push", "-q", str(target.git_dir), "main")
+    harm_pack(target.git_dir)
+    with pytest.raises(ObjectDamaged, match=r"pack-\w+\.pack is not what its checksum says"):
+        transfer.complete(made.git_dir, target.git_dir, made.commits[-1])
+
+
+def test_replacements_and_grafts_in_a_backup_hide_nothing(made, backup):
+    """They let git pass over what is missing."""
+    last = made.commits[-1]
+    (backup.git_dir / "refs/replace").mkdir()
+    (backup.git_dir / "refs/replace" / made.commits[30]).write_text(f"{made.commits[29]}\n")
+    (backup.git_dir / "info").mkdir(exist_ok=True)
+    (backup.git_dir / "info/grafts").write_text(f"{made.commits[20]}\n")
+    lost = [
+        made.git("rev-parse", f"{commit}^{{tree}}").strip() for commit in (made.commits[30], made.commits[10])
+    ]
+    for oid in lost:
+        loose_path(backup.git_dir, oid).unlink()
+    assert transfer.complete(made.git_dir, backup.git_dir, last) == len(lost)
+
+
+def test_a_backup_that_cannot_be_written_is_said(made, backup):
+    """A file where a directory is to be, for root may write everywhere."""
+    loose_path(backup.git_dir, made.commits[30]).unlink()
+    folder = backup.git_dir / "objects/pack"
+    folder.rmdir()
+    folder.write_text("in the way")
+    with pytest.raises(GitFailed, match="Unable to create temporary file"):
+        transfer.complete(made.git_dir, backup.git_dir, made.commits[-1])
