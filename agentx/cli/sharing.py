@@ -84,7 +84,9 @@ def _show(terminal: Terminal, done: Exchanged, what: str) -> None:
         return
     where = plain(f"{done.remote}  {done.url}")
     if done.restored:
-        terminal.note(f"The remote lacked {done.restored:,} objects of what it had been sent before; they were sent again.")
+        terminal.note(
+            f"The remote lacked {done.restored:,} objects of what it had been sent before; they were sent again."
+        )
     if not done.events and not done.commits:
         terminal.show(facts([("nothing new", where), ("history", f"{done.to_seq:,} events")]))
         return

@@ -4,7 +4,7 @@ import stat
 from pathlib import Path
 
 from agentx.storage import nofollow
-from agentx.storage.durable import write_file
+from agentx.storage.durable import TEMPORARY_PREFIX, write_file
 from agentx.storage.git import local
 from agentx.storage.git.index_file import IndexFile
 from agentx.storage.git.objects import blob_id
@@ -37,6 +37,9 @@ def set_up(root: Path) -> None:
         try:
             files = repo.files(repo.tree_of(repo.head))
             mended = {path: entry for path, entry in files if _mend_line_ends(root / path, entry, repo)}
+            for left in nofollow.tree(git_dir / "info"):
+                if left.name.startswith(TEMPORARY_PREFIX):  # by a first opening that was killed
+                    nofollow.remove(left)
             local.set_up(git_dir)
             if mended:
                 IndexFile(git_dir).refresh(mended, root)

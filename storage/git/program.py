@@ -35,7 +35,10 @@ _END_S = 5.0
 _LOOK_UP_S = 0.25
 """An ssh master or a credential daemon may keep the pipe open: look this often whether git itself has ended."""
 
-_LINES_KEPT = 200
+_LINES_KEPT = 20
+_LINE_BYTES = 1_000
+"""Of what is said so much is kept: the other side may say anything."""
+
 _READ_BYTES = 1 << 16
 _NOT_FOUND = 127
 _PROGRESS = re.compile(r"(?:remote: )?([A-Z][a-z]+(?: [a-z]+)*): +(?:\d+% \((\d+)/(\d+)\)|(\d+))")
@@ -361,8 +364,9 @@ class _Said:
     def take(self, part: bytes) -> None:
         """Take what was read."""
         *lines, self._rest = re.split(rb"[\r\n]+", self._rest + part)
+        self._rest = self._rest[:_LINE_BYTES]
         for line in lines:
-            self._take(line.decode("utf-8", "replace").rstrip())
+            self._take(line[:_LINE_BYTES].decode("utf-8", "replace").rstrip())
         del self._lines[:-_LINES_KEPT]
 
     def _take(self, line: str) -> None:

@@ -301,6 +301,10 @@ class Remote:
                 f"{self.shown} asks for credentials that neither the ssh agent nor Git's credential helpers have ({why}). "
                 f"Set up a helper (`git config --global credential.helper …`), or use plain Git: `git push {self.name} main`."
             )
+        if "No space left on device" in why:
+            return (
+                f"There was no room on the disk while objects were copied from {self.shown} or to it: {why}."
+            )
         if _BROKEN.search(why):
             return f"{self.shown} is damaged, or does not give all that its branch leads to: {why}."
         return self._unreached(why)

@@ -278,7 +278,7 @@ def test_a_full_disk_is_said_and_the_next_push_completes_the_backup(filled, smal
     bare = make_bare(small_disk / "backup.git", "--template=")
     filled.push(url=str(bare))
     before = git(bare, "rev-parse", "main")
-    filled.tools.write_file("big.txt", os.urandom(600_000).hex())
+    (filled.artifacts / "big.bin").write_bytes(os.urandom(700_000))
     with pytest.raises(RemoteFailed, match="No space left"):
         filled.push()
     assert git(bare, "rev-parse", "main") == before
@@ -286,6 +286,21 @@ def test_a_full_disk_is_said_and_the_next_push_completes_the_backup(filled, smal
     subprocess.run(["mount", "-o", "remount,size=20m", str(small_disk)], check=True)
     filled.push()
     is_backup(bare, filled)
+
+
+def test_a_full_disk_here_is_said_and_the_next_pull_brings_it_all(filled, bare, small_disk, lexical):
+    subprocess.run(["mount", "-o", "remount,size=3m", str(small_disk)], check=True)
+    filled.push(url=str(bare))
+    git(small_disk, "clone", "-q", "--template=", str(bare), "clone")
+    with Workspace.open(small_disk / "clone", settings=lexical) as clone:
+        (filled.artifacts / "big.bin").write_bytes(os.urandom(3_000_000))
+        filled.push()
+        with pytest.raises(RemoteFailed, match="no room on the disk"):
+            clone.pull()
+        subprocess.run(["mount", "-o", "remount,size=30m", str(small_disk)], check=True)
+        clone.pull()
+        assert clone.state.digest == filled.state.digest
+        assert clone.verify().findings == ()
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
@@ -382,6 +397,9 @@ def test_nothing_that_a_workspace_brings_is_run(filled, bare, tmp_path):
     ):
         with pytest.raises(RemoteFailed):
             filled.push(f"r{len(url)}", url=url)
+    for url in (f"--upload-pack={canary.parent}/run.sh:x", f"-oProxyCommand={canary.parent}/run.sh:x"):
+        with pytest.raises(RemoteFailed):
+            filled.push("dash", url=url)
     for url in (f"ext::{canary.parent}/run.sh", f"ext::sh -c {canary.parent}/run.sh%S"):
         with pytest.raises(RemoteFailed, match="not allowed"):
             filled.push("ext", url=url)

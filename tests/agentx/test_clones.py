@@ -147,3 +147,11 @@ def test_a_clone_of_ten_thousand_files_opens(ws, clone, lexical):
     with Workspace.open(root, settings=lexical) as copy:
         status = copy.status()
         assert (copy.state.digest, status.outside, status.files) == (ws.state.digest, (), 10_000)
+
+
+def test_what_a_first_opening_left_that_was_killed_is_removed(filled, clone, lexical):
+    root = clone(filled.root, "clone")
+    (root / ".git/info").mkdir(exist_ok=True)
+    (root / ".git/info/.agentx-tmp-x").write_text("half of it")
+    is_the_same(root, filled, lexical)
+    assert not list((root / ".git").rglob(".agentx-tmp-*"))

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from . import by_hand, crowds, disks, pipelines, runs
+from . import backups, by_hand, crowds, disks, pipelines, runs
 from .runs import Job, Outcome
 
 RUNS = {
@@ -30,6 +30,10 @@ RUNS = {
     "stopped_at": pipelines.stopped_at,
     "interrupted": pipelines.interrupted,
     "starved": pipelines.starved,
+    "pushed": backups.pushed,
+    "pulled": backups.pulled,
+    "cloned": backups.cloned,
+    "reopened": backups.reopened,
 }
 
 SECTIONS = {
@@ -46,6 +50,10 @@ SECTIONS = {
         "pipelines that die and go on",
         ("stopped", "stopped_at", "interrupted", "starved"),
     ),
+    "backups": (
+        "pushes, pulls, clones and openings that die",
+        ("pushed", "pulled", "cloned", "reopened"),
+    ),
 }
 """By name: what a person is told of it, and the runs that belong to it."""
 
@@ -58,6 +66,7 @@ _AFTERWARDS = 40
 _ROUNDS = 5
 _KILLED_A_ROUND = 3
 _STOPPED = 8
+_KINDS_OF_EXCHANGE = 4
 _ERRORS = ("ENOSPC", "EIO", "EROFS", "EACCES")
 
 
@@ -124,6 +133,23 @@ def jobs(section: str, n: int, seed: int, template: Path) -> list[Job]:
         case "pipelines":
             pipelines.make(template / "book")
             return _sample(list(_deaths_of_pipelines(draw, 5 if share == 1 else 2)), share, draw)
+        case "backups":
+            rounds = max(1, round(n / backups.KILLS / _KINDS_OF_EXCHANGE))
+            found = [
+                Job(kind, 0, how, draw.randint(1, 1 << 30))
+                for kind in ("pushed", "pulled")
+                for how in ("alone", "all")
+                for _ in range(rounds)
+            ]
+            for kind in ("cloned", "reopened"):
+                last = backups.count_steps(template, kind)
+                every = [
+                    Job(kind, at, how, draw.randint(1, 1 << 30))
+                    for at in range(1, last + 1)
+                    for how in ("", "tear")
+                ]
+                found += _sample(every, share / 2, draw)
+            return found
         case _:
             every = [Job("full", 0, str(room)) for room in (0, 4, 16, 40, 80, 120, 200)]
             every += [Job("read_only"), *(Job("rights", 0, folder) for folder in disks.RIGHTS)]

@@ -53,6 +53,16 @@ def test_a_failure_has_the_reasons_and_the_objects_that_it_names():
     assert (failure.value.named, failure.value.printed) == ([oid], "out\n")
 
 
+def test_of_what_is_said_a_little_is_kept():
+    """A server may say anything, for ever."""
+    with pytest.raises(GitFailed) as failure:
+        run(
+            command("yes 'fatal: no' | head -9999 >&2; head -c 3000000 /dev/zero | tr '\\0' x >&2; exit 1; #")
+        )
+    assert len(str(failure.value)) < 10_000
+    assert sum(map(len, failure.value.said)) < 30_000
+
+
 def test_a_failure_anywhere_in_the_row_is_a_failure():
     with pytest.raises(GitFailed):
         run(command("exit 1; #"), command("cat; #"))
