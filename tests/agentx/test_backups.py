@@ -293,7 +293,7 @@ def test_a_full_disk_here_is_said_and_the_next_pull_brings_it_all(filled, bare, 
     filled.push(url=str(bare))
     git(small_disk, "clone", "-q", "--template=", str(bare), "clone")
     with Workspace.open(small_disk / "clone", settings=lexical) as clone:
-        (filled.artifacts / "big.bin").write_bytes(os.urandom(3_000_000))
+        (filled.artifacts / "big.bin").write_bytes(os.urandom(4_000_000))
         filled.push()
         with pytest.raises(RemoteFailed, match="no room on the disk"):
             clone.pull()
