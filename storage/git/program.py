@@ -12,7 +12,6 @@ import os
 import re
 import selectors
 import shlex
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -21,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from agentx.storage import nofollow
 from agentx.storage.errors import AgentXError
 
 Progress = Callable[[str, int, int], None]
@@ -180,8 +180,8 @@ def objects_of(git_dir: Path, refs: Mapping[str, str] | None = None) -> Iterator
         (own / "refs").mkdir()
         (own / "config").write_text(_CONFIG, "ascii")
         (own / "HEAD").write_text("ref: refs/heads/main\n", "ascii")
-        if (git_dir / "shallow").is_file():
-            shutil.copyfile(git_dir / "shallow", own / "shallow")
+        with contextlib.suppress(FileNotFoundError):
+            (own / "shallow").write_bytes(nofollow.read(git_dir / "shallow"))
         for name, oid in (refs or {}).items():
             (own / name).parent.mkdir(parents=True, exist_ok=True)
             (own / name).write_text(f"{oid}\n", "ascii")

@@ -16,6 +16,7 @@ import msgspec
 import pygit2
 from pygit2.enums import RepositoryOpenFlag
 
+from agentx.storage import nofollow
 from agentx.storage.durable import sync_directory, write_file
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.git import program, transfer
@@ -248,7 +249,7 @@ class Remote:
 
     def _backups(self) -> dict[str, _Complete]:
         try:
-            content = (self._git_dir / _BACKUPS).read_bytes()
+            content = nofollow.read(self._git_dir / _BACKUPS)
             return msgspec.json.decode(content, type=dict[str, _Complete])
         except (OSError, msgspec.MsgspecError):
             return {}

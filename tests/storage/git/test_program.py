@@ -33,6 +33,12 @@ def is_alive(pid):
         return False
 
 
+def ends(pid):
+    """Wait until a process has ended, which takes a moment behind its signal."""
+    while is_alive(pid):
+        time.sleep(0.01)
+
+
 def test_what_the_last_of_several_prints_is_returned_and_progress_is_told():
     told = []
     first = command("printf 'Counting objects: 7, done.\\rWriting objects:  50%% (1/2)\\n' >&2; cat; echo; #")
@@ -73,7 +79,7 @@ def test_a_failure_anywhere_in_the_row_is_a_failure():
 def test_one_that_says_nothing_is_ended_with_all_that_it_started(tmp_path):
     with pytest.raises(GitFailed, match="said nothing for"):
         run(command(f"sleep 600 & echo $! > {tmp_path}/pid; wait; #"), silent_s=0.5)
-    assert not is_alive(wait_for(tmp_path / "pid"))
+    ends(wait_for(tmp_path / "pid"))
 
 
 def test_ctrl_c_ends_it(tmp_path):
@@ -83,7 +89,7 @@ def test_ctrl_c_ends_it(tmp_path):
     script = f"echo $$ > {tmp_path}/pid; echo 'Writing objects: 1% (1/100)' >&2; exec sleep 600; #"
     with pytest.raises(KeyboardInterrupt):
         run(command(script), progress=interrupt)
-    assert not is_alive(wait_for(tmp_path / "pid"))
+    ends(wait_for(tmp_path / "pid"))
 
 
 def test_what_it_leaves_in_the_background_is_not_waited_for(tmp_path):
