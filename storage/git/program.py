@@ -263,7 +263,9 @@ def run(
                 "The git program is needed for this and was not found. Install Git 2.32 or newer."
             )
         if process.returncode:
-            why = "; ".join(line for line in lines if line.startswith(("fatal: ", "error: "))) or "no reason"
+            status = process.returncode
+            ended = f"it was ended by signal {-status}" if status < 0 else f"it ended with status {status}"
+            why = "; ".join(line for line in lines if line.startswith(("fatal: ", "error: "))) or ended
             raise GitFailed(f"`git {_name(command)}` failed: {why}.", lines, output)
     return output
 

@@ -21,6 +21,7 @@ from agentx.storage.durable import sync_directory, write_file
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.git import program, transfer
 from agentx.storage.git.branch import BRANCH
+from agentx.storage.git.checking import STALE_S, stale_locks
 from agentx.storage.git.program import GitFailed, Objects, Progress, objects_of
 
 _DEFAULT = "origin"
@@ -124,13 +125,19 @@ class Remote:
             RemoteFailed: It cannot be reached, holds no repository that can be read, or not all of its branch.
             GitMissing: There is no git program.
         """
-        with self._translated(), self._ours() as ours:
-            options = (
-                "--no-tags",
-                "--no-write-fetch-head",
-                "--no-auto-maintenance",
-                "--no-recurse-submodules",
-            )
+        with self._translated():
+            tip = self._tip_there()
+            commit = tip if self._is_ours(tip) else self._fetch(progress)
+            if tip and not commit:
+                raise RemoteFailed(
+                    f"{self.shown} is damaged: its branch names {tip}, which it does not hold."
+                )
+            self._keep(commit)
+        return commit
+
+    def _fetch(self, progress: Progress | None) -> str:
+        options = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
+        with self._ours() as ours:
             try:
                 self._run(
                     ours, "fetch", "upload-pack", *options, refspec=f"+{BRANCH}:{_THEIRS}", progress=progress
@@ -138,10 +145,8 @@ class Remote:
             except GitFailed as error:
                 if not any("couldn't find remote ref" in line for line in error.said):
                     raise
-            commit = ours.ref(_THEIRS)
             sync_directory(self._git_dir / "objects" / "pack")
-            self._keep(commit)
-        return commit
+            return ours.ref(_THEIRS)
 
     def complete(self, commit: str, progress: Progress | None = None) -> int:
         """Make sure that a directory holds everything that its branch leads to, which is here as well.
@@ -214,10 +219,15 @@ class Remote:
 
     def _refusal(self, reason: str, error: GitFailed) -> str:
         """Why a push was refused."""
-        if reason in ("stale info", "fetch first", "non-fast-forward", "failed to update ref"):
+        if reason in ("stale info", "fetch first", "non-fast-forward"):
             return f"{self.shown} was pushed to meanwhile ({reason})."
         why = (line.removeprefix("remote: ") for line in error.said if line.startswith("remote: "))
-        said = "; ".join(line for line in why if line.startswith(("fatal: ", "error: ")))
+        said = _shown("; ".join(line for line in why if line.startswith(("fatal: ", "error: "))))
+        if ".lock': File exists" in said:
+            return (
+                f"The branch of {self.shown} is locked by a git process, or by one that died: then the lock counts for "
+                f"nothing after {STALE_S:g} seconds. Try again in a moment."
+            )
         return f"{self.shown} did not take it: {reason}{f' ({said})' * bool(said)}."
 
     # --- a directory -------------------------------------------------------------------------------------------------
@@ -240,9 +250,19 @@ class Remote:
                 f"{self._path} has working files, which a push would leave behind. Pull there instead, or push to a bare "
                 "repository (`git init --bare -b main DIR`)."
             )
+        git_dir = Path(repo.path)
+        for left in stale_locks(git_dir):
+            (git_dir / left.path).unlink(missing_ok=True)
         if repo.head_is_unborn:
             repo.set_head(BRANCH)  # so that a clone of it checks the branch out
-        return Path(repo.path)
+        return git_dir
+
+    def _tip_there(self) -> str:
+        """What the branch of a directory names, be it there or not; empty for none, and for a server."""
+        if not self._path:
+            return ""
+        references = self._opened_there().references
+        return str(references[BRANCH].target) if BRANCH in references else ""
 
     def _known_complete(self) -> _Complete | None:
         return self._backups().get(str(self._path))
@@ -267,6 +287,15 @@ class Remote:
             head = {BRANCH: str(repo.references[BRANCH].target)} if BRANCH in repo.references else {}
         with objects_of(self._git_dir, head) as ours:
             yield ours
+
+    def _is_ours(self, commit: str) -> bool:
+        """Whether our branch leads to a commit."""
+        if not commit:
+            return False
+        with self._opened() as repo:
+            head = repo.references[BRANCH].target if BRANCH in repo.references else None
+            other = pygit2.Oid(hex=commit)
+            return head is not None and other in repo and (head == other or repo.descendant_of(head, other))
 
     def _keep(self, commit: str) -> None:
         """Remember the remote, and what its branch names, as git does."""

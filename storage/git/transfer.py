@@ -4,6 +4,7 @@ Git trusts what a ref leads to: neither a push nor its check of connectivity loo
 a backup of which nobody knows that it is whole is checked apart from that, and given what it lacks.
 """
 
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -139,4 +140,5 @@ def _is_connected(git_dir: Path, tip: str, progress: Progress | None) -> bool:
 def sync(git_dir: Path) -> None:
     """Make the names of packs and refs durable, which git does not; their contents it has synced."""
     for folder in ("objects/pack", "objects", "refs/heads", "refs", "."):
-        sync_directory(git_dir / folder)
+        with contextlib.suppress(FileNotFoundError):
+            sync_directory(git_dir / folder)

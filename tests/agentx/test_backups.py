@@ -93,11 +93,13 @@ def test_files_that_came_and_went_are_in_the_backup(filled, bare):
 
 
 @pytest.mark.parametrize("more", [False, True])
-@pytest.mark.parametrize("path", ["artifacts/y/a.txt", "artifacts", "history.jsonl"])
+@pytest.mark.parametrize("path", ["artifacts/y/a.txt", "artifacts", "history.jsonl", "", "commit"])
 def test_the_next_push_gives_a_backup_what_an_earlier_version_left_out(filled, bare, more, path):
     filled.push(url=str(bare))
     (filled.root / ".git/agentx-backups").unlink()  # which earlier versions did not write
-    drop(unpacked(bare), blob_of(filled, "main", path))
+    drop(
+        unpacked(bare), git(filled.root, "rev-parse", "main" if path == "commit" else f"main:{path}").strip()
+    )
     if more:
         filled.tools.write_file("b.txt", "two\n")
     done = filled.push()
@@ -225,6 +227,27 @@ def test_a_head_that_names_no_branch_is_set_by_any_push(filled, bare):
     )
     filled.push()
     is_backup(bare, filled)
+
+
+@pytest.mark.parametrize("lock", ["refs/heads/main.lock", "HEAD.lock", "packed-refs.lock"])
+def test_a_lock_that_a_push_left_that_was_killed_stops_the_next_for_a_moment_only(filled, bare, lock):
+    filled.push(url=str(bare))
+    filled.tools.write_file("b.txt", "two\n")
+    (bare / lock).touch()
+    if lock.endswith("main.lock"):
+        with pytest.raises(PushRefused, match="is locked by a git process"):
+            filled.push()
+    os.utime(bare / lock, (1, 1))
+    filled.push()
+    is_backup(bare, filled)
+
+
+def test_a_branch_whose_commit_neither_side_holds_is_said(filled, bare):
+    filled.push(url=str(bare))
+    (bare / "refs/heads/main").write_text(f"{'1' * 40}\n")
+    for exchange in (filled.push, filled.pull):
+        with pytest.raises(RemoteFailed, match="is damaged"):
+            exchange()
 
 
 def test_a_shallow_clone_can_be_pushed(filled, bare, tmp_path, lexical):
