@@ -30,6 +30,9 @@ PERSON = "person.txt"
 
 EDITED = b"edited by hand\n"
 
+_CACHES = (".agentx/snapshots/", ".agentx/read/")
+"""What a crash leaves there goes with the next snapshot that is written."""
+
 _OID = re.compile("[0-9a-f]{40}")
 _EMPTY_TREE = "4b/825dc642cb6eb9a060e54bf8d69288fbee4904"
 
@@ -67,7 +70,8 @@ def examine(root: Path, acknowledged: Acknowledged) -> Iterator[str]:
     changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
     if changed and not edited:
         yield f"a second open changed {', '.join(changed[:5])}"
-    left = [str(path.relative_to(root)) for path in root.rglob(f"{TEMPORARY_PREFIX}*")]
+    left = [path.relative_to(root).as_posix() for path in root.rglob(f"{TEMPORARY_PREFIX}*")]
+    left = [path for path in left if not path.startswith(_CACHES)]
     if left:
         yield f"temporary files stay: {', '.join(left[:3])}"
 
