@@ -1,10 +1,10 @@
-"""The git program, run so that of a workspace's ``.git`` it reads the objects and nothing else.
+"""Run the git program so that it reads nothing of a workspace's ``.git`` but the objects.
 
-A workspace that was copied from somewhere brings its own ``.git/config``, hooks and attributes, and those name programs
-to run. So git works in a temporary repository of ours, in front of the workspace's objects (``GIT_OBJECT_DIRECTORY``).
-Nothing may collect garbage there: the temporary repository has next to no refs, so everything would be garbage.
+A copied workspace brings its own ``.git/config``, hooks and attributes, and these can name programs to run.
+So git works in a temporary repository of ours, with the workspace's objects (``GIT_OBJECT_DIRECTORY``). Garbage
+collection must never run there: without refs, every object would be garbage.
 
-A run is ended when it shows no sign of life for a while, however long it takes in all.
+A run has a time limit for silence, not for its total duration.
 """
 
 import contextlib
@@ -33,11 +33,11 @@ _END_S = 5.0
 """Time to remove temporary files on SIGTERM, before SIGKILL."""
 
 _LOOK_UP_S = 0.25
-"""An ssh master or a credential daemon may keep the pipe open: look this often whether git itself has ended."""
+"""How often to check whether git has exited: an ssh master or a credential daemon may keep its pipes open."""
 
 _LINES_KEPT = 20
 _LINE_BYTES = 1_000
-"""Of what is said so much is kept: the other side may say anything."""
+"""Bounds for what is kept of standard error, which the other side can fill at will."""
 
 _READ_BYTES = 1 << 16
 _NOT_FOUND = 127
@@ -47,10 +47,12 @@ _DAMAGED = re.compile(r"\b([0-9a-f]{40})\b")
 _UNSET = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX"),
     *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_SHALLOW_FILE"),
-    *("GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_REPLACE_REF_BASE", "GIT_IMPLICIT_WORK_TREE"),
-    *("GIT_INTERNAL_SUPER_PREFIX", "GIT_DEFAULT_HASH", "GIT_ATTR_SOURCE", "SSH_ASKPASS"),
+    *("GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_REPLACE_REF_BASE"),
+    *("GIT_IMPLICIT_WORK_TREE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_DEFAULT_HASH", "GIT_ATTR_SOURCE"),
+    "SSH_ASKPASS",
 )  # fmt: skip
-"""What ``git rev-parse --local-env-vars`` names, and a little more: set where we run in a hook of another repository."""
+"""Variables of another repository, set when we run in one of its hooks: those of ``git rev-parse
+--local-env-vars``, and some more."""
 
 _ENVIRON = {
     "LC_ALL": "C",  # its sentences are read
@@ -65,7 +67,7 @@ _ENVIRON = {
 }
 
 _NOBODYS = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-"""Leaves out a person's own configuration, which is needed to reach servers only."""
+"""Ignore the user's own configuration, which only servers need."""
 
 _CONFIG = """\
 [core]
@@ -95,7 +97,7 @@ _CONFIG = """\
 	fsckObjects = true
 	bundleURI = false
 """
-"""Of the temporary repository. Commit graphs, bitmaps and multi-pack indexes are caches: they might lie."""
+"""Configuration of the temporary repository; commit graphs, bitmaps and multi-pack indexes are not trusted."""
 
 _THERE = {
     "core.hooksPath": os.devnull,
@@ -108,7 +110,7 @@ _THERE = {
     "receive.unpackLimit": "1",
     "safe.directory": "*",  # who owns it was checked when it was opened
 }
-"""For commands in another directory's repository, over its own configuration."""
+"""Overrides for commands in a repository in another directory."""
 
 
 class GitMissing(AgentXError):
@@ -135,7 +137,7 @@ class GitFailed(AgentXError):
         return list(dict.fromkeys(oid for line in ours for oid in _DAMAGED.findall(line)))
 
 
-# --- commands --------------------------------------------------------------------------------------------------------
+# --- commands -----------------------------------------------------------------------------------------------
 
 
 class Objects:
@@ -212,12 +214,12 @@ def _settings(settings: Mapping[str, str]) -> list[str]:
 
 
 def _environ(more: Mapping[str, str]) -> list[str]:
-    """``env`` with the variables that git is to have: this process's own are read in one place, which is not here."""
+    """Return an ``env`` command that sets git's variables; only agentx/settings.py reads the environment."""
     unset = [part for name in _UNSET if name not in more for part in ("-u", name)]
     return ["env", *unset, *(f"{name}={value}" for name, value in (_ENVIRON | dict(more)).items())]
 
 
-# --- runs ------------------------------------------------------------------------------------------------------------
+# --- runs ---------------------------------------------------------------------------------------------------
 
 
 def run(

@@ -1,7 +1,7 @@
-"""Remotes: the branch brought from another repository and to one, by the git program. The branch is never forced.
+"""Remotes: fetch the branch from another repository and push it there, with the git program; never forced.
 
-Git checks on either side that what arrives is complete before a ref moves. It never looks behind a ref that is there
-already; so of a backup in a directory it is remembered what it was when it was last known to be complete.
+Git checks on either side that what arrives is complete before a ref moves. It assumes that existing refs are
+complete, so for a backup in a directory we remember its state when it was last known to be complete.
 """
 
 import contextlib
@@ -103,7 +103,8 @@ class Remote:
         url = str(here) if here else url
         if url and known.get(name, url) != url:
             raise NoRemote(
-                f"The remote {name!r} is {_shown(known[name])}. Give the other one a name of its own: `agentx push NAME --url URL`."
+                f"The remote {name!r} is {_shown(known[name])}. "
+                "Give the other one a name of its own: `agentx push NAME --url URL`."
             )
         return cls(root, name, url or known[name])
 
@@ -122,7 +123,7 @@ class Remote:
             The commit that its branch ``main`` names; empty where it has none.
 
         Raises:
-            RemoteFailed: It cannot be reached, holds no repository that can be read, or not all of its branch.
+            RemoteFailed: It cannot be reached, is not a readable repository, or its branch is incomplete.
             GitMissing: There is no git program.
         """
         with self._translated():
@@ -149,10 +150,10 @@ class Remote:
             return ours.ref(_THEIRS)
 
     def complete(self, commit: str, progress: Progress | None = None) -> int:
-        """Make sure that a directory holds everything that its branch leads to, which is here as well.
+        """Ensure that a backup in a directory holds everything reachable from its branch.
 
-        That was so when it was last pushed to from here; where its objects are not those of then, they are checked, and
-        what is missing is sent. A server is trusted: from outside, its objects cannot be looked at.
+        Skipped while its object files are those that the last push from here left. Otherwise they are checked,
+        and missing objects are sent. Servers are trusted: their objects cannot be inspected from outside.
 
         Args:
             commit: What its branch names.
@@ -225,15 +226,15 @@ class Remote:
         said = _shown("; ".join(line for line in why if line.startswith(("fatal: ", "error: "))))
         if ".lock': File exists" in said:
             return (
-                f"The branch of {self.shown} is locked by a git process, or by one that died: then the lock counts for "
-                f"nothing after {STALE_S:g} seconds. Try again in a moment."
+                f"The branch of {self.shown} is locked by a git process. If that process died, its lock is "
+                f"removed after {STALE_S:g} seconds. Try again in a moment."
             )
         return f"{self.shown} did not take it: {reason}{f' ({said})' * bool(said)}."
 
-    # --- a directory -------------------------------------------------------------------------------------------------
+    # --- a directory ----------------------------------------------------------------------------------------
 
     def _opened_there(self) -> pygit2.Repository:
-        """The repository in the directory; libgit2 refuses another user's, by the person's ``safe.directory``."""
+        """Open the repository; libgit2 refuses another user's unless ``safe.directory`` allows it."""
         repo = pygit2.Repository(str(self._path), RepositoryOpenFlag.NO_SEARCH)
         repo.free()
         if any(
@@ -247,8 +248,8 @@ class Remote:
         repo = self._opened_there()
         if not repo.is_bare:
             raise PushRefused(
-                f"{self._path} has working files, which a push would leave behind. Pull there instead, or push to a bare "
-                "repository (`git init --bare -b main DIR`)."
+                f"{self._path} has working files, which a push would leave behind. Pull there instead, or push "
+                "to a bare repository (`git init --bare -b main DIR`)."
             )
         git_dir = Path(repo.path)
         for left in stale_locks(git_dir):
@@ -278,7 +279,7 @@ class Remote:
         known = self._backups() | {str(self._path): _Complete(commit, _listing(backup))}
         write_file(self._git_dir / _BACKUPS, msgspec.json.encode(known))
 
-    # --- here --------------------------------------------------------------------------------------------------------
+    # --- here -----------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def _ours(self) -> Iterator[Objects]:
@@ -328,8 +329,9 @@ class Remote:
         why = _shown("; ".join(line.removeprefix("remote: ").removeprefix("fatal: ") for line in said))
         if any(asked in why for asked in _ASKED):
             return (
-                f"{self.shown} asks for credentials that neither the ssh agent nor Git's credential helpers have ({why}). "
-                f"Set up a helper (`git config --global credential.helper …`), or use plain Git: `git push {self.name} main`."
+                f"{self.shown} asks for credentials that neither the ssh agent nor Git's credential helpers "
+                f"have ({why}). Set up a helper (`git config --global credential.helper …`), or use plain Git: "
+                f"`git push {self.name} main`."
             )
         if "No space left on device" in why:
             return (
@@ -342,8 +344,8 @@ class Remote:
     def _unreached(self, why: str) -> str:
         if "not owned by current user" in why or "dubious ownership" in why:
             return (
-                f"{self.shown} belongs to another user, so Git refuses it. Run as that user, or allow it with "
-                f"`git config --global --add safe.directory {self._path}`."
+                f"{self.shown} belongs to another user, so Git refuses it. Run as that user, or allow it "
+                f"with `git config --global --add safe.directory {self._path}`."
             )
         return (
             f"{self.shown} could not be reached: {_shown(why).rstrip('.')}. If plain Git can, use that: "
@@ -356,7 +358,7 @@ def _names(config: pygit2.Config) -> Iterator[str]:
 
 
 def _listing(git_dir: Path) -> str:
-    """A digest of the names, sizes and times of all files with objects: another one wherever they were changed."""
+    """Return a digest of the names, sizes and modification times of all object files."""
     objects = git_dir / "objects"
     found = [f"{objects.stat().st_ino}"]
     for folder, _, names in os.walk(objects):

@@ -1,7 +1,7 @@
-"""Git objects from one repository into another, by the git program: synced, and checked to be all there.
+"""Copy Git objects between repositories with the git program: synced, and checked for completeness.
 
-Git trusts what a ref leads to: neither a push nor its check of connectivity looks behind a ref that is there already. So
-a backup of which nobody knows that it is whole is checked apart from that, and given what it lacks.
+Git assumes that everything reachable from an existing ref is present: neither a push nor its connectivity
+check looks there. So a backup that is not known to be complete is checked separately, and sent what it lacks.
 """
 
 import contextlib
@@ -51,9 +51,9 @@ def copy(source: Path, target: Path, tips: Iterable[str], progress: Progress | N
 
 
 def raise_damaged(git_dir: Path, error: GitFailed) -> None:
-    """Raise the cause of a failure where that is something damaged here.
+    """Raise ObjectDamaged if damage on this side explains a failure.
 
-    What stands in a pack is copied as it is, and found damaged by whoever reads the copy; so packs are looked at here.
+    Packed objects are copied without inflating them, so only the receiver notices damage. So check the packs.
 
     Raises:
         ObjectDamaged: An object that the failure names is missing or damaged, or a pack is.
@@ -72,11 +72,11 @@ def raise_damaged(git_dir: Path, error: GitFailed) -> None:
         ) from error
 
 
-# --- a backup --------------------------------------------------------------------------------------------------------
+# --- a backup -----------------------------------------------------------------------------------------------
 
 
 def complete(source: Path, backup: Path, tip: str, progress: Progress | None = None) -> int:
-    """Make sure that a repository holds, whole, everything that a commit leads to; trust none of its refs.
+    """Ensure that a repository holds everything reachable from a commit, undamaged, whatever its refs say.
 
     Every loose object is hashed and every pack compared with its checksum. What is missing is sent from here.
 
@@ -138,7 +138,7 @@ def _is_connected(git_dir: Path, tip: str, progress: Progress | None) -> bool:
 
 
 def sync(git_dir: Path) -> None:
-    """Make the names of packs and refs durable, which git does not; their contents it has synced."""
+    """Sync the directories of packs and refs; git syncs only the files."""
     for folder in ("objects/pack", "objects", "refs/heads", "refs", "."):
         with contextlib.suppress(FileNotFoundError):
             sync_directory(git_dir / folder)

@@ -1,4 +1,4 @@
-"""A push leaves a complete backup, on the disk, or fails; nothing on either side steers the git program that does it."""
+"""A push leaves a complete backup or fails; no configuration on either side makes git run anything."""
 
 import os
 import shutil
@@ -79,7 +79,7 @@ def blob_of(ws, commit, path):
     return git(ws.root, "rev-parse", f"{commit}:{path}").strip()
 
 
-# --- what is pushed is complete --------------------------------------------------------------------------------------
+# --- what is pushed is complete -----------------------------------------------------------------------------
 
 
 def test_files_that_came_and_went_are_in_the_backup(filled, bare):
@@ -174,7 +174,8 @@ def test_a_log_that_ends_before_its_commits_do_is_not_pushed(filled, bare):
     message = git(root, "log", "-1", "--format=%B")
     tree = subprocess.run(
         ["sh", "-c", "git read-tree HEAD && git add history.jsonl && git write-tree"],
-        cwd=root, env=os.environ | {"GIT_INDEX_FILE": str(root.parent / "index")}, capture_output=True, text=True, check=True,
+        cwd=root, env=os.environ | {"GIT_INDEX_FILE": str(root.parent / "index")},
+        capture_output=True, text=True, check=True,
     ).stdout.strip()  # fmt: skip
     commit = git(root, *engine, "commit-tree", tree, "-p", "HEAD", "-m", message).strip()
     log.write_bytes(kept)
@@ -184,7 +185,7 @@ def test_a_log_that_ends_before_its_commits_do_is_not_pushed(filled, bare):
         _check_ours(filled.engine.write_path.repo, commit)
 
 
-# --- where it goes ---------------------------------------------------------------------------------------------------
+# --- where it goes ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -362,7 +363,7 @@ def test_without_a_git_program_it_says_what_to_do(filled, bare, tmp_path, monkey
     filled.push(url=str(bare))
 
 
-# --- what may not steer it -------------------------------------------------------------------------------------------
+# --- what may not steer it ----------------------------------------------------------------------------------
 
 
 HOOKS = (
@@ -446,7 +447,7 @@ def test_nothing_that_a_directory_brings_is_run(filled, bare, tmp_path, lexical)
 
 
 def test_a_partial_clone_is_not_taken_for_a_backup(filled, bare, tmp_path):
-    """Git takes what it lacks for something that can be fetched, with a command that its configuration names."""
+    """Git fetches what such a clone lacks on demand, with a command that its configuration names."""
     filled.push(url=str(bare))
     git(tmp_path, "clone", "-q", "--bare", "--filter=blob:none", f"file://{bare}", "partial.git")
     for exchange in (filled.push, filled.pull):
@@ -483,7 +484,7 @@ def test_it_works_in_a_hook_of_another_repository(filled, bare, tmp_path):
     assert git(tmp_path / "project", "count-objects").startswith("2 objects")
 
 
-# --- servers that lie ------------------------------------------------------------------------------------------------
+# --- servers that lie ---------------------------------------------------------------------------------------
 
 
 class _Liar(BaseHTTPRequestHandler):
@@ -568,7 +569,7 @@ def test_a_server_that_sends_less_than_its_branch_leads_to_is_refused(filled, li
     assert filled.verify().findings == ()
 
 
-# --- credentials -----------------------------------------------------------------------------------------------------
+# --- credentials --------------------------------------------------------------------------------------------
 
 
 class _Locked(BaseHTTPRequestHandler):

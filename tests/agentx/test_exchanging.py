@@ -1,4 +1,4 @@
-"""Random histories, pushed, pulled, cloned and forked in between: each place ends up whole, and with the same state."""
+"""Random histories with pushes, pulls, clones and forks: every copy is complete and has the same state."""
 
 import os
 import shutil
@@ -74,7 +74,7 @@ class Places(RuleBasedStateMachine):
             if path.is_file()
         }
 
-    # --- work --------------------------------------------------------------------------------------------------------
+    # --- work -----------------------------------------------------------------------------------------------
 
     @rule(path=NAMES, text=TEXTS)
     def write(self, path: str, text: str) -> None:
@@ -141,7 +141,7 @@ class Places(RuleBasedStateMachine):
         else:
             self._git("gc", "-q", "--prune=now", root=self.bare)
 
-    # --- exchange ----------------------------------------------------------------------------------------------------
+    # --- exchange -------------------------------------------------------------------------------------------
 
     @rule()
     def push(self) -> None:

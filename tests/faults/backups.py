@@ -1,4 +1,4 @@
-"""Pushes, clones, pulls and openings that die: a backup is complete at every moment, and what was pushed is in it."""
+"""Kill pushes, pulls, clones and openings: a backup is always complete and holds what was pushed."""
 
 import contextlib
 import os
@@ -30,7 +30,7 @@ _ENDS_S = 20.0
 _ANSWERS_S = 60.0
 
 
-# --- what dies -------------------------------------------------------------------------------------------------------
+# --- what dies ----------------------------------------------------------------------------------------------
 
 
 def work(root: Path, bare: Path, tell: Tell) -> None:
@@ -77,9 +77,9 @@ def _descendants(pid: int) -> list[int]:
 
 
 def _dies(work: Callable[[Tell], None], draw: random.Random, *, alone: bool) -> Child:
-    """Let work go on until one of its exchanges, and kill it there: alone, or with the git programs that it has started.
+    """Kill a process during one of its exchanges: alone, or together with the git programs that it started.
 
-    Those that are left go on until they end by themselves.
+    Git programs that are left run to their own end.
     """
     child = start(work)
     wanted, deadline = draw.randint(1, 4), time.monotonic() + _ANSWERS_S
@@ -108,11 +108,11 @@ def _is_at_work(pid: int) -> bool:
         return False
 
 
-# --- runs ------------------------------------------------------------------------------------------------------------
+# --- runs ---------------------------------------------------------------------------------------------------
 
 
 def pushed(job: Job, outcome: Outcome, place: Path) -> None:
-    """``alone`` or ``all``: pushes that are killed again and again; each leaves a complete backup, and the next goes on."""
+    """``alone`` or ``all``: kill pushes again and again; each leaves a complete backup."""
     root, bare, draw = place / "task", _bare(place), random.Random(job.seed)
     acknowledged: dict[int, str] = {}
     last = ""
@@ -133,7 +133,7 @@ def pushed(job: Job, outcome: Outcome, place: Path) -> None:
 
 
 def pulled(job: Job, outcome: Outcome, place: Path) -> None:
-    """Pulls that are killed again and again; the clone is at a whole moment each time, and the last brings it all."""
+    """Kill pulls again and again; the last one, undisturbed, brings everything."""
     root, bare, draw = place / "task", _bare(place), random.Random(job.seed)
     _finish(outcome, root, lambda ws: ws.push(url=str(bare)))
     clone = _clone(bare, place / "clone")
@@ -163,7 +163,7 @@ def cloned(job: Job, outcome: Outcome, place: Path) -> None:
 
 
 def reopened(job: Job, outcome: Outcome, place: Path) -> None:
-    """A workspace whose process died before its last flush is opened, which dies at a step; and again, at another."""
+    """Kill the opening of a workspace that crashed before its last flush, at one step and then at another."""
     root = place / "task"
     child = start(partial(scenario.work, root, clean=False))
     child.finish()
@@ -208,7 +208,7 @@ def count_steps(template: Path, kind: str) -> int:
         return next(message["steps"] for message in start(opening).finish() if "steps" in message)
 
 
-# --- what must hold --------------------------------------------------------------------------------------------------
+# --- what must hold -----------------------------------------------------------------------------------------
 
 
 def _bare(place: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Objects are copied: what is wanted and nothing else, complete, and whole; a backup is given what it lacks."""
+"""A copy has exactly what is reachable, undamaged; a backup is sent what it lacks."""
 
 import subprocess
 import zlib
@@ -242,7 +242,7 @@ def test_the_objects_of_a_clone_that_shares_them_are_found(made, target, tmp_pat
     assert not (target.git_dir / "objects/info/alternates").exists()
 
 
-# --- a backup --------------------------------------------------------------------------------------------------------
+# --- a backup -----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
