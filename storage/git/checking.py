@@ -21,6 +21,7 @@ from agentx.storage.git.reading import loose_objects
 STALE_S = 10.0
 """Git holds the lock of a ref for milliseconds; one that is so old was left by a process that died."""
 
+_PAUSE_S = 0.05
 _DIGEST_BYTES = 20
 _READ_BYTES = 1 << 20
 _HEAD = re.compile(rb"ref: refs/[^\0\n ]+\n?|[0-9a-f]{40}\n?")
@@ -112,6 +113,15 @@ def stale_locks(git_dir: Path) -> Iterator[Fault]:
             age_s = time.time() - nofollow.status(git_dir / name).st_mtime
             if age_s > STALE_S:
                 yield Fault(name, f"was left {age_s:,.0f} seconds ago by a process that died")
+
+
+def release_lock(lock: Path) -> None:
+    """Wait until Git lets go of a lock file; remove one that a process left when it died."""
+    latest = time.monotonic() + STALE_S  # whatever the clock of the file says
+    with contextlib.suppress(FileNotFoundError):
+        while time.time() - nofollow.status(lock).st_mtime <= STALE_S and time.monotonic() < latest:
+            time.sleep(_PAUSE_S)
+        nofollow.remove(lock)
 
 
 def loose_fault(git_dir: Path, oid: str, path: Path) -> Fault | None:

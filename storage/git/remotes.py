@@ -21,7 +21,7 @@ from agentx.storage.durable import sync_directory, write_file
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.git import program, transfer
 from agentx.storage.git.branch import BRANCH
-from agentx.storage.git.checking import STALE_S, stale_locks
+from agentx.storage.git.checking import release_lock
 from agentx.storage.git.program import GitFailed, Objects, Progress, objects_of
 
 _DEFAULT = "origin"
@@ -224,11 +224,6 @@ class Remote:
             return f"{self.shown} was pushed to meanwhile ({reason})."
         why = (line.removeprefix("remote: ") for line in error.said if line.startswith("remote: "))
         said = _shown("; ".join(line for line in why if line.startswith(("fatal: ", "error: "))))
-        if ".lock': File exists" in said:
-            return (
-                f"The branch of {self.shown} is locked by a git process. If that process died, its lock is "
-                f"removed after {STALE_S:g} seconds. Try again in a moment."
-            )
         return f"{self.shown} did not take it: {reason}{f' ({said})' * bool(said)}."
 
     # --- a directory ----------------------------------------------------------------------------------------
@@ -252,8 +247,8 @@ class Remote:
                 "to a bare repository (`git init --bare -b main DIR`)."
             )
         git_dir = Path(repo.path)
-        for left in stale_locks(git_dir):
-            (git_dir / left.path).unlink(missing_ok=True)
+        for name in ("HEAD", "packed-refs", BRANCH):
+            release_lock(git_dir / f"{name}.lock")
         if repo.head_is_unborn:
             repo.set_head(BRANCH)  # so that a clone of it checks the branch out
         return git_dir
@@ -300,6 +295,8 @@ class Remote:
 
     def _keep(self, commit: str) -> None:
         """Remember the remote, and what its branch names, as git does."""
+        for name in ("config", f"refs/remotes/{self.name}/main", "packed-refs"):
+            release_lock(self._git_dir / f"{name}.lock")  # of an earlier push or pull that was killed
         with self._opened() as repo:
             if self.name not in repo.remotes.names():
                 repo.remotes.create(self.name, self.url)

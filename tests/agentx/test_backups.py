@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote
@@ -14,6 +15,7 @@ import pytest
 
 from agentx import Workspace
 from agentx.remotes import HistoriesDiverged
+from agentx.storage.git.checking import STALE_S
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.git.program import GitMissing
 from agentx.storage.git.remotes import PushRefused, Remote, RemoteFailed
@@ -230,17 +232,23 @@ def test_a_head_that_names_no_branch_is_set_by_any_push(filled, bare):
     is_backup(bare, filled)
 
 
-@pytest.mark.parametrize("lock", ["refs/heads/main.lock", "HEAD.lock", "packed-refs.lock"])
-def test_a_lock_that_a_push_left_that_was_killed_stops_the_next_for_a_moment_only(filled, bare, lock):
+LOCKS = (
+    *("backup.git/refs/heads/main.lock", "backup.git/HEAD.lock", "backup.git/packed-refs.lock"),
+    *("task/.git/config.lock", "task/.git/refs/remotes/origin/main.lock", "task/.git/packed-refs.lock"),
+)
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_that_a_killed_push_left_stops_the_next_for_a_moment_only(filled, bare, tmp_path, lock):
     filled.push(url=str(bare))
     filled.tools.write_file("b.txt", "two\n")
-    (bare / lock).touch()
-    if lock.endswith("main.lock"):
-        with pytest.raises(PushRefused, match="is locked by a git process"):
-            filled.push()
-    os.utime(bare / lock, (1, 1))
+    filled.flush()
+    (tmp_path / lock).touch()
+    left = time.time() - STALE_S + 0.2
+    os.utime(tmp_path / lock, (left, left))
     filled.push()
     is_backup(bare, filled)
+    assert not (tmp_path / lock).exists()
 
 
 def test_a_branch_whose_commit_neither_side_holds_is_said(filled, bare):
