@@ -7,7 +7,7 @@ under the workspace's lock.
 
 import contextlib
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from agentx import commit_message, recovery
@@ -22,6 +22,7 @@ from agentx.storage.events import Event, WriteReverted, changes_of
 from agentx.storage.git.branch import BRANCH
 from agentx.storage.git.index_file import IndexFile
 from agentx.storage.git.objects import ObjectDamaged, blob_id
+from agentx.storage.git.repair import note_whole
 from agentx.storage.git.repository import REGULAR, GitRepository, TreeEntry
 from agentx.storage.history import LIVE, ORPHANS, SEGMENTS, count_segments, segment_path
 
@@ -100,8 +101,8 @@ class Committer:
         """Find the commit to build upon: the branch's, or the engine's own that it was taken from."""
         head = self.repo.head
         lost = recovery.lost_commit(self.repo, head)
-        self.index_unknown = self.index.held or bool(lost) or self.index.discard_damaged()
         self._take_head(head, lost)
+        self.index_unknown |= bool(lost) or self.index.held or self.index.discard_damaged(self.tree)
 
     def follow(self) -> None:
         """The branch was moved by another process: the engine elsewhere, or a person's Git."""
@@ -322,20 +323,17 @@ class Committer:
         """Sync what was written, bring the index file up, and let git commands in."""
         self.sync()
         if self._behind or self.index_unknown or self.index.held:
-            self.index.refresh(self._index_changes(), self._root)
+            self.index.refresh(None if self.index_unknown else self._behind, self._root, self.tree)
+            note_whole(self.repo.git_dir)
             self._behind, self.index_unknown, self._holding = {}, False, False
 
-    def _index_changes(self) -> Mapping[str, TreeEntry | None]:
-        if not self.index_unknown:
-            return self._behind
-        wanted, held = dict(self.repo.files(self.tree)), self.index.entries()
-        gone: dict[str, TreeEntry | None] = dict.fromkeys(held.keys() - wanted.keys())
-        return gone | {path: entry for path, entry in wanted.items() if held.get(path) != entry}
-
-    @property
-    def behind(self) -> Collection[str]:
-        """Names whose entry in Git's index file is an older one of the engine's own."""
-        return self._behind
+    def staged(self, paths: Collection[str]) -> dict[str, TreeEntry]:
+        """What Git's index file says of some artifacts where a person may have staged it; not what the engine wrote."""
+        if self.index_unknown:
+            return {}
+        names = {f"{ARTIFACTS}/{path}": path for path in paths}
+        wanted = names.keys() - self._behind.keys()
+        return {names[name]: entry for name, entry in self.index.staged(wanted, self.tree).items()}
 
 
 def _owed(events: Iterable[Event]) -> dict[str, TreeEntry | None]:

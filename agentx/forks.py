@@ -243,7 +243,7 @@ def _commit(repo: GitRepository, taken: _Taken, tree: str, marked: Sequence[Even
     tree = repo.update_tree(tree, logged)
     message, author = commit_message.compose([*taken.events, *marked], actor=actor)
     repo.move_ref(repo.commit(tree, taken.base, message, author), taken.base, "agentx: fork")
-    IndexFile(repo.git_dir).refresh(dict(repo.files(tree)), repo.root)
+    IndexFile(repo.git_dir).refresh(dict(repo.files(tree)), repo.root, tree)
 
 
 def _sync(root: Path) -> None:

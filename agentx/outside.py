@@ -4,7 +4,7 @@ Each function looks at the repository and the working files and says which chang
 path records them.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -33,23 +33,18 @@ def staged(
     repo: GitRepository,
     index: Mapping[str, TreeEntry],
     known: Mapping[str, TreeEntry | None],
-    behind: Collection[str],
 ) -> list[FileChange]:
     """What a person staged with ``git add``, of some artifacts.
 
     Args:
         repo: The repository.
-        index: Everything in Git's index file.
-        known: What the record says of the artifacts to look at.
-        behind: Names whose entry in the index file is an older one of the engine's own.
+        index: What Git's index file says of them.
+        known: What the record says of them.
     """
     return [
-        change(path, before, entry)
-        for path, before in known.items()
-        if (entry := index.get(_PREFIX + path)) is not None
-        and entry != before
-        and _PREFIX + path not in behind
-        and repo.has_blob(entry.oid)
+        change(path, known[path], entry)
+        for path, entry in index.items()
+        if entry != known[path] and repo.has_blob(entry.oid)
     ]
 
 

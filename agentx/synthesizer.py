@@ -4,17 +4,20 @@ A conclusion is appended only while the watermark is what its writer read, under
 processes never conclude the same twice.
 """
 
+import contextlib
+import os
 from collections.abc import Sequence
 from hashlib import blake2b
+from pathlib import Path
 
 import msgspec
 
 from agentx.bus import ALL, Bus
 from agentx.cache import CACHE
+from agentx.storage import nofollow
 from agentx.storage.blobs import BlobDamaged
 from agentx.storage.events import Draft, Event, Payload
-from agentx.storage.history import told_already
-from agentx.storage.snapshots import Snapshots
+from agentx.storage.history import History, told_already
 from agentx.synthesis.conclusions import PERSON, Add, Change, Concluded, fits
 from agentx.synthesis.extractor import Extractor
 from agentx.synthesis.items import MemoryItem
@@ -24,7 +27,8 @@ from agentx.synthesis.state import State
 from agentx.write_path import WritePath
 
 _LINE_BYTES = 9_000
-_WATERMARK_LAG = 500
+_WATERMARK_LAG = 200
+"""So many facts are read again at most where the caches are lost."""
 
 
 class Synthesizer:
@@ -44,16 +48,14 @@ class Synthesizer:
         self._extractors = extractors
         versions = [f"{one.name} {one.version}" for one in extractors]
         version = blake2b("\n".join([*versions, settings]).encode(), digest_size=16).hexdigest()
-        self._read = Snapshots(write_path.root / CACHE / "read", write_path.history, version)
-        self._taken = self._kept = write_path.state.watermark
+        self._mark = _ReadMark(write_path.root / CACHE / "read-through", version)
+        self._taken = write_path.state.watermark
         self._damaged = False
         bus.subscribe(ALL, self.take)
 
     def catch_up(self) -> None:
         """Conclude from the facts that were recorded before this process listened, and that no other has read."""
-        if found := self._read.load(bytes):
-            self._taken = max(self._taken, found[1].seq)
-        self._kept = self._taken
+        self._taken = max(self._taken, self._mark.load(self._write_path.history))
         self.flush()
 
     @property
@@ -74,7 +76,12 @@ class Synthesizer:
                     break
                 self._take(missed)
         self._take(event)
-        self._taken = max(self._taken, event.seq)
+        if event.seq > self._taken:
+            self._taken = event.seq
+            if not (self._damaged or self._write_path.damage):  # what could not be read may be put back
+                self._mark.save(event.seq, event.hash)
+        if event.seq - self._write_path.state.watermark > _WATERMARK_LAG:
+            self.advance_watermark()
 
     def _take(self, event: Event) -> None:
         if isinstance(event.data, Concluded):
@@ -136,20 +143,17 @@ class Synthesizer:
             [msgspec.structs.replace(draft, actor=actor or draft.actor) for draft in drafts]
         )
 
-    def keep_read(self) -> None:
-        """Keep how far was read, so that the next process does not read again what led to nothing; a cache.
-
-        What could not be read may be put back, and is read then.
-        """
-        state = self._write_path.state
-        if self._taken == state.seq > self._kept and not (self._damaged or self._write_path.damage):
-            self._read.save(state.seq, state.hash, b"")
-
     def advance_watermark(self) -> None:
-        """Record how far was read where nothing was concluded for long, so that the next open reads little again."""
-        state = self._write_path.state
-        if state.seq - state.watermark > _WATERMARK_LAG:
-            self._write_path.record(_drafts((), "watermark", 1, state.seq, None))
+        """Record how far was read where nothing was concluded for long, so that an open without caches reads little again."""
+        if self._write_path.read_only:
+            return
+        with self._write_path.exclusive():
+            if self._taken - self._write_path.state.watermark > _WATERMARK_LAG:
+                self._write_path.record(_drafts((), "watermark", 1, self._taken, None))
+
+    def close(self) -> None:
+        """Release the file that says how far was read."""
+        self._mark.close()
 
     def resynthesize(self) -> list[Event]:
         """Read the raw facts again with today's extractors and record what they newly conclude.
@@ -171,6 +175,45 @@ class Synthesizer:
             known = self._write_path.state.items
             fresh = [item for item in scratch.items.values() if not _stands_in(item, known)]
             return self.record([Add(item) for item in fresh], "resynthesize") if fresh else []
+
+
+class _ReadMark:
+    """The last fact that was read, in a file that is overwritten in place: a killed process leaves it as well.
+
+    A cache: it is not synced, and counts only where the log holds that event. Every process that writes it has read all
+    facts up to there.
+
+    Args:
+        path: The file.
+        version: Of everything that the conclusions depend on but the facts.
+    """
+
+    def __init__(self, path: Path, version: str) -> None:
+        self._path = path
+        self._version = version
+        self._fd = -1
+
+    def load(self, history: History) -> int:
+        """The seq of that fact; 0 where nothing is known."""
+        try:
+            version, seq, own_hash = nofollow.read_text(self._path).split()
+            known = version == self._version and history.locate(int(seq), own_hash) is not None
+            return int(seq) if known else 0
+        except (OSError, ValueError):
+            return 0
+
+    def save(self, seq: int, own_hash: str) -> None:
+        """Overwrite it; every content has the same length."""
+        with contextlib.suppress(OSError):
+            if self._fd < 0:
+                self._fd = nofollow.open_descriptor(self._path, os.O_WRONLY | os.O_CREAT)
+            os.pwrite(self._fd, f"{self._version} {seq:018} {own_hash}\n".encode(), 0)
+
+    def close(self) -> None:
+        """Release the file."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
 
 
 def _stands_in(item: MemoryItem, known: dict[str, MemoryItem]) -> bool:

@@ -183,8 +183,8 @@ class Workspace:
             if not self.engine.write_path.read_only:
                 self.engine.synthesizer.advance_watermark()
             self.flush()
-            self.engine.synthesizer.keep_read()
         finally:
+            self.engine.synthesizer.close()
             self.engine.write_path.close()
 
     # --- what is there -------------------------------------------------------------------------------------------

@@ -512,9 +512,7 @@ class WritePath:
 
     def _record_staged(self, known: Mapping[str, TreeEntry | None], edited: Mapping[str, str]) -> bool:
         """What was staged with `git add` and edited again exists nowhere else: record it before the edit."""
-        if self.git.index_unknown or not (known and self.git.index.touched):
-            return False
-        found = outside.staged(self.repo, self.git.index.entries(), known, self.git.behind)
+        found = outside.staged(self.repo, self.git.staged(known), known)
         staged = [made for made in found if made.after != edited.get(made.path)]
         self.record_changes(staged, noticed="index")
         return bool(staged)

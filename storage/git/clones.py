@@ -35,14 +35,15 @@ def set_up(root: Path) -> None:
     with FileLock(git_dir / "agentx.lock", brief=True).hold():
         repo = GitRepository(root)
         try:
-            files = repo.files(repo.tree_of(repo.head))
+            tree = repo.tree_of(repo.head)
+            files = repo.files(tree)
             mended = {path: entry for path, entry in files if _mend_line_ends(root / path, entry, repo)}
             for left in nofollow.tree(git_dir / "info"):
                 if left.name.startswith(TEMPORARY_PREFIX):  # by a first opening that was killed
                     nofollow.remove(left)
             local.set_up(git_dir)
             if mended:
-                IndexFile(git_dir).refresh(mended, root)
+                IndexFile(git_dir).refresh(mended, root, tree)
         finally:
             repo.close()
 

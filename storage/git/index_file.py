@@ -6,6 +6,10 @@ just written. All of it happens under the workspace's lock.
 
 What stands in the lock is a mark (:class:`Mark`). It also says from which event on the working files are not synced yet,
 so that the next open knows after a power cut which of them to look at.
+
+Reading the index file takes time that grows with the number of files, so it is read only where someone else wrote it.
+Its last 20 bytes are the SHA-1 of what comes before them (gitformat-index), so they identify the content. The engine notes
+them, with the tree that the content equals, in ``.git/agentx-index-clean``; the note survives the process.
 """
 
 import contextlib
@@ -13,13 +17,15 @@ import functools
 import os
 import stat
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pygit2
+from pygit2.ffi import ffi
 
+from agentx.storage import nofollow
 from agentx.storage.durable import sync_directory, sync_file, write_synced
 from agentx.storage.errors import AgentXError
 from agentx.storage.git.objects import blob_id
@@ -30,6 +36,10 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _GIT_WAIT_S = 10.0
 _PAUSE_S = 0.02
 _DIGITS = 18
+_CHECKSUM_BYTES = 20
+_RACY_NS = 2_000_000_000
+"""Without a checksum, a file younger than this has no identity: a change within one clock tick (2 s on FAT) shows nowhere."""
+
 _SKIP_WORKTREE = 1 << 14
 """Extended flag of an index entry (gitformat-index): Git takes the working file as unchanged and never looks at it."""
 
@@ -101,6 +111,12 @@ def this_boot() -> str:
         return ""
 
 
+class _Index(pygit2.Index):
+    """An index file that is read; pygit2's own prints an error on stderr where the file is damaged."""
+
+    _index: Any = ffi.NULL
+
+
 class IndexFile:
     """The index file of a workspace and the lock that guards it.
 
@@ -113,8 +129,10 @@ class IndexFile:
         self._path = git_dir / "index"
         self._lock = git_dir / "index.lock"
         self._scratch = git_dir / "agentx-index"
+        self._note = git_dir / "agentx-index-clean"
         self._outer = outer
-        self._written: tuple[int, ...] = ()
+        self._clean = ""
+        self._parsed: tuple[str, _Index] | None = None
 
     def hold(self, seq: int = 0) -> None:
         """Keep git commands off the index until :meth:`refresh` releases it; cheap where it is held already.
@@ -168,78 +186,157 @@ class IndexFile:
         """Whether the engine (in any process) holds the lock."""
         return self.mark is not None
 
-    @property
-    def touched(self) -> bool:
-        """Whether someone else may have written the index file since :meth:`refresh` did."""
-        return not self._written or self._written != self._stamp()
+    def is_clean(self, tree: str) -> bool:
+        """Whether the file is as the engine left it, with nothing staged by a person; does not read the whole file.
 
-    def _stamp(self) -> tuple[int, ...]:
+        Args:
+            tree: The tree of the latest commit; a note of another process counts only for the tree that it names.
+        """
+        identity = self._identity()
+        if identity and identity == self._clean:
+            return True
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            if identity and nofollow.read_text(self._note) == _noted(identity, tree):
+                self._clean = identity
+                return True
+        return False
+
+    def _identity(self) -> str:
+        """Identifies the content of the file; empty where nothing does, or where there is no file."""
         try:
-            info = os.stat(self._path)
+            fd = nofollow.open_descriptor(self._path)
         except FileNotFoundError:
-            return ()
-        return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
-
-    def discard_damaged(self) -> bool:
-        """Remove an index file that cannot be read, as a power cut leaves it; whether it was one."""
+            return ""
         try:
-            if self._path.exists():
-                pygit2.Index(str(self._path))
+            info = os.fstat(fd)
+            checksum = os.pread(fd, _CHECKSUM_BYTES, max(0, info.st_size - _CHECKSUM_BYTES))
+        finally:
+            os.close(fd)
+        if any(checksum):
+            return f"{info.st_size} {checksum.hex()}"
+        if info.st_ctime_ns > time.time_ns() - _RACY_NS:  # `index.skipHash`: only the file system can tell
+            return ""
+        return f"{info.st_size} {info.st_ino} {info.st_mtime_ns} {info.st_ctime_ns}"
+
+    def discard_damaged(self, tree: str) -> bool:
+        """Remove an index file that cannot be read, as a power cut leaves it; whether it was one.
+
+        Args:
+            tree: As for :meth:`is_clean`.
+        """
+        try:
+            if not self.is_clean(tree):
+                self._read()
         except pygit2.GitError:
             self._path.unlink(missing_ok=True)
             return True
         return False
 
-    def entries(self) -> dict[str, TreeEntry]:
-        """Everything that the index file holds."""
-        if not self._path.exists():
+    def _read(self) -> _Index:
+        """The whole file; read once for each content."""
+        identity = self._identity()
+        if self._parsed is None or not identity or self._parsed[0] != identity:
+            self._parsed = identity, _Index(str(self._path))
+        return self._parsed[1]
+
+    def staged(self, names: Collection[str], tree: str) -> dict[str, TreeEntry]:
+        """What the file says of some names, where a person may have staged something; otherwise nothing.
+
+        Args:
+            names: Paths relative to the working directory.
+            tree: As for :meth:`is_clean`.
+        """
+        if not names or self.is_clean(tree):
             return {}
-        return {
-            entry.path: TreeEntry(str(entry.id), int(entry.mode)) for entry in pygit2.Index(str(self._path))
-        }
+        found: dict[str, TreeEntry] = {}
+        with contextlib.suppress(pygit2.GitError):  # damaged: it is made again at the end of the turn
+            index = self._read()
+            for name in names:
+                with contextlib.suppress(KeyError):
+                    found[name] = TreeEntry(str(index[name].id), int(index[name].mode))
+        return found
+
+    def _differences(self, tree: str) -> dict[str, TreeEntry | None]:
+        """What the file must be told in order to equal a tree; a damaged file is removed, so that is everything then.
+
+        Returns:
+            An entry by path, ``None`` for a path that goes.
+        """
+        repo = pygit2.Repository(str(self._path.parent))
+        try:
+            index = repo.index
+        except pygit2.GitError:
+            self._path.unlink(missing_ok=True)
+            index = repo.index
+        delta = index.diff_to_tree(repo[tree or repo.TreeBuilder().write()].peel(pygit2.Tree))
+        wanted: dict[str, TreeEntry | None] = {}
+        for change in delta.deltas:  # a file that became a link is given as two: one goes, one comes
+            known = change.old_file
+            if any(known.id.raw):
+                wanted[known.path] = TreeEntry(str(known.id), int(known.mode))
+            else:
+                wanted.setdefault(change.new_file.path, None)
+        return wanted
 
     def release(self) -> None:
         """Let git commands in although the index file is behind: they are needed to mend what stops the engine."""
         if self.held:
             self._lock.unlink(missing_ok=True)
 
-    def refresh(self, changes: Mapping[str, TreeEntry | None], root: Path) -> None:
+    def refresh(self, changes: Mapping[str, TreeEntry | None] | None, root: Path, tree: str) -> None:
         """Bring the index file up to the commits and let git commands in again.
 
         Args:
-            changes: Every path that differs from what the index file says; ``None`` for a path that is gone.
+            changes: Every path that differs from what the index file says; ``None`` for a path that is gone. Where all of
+                this is ``None``, the file is made to equal the tree, whatever it says.
             root: The working directory, whose files' times and sizes go in, so that ``git status`` need not read them.
+            tree: The tree that the changes lead to.
         """
         self.hold()
         try:
-            self._write(changes, root)
+            if changes is None:
+                changes = self._differences(tree)
+            if changes:
+                self._write(changes, root, tree)
             self._lock.unlink(missing_ok=True)
-        except (pygit2.GitError, OSError) as error:
+        except (pygit2.GitError, KeyError, OSError) as error:
             raise IndexNotWritten(
                 f"{self._path} could not be written ({error}), so git commands are kept out until it can."
             ) from error
 
-    def _write(self, changes: Mapping[str, TreeEntry | None], root: Path) -> None:
-        if changes:
-            self._scratch.unlink(missing_ok=True)
-            self._scratch.with_name(f"{self._scratch.name}.lock").unlink(
-                missing_ok=True
-            )  # of a crash amid `write`
-            if self._path.exists():
-                self._scratch.write_bytes(self._path.read_bytes())
-            index = pygit2.Index(str(self._scratch))
-            for path, entry in changes.items():
-                if entry is not None:
-                    index.add(
-                        _StatEntry(path, entry, root, skip=self._outer and path.startswith("artifacts/"))
-                    )
-                elif path in index:
-                    index.remove(path)
-            index.write()
-            sync_file(self._scratch)
-            os.replace(self._scratch, self._path)
-            sync_directory(self._path.parent)  # before the lock goes
-            self._written = self._stamp()
+    def _write(self, changes: Mapping[str, TreeEntry | None], root: Path, tree: str) -> None:
+        clean = self.is_clean(tree) or not self._differences(tree).keys() - changes.keys()
+        try:
+            index = self._copy()
+        except pygit2.GitError:
+            changes, clean = self._differences(tree), True
+            index = self._copy()
+        for path, entry in changes.items():
+            if entry is not None:
+                index.add(_StatEntry(path, entry, root, skip=self._outer and path.startswith("artifacts/")))
+            elif path in index:
+                index.remove(path)
+        index.write()
+        sync_file(self._scratch)
+        os.replace(self._scratch, self._path)
+        sync_directory(self._path.parent)  # before the lock goes
+        self._parsed = None
+        self._clean = self._identity() if clean else ""
+        if clean:
+            with contextlib.suppress(OSError):  # a cache: without it, the next open reads the index file
+                nofollow.write(self._note, _noted(self._clean, tree).encode())
+
+    def _copy(self) -> _Index:
+        """A copy of the file, to be changed and renamed over it."""
+        for leftover in (self._scratch, self._scratch.with_name(f"{self._scratch.name}.lock")):
+            leftover.unlink(missing_ok=True)  # by a crash
+        if self._path.exists():
+            self._scratch.write_bytes(self._path.read_bytes())
+        return _Index(str(self._scratch))
+
+
+def _noted(identity: str, tree: str) -> str:
+    return f"{identity}\n{tree}\n"
 
 
 class _StatEntry(pygit2.IndexEntry):

@@ -4,6 +4,7 @@ For looking at a repository that may be damaged: libgit2 spins for ever on a loo
 missing and what is damaged is told apart, and named.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -183,19 +184,32 @@ def _loose(folder: Path, oid: str) -> Path:
     return Path(f"{folder}/{oid[:2]}/{oid[2:]}")  # put together by `/` it would take as long as reading it
 
 
-def loose_objects(objects: Path) -> Iterator[tuple[str, Path]]:
-    """Id and path of every loose object in an objects directory."""
+def loose_objects(objects: Path, since_ns: int = 0) -> Iterator[tuple[str, Path]]:
+    """Id and path of every loose object in an objects directory.
+
+    Args:
+        objects: The directory.
+        since_ns: Only of those whose files changed since then (st_ctime_ns, which no program can set back).
+    """
     try:
         folders = nofollow.names(objects)
     except FileNotFoundError:
         return
     for folder in filter(_LOOSE_FOLDER.fullmatch, folders):
         try:
-            names = nofollow.names(objects / folder)
+            with nofollow.entries(objects / folder) as found:
+                names = [one.name for one in found if not since_ns or _changed_ns(one) >= since_ns]
         except (FileNotFoundError, NotADirectoryError):  # `git gc` removes directories that became empty
             continue
         for name in filter(_LOOSE_NAME.fullmatch, names):
             yield folder + name, objects / folder / name
+
+
+def _changed_ns(found: os.DirEntry[str]) -> int:
+    try:
+        return found.stat(follow_symlinks=False).st_ctime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def _alternates(objects: Path) -> list[Path]:

@@ -38,7 +38,13 @@ from agentx.storage.git.trees import SUBMODULE, entries
 from agentx.storage.lock import FileLock
 
 WHOLE = "agentx-whole"
-"""Names the latest commit that was found whole, and how Git's own tidying looked then: what came before is not looked at again."""
+"""Names the latest commit that was found whole, and how Git's own tidying looked then: what came before is not looked at again.
+
+Written at each open and at each end of a turn, so that an open after a crash looks at one turn.
+"""
+
+_CLOCK_NS = 2_000_000_000
+"""A file that is at most so much older than the note counts as newer: the coarsest clock of a file system (FAT)."""
 
 _OID = re.compile(rb"[0-9a-f]{40}")
 _NAMED = re.compile(rb"^(?:tree|parent) ([0-9a-f]{40})$", re.MULTILINE)
@@ -133,29 +139,27 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
         RepositoryDamaged: No commit can be read whole.
     """
     git_dir = root / ".git"
+    mark = read_mark(git_dir)
+    power_cut = mark is not None and mark.rebooted
+    # What a process wrote before it was killed lies whole in the kernel's cache, so only its last turn is looked at.
+    killed = mark is not None and not power_cut and not thorough
     mended = [*_remove(git_dir, aside, [*stale_locks(git_dir), *_stale_index_lock(git_dir)], "was removed")]
     if thorough:
         mended += _salvage_packs(git_dir, aside)
-    damaged = [
-        fault
-        for oid, path in loose_objects(git_dir / "objects")
-        if (fault := loose_fault(git_dir, oid, path))
-    ]
+    damaged = list(_damaged_objects(git_dir, _noted_ns(git_dir) - _CLOCK_NS if killed else 0))
     mended += _remove(git_dir, aside, damaged, "was damaged and was set aside")
-    mended += _mend_refs(git_dir, aside)
+    mended += _mend_refs(git_dir, aside, _LOG_BYTES if killed else None)
     logged = _logged(git_dir)
     head = read_ref(git_dir)
     if not head and not logged:
         return mended
     reader = ObjectReader(git_dir)
     remaking = Remaking(root, reader)
-    mark = read_mark(git_dir)
-    power_cut = mark is not None and mark.rebooted
     good = head if not (thorough or power_cut or damaged) and _is_whole_since(git_dir) else ""
     # The reflog first: where the branch's file is behind it, its last move did not reach the disk.
     candidates = [oid for oid in dict.fromkeys([*logged, head]) if oid]
     if not good:
-        since = "" if thorough or damaged else _known_whole(git_dir)
+        since = "" if thorough or damaged else _known_whole(git_dir, reader)
         if mark is not None and power_cut and not thorough:
             since = _settled(reader, candidates, mark.seq)
         good = next((oid for oid in candidates if _is_made_whole(remaking, oid, since, each=power_cut)), "")
@@ -173,12 +177,24 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
         )
     if power_cut:
         mended += _remove(git_dir, aside, _broken(git_dir), "names what is gone, and was set aside")
-    _forget_missing(git_dir, aside, ObjectReader(git_dir))
-    mended += _remove(git_dir, aside, list(index_faults(git_dir)), "was damaged and is made again")
+    if mended or not killed:
+        mended += _mend_beside(git_dir, aside)
     if mended:
         _leave_index_behind(git_dir, reader.commit(good))
     _note_whole(git_dir, good)
     return mended
+
+
+def _damaged_objects(git_dir: Path, since_ns: int) -> Iterator[Fault]:
+    for oid, path in loose_objects(git_dir / "objects", since_ns):
+        if fault := loose_fault(git_dir, oid, path):
+            yield fault
+
+
+def _mend_beside(git_dir: Path, aside: Aside) -> list[Mended]:
+    """Mend the reflogs, of what is gone, and Git's index file; a kill alone damages neither."""
+    _forget_missing(git_dir, aside, ObjectReader(git_dir))
+    return list(_remove(git_dir, aside, list(index_faults(git_dir)), "was damaged and is made again"))
 
 
 def read_ref(git_dir: Path) -> str:
@@ -204,17 +220,22 @@ def _is_cut(git_dir: Path) -> bool:
     return False
 
 
+def note_whole(git_dir: Path) -> None:
+    """Note the latest commit, once everything up to it is synced; it is looked at as at an open."""
+    _is_whole_since(git_dir)
+
+
 def _is_whole_since(git_dir: Path) -> bool:
     """Whether the latest commit is whole, as far as it is new; where Git tidied up meanwhile, each commit."""
-    head, since = read_ref(git_dir), _known_whole(git_dir)
+    head, reader = read_ref(git_dir), ObjectReader(git_dir)
     if not head:
         return True
+    since = _known_whole(git_dir, reader)
     missing: list[str] = []
 
     def tell(_path: str, oid: str, _problem: ObjectDamaged) -> None:
         missing.append(oid)
 
-    reader = ObjectReader(git_dir)
     try:
         known = reader.commit(since).tree if since else ""
         tree = reader.commit(head).tree
@@ -252,15 +273,25 @@ def _noted(git_dir: Path) -> list[str]:
         return []
 
 
-def _known_whole(git_dir: Path) -> str:
+def _noted_ns(git_dir: Path) -> int:
+    """When it was noted, by the clock of the file system; 0 for never."""
+    try:
+        return (git_dir / WHOLE).stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _known_whole(git_dir: Path, reader: ObjectReader) -> str:
     """The latest commit that was found whole; empty where none was, or it is gone."""
     found = "".join(_noted(git_dir)[:1])
-    return found if _OID.fullmatch(found.encode()) and ObjectReader(git_dir).exists(found) else ""
+    return found if _OID.fullmatch(found.encode()) and reader.exists(found) else ""
 
 
 def _note_whole(git_dir: Path, commit: str) -> None:
+    beside = git_dir / f"{WHOLE}.new"
     with contextlib.suppress(OSError):  # of a repository that may only be read, all is looked at each time
-        (git_dir / WHOLE).write_text(" ".join([commit, *_traces(git_dir)]) + "\n", "ascii")
+        beside.write_text(" ".join([commit, *_traces(git_dir)]) + "\n", "ascii")
+        os.replace(beside, git_dir / WHOLE)
 
 
 def _traces(git_dir: Path) -> list[str]:
@@ -320,7 +351,8 @@ def _salvage_packs(git_dir: Path, aside: Aside) -> Iterator[Mended]:
         )
 
 
-def _mend_refs(git_dir: Path, aside: Aside) -> Iterator[Mended]:
+def _mend_refs(git_dir: Path, aside: Aside, tail_bytes: int | None) -> Iterator[Mended]:
+    """Mend what is wrong with refs and reflogs; of these the last bytes are looked at, ``None`` for all."""
     for fault in list(ref_faults(git_dir)):
         path = git_dir / fault.path
         content = path.read_bytes() if path.exists() else b""
@@ -334,7 +366,7 @@ def _mend_refs(git_dir: Path, aside: Aside) -> Iterator[Mended]:
             write_file(path, b"".join(line + b"\n" for line in lines))
         yield Mended(f".git/{fault.path}", f"{fault.what}, and was mended")
     for log in (git_dir / "logs" / BRANCH, git_dir / "logs" / "HEAD"):
-        if garbled := _garbled(log):
+        if garbled := _garbled(log, tail_bytes):
             _drop_lines(log, aside, garbled)
             yield Mended(
                 f".git/{log.relative_to(git_dir)}",
@@ -360,23 +392,31 @@ def _is_made_whole(remaking: Remaking, commit: str, since: str, *, each: bool) -
     return remaking.is_usable(commit, since, each=each)
 
 
-def _garbled(log: Path) -> set[bytes]:
+def _garbled(log: Path, tail_bytes: int | None) -> set[bytes]:
     """Lines of a reflog that a crash cut off or filled with zeros: libgit2 reads none of it then."""
     with contextlib.suppress(FileNotFoundError):
         return {
             line
-            for line in log.read_bytes().splitlines(keepends=True)
+            for line in _last_lines(log, tail_bytes)
             if not re.match(rb"[0-9a-f]{40} [0-9a-f]{40} [^\0]*> \d+ [+-]\d{4}(\t[^\0]*)?\n\Z", line)
         }
     return set()
 
 
+def _last_lines(log: Path, tail_bytes: int | None) -> list[bytes]:
+    """The whole lines, with their ends, in the last bytes of a file; ``None`` for all of it."""
+    with log.open("rb") as file:
+        start = max(0, os.fstat(file.fileno()).st_size - tail_bytes) if tail_bytes else 0
+        file.seek(max(0, start - 1))
+        if start:
+            file.readline()  # the end of a line, or the line break before the next
+        return file.read().splitlines(keepends=True)
+
+
 def _logged(git_dir: Path) -> list[str]:
     """The commits that the branch named lately, newest first, by its reflog."""
     try:
-        with (git_dir / "logs" / BRANCH).open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_BYTES))
-            lines = file.read().splitlines()
+        lines = _last_lines(git_dir / "logs" / BRANCH, _LOG_BYTES)
     except OSError:
         return []
     named = (oid for line in reversed(lines) if _OID.fullmatch(line[:40]) for oid in (line[41:81], line[:40]))

@@ -9,6 +9,7 @@ import pytest
 
 from agentx.storage.git import index_file
 from agentx.storage.git.index_file import GitIsBusy, IndexFile, Mark
+from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository, TreeEntry
 
 
@@ -22,6 +23,12 @@ def repo(tmp_path):
 @pytest.fixture
 def index(repo):
     return IndexFile(repo.git_dir)
+
+
+@pytest.fixture
+def refresh(index, repo, tmp_path):
+    """Bring the index file up to the latest commit."""
+    return lambda changes: index.refresh(changes, tmp_path, repo.tree_of(repo.head))
 
 
 @pytest.fixture
@@ -50,14 +57,16 @@ def committed(repo, tmp_path):
     return commit
 
 
-def test_after_a_refresh_git_sees_nothing_to_do(index, committed, git, tmp_path):
-    index.refresh(committed(a="1", b="2"), tmp_path)
+def test_after_a_refresh_git_sees_nothing_to_do(index, refresh, committed, git, tmp_path):
+    refresh(committed(a="1", b="2"))
     assert git("status", "--porcelain").stdout == ""
     assert not index.held
 
 
-def test_while_it_is_held_git_refuses_what_would_work_from_the_old_index(index, committed, git, tmp_path):
-    index.refresh(committed(a="1"), tmp_path)
+def test_while_it_is_held_git_refuses_what_would_work_from_the_old_index(
+    index, refresh, committed, git, tmp_path
+):
+    refresh(committed(a="1"))
     index.hold()
     changes = committed(a="2")
     for command in (
@@ -70,13 +79,13 @@ def test_while_it_is_held_git_refuses_what_would_work_from_the_old_index(index, 
         done = git(*command, check=False)
         assert done.returncode != 0, command
         assert "index.lock" in done.stderr or command == ["stash"]  # which says nothing
-    index.refresh(changes, tmp_path)
+    refresh(changes)
     assert git("status", "--porcelain").stdout == ""
     assert (tmp_path / "a").read_text() == "2"
     git("add", ".")
 
 
-def test_executables_links_and_deletions_are_in_it(index, repo, tmp_path, git):
+def test_executables_links_and_deletions_are_in_it(index, refresh, repo, tmp_path, git):
     (tmp_path / "run").write_text("x")
     (tmp_path / "run").chmod(0o755)
     (tmp_path / "link").symlink_to("run")
@@ -86,38 +95,148 @@ def test_executables_links_and_deletions_are_in_it(index, repo, tmp_path, git):
     }
     first = repo.commit(repo.update_tree("", entries), "", "m\n", ("a", "a@x"))
     repo.move_ref(first, "", "test")
-    index.refresh(entries, tmp_path)
+    refresh(entries)
     assert git("status", "--porcelain").stdout == ""
-    assert index.entries() == entries
-    index.refresh({"run": None, "never": None}, tmp_path)
-    assert list(index.entries()) == ["link"]
+    assert IndexFile(repo.git_dir).staged(entries, "of no note") == entries
+    refresh({"run": None, "never": None})
+    assert list(IndexFile(repo.git_dir).staged(entries, "of no note")) == ["link"]
 
 
-def test_an_edit_since_the_commit_is_shown_and_not_hidden(index, committed, git, tmp_path):
+def test_an_edit_since_the_commit_is_shown_and_not_hidden(refresh, committed, git, tmp_path):
     changes = committed(a="engine")
     (tmp_path / "a").write_text("person")
-    index.refresh(changes, tmp_path)
+    refresh(changes)
     assert git("status", "--porcelain").stdout == " M a\n"
 
 
-def test_what_a_person_staged_elsewhere_stays_staged(index, committed, git, tmp_path):
-    index.refresh(committed(a="1", b="1"), tmp_path)
+def test_what_a_person_staged_elsewhere_stays_staged(refresh, committed, git, tmp_path):
+    refresh(committed(a="1", b="1"))
     (tmp_path / "b").write_text("staged")
     git("add", "b")
-    index.refresh(committed(a="2"), tmp_path)
+    refresh(committed(a="2"))
     assert git("status", "--porcelain").stdout == "M  b\n"
 
 
-def test_it_is_known_when_someone_else_wrote_it(index, committed, git, tmp_path):
-    assert index.touched
-    index.refresh(committed(a="1"), tmp_path)
-    assert not index.touched
+@pytest.fixture
+def reads(monkeypatch):
+    """How often an index file is read whole."""
+    read = []
+    opened = index_file._Index
+    monkeypatch.setattr(index_file, "_Index", lambda path: read.append(path) or opened(path))
+    return read
+
+
+@pytest.fixture
+def tree(repo):
+    """The tree of the latest commit."""
+    return lambda: repo.tree_of(repo.head)
+
+
+def test_it_is_known_when_someone_else_wrote_it(index, refresh, committed, tree, git, tmp_path):
+    assert not index.is_clean("")
+    refresh(committed(a="1"))
+    assert index.is_clean(tree())
     (tmp_path / "new").write_text("x")
     git("add", "new")
-    assert index.touched
+    assert not index.is_clean(tree())
+    assert index.staged(["a", "new", "never"], tree()).keys() == {"a", "new"}
 
 
-def test_the_lock_of_a_dead_engine_is_taken_over_with_what_it_left_unsettled(index, committed, tmp_path, git):
+def test_another_process_knows_it_without_reading_it(index, refresh, repo, committed, tree, reads):
+    """The note beside the index file outlives the process."""
+    refresh(committed(a="1"))
+    reads.clear()
+    reopened = IndexFile(repo.git_dir)
+    assert not reopened.discard_damaged(tree())
+    assert reopened.staged(["a"], tree()) == {}
+    assert reads == []
+
+
+def test_the_note_counts_only_for_its_tree(refresh, repo, committed, tree):
+    """A branch that was moved without the index file makes old entries look staged, as Git shows them."""
+    refresh(committed(a="1"))
+    committed(a="2")
+    assert IndexFile(repo.git_dir).staged(["a"], tree()).keys() == {"a"}
+
+
+def test_what_is_staged_in_the_same_tick_is_noticed(index, refresh, repo, committed, tree, git, tmp_path):
+    """Neither size, inode nor times tell the two files apart; the checksum does."""
+    refresh(committed(a="1"))
+    path = repo.git_dir / "index"
+    before = path.stat()
+    (tmp_path / "a").write_text("2")
+    git("add", "a")
+    path.write_bytes(path.read_bytes())
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_size == before.st_size
+    for one in (index, IndexFile(repo.git_dir)):
+        assert one.staged(["a"], tree())["a"].oid == blob_id(b"2")
+
+
+def test_what_only_git_status_rewrote_is_read_once_and_is_clean_again_after_a_turn(
+    index, refresh, repo, committed, tree, git, tmp_path, reads
+):
+    """Git refreshes times and sizes in the index file; that must not make every later write read it."""
+    refresh(committed(a="1", b="1"))
+    os.utime(tmp_path / "b", ns=(1, 1))
+    git("status")
+    assert not index.is_clean(tree())
+    reads.clear()
+    for _ in range(5):
+        index.staged(["a"], tree())
+    assert len(reads) == 1
+    refresh(committed(a="2"))
+    assert index.is_clean(tree())
+    assert IndexFile(repo.git_dir).is_clean(tree())
+
+
+def test_what_stays_staged_over_a_turn_is_still_found_after_it(
+    index, refresh, repo, committed, tree, git, tmp_path
+):
+    """The engine writes other entries and keeps this one."""
+    refresh(committed(a="1", b="1"))
+    (tmp_path / "b").write_text("staged")
+    git("add", "b")
+    refresh(committed(a="2"))
+    for one in (index, IndexFile(repo.git_dir)):
+        assert one.staged(["b"], tree())["b"].oid == blob_id(b"staged")
+
+
+def test_without_a_checksum_times_tell_once_they_are_old_enough(
+    index, refresh, committed, tree, git, tmp_path, reads, monkeypatch
+):
+    """`index.skipHash` of Git 2.40 leaves zeros in its place."""
+    refresh(committed(a="1"))
+    (tmp_path / "a").write_text("2")
+    git("add", "a")
+    path = tmp_path / ".git/index"
+    path.write_bytes(path.read_bytes()[:-20] + bytes(20))
+    reads.clear()
+    for _ in range(3):
+        assert index.staged(["a"], tree())["a"].oid == blob_id(b"2")
+    assert len(reads) == 3
+    monkeypatch.setattr(index_file, "_RACY_NS", 0)
+    for _ in range(3):
+        assert index.staged(["a"], tree())
+    assert len(reads) == 4
+
+
+def test_an_index_that_is_damaged_inside_is_made_again_at_the_end_of_the_turn(
+    refresh, repo, committed, git, tmp_path
+):
+    """The checksum at its end is untouched, so the file is not read before."""
+    refresh(committed(a="1", b="1"))
+    content = bytearray((repo.git_dir / "index").read_bytes())
+    content[40] ^= 0xFF
+    (repo.git_dir / "index").write_bytes(content)
+    refresh(committed(a="2"))
+    assert git("status", "--porcelain").stdout == ""
+    assert git("ls-files").stdout.split() == ["a", "b"]
+
+
+def test_the_lock_of_a_dead_engine_is_taken_over_with_what_it_left_unsettled(
+    index, refresh, committed, tmp_path, git
+):
     code = (
         "from pathlib import Path; from agentx.storage.git.index_file import IndexFile;"
         f"IndexFile(Path({str(tmp_path / '.git')!r})).hold(7)"
@@ -127,7 +246,7 @@ def test_the_lock_of_a_dead_engine_is_taken_over_with_what_it_left_unsettled(ind
     assert not index.mark.rebooted
     index.hold(9)
     assert index.mark == Mark.of_this_process(7)
-    index.refresh(committed(a="1"), tmp_path)
+    refresh(committed(a="1"))
     assert git("status", "--porcelain").stdout == ""
 
 
@@ -162,17 +281,17 @@ def test_git_s_own_lock_that_stays_is_told_of_and_left_alone(index, tmp_path, mo
     assert not index.held
 
 
-def test_what_a_crash_left_beside_it_is_no_obstacle(index, committed, git, tmp_path):
+def test_what_a_crash_left_beside_it_is_no_obstacle(index, refresh, committed, git, tmp_path):
     for name in ("agentx-index", "agentx-index.lock", "agentx-index-mark"):
         (tmp_path / ".git" / name).write_text("half")
-    index.refresh(committed(a="1"), tmp_path)
+    refresh(committed(a="1"))
     assert git("status", "--porcelain").stdout == ""
 
 
 def test_artifacts_outside_the_working_directory_are_not_looked_for(repo, tmp_path, git):
     index = IndexFile(repo.git_dir, outer=True)
     entries = {"artifacts/a": TreeEntry(repo.write_blob(b"x"), REGULAR)}
-    made = repo.commit(repo.update_tree("", entries), "", "m\n", ("a", "a@x"))
-    repo.move_ref(made, "", "test")
-    index.refresh(entries, tmp_path)
+    tree = repo.update_tree("", entries)
+    repo.move_ref(repo.commit(tree, "", "m\n", ("a", "a@x")), "", "test")
+    index.refresh(entries, tmp_path, tree)
     assert git("status", "--porcelain").stdout == ""
