@@ -11,12 +11,15 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from agentx.storage.errors import AgentXError
+
+if TYPE_CHECKING:
+    from agentx.synthesis.retrieval import SearchHit
 
 _LOG = logging.getLogger("agentx.background")
 
@@ -29,6 +32,9 @@ PATIENCE_S = 1.0
 STEP_S = 0.05
 """A write is let pass for so long; a longer one (an import) is worked beside."""
 
+WORKERS = ("agentx-indexer", "agentx-by-deadline")
+"""Names of the threads that load and fill the index."""
+
 LOOK_S = 0.002
 IDLE_S = 0.5
 TROUBLE_S = 5.0
@@ -37,29 +43,39 @@ T = TypeVar("T")
 
 
 class SearchLate(AgentXError):
-    """A search was not done by its deadline; it goes on in the background, so that the next one is faster."""
+    """A search was not done by its deadline; it goes on in the background, so that the next one is faster.
+
+    Attributes:
+        found: What it found up to then, in what was read of the history; empty for nothing.
+    """
+
+    def __init__(self, message: str, found: "Sequence[SearchHit]" = ()) -> None:
+        super().__init__(message)
+        self.found = list(found)
 
 
-def done_by(deadline: float, search: Callable[[], T]) -> T:
-    """What a search finds, if it is done in time; otherwise it goes on, and what it finds is dropped.
+def done_by(deadline: float | None, work: Callable[[], T]) -> T:
+    """Return the result of some work if it is done in time; otherwise it goes on, and its result is dropped.
 
     Args:
-        deadline: ``time.monotonic()`` by which this returns.
-        search: Finds something.
+        deadline: ``time.monotonic()`` by which this returns; ``None`` waits.
+        work: Runs in a thread of its own where there is a deadline.
 
     Raises:
         SearchLate: It was not done by then.
     """
+    if deadline is None:
+        return work()
     found: list[T] = []
     failed: list[BaseException] = []
 
     def run() -> None:
         try:
-            found.append(search())
+            found.append(work())
         except BaseException as error:  # noqa: BLE001 - raised below, in the thread that asked
             failed.append(error)
 
-    thread = threading.Thread(target=run, name="agentx-search", daemon=True)
+    thread = threading.Thread(target=run, name=WORKERS[1], daemon=True)
     thread.start()
     thread.join(max(0.0, deadline - time.monotonic()))
     if failed:
@@ -156,10 +172,10 @@ class Background:
             self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
             self._thread.start()
 
-    def stop(self) -> None:
-        """Stop, after the piece that is under way."""
+    def stop(self, *, wait: bool = True) -> None:
+        """Stop, after the piece that is under way; without ``wait`` it may still be under way on return."""
         self._stopping.set()
-        if self._thread is not None:
+        if self._thread is not None and wait:
             self._thread.join(timeout=30)
 
     def step(self) -> None:

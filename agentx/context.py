@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
+from agentx.background import SearchLate
 from agentx.context_parts import (
     BudgetTooSmall,
     Context,
@@ -98,6 +99,14 @@ _LATEST_SHARE = 0.15
 _RECAP_SHARE = 0.4
 """Of what is free before the recent messages, so much waits for the recap of the day."""
 
+_CUT_OFF = {
+    "lock": "What other processes did last may be missing: the workspace was locked until the deadline.",
+    "search": "The search for more was cut short by a deadline; `agentx context --no-deadline` waits for all of it.",
+    "recap": "The recap of the day is left out: the deadline left no time for it.",
+    "log": "The log was not read further back: the deadline left no time for it.",
+}
+"""What an agent is told that was left out for lack of time."""
+
 _COUNTED: frozenset[Section] = frozenset(("mission", "state", "log", "recap", "messages"))
 
 TITLES: dict[Section, str] = {
@@ -135,6 +144,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         deadline: ``time.monotonic()`` by which it should be there; depth is traded for it, in the open.
         memories: How many memories come back by themselves, and with them passages of files; ``None`` for nothing at all.
         again: It was shown before, with the passages that are given, in their order.
+        late: What the deadline cut off before this began, or, of one that was shown before, all of it: ``lock``,
+            ``search``, ``recap``, or ``log:`` and how many of its lines there was time to read.
     """
 
     message: str
@@ -144,6 +155,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     deadline: float | None = None
     memories: int | None = RECALLED
     again: bool = False
+    late: tuple[str, ...] = ()
 
 
 def assemble(
@@ -176,7 +188,7 @@ def assemble(
     if request.tier >= FULL_LOG:
         draft.log(history)
     elif request.tier >= 1:
-        recap = [happened(told, "recap") for told in history] if request.tier == RECAP else []
+        recap = list(draft.history(history, "recap")) if request.tier == RECAP else []
         draft.messages(recap)
         draft.recap(recap)
     return draft.done()
@@ -201,6 +213,11 @@ class _Draft(Page):
         if request.asked > request.tier:
             self.omit("log", "log", "the full log", WITHHELD)
             self.notices.append(f"The full log is left out: {WITHHELD}.")
+        self.late: list[str] = []
+        if "lock" in request.late:
+            self.cut_off(
+                "lock", f"events behind {state.seq}", "another process held the lock until the deadline"
+            )
 
     def standing(self) -> None:
         """Decisions, tasks, state and the latest checkpoint; what is recalled keeps its share of the room.
@@ -256,11 +273,14 @@ class _Draft(Page):
             self.omit("recall", "search", self.message, "`scribe.auto_recall` is off")
             return
         if self.request.deadline is not None and time.monotonic() > self.request.deadline:
-            self.omit("recall", "search", self.message, "the deadline left no time to search")
+            self.cut_off("search", self.message, "the deadline left no time to search")
             return
+        most = self._most(self.request.memories)
         try:
-            most = self._most(self.request.memories)
             found = recall(self.message, max(SEARCHED, most))
+        except SearchLate as late:
+            self.cut_off("search", self.message, str(late))
+            found = late.found
         except AgentXError as error:
             self.omit("recall", "search", self.message, str(error))
             return
@@ -332,6 +352,23 @@ class _Draft(Page):
             return 0
         return last.seq if wanted == last.text.strip() or len(last.text) == RECENT_TEXT else 0
 
+    def cut_off(self, what: str, text: str, reason: str) -> None:
+        """The deadline cut something off: it is listed, and the agent is told in a sentence."""
+        kind = what.partition(":")[0]
+        self.late.append(what)
+        self.omit("recall" if kind == "search" else kind, kind, text, reason)
+        self.notices.append(_CUT_OFF[kind])
+
+    def history(self, told: Iterable[Told], section: Section) -> Iterator[ContextItem]:
+        """What happened, as items, as far as there was time to read it."""
+        read = 0
+        try:
+            for one in told:
+                yield happened(one, section)
+                read += 1
+        except SearchLate as late:
+            self.cut_off(f"log:{read}" if section == "log" else section, TITLES[section], str(late))
+
     def messages(self, recap: Sequence[ContextItem]) -> None:
         """The latest messages that fit, in their order; the recap that comes with them keeps its share of the room."""
         kept = min(sum(item.tokens for item in recap), int(max(self.free, 0) * _RECAP_SHARE))
@@ -357,7 +394,7 @@ class _Draft(Page):
 
     def log(self, events: Iterable[Told]) -> None:
         """The log, as far back as there is room."""
-        missed = next(self.fit_latest(happened(told, "log") for told in events), None)
+        missed = next(self.fit_latest(self.history(events, "log")), None)
         if missed is not None:
             earlier = int(missed.id.rpartition("-")[2])
             self.omit("log", "log", f"events 1 to {earlier}", NO_ROOM)
@@ -366,7 +403,9 @@ class _Draft(Page):
     def done(self) -> Context:
         """The context; it says where less was given than asked for."""
         made = super().done()
-        return msgspec.structs.replace(made, tier=self.request.tier, asked=self.request.asked)
+        return msgspec.structs.replace(
+            made, tier=self.request.tier, asked=self.request.asked, late=tuple(self.late)
+        )
 
 
 def _more(request: Request) -> str:

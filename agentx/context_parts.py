@@ -86,6 +86,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
         seq: The event that it is the state after.
         tier: How much of the conversation it was given; ``asked`` says where more was asked for.
         asked: The tier that was asked for, where it was more; 0 otherwise.
+        late: What a deadline cut off: ``lock``, ``search``, ``recap``, ``log:`` and how many of its lines were read.
         replays: The ``ContextProvided`` that it shows once more; 0 where it was put together anew.
         exact: Of a replay: whether ``text`` is what was shown then, to the byte.
     """
@@ -98,6 +99,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
     tier: int = 0
     asked: int = 0
+    late: tuple[str, ...] = ()
     replays: int = 0
     exact: bool = False
 
@@ -123,6 +125,7 @@ def provided(context: Context) -> ContextProvided:
         as_of=context.seq,
         tier=context.tier,
         asked=context.asked,
+        late=context.late,
         digest=context.digest,
     )
 

@@ -3,14 +3,15 @@
 Tools, context and agents work with this; :class:`agentx.workspace.Workspace` is the face that people use.
 """
 
+import math
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from agentx.background import done_by
+from agentx.background import SearchLate, done_by
 from agentx.bus import Bus
 from agentx.cache import CACHE
 from agentx.commit_index import CommitIndex
@@ -23,6 +24,7 @@ from agentx.settings import Settings
 from agentx.staging import Content
 from agentx.storage.events import Body
 from agentx.storage.index.port import Filter
+from agentx.storage.lock import WorkspaceBusy
 from agentx.storage.text import decoded
 from agentx.synthesis.enforcement import Violation, check_answer, check_removal, check_write
 from agentx.synthesis.items import MemoryItem
@@ -36,6 +38,9 @@ EMBED_S = 2.0
 
 EMBED_SHARE = 0.3
 """How much of the time up to a deadline goes into that."""
+
+READ_SHARE = 0.6
+"""How much of it goes into reading what is new into the index."""
 
 
 class Engine:
@@ -105,6 +110,20 @@ class Engine:
         with self.write_path.exclusive():
             return self.write_path.state.copy()
 
+    def snapshot_by(self, deadline: float) -> tuple[State, bool]:
+        """A copy of the state; where the lock cannot be had in time, of what this process has read.
+
+        Args:
+            deadline: ``time.monotonic()`` by which this returns.
+
+        Returns:
+            The state, and whether it holds what every process recorded.
+        """
+        try:
+            return done_by(deadline, self.snapshot), True
+        except (SearchLate, WorkspaceBusy):
+            return self.write_path.state.copy(), False
+
     def search(
         self, query: str, k: int, where: Filter, *, deadline: float | None = None, files: bool = False
     ) -> list[SearchHit]:
@@ -118,20 +137,29 @@ class Engine:
             files: One hit for each file.
 
         Raises:
-            SearchLate: There is none by then: the index is still being loaded or filled.
+            SearchLate: The index is still being loaded or filled then; it holds what was found in a part of it.
         """
-        left_s = None if deadline is None else deadline - time.monotonic()
-        embed_s = EMBED_S if left_s is None else min(EMBED_S, left_s * EMBED_SHARE)
+        left_s = math.inf if deadline is None else max(0.0, deadline - time.monotonic())
+        embed_s = min(EMBED_S, left_s * EMBED_SHARE)
+        read_by = None if deadline is None else time.monotonic() + left_s * READ_SHARE
 
-        def ask() -> list[SearchHit]:
-            hits = self.indexer.search(query, k, where, embed_s=embed_s, files=files)
+        def with_commits(hits: Sequence[SearchHit]) -> list[SearchHit]:
             self.commits.extend(self.write_path.head)
             return [
                 hit if hit.source else msgspec.structs.replace(hit, commit=self.commits.find(hit.seq))
                 for hit in hits
             ]
 
-        return ask() if deadline is None else done_by(deadline, ask)
+        def ask() -> list[SearchHit]:
+            try:
+                hits = self.indexer.search(query, k, where, embed_s=embed_s, files=files, deadline=read_by)
+            except SearchLate as late:
+                raise SearchLate(str(late), with_commits(late.found)) from late
+            return with_commits(hits)
+
+        if deadline is not None:
+            self.indexer.start()  # it goes on with what this search has no time for
+        return done_by(deadline, ask)
 
     def commit_of(self, seq: int) -> str:
         """The commit that is the first to hold an event; empty where it waits for the next one, or is not read yet."""

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
 
-from agentx.background import Background, Ownership
+from agentx.background import WORKERS, Background, Ownership, SearchLate
 from agentx.passages import CHUNKING_VERSION, Passages
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Event, changes_of
@@ -38,6 +38,9 @@ _EMBED_AHEAD = 4
 
 _VECTORS_KEPT = 4_096
 """The latest vectors, 6 MB, by what was embedded: of a file that is edited, most passages stay as they are."""
+
+_CLOSE_S = 30.0
+"""How long :meth:`Indexer.close` waits for a search."""
 
 T = TypeVar("T")
 
@@ -74,6 +77,8 @@ class Indexer:
     Attributes:
         why_lexical: Why there is no embedder; empty where there is one.
         behind: Whether the latest search went by words alone, because most passages had no vector yet.
+        abandons: Whether :meth:`close` leaves behind what still loads the backend; for a process that ends without
+            waiting for its threads (``os._exit``).
     """
 
     def __init__(
@@ -92,15 +97,19 @@ class Indexer:
         self._reading = threading.RLock()
         self._embedding = threading.Lock()
         self._vectors: dict[bytes, Vector] = {}
+        self._idle = threading.Condition()
+        self._searches = 0
+        self._closing = False
         self._passages: Passages | None = None
         self._background = Background(
-            "agentx-indexer",
+            WORKERS[0],
             lambda: self._mending(self._turn),
             Watching(write_path),
             Ownership(place.with_name(f"{place.name}.owner")),
         )
         self.why_lexical = ""
         self.behind = False
+        self.abandons = False
 
     @property
     def index(self) -> MemoryIndex:
@@ -116,10 +125,12 @@ class Indexer:
         """What gives vectors, without opening the index; ``None`` where there is none.
 
         Args:
-            opened: Only where it is open already.
+            opened: Only where it is open already; this never waits for the index.
         """
+        if opened:
+            return self._embedder
         with self._reading:
-            if self._embedder is None and not opened:
+            if self._embedder is None:
                 self._embedder, self.why_lexical = self._open_embedder()
             return self._embedder
 
@@ -138,19 +149,32 @@ class Indexer:
         """The last event that the index has read; 0 for none."""
         return _watermark(self.index)[0]
 
-    def catch_up(self, progress: Progress | None = None) -> None:
-        """Read what was recorded since the index's watermark, by whichever process, as far as it is folded."""
+    def catch_up(self, progress: Progress | None = None, *, deadline: float | None = None) -> int:
+        """Read what was recorded since the index's watermark, by whichever process, as far as it is folded.
+
+        Args:
+            progress: Told after each batch.
+            deadline: ``time.monotonic()`` after which no more batch is begun; ``None`` goes on to the end.
+
+        Returns:
+            How many events are left.
+        """
         with self._write_path.exclusive():
             until = self._write_path.state.seq
         first = self.watermark if progress else 0
         while self._read_batch(until):
             if progress:
                 progress("index", max(self.watermark - first, 0), until - first)
+            if self._closing or (deadline is not None and time.monotonic() > deadline):
+                return max(until - self.watermark, 0)
+        return 0
 
     def _read_batch(self, until: int) -> bool:
         """Read some more of the history into the index, up to an event that is folded; whether there is more."""
         with self._reading:
             index = self.index
+            if self._closing:
+                return False
             seq, known = _watermark(index)
             state = self._write_path.state
             if seq >= until and known == state.hash:
@@ -274,15 +298,26 @@ class Indexer:
         return False
 
     def close(self) -> None:
-        """Stop the background work and release the index."""
-        self._background.stop()
+        """Stop the background work, let searches that a deadline left behind end, and release the index."""
+        self._closing = True
+        wait = not (self.abandons and self._index is None)
+        self._background.stop(wait=wait)
+        with self._idle:  # a thread that is inside of a library when Python ends would take the process down
+            self._idle.wait_for(lambda: not (wait and self._searches), timeout=_CLOSE_S)
         if self._index is not None:
             self._index.close()
 
     # --- asking --------------------------------------------------------------------------------------------------
 
     def search(
-        self, query: str, k: int, where: Filter, *, embed_s: float = 1.0, files: bool = False
+        self,
+        query: str,
+        k: int,
+        where: Filter,
+        *,
+        embed_s: float = 1.0,
+        files: bool = False,
+        deadline: float | None = None,
     ) -> list[SearchHit]:
         """The ``k`` best passages, what was recorded a moment ago included.
 
@@ -294,19 +329,39 @@ class Indexer:
             where: What to look at.
             embed_s: How long to embed what has no vector yet, before searching; the rest is found by its words.
             files: One hit for each file.
-        """
-        return self._mending(lambda: self._search(query, k, where, embed_s, files=files))
+            deadline: ``time.monotonic()`` after which it reads no more of the history, and searches what it has.
 
-    def _search(self, query: str, k: int, where: Filter, embed_s: float, *, files: bool) -> list[SearchHit]:
-        self.catch_up()
-        if embed_s > 0:
+        Raises:
+            SearchLate: Some of the history was not read by then; it holds what was found in the rest.
+        """
+        with self._idle:
+            self._searches += 1
+        try:
+            return self._mending(lambda: self._search(query, k, where, embed_s, deadline, files=files))
+        finally:
+            with self._idle:
+                self._searches -= 1
+                self._idle.notify_all()
+
+    def _search(
+        self, query: str, k: int, where: Filter, embed_s: float, deadline: float | None, *, files: bool
+    ) -> list[SearchHit]:
+        unread = self.catch_up(deadline=deadline)
+        if embed_s > 0 and not unread:
             self.embed(deadline_s=embed_s)
         self.start()
         # Where most passages have no vector yet, the few that have one would stand before all others.
         self.behind = self._embedder is not None and len(self.index.without_vectors(BEHIND + 1)) > BEHIND
         vector = None if self.behind else self._query_vector(query)
         find = retrieve_files if files else retrieve
-        return find(self.index, query, vector, k, where)
+        hits = find(self.index, query, vector, k, where)
+        if unread:
+            raise SearchLate(
+                f"The deadline left no time to read the last {unread:,} events into the index, so only what comes before "
+                "them was searched. That goes on in the background; ask again in a moment, or give it longer.",
+                hits,
+            )
+        return hits
 
     def _mending(self, work: Callable[[], T]) -> T:
         """Do something with the index; where it turns out to be damaged, or was deleted, once more with a new one."""

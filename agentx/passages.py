@@ -17,7 +17,10 @@ from agentx.storage.redaction import clean
 from agentx.storage.text import decoded
 from agentx.synthesis.chunking.files import chunk_file
 from agentx.synthesis.chunking.messages import chunk_message
+from agentx.synthesis.chunking.pieces import Piece
 from agentx.synthesis.conclusions import Add, Concluded
+from agentx.synthesis.items import MemoryItem
+from agentx.synthesis.state import State
 from agentx.write_path import WritePath
 
 CHUNKING_VERSION = "2"
@@ -27,6 +30,42 @@ MAX_TEXT_BYTES = 2_000_000
 """A larger artifact is not cut into chunks; it is data, and can be declared as a source."""
 
 _ENDED = ("resolved", "superseded", "archived", "retired")
+
+
+def of_memory(state: State) -> Iterator[Chunk]:
+    """The passages of what is in the state itself: items that last, and the latest messages; no index is needed."""
+    for item in state.items.values():
+        if item.kind != "hot_issue" and item.status not in _ENDED:
+            yield _memory_chunk(item, item.created_seq, actor="", at=item.changed_at)
+    for message in state.messages:
+        for number, piece in enumerate(chunk_message(message.text, "", message.at, message.actor)):
+            yield _message_chunk(piece, number, message.seq, message.actor, message.at)
+
+
+def _memory_chunk(item: MemoryItem, seq: int, *, actor: str, at: str) -> Chunk:
+    return Chunk(
+        id=f"i:{item.id}",
+        text=item.text,
+        context=f"{item.kind} {item.domain} {item.scope.topic}".strip(),
+        kind="memory",
+        symbol=item.id,
+        actor=actor,
+        at=at,
+        seq=item.created_seq,
+        to_seq=seq if item.status in _ENDED else OPEN,
+    )
+
+
+def _message_chunk(piece: Piece, number: int, seq: int, actor: str, at: str) -> Chunk:
+    return Chunk(
+        id=f"m:{seq}:{number}",
+        text=piece.text,
+        context=piece.context,
+        kind="message",
+        actor=actor,
+        at=at,
+        seq=seq,
+    )
 
 
 class Passages:
@@ -93,15 +132,7 @@ class Passages:
         text = self._write_path.blobs.text(body)
         previous, self._previous = self._previous, text
         for number, piece in enumerate(chunk_message(text, previous, event.at, event.actor)):
-            yield Chunk(
-                id=f"m:{event.seq}:{number}",
-                text=piece.text,
-                context=piece.context,
-                kind="message",
-                actor=event.actor,
-                at=event.at,
-                seq=event.seq,
-            )
+            yield _message_chunk(piece, number, event.seq, event.actor, event.at)
 
     def _memory_chunks(self, event: Event, concluded: Concluded) -> Iterator[Chunk]:
         for change in concluded.changes:
@@ -109,14 +140,4 @@ class Passages:
             item = self._write_path.state.items.get(name)
             if item is None or item.kind == "hot_issue":
                 continue
-            yield Chunk(
-                id=f"i:{item.id}",
-                text=item.text,
-                context=f"{item.kind} {item.domain} {item.scope.topic}".strip(),
-                kind="memory",
-                symbol=item.id,
-                actor=event.actor,
-                at=event.at,
-                seq=item.created_seq,
-                to_seq=event.seq if item.status in _ENDED else OPEN,
-            )
+            yield _memory_chunk(item, event.seq, actor=event.actor, at=event.at)

@@ -1,17 +1,36 @@
 """What is asked of an open workspace: a search and a context, as it is now or as it was at a moment."""
 
 import time
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
+from functools import partial
+from itertools import islice
+
+import msgspec
 
 from agentx import moments, replay
+from agentx.background import SearchLate, done_by
 from agentx.context import BUDGETS, FULL_LOG, RECAP, Context, Request, assemble
 from agentx.engine import Engine, last_user_message
 from agentx.flows import called_for
+from agentx.passages import of_memory
+from agentx.recap import Told
 from agentx.storage.errors import UsageError
+from agentx.storage.index.memory import InMemoryIndex
 from agentx.storage.index.port import ChunkKind, Filter
+from agentx.synthesis.flows import FlowMatch, match
 from agentx.synthesis.recall import is_memory
-from agentx.synthesis.retrieval import SearchHit
+from agentx.synthesis.retrieval import SearchHit, retrieve
 from agentx.synthesis.state import State
+
+DEADLINE_MS = 1_000.0
+"""By when a context is there, where nobody says otherwise: an agent waits for it before each of its steps."""
+
+LOCKED, SEARCHED, TOLD = 0.3, 0.8, 0.9
+"""Shares of the time up to a deadline after which nobody waits for the lock, the search, the log any more."""
+
+MOST_SEARCHED = 1_000
+"""Passages of the state that are searched where the index is late: 0.1 s at most."""
 
 
 def search(
@@ -32,6 +51,33 @@ def search(
     return moments.search_at(engine, query, k, where, moments.state_at(engine, seq), files=files)
 
 
+class _Clock(msgspec.Struct, frozen=True):
+    """How much of the time up to a deadline is left for each step.
+
+    Attributes:
+        begin: ``time.monotonic()`` when it was asked.
+        end: When there is to be an answer; ``None`` for no deadline.
+    """
+
+    begin: float
+    end: float | None
+
+    @classmethod
+    def of(cls, deadline_ms: float | None) -> "_Clock":
+        """It begins now."""
+        now = time.monotonic()
+        return cls(now, None if deadline_ms is None else now + deadline_ms / 1000)
+
+    def at(self, share: float) -> float | None:
+        """By when a step is to be done, at a share of the time; ``None`` for no deadline."""
+        return None if self.end is None else self.begin + (self.end - self.begin) * share
+
+    def is_over(self, share: float) -> bool:
+        """Whether that is past."""
+        end = self.at(share)
+        return end is not None and time.monotonic() > end
+
+
 def relevant_context(
     engine: Engine,
     message: str,
@@ -39,7 +85,7 @@ def relevant_context(
     max_tokens: int | None,
     tier: int,
     seq: int | None,
-    deadline_ms: float | None,
+    deadline_ms: float | None = DEADLINE_MS,
 ) -> Context:
     """Put a context together: :meth:`agentx.workspace.Workspace.get_relevant_context` says what it holds.
 
@@ -49,7 +95,7 @@ def relevant_context(
         max_tokens: Budget of the whole text; that of the tier by default.
         tier: How much of the conversation.
         seq: As it was after this event; ``None`` for now.
-        deadline_ms: What cannot be had by then is left out.
+        deadline_ms: What cannot be had by then is left out, and listed; ``None`` waits for everything.
 
     Raises:
         BudgetTooSmall: What must not be forgotten does not fit.
@@ -59,8 +105,8 @@ def relevant_context(
         raise UsageError(f"There is no tier {tier}; it is 0, 1, 2 or 3.")
     if seq is not None and not message and (shown := replay.shown_at(engine, seq)):
         return replay.replay(engine, shown)
-    deadline = None if deadline_ms is None else time.monotonic() + deadline_ms / 1000
-    state = engine.snapshot() if seq is None else moments.state_at(engine, seq)
+    clock = _Clock.of(deadline_ms)
+    state, late = _state(engine, seq, clock)
     now = datetime.now(UTC).isoformat() if seq is None else state.at
     given = RECAP if tier == FULL_LOG and max_tokens is None and has_begun(state, now) else tier
     request = Request(
@@ -68,28 +114,72 @@ def relevant_context(
         max_tokens=BUDGETS[given] if max_tokens is None else max_tokens,
         tier=given,
         asked=tier if tier > given else 0,
-        deadline=deadline,
+        deadline=clock.end,
+        late=late,
         memories=engine.config.scribe.auto_recall_top_k if engine.config.scribe.auto_recall else None,
     )
 
     def find(wanted: str, k: int, *kinds: ChunkKind) -> list[SearchHit]:
         where = Filter(as_of=seq, kinds=kinds)
         if seq is None:
-            return engine.search(wanted, k, where, deadline=deadline)
-        return moments.search_at(engine, wanted, k, where, state, deadline=deadline)
+            return engine.search(wanted, k, where, deadline=clock.at(SEARCHED))
+        return moments.search_at(engine, wanted, k, where, state, deadline=clock.at(SEARCHED))
 
     def recall(wanted: str, k: int) -> list[SearchHit]:
-        found = find(wanted, k)
+        try:
+            found = find(wanted, k)
+        except SearchLate as late:
+            raise SearchLate(str(late), late.found or _search_memory(state, wanted, k)) from late
         if len(found) == k and sum(is_memory(hit, state) for hit in found) < (request.memories or 0):
             known = {hit.id for hit in found}  # files alone are near: the memories are asked for by name
             found += [hit for hit in find(wanted, k, "memory", "message") if hit.id not in known]
         listens = engine.config.scribe.capture_assistant
         return [hit for hit in found if listens or hit.kind != "message" or not _of_agent(hit)]
 
-    flows = called_for(engine, state, request.message, load=False)
-    now_told = seq is None and given == RECAP
-    told = engine.recaps.at(state) if now_told else replay.told_at(engine, state, given)
-    return assemble(state, request, recall, told, flows)
+    return assemble(
+        state, request, recall, _told(engine, state, given, seq, clock), _flows(engine, request, state, clock)
+    )
+
+
+def _state(engine: Engine, seq: int | None, clock: _Clock) -> tuple[State, tuple[str, ...]]:
+    """The state at a moment, and what the deadline cut off of it."""
+    if seq is not None:
+        return moments.state_at(engine, seq), ()
+    if (by := clock.at(LOCKED)) is None:
+        return engine.snapshot(), ()
+    state, current = engine.snapshot_by(by)
+    return state, () if current else ("lock",)
+
+
+def _flows(engine: Engine, request: Request, state: State, clock: _Clock) -> list[FlowMatch]:
+    """The flows that the message calls for; where their meaning takes too long, by words alone."""
+    try:
+        return done_by(clock.at(LOCKED), lambda: called_for(engine, state, request.message, load=False))
+    except SearchLate:
+        return match(state, request.message)
+
+
+def _told(engine: Engine, state: State, tier: int, seq: int | None, clock: _Clock) -> Iterator[Told]:
+    """What happened, newest first, as far as there is time for it.
+
+    Raises:
+        SearchLate: The time is over; raised where the next one would come.
+    """
+    if tier == RECAP:
+        made = engine.recaps.at if seq is None else partial(replay.told_at, engine, tier=tier)
+        yield from done_by(clock.at(TOLD), lambda: list(made(state)))
+        return
+    for told in replay.told_at(engine, state, tier):
+        if clock.is_over(TOLD):
+            raise SearchLate("The deadline left no time to read further back.")
+        yield told
+
+
+def _search_memory(state: State, wanted: str, k: int) -> list[SearchHit]:
+    """What the state itself holds that is near to a message, by its words."""
+    index = InMemoryIndex()
+    index.put(list(islice(of_memory(state), MOST_SEARCHED)))
+    return retrieve(index, wanted, None, k, Filter())
 
 
 def _of_agent(hit: SearchHit) -> bool:

@@ -5,10 +5,12 @@ and passages of read-only sources, can be missing; they are shown as such.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
+from agentx.background import SearchLate
 from agentx.context import FULL_LOG, RECAP, Context, Request, assemble
 from agentx.engine import Engine, last_user_message
 from agentx.moments import NoSuchMoment, as_it_was, event_at
@@ -74,12 +76,19 @@ def replay(engine: Engine, shown: Event) -> Context:
         tier=data.tier,
         asked=data.asked,
         again=True,
+        late=data.late,
     )
     items = (state.items.get(name) for name in data.items)
     flows = [
         FlowMatch(item, 1.0, "it was shown then", "words") for item in items if item and item.kind == "flow"
     ]
-    made = assemble(state, request, lambda _query, _k: hits, told_at(engine, state, data.tier), flows)
+
+    def recall(_query: str, _most: int) -> list[SearchHit]:
+        if "search" in data.late:
+            raise SearchLate("The deadline cut the search off.", hits)
+        return hits
+
+    made = assemble(state, request, recall, _cut_off(told_at(engine, state, data.tier), data.late), flows)
     same = made.digest == data.digest if data.digest else made.tokens == data.tokens
     return msgspec.structs.replace(made, replays=shown.seq, exact=same)
 
@@ -91,6 +100,16 @@ def told_at(engine: Engine, state: State, tier: int) -> Iterator[Told]:
         yield from log_at(history, state, engine.read_body)
     elif tier == RECAP:
         yield from day_at(history, state).told()
+
+
+def _cut_off(told: Iterator[Told], late: Sequence[str]) -> Iterator[Told]:
+    """What happened, as far as there was time to read it."""
+    read = {kind: number for kind, _, number in (one.partition(":") for one in late)}
+    if "recap" in read:
+        raise SearchLate("The deadline left no time for the recap of the day.")
+    yield from islice(told, int(read["log"]) if "log" in read else None)
+    if "log" in read:
+        raise SearchLate("The deadline left no time to read further back.")
 
 
 def _state_then(engine: Engine, seq: int) -> State:

@@ -455,7 +455,7 @@ class Workspace:
         max_tokens: int | None = None,
         tier: int = 1,
         as_of: int | str | None = None,
-        deadline_ms: float | None = None,
+        deadline_ms: float | None = relevant.DEADLINE_MS,
     ) -> Context:
         """What an agent must not forget, and what is relevant now.
 
@@ -467,7 +467,8 @@ class Workspace:
             max_tokens: Budget of the whole text; 1,000, 10,000, 15,000 or 70,000 by tier.
             tier: 0 no conversation, 1 the last 30 messages, 2 a recap of the day too, 3 the log, before a day's first answer.
             as_of: As it was at a moment, as :meth:`moment` takes it.
-            deadline_ms: Trade depth for time: what cannot be had by then is left out, and listed.
+            deadline_ms: Trade depth for time: what cannot be had by then is left out, and listed. ``None`` waits for
+                everything: the first search in a process loads the index, and reads what is new into it.
 
         Raises:
             BudgetTooSmall: What must not be forgotten does not fit.

@@ -257,6 +257,7 @@ class ContextProvided(Payload, frozen=True):
         as_of: The event that it was the state after; 0 where an older version did not say.
         tier: How much of the conversation it held.
         asked: The tier that was asked for, where it was more; 0 otherwise.
+        late: What a deadline cut off, as :class:`agentx.context.Request` names it.
         digest: Hex blake2b-128 of its text.
     """
 
@@ -269,6 +270,7 @@ class ContextProvided(Payload, frozen=True):
     tier: int = 1
     asked: int = 0
     digest: str = ""
+    late: tuple[str, ...] = ()
 
 
 class TaskGraded(Payload, frozen=True):

@@ -12,6 +12,7 @@ import os
 import socket
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -139,3 +140,13 @@ def chat_server():
     """A server on this machine that speaks the OpenAI chat protocol."""
     with serving() as server:
         yield server
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _contexts_wait() -> Iterator[None]:
+    """Contexts in tests have no deadline unless a test gives one: what is recalled must not depend on the machine."""
+    from agentx.workspace import Workspace
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(Workspace.get_relevant_context.__kwdefaults__, "deadline_ms", None)
+        yield

@@ -3,15 +3,18 @@
 import gc
 import io
 import logging
+import os
 import sys
+import threading
 import traceback
 from collections.abc import Sequence
 
 import typer
 
+from agentx.background import WORKERS
 from agentx.cli.app import called, execute
 from agentx.cli.terminal import Terminal, hang_up
-from agentx.settings import read_settings, take_environment
+from agentx.settings import read_settings
 from agentx.storage.errors import AgentXError
 
 INTERRUPTED = 130
@@ -33,8 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show must not end the program
             stream.reconfigure(errors="replace")
-    # Called with arguments, this is a function in somebody else's process, whose environment is left alone.
-    terminal = Terminal(take_environment() if arguments is None else read_settings())
+    terminal = Terminal(read_settings())
     words = list(sys.argv[1:] if arguments is None else arguments)
     notes, log = _Notes(terminal), logging.getLogger("agentx")
     log.addHandler(notes)
@@ -54,6 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         gc.set_threshold(*collects)
         log.removeHandler(notes)
+    if arguments is None and any(one.name in WORKERS for one in threading.enumerate()):
+        # What a deadline left behind may be inside of a library, which would take seconds, or crash, as Python ends.
+        sys.stderr.flush()
+        os._exit(status)
     return status
 
 

@@ -13,6 +13,7 @@ from agentx.boot import boot as start
 from agentx.cli.opened import MOMENT, opened, scan_sources
 from agentx.cli.terminal import Terminal
 from agentx.context import BUDGETS, TITLES, BudgetTooSmall, Context
+from agentx.relevant import DEADLINE_MS
 from agentx.storage.errors import UsageError
 from agentx.storage.index.port import ChunkKind
 from agentx.storage.text import encodable, one_line, plain
@@ -52,7 +53,16 @@ def context(
         ),
     ] = 1,
     as_of: AsOf = "",
+    deadline: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            help="By when to answer; what cannot be had by then is left out, and listed.",
+        ),
+    ] = DEADLINE_MS / 1000,
     *,
+    no_deadline: Annotated[bool, typer.Option("--no-deadline", help="Wait for the whole search.")] = False,
     explain: Explain = False,
 ) -> None:
     """Print the context that an agent would be given now: the user's rules first, then what is relevant."""
@@ -61,12 +71,19 @@ def context(
         then = encodable(as_of) or None
 
         def ask(budget: int | None) -> Context:
-            return ws.get_relevant_context(encodable(message), max_tokens=budget, tier=tier, as_of=then)
+            return ws.get_relevant_context(
+                encodable(message),
+                max_tokens=budget,
+                tier=tier,
+                as_of=then,
+                deadline_ms=None if no_deadline else deadline * 1000,
+            )
 
         with terminal.busy("Recalling"):
             made = _with_room(terminal, ask, max_tokens, BUDGETS[tier])
-        lexical = _why_lexical(ws)
-    _show_made(terminal, made, TITLES, explain=explain, lexical=lexical)
+        lexical = "" if "search" in made.late else _why_lexical(ws)
+        ws.engine.indexer.abandons = True
+        _show_made(terminal, made, TITLES, explain=explain, lexical=lexical)
 
 
 def boot(

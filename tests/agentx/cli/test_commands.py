@@ -89,12 +89,14 @@ def test_log_follows_what_another_process_says(root, environment, call):
 
 
 def test_context_prints_what_an_agent_is_shown_and_explains_it(call, root):
-    text = call("context", "the outlook", "-C", root).out
+    text = call("context", "the outlook", "--no-deadline", "-C", root).out
     assert "never create a requirements.txt file" in text
-    done = call("context", "the outlook", "--explain", "-C", root)
+    done = call("context", "the outlook", "--explain", "--no-deadline", "-C", root)
     assert "the user demands it · event 3" in done.out
     assert re.search(r"\d+ of 10,000 tokens", done.err)
-    assert "never create" not in call("context", "the outlook", "--as-of", "2", "-C", root).out
+    assert (
+        "never create" not in call("context", "the outlook", "--as-of", "2", "--no-deadline", "-C", root).out
+    )
 
 
 def test_a_context_that_cannot_hold_the_rules_says_what_it_needs(call, root):

@@ -110,7 +110,7 @@ def test_a_moment_is_taken_by_every_option_in_every_form(call, root):
     assert "c-3" in call("memory", "list", "--as-of", "4", "-C", root).out
     assert "active" in call("memory", "show", "c-3", "--as-of", "4", "-C", root).out
     assert "grows" in call("search", "revenue", "--as-of", first[:8], "-C", root).out
-    assert "grows" in call("context", "revenue", "--as-of", "2", "-C", root).out
+    assert "grows" in call("context", "revenue", "--as-of", "2", "--no-deadline", "-C", root).out
     assert call("restore", "outlook.md", "--at", first, "-C", root).code == 0
     assert "grows" in (root / "artifacts" / "outlook.md").read_text()
 
