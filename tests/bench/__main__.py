@@ -14,6 +14,7 @@ from .cognition import cognition
 from .day import day
 from .opened import long_history, starts
 from .piped import pipeline
+from .reopened import reopened
 from .scale import SCALES, Scale
 from .searched import context, search
 from .writes import append, packed, write_file
@@ -21,6 +22,7 @@ from .writes import append, packed, write_file
 MEASURES: dict[str, Callable[[Path, Scale], Iterator[Figure]]] = {
     "append": append,
     "write_file": write_file,
+    "reopened": reopened,
     "history": long_history,
     "packed": packed,
     "context": context,

@@ -22,6 +22,8 @@ class Scale:
     day_events: int = 20_000
     chapters: int = 200
     memories: int = 10_000
+    reopened_files: tuple[int, ...] = (100, 10_000, 20_000)
+    killed_events: int = 10_000
 
 
 SCALES = {
@@ -38,6 +40,8 @@ SCALES = {
         day_events=2_000,
         chapters=20,
         memories=800,
+        reopened_files=(100, 1_000, 3_000),
+        killed_events=1_000,
     ),
     "default": Scale(),
     "full": Scale(searched=(10_000, 100_000, 500_000), writes=500),
