@@ -1,5 +1,6 @@
 """The hash chain, followed line by line: which line is the next event, which is damage, and which is foreign."""
 
+import contextlib
 from collections.abc import Callable, Iterable
 
 from agentx.storage.codec import GENESIS, Codec, DamagedLine, Parts, split
@@ -10,6 +11,18 @@ Following = Callable[[], Iterable[bytes]]
 
 _CUT_OUT = 10
 """Where the log ends with one event and so few before it are missing, it is taken; one that is far ahead is forged."""
+
+
+def next_event(codec: Codec, line: bytes, seq: int, previous: str) -> Event | None:
+    """Decode a line if it is event ``seq`` and its hash follows from the previous one; otherwise ``None``."""
+    event = codec.follow(line, seq, previous)
+    if event is None and line.endswith(b"\n"):  # a type or version that this release does not know
+        with contextlib.suppress(DamagedLine, ValueError):
+            parts = split(line)
+            found = codec.decode_parts(parts)
+            if found.seq == seq and parts.extends(previous):
+                return found
+    return event
 
 
 class Chain:

@@ -8,6 +8,10 @@ A line is compact JSON in a fixed layout, so that its parts can be cut out as by
 ``digest = blake2b-256(salt ‖ data)`` and ``hash = blake2b-256(previous hash ‖ header ‖ digest)``, each over the bytes as
 they stand. A purged event keeps ``"digest":"…"`` in place of data and salt, so its content is gone and the chain
 still verifies. The first event's previous hash is 32 zero bytes.
+
+A damaged event that no place holds any more keeps its place once a person accepted the loss: ``"lost":"accepted"``
+replaces data and salt, and the hash is the one that the next event follows from. If that is not known it is
+:data:`UNKNOWN`, and the next event is taken as it is.
 """
 
 import os
@@ -21,13 +25,16 @@ from typing import Annotated, Any
 import msgspec
 
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import Draft, Event, Payload, Purged, Unknown
+from agentx.storage.events import Draft, Event, Lost, Payload, Purged, Unknown
 
 MAX_LINE_BYTES = 16 * 1024
 """A longer event is refused: long text belongs in a blob (:class:`agentx.storage.events.Body`)."""
 
 GENESIS = "0" * 64
 """The hash before the first event."""
+
+UNKNOWN = "f" * 64
+"""Stands for the hash of a lost event that is not known."""
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 """Lifts a payload by one version; pure, and never removed once a release could have written its version."""
@@ -37,6 +44,7 @@ _DATA = b',"data":'
 _SALT = b',"salt":"'
 _DIGEST = b',"digest":"'
 _HASH = b'","hash":"'
+_LOST = b',"lost":"accepted'
 _NO_EVENT = "A line of the history has not the layout of an event."
 _BLANK = blake2b(digest_size=32)
 """Copied where the time counts: to set one up costs as much as to hash 200 bytes."""
@@ -72,8 +80,8 @@ class Parts(msgspec.Struct, frozen=True, gc=False):
     """A line cut into its bytes: what the hash chain is computed from.
 
     Attributes:
-        data: The payload's JSON; ``None`` for a purged event.
-        digest: 32 bytes; computed from data and salt, or as it stands in a purged event.
+        data: The payload's JSON; ``None`` for a purged or lost event.
+        digest: 32 bytes; computed from data and salt, or as it stands in a purged event; empty for a lost one.
         hash: Hex, as it stands in the line.
     """
 
@@ -84,6 +92,8 @@ class Parts(msgspec.Struct, frozen=True, gc=False):
 
     def extends(self, previous: str) -> bool:
         """Whether this line's hash follows from the previous line's."""
+        if not self.digest or previous == UNKNOWN:
+            return True  # a lost event, or the one behind it: nothing is left to compute the hash from
         return chain(previous, self.header, self.digest) == self.hash
 
 
@@ -118,6 +128,8 @@ def split(line: bytes) -> Parts:
                 digest = unhexlify(line[-140:-76])
                 if hexlify(digest) == line[-140:-76]:
                     return Parts(line[:-151], None, digest, own_hash.decode())
+            elif start < 0 and line[-76 - len(_LOST) : -76] == _LOST:
+                return Parts(line[: -76 - len(_LOST)], None, b"", own_hash.decode())
     except ValueError as error:
         raise DamagedLine(_NO_EVENT) from error
     raise DamagedLine(_NO_EVENT)
@@ -132,6 +144,18 @@ def purge(line: bytes) -> bytes:
     parts = split(line)
     digest = hexlify(parts.digest)
     return b"".join((parts.header, _DIGEST, digest, _HASH, parts.hash.encode(), b'"}\n'))
+
+
+def lost_line(seq: int, at: str, own_hash: str) -> bytes:
+    """The line that keeps the place of an event that is lost for good.
+
+    Args:
+        seq: Its place.
+        at: A time near it.
+        own_hash: Its hash, from which the next event follows; :data:`UNKNOWN` where that is not known.
+    """
+    header = msgspec.json.encode(_Header(seq, at, Lost.__name__, 1, "engine:repair"))[:-1]
+    return b"".join((header, _LOST, _HASH, own_hash.encode(), b'"}\n'))
 
 
 class Codec:
@@ -241,7 +265,7 @@ class Codec:
         try:
             fields = self._header(parts.header + b"}")
             if parts.data is None:
-                payload: Payload = Purged()
+                payload: Payload = Purged() if parts.digest else Lost()
             elif decode := self._current.get((fields.type, fields.v)):
                 payload = decode(parts.data)
             else:

@@ -66,6 +66,10 @@ class Purged(Payload, frozen=True):
     """The payload of an event whose content was purged; its digest still holds the chain together."""
 
 
+class Lost(Purged, frozen=True):
+    """The payload of an event that was damaged, that no place holds, and whose loss a person accepted."""
+
+
 class WorkspaceCreated(Payload, frozen=True):
     """The first event of every history.
 

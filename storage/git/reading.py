@@ -76,6 +76,10 @@ class ObjectReader:
         """Whether an object is there, whole or not."""
         return any(nofollow.exists(_loose(folder, oid)) for folder in self.folders) or self._is_packed(oid)
 
+    def packed(self) -> Iterator[str]:
+        """Id of every object in a pack."""
+        return (str(oid) for oid in self._packs)
+
     def _is_packed(self, oid: str) -> bool:
         return bool(self._packs.exists(oid))
 
