@@ -5,21 +5,34 @@ begins with this one's, or the segment that was sealed since does. Commits are r
 what differs from its parent, so that neither time nor memory is spent on what did not change.
 """
 
+import contextlib
 import re
 from collections.abc import Iterator
 
 import msgspec
 
+from agentx.commit_message import through
 from agentx.findings import Finding, Found, Progress
+from agentx.healing import drops
 from agentx.outside import ARTIFACTS
 from agentx.recovery import is_ours
-from agentx.storage.codec import Codec, DamagedLine
+from agentx.storage.blobs import FOLDER as BLOBS
+from agentx.storage.chain import next_event
+from agentx.storage.codec import GENESIS, UNKNOWN, Codec, DamagedLine
 from agentx.storage.errors import UsageError
-from agentx.storage.events import ArtifactChanged, Event, FileChange, Purged, ToolCallExecuted, changes_of
+from agentx.storage.events import (
+    ArtifactChanged,
+    Event,
+    FileChange,
+    Lost,
+    Purged,
+    ToolCallExecuted,
+    changes_of,
+)
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.git.reading import ObjectMissing, ObjectReader
-from agentx.storage.git.repository import CommitInfo, TreeEntry
-from agentx.storage.history import LIVE, ORPHANS, SEGMENTS, segment_path
+from agentx.storage.git.repository import HOST, CommitInfo, TreeEntry
+from agentx.storage.history import LIVE, SEGMENTS, segment_number, segment_path
 
 CHECK = "commits"
 
@@ -28,7 +41,7 @@ SHORTEST_ID = 4
 
 _ARTIFACTS = f"{ARTIFACTS}/"
 _RANGE = re.compile("([0-9]{1,18})(?:-([0-9]{1,18}))?")
-_SEGMENT = re.compile(f"{SEGMENTS}/([0-9]+)/([0-9]{{3}})\\.jsonl")
+_BLOBS = f"{BLOBS}/"
 
 Differences = dict[str, tuple[TreeEntry | None, TreeEntry | None]]
 """Files that differ between two trees: before and after, by path."""
@@ -61,6 +74,7 @@ class CommitChain:
 
     Attributes:
         commits: How many were looked at.
+        notes: What was damaged and is restored since.
         purged_changes: Seq of a purged event, and what it made of the artifacts as its commit shows it.
     """
 
@@ -71,13 +85,15 @@ class CommitChain:
         self._told = known
         self._unread: set[str] = set()
         self._lost: dict[str, tuple[int, str]] = {}
+        self._damaged_before = False
         self.commits = 0
+        self.notes: list[str] = []
         self.purged_changes: dict[int, list[tuple[str, TreeEntry | None]]] = {}
 
     def last_logged(self, head: str) -> Logged:
         """Where the log of the latest engine's commit at or below another ends."""
         for commit in self._back(head, ""):
-            if is_ours(commit):
+            if commit.committer.endswith(HOST):
                 return self.logged(commit)
         return Logged()
 
@@ -94,7 +110,7 @@ class CommitChain:
         lines = self._blob(self._reader.entry(tree, LIVE)).splitlines(keepends=True)
         if not lines:
             sealed = [path for path, _ in self._reader.files(self._folder(tree), f"{SEGMENTS}/")]
-            segments = [path for path in sealed if _SEGMENT.fullmatch(path)]
+            segments = sorted(filter(segment_number, sealed), key=segment_number)
             lines = (
                 self._blob(self._reader.entry(tree, segments[-1])).splitlines(keepends=True)
                 if segments
@@ -109,8 +125,12 @@ class CommitChain:
     def check(self, head: str, until: str, progress: Progress) -> None:
         """Look at every commit from ``head`` back to ``until``, which is taken as it is; empty for the first of all."""
         later: CommitInfo | None = None
+        newest = True
         for commit in self._back(head, until):
             self.commits += 1
+            if newest and not is_ours(commit):
+                self._check_newest(commit, until)
+            newest = False
             progress("Looking at the commits", self.commits, self.commits + bool(commit.parents))
             parent = self._before(commit)
             differences = self._differences(parent, commit)
@@ -181,6 +201,18 @@ class CommitChain:
     def _tell(self, where: str, what: str, todo: str = "") -> None:
         self._found(Finding(CHECK, where, what, *([todo] if todo else [])))
 
+    def _check_newest(self, commit: CommitInfo, until: str) -> None:
+        """Check the log in the newest commit if that names no event, or is a person's."""
+        ours = next((one for one in self._back(commit.id, until) if is_ours(one)), None)
+        if ours is None:
+            return
+        made, where = self._differences(ours, commit), f"commit {commit.id[:12]}"
+        if self._unread & {commit.id, ours.id}:
+            return
+        with contextlib.suppress(ObjectDamaged):
+            if self._added(made, ours) is None and not self._note_healed(commit, ours):
+                self._tell(where, f"holds another log than commit {ours.id[:12]} before it")
+
     # --- one step ------------------------------------------------------------------------------------------------
 
     def _check_step(self, commit: CommitInfo, parent: CommitInfo | None, made: Differences) -> None:
@@ -189,66 +221,113 @@ class CommitChain:
             return  # a tree that cannot be read is told already
         where = f"commit {commit.id[:12]}"
         try:
-            added = self._added(where, parent, made)
-            events = self._events(added, self.logged(parent).seq if parent else 0)
+            added = self._added(made, parent)
+            if added is None and parent is not None and self._note_healed(commit, parent):
+                added = self._log(commit.tree)
+            elif added is None:
+                self._tell_unless_healed(where, "does not extend the log of the commit before it")
+                return
+            before = self.logged(parent) if parent else Logged(hash=GENESIS)
+            if parent is not None and not before.seq:  # its last line is damaged
+                before = Logged(seq=through(parent.trailers))
+            events, wrong = self._events(added, before)
         except ObjectDamaged:
             return  # told already
-        except DamagedLine:
-            self._tell(where, "holds a line of the log that is no event", _REWRITTEN)
-            return
-        if added is None:
-            return
         named = _RANGE.fullmatch(commit.trailers.get("AgentX-Event", ""))
         span = (int(named[1]), int(named[2] or named[1])) if named else None
         held = (events[0].seq, events[-1].seq) if events else None
         if span != held:
-            self._tell(
+            behind = f", and a line behind that is not the next event: {wrong}" if wrong else ""
+            self._tell_unless_healed(
                 where,
-                f"says that it holds {_span(span)}, and its log holds {_span(held)} more than the commit before it",
-                _REWRITTEN,
+                f"says that it holds {_span(span)}, and its log holds {_span(held)} more than the commit "
+                f"before it{behind}",
             )
         self._note_contents(events, made)
 
-    def _added(self, where: str, parent: CommitInfo | None, made: Differences) -> bytes | None:
-        """The bytes that the log grew by; ``None`` where it did not grow out of the parent's, which is told."""
-        for path, (before, _after) in made.items():
-            if path.startswith(f"{SEGMENTS}/") and before is not None and path != ORPHANS:
-                self._tell(where, f"changes {path}, which is sealed", _REWRITTEN)
-                return None
-        sealed = sorted(path for path in made if _SEGMENT.fullmatch(path))
+    def _tell_unless_healed(self, where: str, what: str) -> None:
+        """Tell of a damaged log, unless a later commit holds it restored: that was noted there."""
+        if self._damaged_before:
+            self._damaged_before = False
+        else:
+            self._tell(where, what, _REWRITTEN)
+
+    def _added(self, made: Differences, parent: CommitInfo | None) -> bytes | None:
+        """The bytes that the log grew by; ``None`` where it did not grow out of the parent's."""
+        if any(segment_number(path) and before is not None for path, (before, _) in made.items()):
+            return None
+        if any(path.startswith(_BLOBS) and before is not None for path, (before, _) in made.items()):
+            return None
+        sealed = sorted(filter(segment_number, made), key=segment_number)
         if sealed:
-            first = _number(sealed[0])
+            first = segment_number(sealed[0])
             before_it = parent is not None and self._reader.entry(parent.tree, segment_path(first - 1))
-            if [_number(path) for path in sealed] != [*range(first, first + len(sealed))] or (
+            if list(map(segment_number, sealed)) != [*range(first, first + len(sealed))] or (
                 first > 1 and not before_it
             ):
-                self._tell(where, f"seals {sealed[0]} out of turn", _REWRITTEN)
                 return None
         old = self._blob(self._reader.entry(parent.tree, LIVE)) if parent is not None else b""
         if not sealed and LIVE not in made:
             return b""
         parts = [self._blob(made[path][1]) for path in sealed]
         parts.append(self._blob(made[LIVE][1]) if LIVE in made else old)
-        if not parts[0].startswith(old):
-            self._tell(where, "does not extend the log of the commit before it", _REWRITTEN)
-            return None
-        return b"".join([parts[0][len(old) :], *parts[1:]])
+        return b"".join([parts[0][len(old) :], *parts[1:]]) if parts[0].startswith(old) else None
+
+    def _note_healed(self, commit: CommitInfo, parent: CommitInfo) -> bool:
+        """Note that a commit holds the log restored that is damaged in the one before it, if it does."""
+        if not self._heals(commit, parent):
+            return False
+        self.notes.append(
+            f"Commit {parent.id[:12]} holds a damaged log; commit {commit.id[:12]} holds it restored."
+        )
+        self._damaged_before = True
+        return True
+
+    def _heals(self, commit: CommitInfo, parent: CommitInfo) -> bool:
+        """Whether a commit holds the whole log, with each event that the damaged one before it proves."""
+        log, seq, own_hash = self._log(commit.tree), 0, GENESIS
+        for line in log.splitlines(keepends=True):
+            event = next_event(self._codec, line, seq + 1, own_hash)
+            if event is None:
+                return False
+            seq, own_hash = event.seq, event.hash
+        return seq >= self.logged(parent).seq and not drops(
+            self._codec, self._log(parent.tree), log, 0, GENESIS
+        )
+
+    def _log(self, tree: str) -> bytes:
+        """The whole log of a tree."""
+        files = dict(self._reader.files(self._folder(tree), f"{SEGMENTS}/"))
+        sealed = sorted(filter(segment_number, files), key=segment_number)
+        return b"".join(
+            self._blob(entry) for entry in [*map(files.get, sealed), self._reader.entry(tree, LIVE)]
+        )
 
     def _blob(self, entry: TreeEntry | None) -> bytes:
         return self._reader.blob(entry.oid) if entry is not None else b""
 
-    def _events(self, added: bytes | None, after: int) -> list[Event]:
-        """The events of some lines; of those that stand there twice (a seal that a crash cut off), the first."""
+    def _events(self, added: bytes, before: Logged) -> tuple[list[Event], str]:
+        """The events of some lines, each the next of the chain, and what is wrong behind them.
+
+        Of those that are there twice (a crash cut a seal off) the first is taken. Lines between them that are not
+        events of the chain were set aside, and are passed over.
+        """
         events: list[Event] = []
-        for line in (added or b"").splitlines(keepends=True):
-            try:
-                event = self._codec.decode(line)
-            except DamagedLine:
-                continue  # set aside, and told by the look at the log where it is an event that is missing
-            if event.seq > after:
+        seq, own_hash, wrong = before.seq, before.hash or UNKNOWN, ""
+        for line in added.splitlines(keepends=True):
+            event = next_event(self._codec, line, seq + 1, own_hash)
+            if event is not None:
                 events.append(event)
-                after = event.seq
-        return events
+                seq, own_hash, wrong = event.seq, event.hash, ""
+            elif not wrong and not self._is_before(line, seq):
+                wrong = f"event {seq + 1} is damaged or missing"
+        return events, wrong
+
+    def _is_before(self, line: bytes, seq: int) -> bool:
+        try:
+            return self._codec.decode(line).seq <= seq
+        except DamagedLine:
+            return False
 
     # --- the contents that events name -----------------------------------------------------------------------------
 
@@ -280,18 +359,13 @@ class CommitChain:
             )
 
 
-_CHANGING = {ToolCallExecuted.__name__, ArtifactChanged.__name__}
+_CHANGING = {ToolCallExecuted.__name__, ArtifactChanged.__name__, Lost.__name__}
 _REWRITTEN = "The history was rewritten. Compare it with a clone, or with the commits of `git reflog`."
 
 
 def _stands(change: FileChange, made: Differences) -> bool:
     after = made.get(_ARTIFACTS + change.path, (None, None))[1]
     return after is not None and after.oid == change.after
-
-
-def _number(path: str) -> int:
-    found = _SEGMENT.fullmatch(path)
-    return int(found[1]) * 100 + int(found[2]) if found else 0
 
 
 def _span(span: tuple[int, int] | None) -> str:

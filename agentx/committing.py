@@ -6,16 +6,23 @@ under the workspace's lock.
 """
 
 import contextlib
+import os
 from collections import deque
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from agentx import commit_message, recovery
+import msgspec
+
+from agentx import commit_message, healing, recovery
 from agentx.config import FILE as CONFIG
 from agentx.outside import ARTIFACTS
+from agentx.storage import nofollow
 from agentx.storage.artifacts import entry_after
 from agentx.storage.blobs import FOLDER as BLOBS
 from agentx.storage.blobs import BlobStore, blob_path, named_blobs
+from agentx.storage.chain import next_event
+from agentx.storage.codec import GENESIS, Codec, DamagedLine
+from agentx.storage.committed_log import CommittedLog
 from agentx.storage.durable import TEMPORARY_PREFIX, sync_directory, sync_file
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Event, WriteReverted, changes_of
@@ -24,7 +31,18 @@ from agentx.storage.git.index_file import IndexFile
 from agentx.storage.git.objects import ObjectDamaged, blob_id
 from agentx.storage.git.repair import note_whole
 from agentx.storage.git.repository import REGULAR, GitRepository, TreeEntry
-from agentx.storage.history import LIVE, ORPHANS, SEGMENTS, count_segments, segment_path
+from agentx.storage.history import (
+    LIVE,
+    ORPHANS,
+    SEGMENTS,
+    History,
+    HistoryDamaged,
+    count_segments,
+    segment_number,
+    segment_path,
+)
+
+_HASH = slice(-67, -3)
 
 LOOKUPS = 16
 """So many paths are looked up in the tree one by one; of more, the whole tree is walked once."""
@@ -38,6 +56,24 @@ class NotSynced(AgentXError):
     """What was written could not be made durable: the disk fails."""
 
 
+class _Committed(msgspec.Struct, frozen=True):
+    """The log as the engine's latest commit holds it: the next one must extend it.
+
+    Attributes:
+        segments: How many segments are sealed.
+        live: The live log.
+        tree: The commit's tree.
+        seq: The last event; 0 for none.
+        hash: Its hash.
+    """
+
+    segments: int = 0
+    live: bytes = b""
+    tree: str = ""
+    seq: int = 0
+    hash: str = GENESIS
+
+
 class Committer:
     """The Git side of one workspace.
 
@@ -45,6 +81,7 @@ class Committer:
         root: The workspace's directory.
         artifacts: Where the working files lie.
         notes: Where to say what a person should know.
+        codec: Knows the event types.
         outer: Whether the artifacts lie outside the working directory.
 
     Attributes:
@@ -54,7 +91,7 @@ class Committer:
         anchor: The engine's commit that the branch was at before a person's Git moved it; empty where it was not.
     """
 
-    def __init__(self, root: Path, artifacts: Path, notes: list[str], *, outer: bool) -> None:
+    def __init__(self, root: Path, artifacts: Path, notes: list[str], codec: Codec, *, outer: bool) -> None:
         self.repo = GitRepository(root)
         self.index = IndexFile(self.repo.git_dir, outer=outer)
         self.head = ""
@@ -65,6 +102,8 @@ class Committer:
         self._root = root
         self._artifacts = artifacts
         self._blobs = BlobStore(root)
+        self._codec = codec
+        self._committed = _Committed()
         self._notes = notes
         self._owed: dict[str, TreeEntry | None] = {}
         self._segments = 0
@@ -127,8 +166,14 @@ class Committer:
             self._set_forward(known, head)
             head, self.index_unknown = known, True
         self.head = head
-        self.seq = recovery.last_recorded(self.repo, head).seq
+        recorded = recovery.last_recorded(self.repo, head)
+        self.seq = recorded.seq
         self._segments = self._segments_in(self.tree)
+        lost = recovery.last_recorded(
+            self.repo, self.anchor
+        )  # a person's Git may have left a part of the log there
+        latest = lost.latest if lost.seq > recorded.seq else recorded.latest
+        self._committed = self._committed_log(self.repo.tree_of(latest))
 
     def _set_forward(self, commit: str, head: str) -> None:
         """Undo ``git reset``: a branch that was set back is moved forward again, so that no commit is lost."""
@@ -146,6 +191,104 @@ class Committer:
             if numbers:
                 return int(folder) * 100 + max(numbers)
         return 0
+
+    def _committed_log(self, tree: str) -> _Committed:
+        live = self.repo.entry(tree, LIVE) if tree else None
+        content = self.repo.read_blob(live.oid) if live else b""
+        segments = self._segments_in(tree)
+        last = content
+        if not last and segments and (sealed := self.repo.entry(tree, segment_path(segments))):
+            last = self.repo.read_blob(sealed.oid)
+        try:
+            event = self._codec.decode(last[last.rfind(b"\n", 0, -1) + 1 :]) if last else None
+        except DamagedLine:
+            event = None
+        return _Committed(
+            segments, content, tree, *((event.seq, event.hash) if event else (self.seq, GENESIS))
+        )
+
+    # --- the log --------------------------------------------------------------------------------------------
+
+    def check_log(self, through: int, segments: int, *, whole: bool = False) -> dict[str, bytes]:
+        """Return the log's files for the next commit, checked: they extend those of the last one by valid events.
+
+        Args:
+            through: The last event.
+            segments: How many segments are sealed.
+            whole: Check every line since the last sealed segment of that commit, and what is behind the last event.
+
+        Raises:
+            HistoryDamaged: They do not.
+        """
+        known = self._committed
+        names = [*map(segment_path, range(known.segments + 1, segments + 1)), LIVE]
+        contents = [self._read(name) for name in names]
+        joined = b"".join(contents)
+        at, seq, own_hash = len(known.live), known.seq, known.hash
+        grown = contents[0].startswith(known.live) and segments >= known.segments
+        if whole or not grown:
+            at, seq, own_hash = 0, *self._sealed_end(known.segments)
+        first, first_hash = seq, own_hash
+        while seq < through:
+            end = joined.find(b"\n", at) + 1
+            event = next_event(self._codec, joined[at:end], seq + 1, own_hash)
+            if event is None:
+                raise HistoryDamaged(f"{LIVE} does not hold event {seq + 1} where it should be.")
+            at, seq, own_hash = end, event.seq, event.hash
+        if not grown and healing.drops(self._codec, known.live, joined[:at], first, first_hash):
+            raise HistoryDamaged(f"{LIVE} lacks events that the last commit holds.")
+        sealed = sum(map(len, contents[:-1]))
+        if at < sealed or (grown and at < len(known.live)) or through < max(known.seq, self.seq):
+            raise HistoryDamaged(
+                f"{LIVE} ends with event {through}; the commits go on to event {max(known.seq, self.seq)}."
+            )
+        if whole and (why := self._why_more(joined[at:], seq, own_hash)):
+            raise HistoryDamaged(why)
+        return dict(zip(names, [*contents[:-1], joined[sealed:at]], strict=True))
+
+    def refuse_damaged(self, after: int) -> None:
+        """Refuse to hand on a commit whose log is damaged behind an event.
+
+        Raises:
+            HistoryDamaged: It is; an earlier version may have committed it.
+        """
+        last = after
+        with contextlib.suppress(HistoryDamaged, DamagedLine):
+            for event in CommittedLog(self.repo, self.head, self._codec).events(after):
+                last = event.seq
+        if last < self.seq:
+            raise HistoryDamaged(
+                f"Event {last + 1} in commit {self.head[:12]} cannot be read, so nothing was sent. "
+                "Run `agentx repair`, then try again."
+            )
+
+    def _read(self, name: str) -> bytes:
+        try:
+            return nofollow.read(self._root / name)
+        except FileNotFoundError:
+            return b""
+
+    def _sealed_end(self, segments: int) -> tuple[int, str]:
+        """Seq and hash of the last event of the sealed segments."""
+        try:
+            place = History(self._root, self._codec).start_of(segments + 1)
+        except (OSError, DamagedLine) as error:
+            raise HistoryDamaged(f"{segment_path(segments)} does not end with an event.") from error
+        return place.seq, place.hash
+
+    def _why_more(self, rest: bytes, seq: int, own_hash: str) -> str:
+        """Say what is wrong behind the last event; empty for a torn line or a seal that a crash cut off."""
+        *lines, torn = rest.split(b"\n")
+        if lines and self._is_sealed_twice():
+            return ""
+        if lines or next_event(self._codec, torn[:-1] + b"\n", seq + 1, own_hash):
+            return f"{LIVE}: what stands behind event {seq} is no event that follows."
+        return ""
+
+    def _is_sealed_twice(self) -> bool:
+        """Whether a crash cut a seal off: the segment stands under both names."""
+        segments = count_segments(self._root)
+        return bool(segments) and os.path.samefile(self._root / segment_path(segments), self._root / LIVE)
 
     # --- what the record says of the artifacts -------------------------------------------------------------------
 
@@ -230,9 +373,11 @@ class Committer:
             WriterConflict: The branch was moved meanwhile; :meth:`follow` it and commit anew.
             RefLocked: A git command holds the branch.
             NotCommitted: The disk refuses.
+            HistoryDamaged: The log does not extend the last one that was committed.
         """
+        files = self.check_log(through, segments)
         entries = {f"{ARTIFACTS}/{path}": entry for path, entry in self._owed.items()}
-        entries |= self._log_entries(segments) | self._passing_contents()
+        entries |= self._log_entries(files) | self._passing_contents()
         tree = self.repo.update_tree(self.tree, entries)
         if tree != self.tree or not self.head:
             message, author = commit_message.compose(self.pending, actor=actor, files=sorted(self._files))
@@ -241,18 +386,60 @@ class Committer:
             self.head, self.seq, self._segments = commit, through, segments
             self._behind |= entries
             self.expect(())
+        live, last = files[LIVE], b"".join(files.values())
+        own_hash = last[_HASH].decode() if last else self._committed.hash
+        self._committed = _Committed(segments, live, self.tree, through, own_hash)
         self._files.clear()
 
-    def _log_entries(self, segments: int) -> dict[str, TreeEntry | None]:
+    def _log_entries(self, files: Mapping[str, bytes]) -> dict[str, TreeEntry | None]:
         """The log, the segments sealed since the last commit, and whatever else lies beside it."""
-        names = [LIVE]
-        names += [segment_path(number) for number in range(self._segments + 1, segments + 1)]
-        names += sorted({blob_path(oid) for event in self.pending for oid in named_blobs(event.data)})
-        names += sorted(name for name in self._files if (self._root / name).exists())  # or it was purged
-        names += [ORPHANS] if (self._root / ORPHANS).exists() else []
+        names = {blob_path(oid) for event in self.pending for oid in named_blobs(event.data)}
+        names |= {name for name in self._files if (self._root / name).exists()}  # or it was purged
+        names |= {ORPHANS} if (self._root / ORPHANS).exists() else set()
+        contents = {name: self._beside(name) for name in sorted(names)} | dict(files)
+        return self._taken_out() | {
+            name: TreeEntry(self.repo.write_blob_unsynced(content), REGULAR)
+            for name, content in contents.items()
+            if content is not None
+        }
+
+    def _beside(self, name: str) -> bytes | None:
+        """Return the content of a file beside the live log; ``None`` for a damaged one, which is not committed.
+
+        Raises:
+            HistoryDamaged: A sealed segment does not follow from the one before it.
+        """
+        content = self._read(name)
+        if name.startswith(f"{BLOBS}/"):
+            oid = name.removeprefix(f"{BLOBS}/").replace("/", "")
+            if blob_id(content) != oid:
+                self._notes.append(f"{name} is damaged, so it was not committed; run `agentx repair`.")
+                return self.repo.read_blob(oid) if self.repo.has_blob(oid) else None
+        elif number := segment_number(name):
+            history = History(self._root, self._codec)
+            for _ in history.read_whole(history.start_of(number), number):
+                pass
+        return content
+
+    def differing_segments(self) -> list[str]:
+        """Sealed segments that differ from the commit: an earlier version may have committed them damaged."""
+        names = map(segment_path, range(1, self._segments + 1))
+        return [name for name in names if (self._root / name).exists() and self.differs(name)]
+
+    @property
+    def lost_files(self) -> list[str]:
+        """Files of the log that a person's commits removed and that are missing here, too."""
+        return [path for path in self._taken_out() if not (self._root / path).exists()]
+
+    def _taken_out(self) -> dict[str, TreeEntry | None]:
+        """Files of the log that a person's commits changed or removed, as they were: for the next commit."""
+        known = self._committed.tree
+        if known in ("", self.tree):
+            return {}
         return {
-            name: TreeEntry(self.repo.write_blob_unsynced((self._root / name).read_bytes()), REGULAR)
-            for name in names
+            path: before
+            for path, (before, _) in self.repo.diff(known, self.tree).items()
+            if path.startswith(f"{SEGMENTS}/") and path != ORPHANS and before is not None
         }
 
     def _passing_contents(self) -> dict[str, TreeEntry | None]:
@@ -272,7 +459,7 @@ class Committer:
 
     def _log_differs(self) -> bool:
         """Whether the log's files are not as committed without an event: a seal or a torn line that a crash left."""
-        if count_segments(self._root) != self._segments:
+        if count_segments(self._root) != self._segments or self._taken_out():
             return True
         return any(self.differs(name) for name in (LIVE, ORPHANS))
 

@@ -93,10 +93,12 @@ class Engine:
 
         Raises:
             ReadOnly: The workspace was written by a newer version.
+            HistoryDamaged: The log is damaged.
         """
         if self.write_path.read_only:
             raise ReadOnly(self.write_path.read_only)
         with self.write_path.exclusive():
+            self.write_path.refuse_damaged()
             self.write_path.scan()
             self.write_path.flush()
             return self.write_path.head, self.write_path.state.seq

@@ -170,7 +170,12 @@ class Indexer:
         return 0
 
     def _read_batch(self, until: int) -> bool:
-        """Read some more of the history into the index, up to an event that is folded; whether there is more."""
+        """Read some more of the history into the index, up to an event that is folded; whether there is more.
+
+        Nothing is read while the log is damaged: the index would lack for good what is restored later.
+        """
+        if self._write_path.unsound:
+            return False
         with self._reading:
             index = self.index
             if self._closing:
@@ -246,7 +251,7 @@ class Indexer:
         end = None if deadline_s is None else time.monotonic() + deadline_s
         done = 0
         _ = self.index  # the embedder is opened with it
-        while self._embedder is not None and not self._is_over(end):
+        while self._embedder is not None and not self._is_over(end) and not self._write_path.unsound:
             waiting = self.index.without_vectors(_EMBED_BATCH * _EMBED_AHEAD)
             for start in range(0, len(waiting), _EMBED_BATCH):
                 if self._is_over(end):

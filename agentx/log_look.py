@@ -15,7 +15,7 @@ from agentx.storage.events import Event, Purged, WriteReverted, changes_of
 from agentx.storage.git.objects import ObjectDamaged, blob_id
 from agentx.storage.git.reading import ObjectReader
 from agentx.storage.git.repository import TreeEntry
-from agentx.storage.history import LIVE, ORPHANS, SEGMENTS
+from agentx.storage.history import LIVE, ORPHANS, SEGMENTS, segment_number, segment_path
 from agentx.storage.proof import Proof, log_lines
 from agentx.synthesis.state import State
 
@@ -189,6 +189,7 @@ class LogLook:
             sealed = dict(self._reader.files(folder.oid, f"{SEGMENTS}/")) if folder else {}
         except ObjectDamaged:
             return  # told by the look at the commits
+        self._check_live(end, sealed)
         for path, entry in sealed.items():
             if not path[len(SEGMENTS) + 1 :][:3].isdigit() or path in self._damaged_files:
                 continue
@@ -199,6 +200,19 @@ class LogLook:
                 continue
             if not same:
                 self._tell(path, "is not what the commits hold")
+
+    def _check_live(self, end: Logged, sealed: Iterable[str]) -> None:
+        """Check that the live log, or the segment sealed since, begins with that of the commit."""
+        behind = segment_path(1 + sum(map(bool, map(segment_number, sealed))))
+        path = behind if (self._root / behind).exists() else LIVE
+        try:
+            entry = self._reader.entry(end.tree, LIVE) if end.tree else None
+            committed = self._reader.blob(entry.oid) if entry else b""
+            content = (self._root / path).read_bytes()
+        except (ObjectDamaged, OSError):
+            return  # told by the look at the commits, or at the lines
+        if path not in self._damaged_files and not content.startswith(committed):
+            self._tell(path, f"does not begin with what commit {end.commit[:12]} holds")
 
     def _is_aside(self, line: bytes) -> bool:
         """Whether the engine set a line aside already."""

@@ -1,18 +1,17 @@
 """What to do after a crash, and after Git commands by a person: nothing that was acknowledged is lost.
 
-Pure of the write path itself: each function takes the parts that it looks at and says what is to be done, or restores
-files from a commit.
+Pure of the write path itself: each function takes the parts that it looks at and says what is to be done.
+For a damaged log see :mod:`agentx.healing`.
 """
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
 from agentx import commit_message
 from agentx.storage.artifacts import Artifacts
-from agentx.storage.durable import TEMPORARY_PREFIX, write_file
+from agentx.storage.durable import TEMPORARY_PREFIX
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Event, FileChange, WriteReverted, changes_of
 from agentx.storage.git.objects import ObjectDamaged
@@ -25,7 +24,6 @@ from agentx.storage.git.repository import (
     GitRepository,
     TreeEntry,
 )
-from agentx.storage.history import LIVE, ORPHANS, SEGMENTS
 
 _REFLOG_ENTRIES = 100
 
@@ -48,22 +46,40 @@ class Recorded(msgspec.Struct, frozen=True):
     Attributes:
         seq: The last event that it holds; 0 where there is none.
         commit: Its id.
-        foreign: How many commits on top of it are not the engine's.
+        foreign: How many commits on top of it are a person's.
+        latest: The engine's latest commit, which may hold a healed log or settings and no new event.
     """
 
     seq: int = 0
     commit: str = ""
     foreign: int = 0
+    latest: str = ""
 
 
 def last_recorded(repo: GitRepository, head: str) -> Recorded:
     """How far the commits hold the log."""
-    foreign = 0
-    for commit in repo.log(head) if head else ():
+    return find_recorded(lambda oid: repo.info(oid) if repo.has_commit(oid) else None, head)
+
+
+def find_recorded(read: Callable[[str], CommitInfo | None], head: str) -> Recorded:
+    """Find the engine's latest commit at or below another; of a merge, on the side that holds more of the log.
+
+    Args:
+        read: Reads a commit; gives ``None`` for one that is not there, as in a shallow clone.
+        head: The commit to begin with; empty for none.
+    """
+    foreign, latest = 0, ""
+    commit = read(head) if head else None
+    while commit is not None:
+        latest = latest or (commit.id if commit.committer.endswith(HOST) else "")
         if is_ours(commit):
-            return Recorded(commit_message.through(commit.trailers), commit.id, foreign)
-        foreign += 1
-    return Recorded(foreign=foreign)
+            return Recorded(commit_message.through(commit.trailers), commit.id, foreign, latest)
+        foreign += not commit.committer.endswith(HOST)
+        if len(commit.parents) > 1:
+            best = max((find_recorded(read, parent) for parent in commit.parents), key=lambda one: one.seq)
+            return Recorded(best.seq, best.commit, foreign + best.foreign, latest or best.latest)
+        commit = read(commit.parents[0]) if commit.parents else None
+    return Recorded(foreign=foreign, latest=latest)
 
 
 def is_ours(commit: CommitInfo) -> bool:
@@ -87,34 +103,6 @@ def lost_commit(repo: GitRepository, head: str) -> str:
             if is_ours(info) and commit_message.through(info.trailers) > best:
                 best, found = commit_message.through(info.trailers), candidate
     return found
-
-
-def restore_log(root: Path, repo: GitRepository, commit: str) -> None:
-    """Put the log of a commit back where the working files have less of it."""
-    restore_segments(root, repo, commit)
-    live = repo.entry(repo.tree_of(commit), LIVE)
-    if live is not None:
-        _restore(root / LIVE, repo.read_blob(live.oid))
-
-
-def restore_segments(root: Path, repo: GitRepository, commit: str) -> bool:
-    """Put back what lies beside the live log in a commit and never changes: sealed segments and blobs.
-
-    Returns:
-        Whether anything was missing or different.
-    """
-    restored = False
-    for path, entry in repo.files(repo.subtree(repo.tree_of(commit), SEGMENTS), f"{SEGMENTS}/"):
-        if path != ORPHANS:
-            restored |= _restore(root / path, repo.read_blob(entry.oid))
-    return restored
-
-
-def _restore(target: Path, content: bytes) -> bool:
-    if target.exists() and target.read_bytes() == content:
-        return False
-    write_file(target, content)
-    return True
 
 
 def roll_forward(

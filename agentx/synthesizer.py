@@ -55,6 +55,8 @@ class Synthesizer:
 
     def catch_up(self) -> None:
         """Conclude from the facts that were recorded before this process listened, and that no other has read."""
+        if self._write_path.unsound:
+            return  # the first event behind the healed log brings them
         self._taken = max(self._taken, self._mark.load(self._write_path.history))
         self.flush()
 
@@ -78,7 +80,8 @@ class Synthesizer:
         self._take(event)
         if event.seq > self._taken:
             self._taken = event.seq
-            if not (self._damaged or self._write_path.damage):  # what could not be read may be put back
+            if not (self._damaged or self._write_path.damage or self._write_path.unsound):
+                # What could not be read may be put back, and is read then.
                 self._mark.save(event.seq, event.hash)
         if event.seq - self._write_path.state.watermark > _WATERMARK_LAG:
             self.advance_watermark()
@@ -145,7 +148,7 @@ class Synthesizer:
 
     def advance_watermark(self) -> None:
         """Record how far was read where nothing was concluded for long, so that an open without caches reads little again."""
-        if self._write_path.read_only:
+        if self._write_path.read_only or self._write_path.unsound:
             return
         with self._write_path.exclusive():
             if self._taken - self._write_path.state.watermark > _WATERMARK_LAG:

@@ -131,6 +131,7 @@ class _Verification:
         start, end = self._ends(chain, since)
         with self._check("commits") as said:
             chain.check(self._head, start.commit, self._progress)
+            self._notes += chain.notes
             said.append(f"{chain.commits:,} commits, each with the log of the one before it and more")
         states = [*states, *self._snapshot()]
         log = LogLook(self._root, self._reader, self._codec, self._findings.append, chain.purged_changes)
@@ -156,7 +157,7 @@ class _Verification:
         """The state that the next open begins with."""
         version = f"{FOLD_VERSION}-{self._codec.fingerprint}"
         folder = self._root / CACHE / "snapshots"
-        found = Snapshots(folder, History(self._root, self._codec), version).load(State.decode)
+        found = Snapshots(folder, History(self._root, self._codec), version, sealed=True).load(State.decode)
         return [found[0]] if found else []
 
     @contextlib.contextmanager

@@ -580,9 +580,14 @@ class Workspace:
         """
         return verification.verify(self.root, since=since, states=(self.state,), progress=progress)
 
-    def repair(self, *, dry_run: bool = False) -> Repaired:
-        """Restore what is damaged or missing from another place that holds the same content."""
-        return repairing.repair(self.root, dry_run=dry_run)
+    def repair(self, *, dry_run: bool = False, accept_loss: bool = False) -> Repaired:
+        """Restore what is damaged or missing, from any place that proves to hold the same content.
+
+        Args:
+            dry_run: Change nothing.
+            accept_loss: Go on without events that no place holds; each keeps its place, marked as lost.
+        """
+        return repairing.repair(self.root, dry_run=dry_run, accept_loss=accept_loss)
 
     def rebuild(self, progress: Progress | None = None) -> Rebuilt:
         """Drop every cache and make state and index again from the history, without a model.

@@ -6,6 +6,7 @@ crash (:mod:`agentx.recovery`), or at the end of a turn by :meth:`WritePath.flus
 """
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from agentx import layout, outside, recovery, takeover
+from agentx import healing, layout, outside, recovery, takeover
 from agentx.bus import ALL, MEMORY_CHANGED, Bus, MemoryChanged
 from agentx.cache import CACHE, make_cache
 from agentx.committing import Committer
@@ -29,9 +30,20 @@ from agentx.storage.errors import AgentXError, UsageError, WriterConflict
 from agentx.storage.events import Body, Draft, Event, EventsPurged, FileChange, Payload, changes_of
 from agentx.storage.git.branch import RefLocked
 from agentx.storage.git.objects import blob_id
-from agentx.storage.git.repair import repair
+from agentx.storage.git.repair import Aside, note_whole, read_ref, repair
 from agentx.storage.git.repository import NotCommitted, TreeEntry
-from agentx.storage.history import Damage, History, HistoryRewound, HistoryWriter, OnDamage, told_already
+from agentx.storage.history import (
+    LIVE,
+    Damage,
+    History,
+    HistoryDamaged,
+    HistoryRewound,
+    HistoryWriter,
+    OnDamage,
+    count_segments,
+    segment_number,
+    told_already,
+)
 from agentx.storage.keys import Keys
 from agentx.storage.lock import FileLock
 from agentx.storage.redaction import clean, clean_draft
@@ -42,6 +54,8 @@ from agentx.synthesis.state import FOLD_VERSION, State
 
 if TYPE_CHECKING:
     from agentx.storage.git.index_file import Mark
+
+_LOG = logging.getLogger("agentx.write_path")
 
 SNAPSHOT_EVENTS = 2_000
 """The state is kept after so many events at the latest, so that the next open folds no more."""
@@ -73,6 +87,8 @@ class WritePath:
     Attributes:
         state: The fold of everything that this process has read; call :meth:`refresh` for what others wrote.
         damage: What was found wrong with the log.
+        unsound: Why the log must be healed before anything is recorded; empty if it is sound. Until then nothing in
+            the workspace is changed.
     """
 
     def __init__(
@@ -82,7 +98,8 @@ class WritePath:
         self.root = root
         self.artifacts = artifacts
         self.notes: list[str] = [note] if (note := repair(root)) else []
-        self.git = Committer(root, artifacts.root, self.notes, outer=outer)
+        self._whole = read_ref(root / ".git")
+        self.git = Committer(root, artifacts.root, self.notes, codec, outer=outer)
         self.repo = self.git.repo
         self.blobs = BlobStore(root)
         self.history = History(root, codec)
@@ -90,11 +107,13 @@ class WritePath:
         self.lock = FileLock(self.repo.git_dir / "agentx.lock", brief=True)
         self.state = State()
         self.damage: list[Damage] = []
+        self.unsound = ""
+        self._seen_unsound: object = None
         self.last_write = 0.0
         self._bus = bus
         self._writer = HistoryWriter(root, codec)
         version = f"{FOLD_VERSION}-{codec.fingerprint}"
-        self._snapshots = Snapshots(root / CACHE / "snapshots", self.history, version)
+        self._snapshots = Snapshots(root / CACHE / "snapshots", self.history, version, sealed=True)
         self._snapshot_seq = 0
         self._keys = Keys(root / CACHE / "keys.sqlite3", self.history)
         self._held = False
@@ -130,15 +149,88 @@ class WritePath:
             self.repo.break_lock()
         self.git.open()
         self._fold_from_snapshot()
-        recorded = self.git.anchor or self.git.head
-        if self.state.seq < recovery.last_recorded(self.repo, recorded).seq:
+        self.unsound = self._why_unsound()
+        if self.unsound and self._is_set_back():
             self._restore_log()
-        elif self.damage and recovery.restore_segments(self.root, self.repo, recorded):
-            self.notes.append(
-                "Sealed parts of the history were damaged and were restored from the last commit."
-            )
-            self._fold_from_zero()
+        elif self.unsound:
+            self._tell_unsound()
         self._expect_pending()
+
+    # --- a damaged log --------------------------------------------------------------------------------------
+
+    def _why_unsound(self) -> str:
+        """Say why the log must be healed before anything is recorded; empty if it is sound."""
+        for found in self.damage:
+            if found.missing or found.path == LIVE:
+                return f"{found.path}, line {found.line}: {found.reason}"
+        if why := self._why_taken_out():
+            return why
+        try:
+            self.git.check_log(self.state.seq, count_segments(self.root), whole=True)
+        except HistoryDamaged as error:
+            return str(error)
+        return ""
+
+    def _why_taken_out(self) -> str:
+        """Name a file that a person's commit took out of the log; empty if none is missing."""
+        return "".join(f"{path} is missing" for path in self.git.lost_files[:1])
+
+    def _is_set_back(self) -> bool:
+        """Whether a person's Git brought an older log, in which each line is whole: that is no damage."""
+        moved = self.git.anchor or recovery.last_recorded(self.repo, self.git.head).foreign
+        return bool(moved) and not self.damage
+
+    def _tell_unsound(self) -> None:
+        told = (
+            f"The history is damaged: {self.unsound.removesuffix('.')}. Nothing is changed until it is restored: "
+            "by `agentx repair`, or from the commits before the next write."
+        )
+        self._seen_unsound = self._stamp()
+        if told not in self.notes:
+            self.notes.append(told)
+
+    def _notice_damage(self, why: str) -> None:
+        """Report damage that happened while this process was open."""
+        self.unsound = why
+        self._tell_unsound()
+        _LOG.warning("%s: %s", self.root, self.notes[-1])
+
+    def _stamp(self) -> object:
+        """Changes if someone may have healed the log since."""
+        try:
+            info = (self.root / LIVE).stat()
+        except FileNotFoundError:
+            return self.repo.head
+        return self.repo.head, count_segments(self.root), info.st_ino, info.st_size, info.st_mtime_ns
+
+    def refuse_damaged(self) -> None:
+        """Refuse to hand a damaged log on, or to take another one over it.
+
+        Raises:
+            HistoryDamaged: The log is damaged.
+        """
+        if self.unsound:
+            why = self.unsound.removesuffix(".")
+            raise HistoryDamaged(
+                f"The history in {self.root} is damaged: {why}. Run `agentx repair`, then try again."
+            )
+
+    def require_sound(self) -> None:
+        """Heal the log from the commits where it is damaged.
+
+        Raises:
+            HistoryDamaged: They do not hold what is damaged.
+            ReadOnly: Nothing may be written.
+        """
+        if self.read_only:
+            raise ReadOnly(self.read_only)
+        if self.unsound:
+            with self.exclusive():
+                if self.unsound:
+                    self._restore_log()
+                    self._writer.catch_up(self.damage.append, strict=True)
+                    self._expect_pending()
+                    self.recover()
 
     def _fold_from_snapshot(self) -> None:
         found = self._snapshots.load(State.decode)
@@ -173,13 +265,25 @@ class WritePath:
         return state.copy()
 
     def _restore_log(self) -> None:
-        """Put back what the commits hold of the log, and fold it anew."""
-        known = self.state.seq
-        recovery.restore_log(self.root, self.repo, self.git.anchor or self.git.head)
+        """Restore the log from the commits and from memory, proved by its chain, and fold it anew."""
+        begin, known = self.git.anchor or self.git.head, self._writer.known
+        rebuilt = healing.rebuild(self.root, self._codec, head=begin, known=known, through=self.state.seq)
+        healing.require_whole(self.root, rebuilt)
+        make_cache(self.root)
+        mended = list(healing.put_in_place(self.root, rebuilt, Aside(self.root)))
+        for path in rebuilt.files:
+            if segment_number(path):
+                self.include(path)  # where an earlier version committed it damaged
         self._fold_from_zero()
-        self.notes.append("The history was shorter than the last commit's and was restored from it.")
-        if self.state.seq < known:
-            self.notes.append(f"Events {self.state.seq + 1} to {known} stood in no commit yet and are lost.")
+        self.unsound = self._why_unsound()
+        if self.unsound:
+            raise HistoryDamaged(
+                f"The history in {self.root} could not be restored: {self.unsound} Run `agentx repair`."
+            )
+        said = "; ".join(f"{one.what} {one.how}" for one in mended)
+        self.notes.append(
+            f"The history was damaged or set back: {said}. What was there is kept in {CACHE}/repaired."
+        )
 
     def _start_over(self) -> None:
         """Commits were made anew by a purge: what was read before is dropped, and what came since is published."""
@@ -198,6 +302,9 @@ class WritePath:
     def recover(self) -> None:
         """Finish writes that a crash cut off, and record what others did to the repository meanwhile."""
         with self.exclusive():
+            if self.unsound:
+                return
+            note_whole(self.root, self._whole)
             self._adopt_foreign_commits()
             if self._unsettled:  # by a process that died, or that closed on a full disk
                 self.git.include_leftovers()
@@ -285,17 +392,37 @@ class WritePath:
             self._start_over()
         elif moved:
             self.git.follow()
+        if self.unsound and self._stamp() != self._seen_unsound:
+            self._load()
+        if not self.unsound:
+            self._follow_log(moved=moved)
+
+    def _follow_log(self, *, moved: bool) -> None:
+        """Fold what others appended and finish what they announced; if the log is damaged, say so and stop."""
         if self._writer.seq != self.state.seq:  # a signal came between the append and the fold
             self._writer.start_at(self.state.seq, self.state.hash or GENESIS)
+        told = len(self.damage)
         try:
-            fresh = self._writer.catch_up(self.damage.append)
-        except HistoryRewound:
+            fresh = self._writer.catch_up(self.damage.append, strict=True)
+        except HistoryRewound as error:
+            if not moved:
+                self._notice_damage(str(error))
+                return
             self._restore_log()
-            fresh, moved = self._writer.catch_up(self.damage.append), True
+            fresh = self._writer.catch_up(self.damage.append, strict=True)
         self._fold(fresh)
-        if any(isinstance(event.data, EventsPurged) for event in fresh):
+        missing = [found.reason for found in self.damage[told:] if found.missing]
+        changed = moved and bool(self._writer.unsound)
+        if changed or any(isinstance(event.data, EventsPurged) for event in fresh):
+            held = self._writer.known
             self._start_over()  # what was folded before holds what is purged
-            self._writer.catch_up()
+            self._writer.known = held if self.unsound else b""
+            if self.unsound:
+                return
+            self._writer.catch_up(strict=True)
+        elif why := self._writer.unsound or "".join(missing[:1]) or (moved and self._why_taken_out()):
+            self._notice_damage(why)
+            return
         elif moved:
             self._expect_pending()
             self._adopt_foreign_commits()
@@ -343,8 +470,7 @@ class WritePath:
             return self.blobs.body(text, whole_bytes)
 
     def _append(self, drafts: Sequence[Draft]) -> list[Event]:
-        if self.read_only:
-            raise ReadOnly(self.read_only)
+        self.require_sound()
         keys = [draft.key for draft in drafts if draft.key]
         known = self._keys.find(keys) if keys else {}
         fresh: dict[str, Draft] = {}
@@ -363,8 +489,7 @@ class WritePath:
 
     def _hold_git(self) -> None:
         """The first step of every change: from here until :meth:`flush` a person's Git waits."""
-        if self.read_only:
-            raise ReadOnly(self.read_only)
+        self.require_sound()
         if not self._held:
             self.git.hold()
             self._held = True
@@ -489,8 +614,13 @@ class WritePath:
         self._commit_soon("watch")
 
     def scan(self, *, noticed: str = "scan") -> list[FileChange]:
-        """Look at every working file, and record what people and their Git commands did to them."""
+        """Look at every working file, and record what people and their Git commands did to them.
+
+        Nothing is recorded while the log is damaged.
+        """
         with self.exclusive():
+            if self.unsound:
+                return []
             self._record_stashes()
             known = self.manifest()
             found = self.artifacts.scan(known)
@@ -562,13 +692,24 @@ class WritePath:
                 self._adopt_foreign_commits()
                 self.git.commit(self.state.seq, self._writer.segments, actor=actor)
 
+    def commit_healed(self) -> None:
+        """Commit the log's files where the last commit holds others and nothing is wrong with them."""
+        with self.exclusive():
+            if self.unsound or self.git.pending:
+                return  # what a crash cut off is finished by the next open, which commits
+            for path in self.git.differing_segments():
+                self.include(path)
+            if self.git.due:
+                self.commit(actor="engine:repair")
+                self.git.settle()
+
     def _commit_soon(self, actor: str) -> None:
         """Commit what is durable already; where that cannot be done now, the next commit makes up for it."""
         if self._bulk and len(self.git.pending) < BULK_EVENTS:
             return
         try:
             self.commit(actor=actor)
-        except (RefLocked, NotCommitted) as error:
+        except (RefLocked, NotCommitted, HistoryDamaged) as error:
             if str(error) not in self.notes:
                 self.notes.append(str(error))
 
@@ -579,6 +720,8 @@ class WritePath:
         if self.git.unsettled:
             self.git.sync()  # most of it before the lock is taken
         with self.exclusive():
+            if self.unsound:
+                return
             self._commit_config()
             if self.git.due:
                 self.commit()

@@ -11,6 +11,7 @@ import contextlib
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, BinaryIO, NoReturn
@@ -75,11 +76,13 @@ class Damage(msgspec.Struct, frozen=True):
         path: File, relative to the workspace.
         line: Line in it, from 1.
         reason: One sentence.
+        missing: Whether events are missing; otherwise it is a line that is no event.
     """
 
     path: str
     line: int
     reason: str
+    missing: bool = False
 
 
 OnDamage = Callable[[Damage], None]
@@ -96,6 +99,17 @@ def segment_path(number: int) -> str:
     ('history/000/001.jsonl', 'history/002/050.jsonl')
     """
     return f"{SEGMENTS}/{number // _FAN_OUT:03}/{number % _FAN_OUT:03}.jsonl"
+
+
+def segment_number(path: str) -> int:
+    """The number of the segment that lies at a path; 0 for any other file.
+
+    >>> segment_number("history/002/050.jsonl"), segment_number("history/orphans.jsonl")
+    (250, 0)
+    """
+    folder, _, name = path.removeprefix(f"{SEGMENTS}/").removesuffix(".jsonl").partition("/")
+    number = int(folder) * _FAN_OUT + int(name) if folder.isdecimal() and name.isdecimal() else 0
+    return number if path == segment_path(number) else 0
 
 
 def count_segments(root: Path) -> int:
@@ -182,7 +196,7 @@ class History:
             for number, line in enumerate(file, lines_before + 1):
                 event, problem = take(line, following)
                 if problem:
-                    _report(on_damage, Damage(_path(segment), number, problem))
+                    _report(on_damage, Damage(_path(segment), number, problem, event is not None))
                 if event is not None and event.seq > last:
                     yield event
 
@@ -270,6 +284,17 @@ class History:
     def holds(self, position: Position) -> bool:
         """Whether the event of a position stands there."""
         return position == Position() or self.event_at(position) is not None
+
+    def stamp(self, before: int) -> str:
+        """Changes if a sealed segment before this one was touched; compares size and time, and reads none."""
+        mark = blake2b(digest_size=16)
+        for number in range(1, before):
+            try:
+                info = (self._root / segment_path(number)).stat()
+                mark.update(b"%d %d;" % (info.st_size, info.st_mtime_ns))
+            except FileNotFoundError:
+                mark.update(b"missing;")
+        return mark.hexdigest()
 
     def _files(self, segment: int, *, live: bool = True) -> Iterator[tuple[int, BinaryIO]]:
         """The segments from one on, each open; the live log comes last, as number 0."""
@@ -362,6 +387,8 @@ class HistoryWriter:
         seq: The last event that is known to stand in the log.
         hash: Its hash.
         segments: How many segments are sealed.
+        known: What was read from the live log and appended to it, up to that event.
+        unsound: Why the log must be healed before anything is appended; empty where it need not.
     """
 
     def __init__(self, root: Path, codec: Codec) -> None:
@@ -375,6 +402,8 @@ class HistoryWriter:
         self.seq = 0
         self.hash = GENESIS
         self.segments = 0
+        self.known = b""
+        self.unsound = ""
 
     def close(self) -> None:
         """Release the file."""
@@ -386,36 +415,58 @@ class HistoryWriter:
         """Take a position in the log that was reached by reading; :meth:`catch_up` goes on from there."""
         self.close()
         self.seq, self.hash, self._inode, self._offset = seq, own_hash, 0, 0
+        self.known, self.unsound = b"", ""
 
-    def catch_up(self, on_damage: OnDamage | None = None) -> list[Event]:
+    def catch_up(self, on_damage: OnDamage | None = None, *, strict: bool = False) -> list[Event]:
         """Read what others appended since, set torn and foreign lines aside, and be ready to append.
+
+        Args:
+            on_damage: Called with each line that is not the event it should be.
+            strict: Change nothing where more is wrong than a torn last line, and say so in :attr:`unsound`.
 
         Raises:
             HistoryRewound: The log no longer holds what was already read from it.
             HistoryWriteFailed: The log cannot be opened for writing, or what must be set aside cannot be written.
         """
         try:
-            return self._catch_up(on_damage)
+            return self._catch_up(on_damage, strict=strict)
         except OSError as error:
             self.close()
             raise HistoryWriteFailed(
                 f"Could not make {self._live} ready for an append: {error.strerror}. Nothing was recorded."
             ) from error
 
-    def _catch_up(self, on_damage: OnDamage | None) -> list[Event]:
+    def _catch_up(self, on_damage: OnDamage | None, *, strict: bool) -> list[Event]:
         known, own_hash = self.seq, self.hash
         fresh: list[Event] = []
+        before, sealed = self.known, self.segments
+        if strict and known and not self._live.exists():
+            self._fail_rewound(known)
         reopened = self._open_live()
+        if strict and self._changed(before, sealed if reopened else None):
+            self.close()
+            self.known, self.unsound = before, f"{LIVE} was changed where it had been read already"
+            return []
         if reopened:
             fresh += self._read_sealed(on_damage)
         size = os.fstat(self._fd).st_size
         if size < self._offset:
             self._fail_rewound(known)
         if size > self._offset:
-            fresh += self._read_live(size, on_damage)
+            fresh += self._read_live(size, on_damage, strict=strict)
         if reopened and History(self._root, self._codec).locate(known, own_hash) is None:
             self._fail_rewound(known)
         return fresh
+
+    def _changed(self, before: bytes, sealed: int | None) -> bool:
+        """Whether what was read of the live log has changed; ``sealed`` segments were there before a new file."""
+        if sealed is None:
+            size = min(os.fstat(self._fd).st_size, len(before))  # a shorter log was set back
+            return os.pread(self._fd, size, 0) != before[:size]
+        path = self._root / segment_path(sealed + 1)
+        with (path if path.exists() else self._live).open("rb") as file:
+            start = file.read(len(before))
+        return not before.startswith(start)
 
     def _fail_rewound(self, known: int) -> NoReturn:
         self.close()
@@ -461,6 +512,7 @@ class HistoryWriter:
                 "was first. Nothing of yours is recorded; try again."
             )
         self._offset = end
+        self.known += content
 
     def _fail(self, error: OSError, recorded: Sequence[Event], wanted: int, *, sealing: bool) -> NoReturn:
         """Take back what can be: the last part; parts that are sealed stay, for readers may have seen them."""
@@ -504,7 +556,7 @@ class HistoryWriter:
     def _reopen(self) -> None:
         self.close()
         self._fd = os.open(self._live, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
-        self._inode, self._offset = os.fstat(self._fd).st_ino, 0
+        self._inode, self._offset, self.known = os.fstat(self._fd).st_ino, 0, b""
 
     def _read_sealed(self, on_damage: OnDamage | None) -> list[Event]:
         """Finish a seal that a crash cut off, then read the segments that others sealed since."""
@@ -518,7 +570,7 @@ class HistoryWriter:
             self.seq, self.hash = fresh[-1].seq, fresh[-1].hash
         return fresh
 
-    def _read_live(self, size: int, on_damage: OnDamage | None) -> list[Event]:
+    def _read_live(self, size: int, on_damage: OnDamage | None, *, strict: bool) -> list[Event]:
         content = os.pread(self._fd, size - self._offset, self._offset)
         orphans: list[tuple[bytes, str]] = []
         chain, events = Chain(self._codec, self.seq, self.hash), []
@@ -526,26 +578,37 @@ class HistoryWriter:
         lines = io.BytesIO(content).readlines()
         torn = lines.pop() if lines and not lines[-1].endswith(b"\n") else b""
         at = end = 0
+        unsound = ""
         for number, line in enumerate(lines, start=1):
             event, problem = chain.take(line, lambda behind=number: lines[behind:])  # type: ignore[misc]
             at += len(line)
-            if problem and on_damage is not None:
-                on_damage(Damage(LIVE, 0, problem))
+            if problem:
+                unsound = unsound or problem
+                (on_damage or told_already)(Damage(LIVE, 0, problem, event is not None))
             if problem and event is None:
                 orphans.append((line, problem))
             else:
                 end = at
             if event is not None:
                 events.append(event)
-        if torn:
-            orphans.append((torn, "torn: it has no end"))
-        if orphans:
-            self._orphans.keep(orphans)
-        if end < len(content):  # what stands behind the last event is kept beside the log, and told once
-            os.ftruncate(self._fd, self._offset + end)
+        if torn and self._codec.follow(torn[:-1] + b"\n", chain.seq + 1, chain.hash):
+            unsound = unsound or f"the newline behind event {chain.seq + 1} is damaged."
+        if strict and unsound:
+            self.close()
+            self.unsound = f"{LIVE}: {unsound}"
+            return []
+        self._set_aside([*orphans, (torn, "torn: it has no end")] if torn else orphans, end, len(content))
         self.seq, self.hash = chain.seq, chain.hash
         self._offset += end
+        self.known += content[:end]
         return events
+
+    def _set_aside(self, orphans: Sequence[tuple[bytes, str]], end: int, length: int) -> None:
+        """Keep lines that are no events beside the log; what stands behind the last event is told of once."""
+        if orphans:
+            self._orphans.keep(orphans)
+        if end < length:
+            os.ftruncate(self._fd, self._offset + end)
 
     def _seal(self) -> None:
         target = self._root / segment_path(self.segments + 1)

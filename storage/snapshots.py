@@ -31,6 +31,7 @@ class _Label(msgspec.Struct, frozen=True):
     version: str
     position: Position
     checksum: str
+    segments: str = ""
 
 
 class Snapshots:
@@ -41,12 +42,15 @@ class Snapshots:
         history: The log that they are checked against.
         version: Of everything that the content depends on but the events: the fold, the set of event types. A snapshot
             of another version is passed over.
+        sealed: Also pass over one if a sealed segment before it was touched since: it may be damaged, and only
+            reading it shows that.
     """
 
-    def __init__(self, folder: Path, history: History, version: str) -> None:
+    def __init__(self, folder: Path, history: History, version: str, *, sealed: bool = False) -> None:
         self._folder = folder
         self._history = history
         self._version = version
+        self._sealed = sealed
 
     def load(self, decode: Callable[[bytes], _Content]) -> tuple[_Content, Position] | None:
         """The newest that can be used, with the position that :meth:`agentx.storage.history.History.read` goes on from.
@@ -61,6 +65,7 @@ class Snapshots:
                 if (
                     label.version == self._version
                     and label.checksum == _checksum(content)
+                    and label.segments == self._segments(label.position)
                     and self._history.holds(label.position)
                 ):
                     return decode(content), label.position
@@ -80,7 +85,8 @@ class Snapshots:
         position = self._history.locate(seq, own_hash)
         if position is None:
             return False
-        label = msgspec.json.encode(_Label(self._version, position, _checksum(content)))
+        segments = self._segments(position)
+        label = msgspec.json.encode(_Label(self._version, position, _checksum(content), segments))
         try:
             self._write(f"{seq:012}-{own_hash[:16]}{_SUFFIX}", label + b"\n" + content)
         except OSError:
@@ -107,6 +113,9 @@ class Snapshots:
         for path in self._folder.iterdir():  # and what a crash left of a temporary file
             if path not in kept:
                 path.unlink(missing_ok=True)
+
+    def _segments(self, position: Position) -> str:
+        return self._history.stamp(position.segment) if self._sealed else ""
 
     def _newest_first(self) -> list[Path]:
         """By the time of writing, for a log that was set back has new snapshots of lower events."""

@@ -11,6 +11,7 @@ from agentx.findings import Finding
 from agentx.opening import find_root
 from agentx.repairing import repair as repair_workspace
 from agentx.storage.errors import UsageError
+from agentx.storage.events import Lost
 from agentx.storage.text import one_line
 from agentx.verification import Verified
 from agentx.verification import verify as verify_workspace
@@ -47,6 +48,12 @@ def repair(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be done; nothing is changed.")
     ] = False,
+    accept_loss: Annotated[
+        bool,
+        typer.Option(
+            "--accept-loss", help="Go on without events that no place holds; each is marked as lost."
+        ),
+    ] = False,
 ) -> None:
     """Restore what is damaged or missing from another place that holds the same content; nothing is thrown away.
 
@@ -55,7 +62,7 @@ def repair(
     terminal: Terminal = ctx.obj
     root = find_root(_directory(terminal))
     with terminal.progress() as told:
-        done = repair_workspace(root, dry_run=dry_run, progress=told)
+        done = repair_workspace(root, dry_run=dry_run, accept_loss=accept_loss, progress=told)
     if terminal.json:
         terminal.document({"dry_run": dry_run, "repaired": done})
     else:
@@ -81,7 +88,8 @@ def _show(terminal: Terminal, found: Verified) -> None:
     for finding in found.findings:
         _show_finding(terminal, finding)
     for purge in found.purged:
-        terminal.show(f"· event {purge.seq} ({purge.type}) was purged; its place in the chain holds")
+        what = "is lost, which was accepted" if purge.type == Lost.__name__ else f"({purge.type}) was purged"
+        terminal.show(f"· event {purge.seq} {what}; its place in the chain holds")
     for note in found.notes:
         terminal.note(note)
     rows = [

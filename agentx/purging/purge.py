@@ -198,7 +198,7 @@ class _Look:
         if why := why_not(self._git_dir):
             raise PurgeRefused(f"Nothing can be purged from this repository: {why}, and try again.")
         faults = [f".git/{fault.path} {fault.what}" for fault in find_faults(self._git_dir, lambda *_: None)]
-        if faults or self._write_path.damage:
+        if faults or self._write_path.damage or self._write_path.unsound:
             what = faults[0] if faults else "a line of the history cannot be read"
             raise PurgeRefused(f"The workspace is damaged ({what}); run `agentx repair`, and try again.")
 

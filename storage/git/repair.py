@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from agentx.storage import nofollow
 from agentx.storage.durable import write_file
 from agentx.storage.errors import AgentXError
 from agentx.storage.git.branch import BRANCH
@@ -76,13 +77,24 @@ class Aside:
 
     def keep(self, path: Path) -> None:
         """Move a file there; nothing where there is none."""
+        target = self._target(path)
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(path, target)
+            self.used = True
+
+    def copy(self, path: Path) -> None:
+        """Copy a file there that must never be missing; nothing where there is none."""
+        with contextlib.suppress(FileNotFoundError):
+            content = nofollow.read(path)
+            write_file(self._target(path), content)
+            self.used = True
+
+    def _target(self, path: Path) -> Path:
         target = self.folder / path.relative_to(self._root)
         while target.exists():
             target = target.with_name(f"{target.name}.1")
         target.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):
-            os.replace(path, target)
-            self.used = True
+        return target
 
 
 class Mended(msgspec.Struct, frozen=True):
@@ -248,9 +260,14 @@ def _is_whole_since(git_dir: Path) -> bool:
             _look_at_each(reader, head, since, tell)
     except ObjectDamaged:
         return False
-    if not missing:
-        _note_whole(git_dir, head)
     return not missing
+
+
+def note_whole(root: Path, head: str) -> None:
+    """Note a commit that :func:`repair` found whole, so that the next look begins with it."""
+    git_dir = root / ".git"
+    if head and _noted(git_dir) != [head, *_traces(git_dir)]:
+        _note_whole(git_dir, head)
 
 
 def _look_at_each(

@@ -332,7 +332,9 @@ def test_git_gc_between_writes_loses_nothing(path, write, git, contents, sound, 
     sound()
 
 
-def test_deleting_the_log_or_its_folder_costs_nothing_that_was_committed(path, write, task, contents, sound):
+def test_deleting_the_log_or_its_folder_costs_nothing_that_was_committed(
+    path, reopen, write, task, contents, sound
+):
     for n in range(30):
         write(path, "a.txt", f"{n} " + "x" * 3_000)
         path.record([_said(path.body("x" * 4_000))])
@@ -343,6 +345,10 @@ def test_deleting_the_log_or_its_folder_costs_nothing_that_was_committed(path, w
     assert len(contents("a.txt")) == 31
     for segment in (task / "history").rglob("*.jsonl"):
         segment.unlink()
+    later = reopen()
+    write(later, "a.txt", "on and on")
+    later.flush()
+    assert len(contents("a.txt")) == 32
     sound()
 
 

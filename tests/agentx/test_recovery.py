@@ -236,11 +236,15 @@ def test_a_torn_line_is_kept_where_a_person_can_look_at_it(task, die, sound):
     assert '"why": "torn' in (task / "history/orphans.jsonl").read_text()
 
 
-def test_a_log_that_lost_its_tail_is_restored_from_the_last_commit(task, die, sound):
+def test_a_log_that_lost_its_tail_is_restored_from_the_last_commit(task, die, reopen, write, sound):
     die(f"{_ACKNOWLEDGED}path.flush()\nos._exit(9)\n")
     lines = (task / LIVE).read_bytes().splitlines(keepends=True)
     (task / LIVE).write_bytes(b"".join(lines[:1]))
-    assert [event.seq for event in sound()] == [1, 2, 3]
+    path = reopen()
+    assert "ends with event 1" in path.unsound
+    write(path, "d", "d1")
+    path.flush()
+    assert [event.seq for event in sound()] == [1, 2, 3, 4]
 
 
 def _object(git, which):
