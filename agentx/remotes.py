@@ -100,6 +100,7 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
         NoRemote: There is no such remote.
         RemoteFailed: It cannot be reached.
         RemoteAhead: It has events that are not here.
+        HistoryDamaged: A line of the log is damaged, here or in the commit.
         HistoriesDiverged: Both went on, or this is a fork of what the remote holds.
         HistoryDamaged: The history here is damaged; nothing was sent.
     """
@@ -107,6 +108,7 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
     head = engine.settle()[0]
     _check_ours(engine.write_path.repo, head)
     theirs = remote.fetch(progress)
+    engine.write_path.git.refuse_damaged(recovery.last_recorded(engine.write_path.repo, theirs).seq)
     _check_push(engine.write_path.repo, remote, head, theirs)
     restored = remote.complete(theirs, progress)
     if theirs != head:

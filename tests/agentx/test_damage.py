@@ -577,6 +577,21 @@ def test_verify_checks_the_log_in_the_newest_commit(path, write, log, task, git,
     assert found.sound, found.findings
 
 
+def test_push_refuses_a_damaged_history(path, write, log, task, tmp_path, lexical):
+    """Nothing reaches the remote, and the sentence says what to do."""
+    some(path, write)
+    path.close()
+    backup = tmp_path / "backup.git"
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", backup], check=True)
+    flip(log)
+    with Workspace.open(task, settings=lexical) as ws, pytest.raises(AgentXError, match="agentx repair"):
+        ws.push(url=str(backup))
+    assert subprocess.run(["git", "-C", backup, "branch"], capture_output=True, check=True).stdout == b""
+    repair(task)
+    with Workspace.open(task, settings=lexical) as ws:
+        ws.push(url=str(backup))
+
+
 def test_nothing_is_pulled_over_forked_or_purged_from_a_damaged_log(
     path, write, log, task, tmp_path, lexical
 ):
@@ -596,3 +611,13 @@ def test_nothing_is_pulled_over_forked_or_purged_from_a_damaged_log(
             with pytest.raises(AgentXError, match="agentx repair"):
                 act()
     assert log.read_bytes() == damaged
+
+
+def test_push_refuses_a_damaged_log_that_an_earlier_version_committed(earlier, log, task, tmp_path, lexical):
+    """Although the log in the directory was put right by hand."""
+    earlier()
+    backup = tmp_path / "backup.git"
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", backup], check=True)
+    with Workspace.open(task, settings=lexical) as ws, contextlib.suppress(AgentXError):
+        ws.push(url=str(backup))
+    assert subprocess.run(["git", "-C", backup, "branch"], capture_output=True, check=True).stdout == b""
