@@ -8,7 +8,7 @@ under the workspace's lock.
 import contextlib
 import os
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -29,7 +29,7 @@ from agentx.storage.events import Event, WriteReverted, changes_of
 from agentx.storage.git.branch import BRANCH
 from agentx.storage.git.index_file import IndexFile
 from agentx.storage.git.objects import ObjectDamaged, blob_id
-from agentx.storage.git.repair import note_whole
+from agentx.storage.git.repair import note_settled
 from agentx.storage.git.repository import REGULAR, GitRepository, TreeEntry
 from agentx.storage.history import (
     LIVE,
@@ -511,7 +511,7 @@ class Committer:
         self.sync()
         if self._behind or self.index_unknown or self.index.held:
             self.index.refresh(None if self.index_unknown else self._behind, self._root, self.tree)
-            note_whole(self.repo.git_dir)
+            note_settled(self._root)
             self._behind, self.index_unknown, self._holding = {}, False, False
 
     def staged(self, paths: Collection[str]) -> dict[str, TreeEntry]:

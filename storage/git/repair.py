@@ -232,11 +232,6 @@ def _is_cut(git_dir: Path) -> bool:
     return False
 
 
-def note_whole(git_dir: Path) -> None:
-    """Note the latest commit, once everything up to it is synced; it is looked at as at an open."""
-    _is_whole_since(git_dir)
-
-
 def _is_whole_since(git_dir: Path) -> bool:
     """Whether the latest commit is whole, as far as it is new; where Git tidied up meanwhile, each commit."""
     head, reader = read_ref(git_dir), ObjectReader(git_dir)
@@ -268,6 +263,12 @@ def note_whole(root: Path, head: str) -> None:
     git_dir = root / ".git"
     if head and _noted(git_dir) != [head, *_traces(git_dir)]:
         _note_whole(git_dir, head)
+
+
+def note_settled(root: Path) -> None:
+    """Note the latest commit, once everything up to it is synced; it is looked at as at an open."""
+    if _is_whole_since(root / ".git"):
+        note_whole(root, read_ref(root / ".git"))
 
 
 def _look_at_each(
