@@ -34,6 +34,7 @@ types: dev  ## mypy, strict
 	@$(BIN)/mypy --no-error-summary -p agentx
 
 units: dev  ## pytest: the rules of the house, the tests, the examples in docstrings, README and docs
+	@sh requirements/bubblewrap.sh
 	@echo "pytest"
 	@$(BIN)/python -m pytest -q --doctest-modules -n 2 --dist worksteal $(PYTEST)
 

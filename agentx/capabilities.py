@@ -1,7 +1,7 @@
 """Capabilities: the tools and credentials that exist, each with a command that says whether it works, and what it said last.
 
 Only a person names such a command. It is run where the checks of the task are run: in a copy of the artifacts, with a time
-limit and without the environment's secrets; under bubblewrap without network and home (:mod:`agentx.quality.sandbox`).
+limit and without the environment's secrets; isolated, without network and home (:mod:`agentx.quality.sandbox`).
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,8 @@ class Capabilities:
 
     def credentials(self) -> list[str]:
         """The names of environment variables that look like credentials; never their values."""
-        return credentials(self.engine.settings.environ)
+        settings = self.engine.settings
+        return credentials({**settings.environ, **settings.keys})
 
     def add(self, name: str, command: str, *, domain: str = "", agent: str = "") -> MemoryItem:
         """Name a tool or a credential, and the command that finds out whether it works; it is not run yet.

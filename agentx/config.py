@@ -69,7 +69,7 @@ class CheckSection(_Section):
 class ChecksSection(_Section):
     """The commands behind ``run_tests``, ``run_lint`` and ``run_build``.
 
-    ``readable`` names directories in the home that stay visible to them under bubblewrap (a toolchain).
+    ``readable`` names directories that they may read, isolated, besides the system (a toolchain).
     """
 
     readable: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class ToolsSection(_Section):
 
     run_command: bool = False
     approve: tuple[str, ...] = ()
-    isolation: str = Field(default="auto", pattern="^(auto|bubblewrap|none)$")
+    isolation: str = Field(default="auto", pattern="^(auto|bubblewrap|landlock|none)$")
     words: tuple[str, ...] = ()
 
 
@@ -129,7 +129,8 @@ class DirectorSection(_Section):
 
     ``model``: who writes directives, ``none`` for code alone; that of ``[model]`` by default. ``executor``: a program and its arguments;
     without one, the model of ``[model]`` in a loop. ``speaks``: ``text`` (prompt on stdin, summary on stdout) or ``jsonl``. ``files``: whether it
-    may read and change artifacts and run checks. ``time_limit_s``: how long a run may take.
+    may read and change artifacts and run checks. ``time_limit_s``: how long a run may take. ``keys``: variables that hold keys
+    and that this program, and the programs of a pipeline's roles, find in their environment.
     """
 
     model: str = ""
@@ -137,6 +138,7 @@ class DirectorSection(_Section):
     speaks: str = Field(default="text", pattern="^(text|jsonl)$")
     files: bool = True
     time_limit_s: float = Field(default=1_800.0, gt=0)
+    keys: tuple[str, ...] = ()
 
 
 class SecretsSection(_Section):

@@ -23,7 +23,7 @@ import msgspec
 
 from agentx.opening import is_workspace
 from agentx.schedules import Carried, begins, carry_out_due, works_with
-from agentx.settings import Settings
+from agentx.settings import Settings, hold_keys
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.history import LIVE
 from agentx.storage.lock import WorkspaceBusy
@@ -312,6 +312,7 @@ class Daemon:
 
 def carry_out(root: Path, settings: Settings, sender: Connection) -> None:
     """Carry out what is due first in a workspace, and say what was done; SIGTERM interrupts it."""
+    hold_keys(settings)
     os.setsid()  # Ctrl-C at the terminal is the daemon's to hear
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.suppress(BrokenPipeError):  # the daemon is gone; what was done is on record

@@ -275,11 +275,14 @@ class Gates:
         return bool(tool) and tool in self.engine.config.tools.approve
 
     def _existing(self, action: Action) -> tuple[Line, ...]:
-        path, environ = self.engine.write_path, self.engine.settings.environ
+        path, settings = self.engine.write_path, self.engine.settings
+        environ = settings.environ
         own = self._scripts.all(path.tree, path.manifest)
         keys = existing.keychain(environ.get("PATH", ""), environ.get("DBUS_SESSION_BUS_ADDRESS", ""))
         beside = existing.scripts_beside(self.engine.root)
-        found = existing.for_action(action.said, own, beside, existing.credentials(environ), keys)
+        found = existing.for_action(
+            action.said, own, beside, existing.credentials({**environ, **settings.keys}), keys
+        )
         return tuple(line for line in found if line.id not in action.paths)
 
     def _wake(self, board: Board, verdict: Verdict) -> None:

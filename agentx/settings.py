@@ -1,10 +1,36 @@
-"""The environment, read in this one place; everything below takes arguments."""
+"""The environment, read in this one place; everything below takes arguments.
 
+Keys are kept apart from the rest: ``Settings.environ`` holds none, so that no program gets one by accident.
+In a process that is AgentX's own (the command line, the daemon and its children) they are also taken out of
+what others can read: see :func:`take_environment`. A process that only imports AgentX keeps its environment
+as it is.
+"""
+
+import ctypes
 import os
+import re
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
+
+RUN = "AGENTX_RUN"
+"""Set, to a word of the run's own, in the environment of every command and program that an agent's run starts."""
+
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:TOKEN|PAT|SECRETS?|PASSPHRASE|CREDENTIALS?|AUTH|DSN"
+    r"|(?:API|ACCESS|AUTH|PRIVATE|SECRET|SSH)_?KEY(?:_ID)?)(?:_|$)|_KEY$|PASSWORD|PASSWD|_PWD$"
+)
+_PLACE_NAME = re.compile(r"_(?:SOCK|FILE|DIR|PATH|URL|URI|ENDPOINT)$")
+_ADDRESS_NAME = re.compile(r"_PROXY$|^(?:PIP|UV)_")
+"""A proxy and a package index are needed by every program that reaches the network, with the password in them."""
+_LOGIN = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
+_PR_SET_DUMPABLE = 4
+_ENV_START, _ENV_END = 47, 48
+"""Fields 50 and 51 of ``/proc/self/stat`` (proc(5)), counted from the one behind the program's name."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,7 +44,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         state_dir: ``AGENTX_STATE_DIR``: where the daemon keeps its database; ``~/.local/state/agentx`` by default.
         user: ``AGENTX_USER``: name of the person, so that the actor is ``user:<name>``; plain ``user`` by default.
         debug: ``AGENTX_DEBUG``: whether the command line shows tracebacks.
-        environ: All of it, for the commands of the quality tools, which are passed a part that holds no secret.
+        environ: All of it but the keys, for commands and programs, which are passed a part of it.
+        keys: The variables that hold keys, as :func:`is_key` finds them.
     """
 
     model: str = ""
@@ -29,11 +56,30 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     user: str = ""
     debug: bool = False
     environ: Mapping[str, str] = {}
+    keys: Mapping[str, str] = {}
 
     @property
     def actor(self) -> str:
         """The actor that stands for the person at this terminal."""
         return f"user:{self.user}" if self.user else "user"
+
+    @property
+    def inside_run(self) -> bool:
+        """Whether this process was started, directly or not, by a command or program of an agent's run."""
+        return bool(self.environ.get(RUN))
+
+
+def is_key(name: str, value: str) -> bool:
+    """Whether a variable holds a key: its name says so, or its value is an address with a password in it.
+
+    >>> [is_key("OPENAI_API_KEY", "sk-1"), is_key("DATABASE_URL", "postgres://me:pw@host/db")]
+    [True, True]
+    >>> [is_key("SSH_AUTH_SOCK", "/run/agent"), is_key("KEYBOARD", "us"), is_key("HF_TOKEN", "")]
+    [False, False, False]
+    """
+    name = name.upper()
+    named = _SECRET_NAME.search(name) and not _PLACE_NAME.search(name)
+    return bool(value) and bool(named or (_LOGIN.search(value) and not _ADDRESS_NAME.search(name)))
 
 
 def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
@@ -51,6 +97,8 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
         found.get("AGENTX_STATE_DIR")
         or (found.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")) + "/agentx"
     )
+    keys = {name: value for name, value in found.items() if is_key(name, value)}
+    held = found.held if isinstance(found, _KeptEnviron) else {}
     return Settings(
         model=found.get("AGENTX_MODEL", ""),
         api_base=found.get("AGENTX_API_BASE", ""),
@@ -59,5 +107,65 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
         state_dir=Path(state),
         user=found.get("AGENTX_USER", ""),
         debug=found.get("AGENTX_DEBUG", "") not in ("", "0"),
-        environ=dict(found),
+        environ={name: value for name, value in found.items() if name not in keys},
+        keys={**held, **keys},
     )
+
+
+def take_environment() -> Settings:
+    """Read the environment of a process that is AgentX's own, and take the keys out of it.
+
+    Afterwards no child gets them, whatever environment it is started with, and ``/proc/PID/environ`` does not show them.
+    They can still be looked up by name in ``os.environ``: litellm and the providers' libraries, some hundred
+    of them, read their variables there at each call.
+    """
+    settings = read_settings()
+    hold_keys(settings)
+    return settings
+
+
+def hold_keys(settings: Settings) -> None:
+    """Hold keys in this process, which is AgentX's own, where no child and no other process finds them."""
+    if not settings.keys:
+        return
+    for name in settings.keys:
+        with suppress(KeyError):
+            del os.environ[name]  # from C's environment too
+    _KeptEnviron.held.update(settings.keys)
+    os.environ.__class__ = _KeptEnviron
+    if sys.platform == "linux":
+        _wipe_initial(settings.keys)
+        if not settings.debug:  # a debugger cannot attach to a process that is not dumpable
+            ctypes.CDLL(None).prctl(
+                _PR_SET_DUMPABLE, 0, 0, 0, 0
+            )  # memory is for root alone, and no core is dumped
+
+
+class _KeptEnviron(os._Environ[str]):  # noqa: SLF001 - the class of os.environ has no other name
+    """``os.environ`` with keys that are found by name alone: no iteration, copy or child shows them."""
+
+    held: ClassVar[dict[str, str]] = {}
+
+    def __getitem__(self, name: str) -> str:
+        try:
+            return super().__getitem__(name)
+        except KeyError:
+            return self.held[name]
+
+    def __delitem__(self, name: str) -> None:
+        if self.held.pop(name, None) is None or name in self.keys():
+            super().__delitem__(name)
+
+
+def _wipe_initial(names: Mapping[str, str]) -> None:
+    """Overwrite values in the block that the kernel gave this process, which is what ``/proc/PID/environ`` shows."""
+    with suppress(OSError, ValueError, IndexError):
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        start, end = int(fields[_ENV_START]), int(fields[_ENV_END])
+        if start:
+            at = start
+            for variable in ctypes.string_at(start, end - start).split(b"\0"):
+                name, _, value = variable.partition(b"=")
+                if os.fsdecode(name) in names:
+                    ctypes.memset(at + len(variable) - len(value), 0, len(value))
+                at += len(variable) + 1

@@ -14,7 +14,7 @@ import typer
 from agentx.background import WORKERS
 from agentx.cli.app import called, execute
 from agentx.cli.terminal import Terminal, hang_up
-from agentx.settings import read_settings
+from agentx.settings import read_settings, take_environment
 from agentx.storage.errors import AgentXError
 
 INTERRUPTED = 130
@@ -36,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show must not end the program
             stream.reconfigure(errors="replace")
-    terminal = Terminal(read_settings())
+    # Called with arguments, this is a function in somebody else's process, whose environment is left alone.
+    terminal = Terminal(take_environment() if arguments is None else read_settings())
     words = list(sys.argv[1:] if arguments is None else arguments)
     notes, log = _Notes(terminal), logging.getLogger("agentx")
     log.addHandler(notes)

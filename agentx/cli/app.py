@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from agentx import __version__
-from agentx.storage.errors import UsageError
+from agentx.storage.errors import AgentXError, UsageError
 
 if TYPE_CHECKING:
     from agentx.cli.terminal import Terminal
@@ -101,6 +101,40 @@ ENTRIES = (
 """Every command, in the order of the help."""
 
 
+READING = frozenset(
+    {
+        *(
+            "status",
+            "context",
+            "boot",
+            "search",
+            "log",
+            "audit",
+            "diff",
+            "bisect",
+            "dispatch",
+            "mission list",
+        ),
+        *("memory list", "memory show", "memory explain", "flow list", "flow show", "gate lessons"),
+        *("capability list", "schedule list", "schedule next", "pipeline status", "pipeline plan"),
+        *(
+            "pipeline matrix",
+            "pipeline graph",
+            "pipeline schema",
+            "cognition report",
+            "verify",
+            "models list",
+        ),
+        *("config show", "config get", "doctor"),
+    }
+)
+"""Commands that neither speak for the user nor change anything: what an agent's own command or program may call."""
+
+
+class InsideRun(AgentXError):
+    """A command was called from inside an agent's run that only a person may call."""
+
+
 def front(arguments: Sequence[str]) -> list[str]:
     """Arguments with ``-C DIR`` and ``--json`` moved to the front, where the application itself takes them.
 
@@ -150,13 +184,34 @@ def execute(arguments: Sequence[str], terminal: "Terminal") -> int:
     Args:
         arguments: What stands behind the program's name.
         terminal: Where it prints; ``-C`` and ``--json`` are set in it.
+
+    Raises:
+        InsideRun: It is called inside an agent's run, and would act as the user or change something.
     """
     words = front(arguments)
     name = called(words)
     whole = name or {"-h", "--help", "--version"} & set(words)
     asked = words if whole else [*words, "--help"]
+    if terminal.settings.inside_run and not {"-h", "--help"} & set(words):
+        _refuse_to_act(name, words)
     status = build(name)(args=asked, prog_name="agentx", standalone_mode=False, obj=terminal)
     return status if isinstance(status, int) else 0
+
+
+def _refuse_to_act(name: str, words: Sequence[str]) -> None:
+    entry = next((one for one in ENTRIES if one.name == name), None)
+    if entry is None:
+        return
+    spoken = [name]
+    if isinstance(
+        found := entry.found, dict
+    ):  # whatever stands before it, a word that names a command counts as it
+        spoken = [f"{name} {word}" for word in words if word in found] or [f"{name} {next(iter(found))}"]
+    if refused := [one for one in spoken if one not in READING]:
+        raise InsideRun(
+            f"`agentx {refused[0]}` acts as you or changes the workspace, so it is refused inside an agent's run: "
+            "call it in a terminal of your own."
+        )
 
 
 def build(name: str) -> typer.Typer:

@@ -17,7 +17,7 @@ import msgspec
 
 from agentx.config import FILE, Config, ConfigInvalid, read_config
 from agentx.opening import FORMAT, is_workspace
-from agentx.quality.bubblewrap import why_unavailable
+from agentx.quality.sandbox import SandboxPolicy, isolation_for
 from agentx.settings import Settings
 from agentx.storage.codec import Codec
 from agentx.storage.errors import AgentXError
@@ -62,7 +62,7 @@ class Finding(msgspec.Struct, frozen=True):
     todo: str = ""
 
 
-# --- the machine -----------------------------------------------------------------------------------------------------
+# --- the machine --------------------------------------------------------------------------------------------
 
 
 def machine(settings: Settings) -> Iterator[Finding]:
@@ -73,18 +73,7 @@ def machine(settings: Settings) -> Iterator[Finding]:
     else:
         yield Finding("python", "failure", f"{found} is too old", "Install Python 3.11 or newer.")
     yield _git(settings)
-    why = why_unavailable(settings.environ.get("PATH", os.defpath))
-    if why is None:
-        yield Finding(
-            "isolation", "ok", "bubblewrap works: checks run without network and see only their copy"
-        )
-    else:
-        yield Finding(
-            "isolation",
-            "warning",
-            f"{why}; checks run in a copy, but not apart from the machine",
-            "Install bubblewrap, where it is allowed to work, before you let agents run code that you have not read.",
-        )
+    yield _isolation(settings)
     folder = minilm_folder(settings.cache_dir)
     if is_whole(folder):
         yield Finding("embeddings", "ok", f"MiniLM is whole in {folder}")
@@ -93,6 +82,21 @@ def machine(settings: Settings) -> Iterator[Finding]:
         yield Finding(
             "embeddings", "warning", f"MiniLM {broken}, so search is lexical", "agentx models install minilm"
         )
+
+
+def _isolation(settings: Settings) -> Finding:
+    kind, notes = isolation_for(SandboxPolicy(environ=settings.environ))
+    todo = "Install bubblewrap, where it is allowed to work, before you let agents run code that you have not read."
+    match kind:
+        case "bubblewrap":
+            what = "bubblewrap works: commands run without network and see only their copy and the system"
+            return Finding("isolation", "ok", "; ".join([what, *notes]))
+        case "landlock":
+            what = "Landlock works: commands have no sockets, and see only their copy and the system"
+            return Finding(
+                "isolation", "warning" if notes else "ok", "; ".join([what, *notes]), todo if notes else ""
+            )
+    return Finding("isolation", "warning", f"{'; '.join(notes)}: commands can do what you can", todo)
 
 
 def _git(settings: Settings) -> Finding:
@@ -117,7 +121,7 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str] | None:
         return None
 
 
-# --- a workspace at rest ---------------------------------------------------------------------------------------------
+# --- a workspace at rest ------------------------------------------------------------------------------------
 
 
 def at_rest(root: Path, settings: Settings) -> Iterator[Finding]:
@@ -196,7 +200,7 @@ def _model(config: Config, settings: Settings) -> Finding:
         return Finding("model", "ok", f"{name}: its words are canned")
     provider = name.partition("/")[0]
     variable = f"{provider.upper()}_API_KEY"
-    keyed = settings.api_key or settings.environ.get(variable) or config.model.api_base or settings.api_base
+    keyed = settings.api_key or settings.keys.get(variable) or config.model.api_base or settings.api_base
     if provider in _KEYED and not keyed:
         return Finding(
             "model", "warning", f"{name} is set, and no key for it", f"Set {variable}, or AGENTX_API_KEY."
@@ -275,7 +279,7 @@ def _history(root: Path) -> Iterator[Finding]:
         )
 
 
-# --- the same, opened ------------------------------------------------------------------------------------------------
+# --- the same, opened ---------------------------------------------------------------------------------------
 
 
 def at_work(root: Path, settings: Settings) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ def executor(engine: Engine) -> Executor:
     """
     section = engine.config.director
     if section.executor:
-        environ = outside_environ(engine.settings.environ, engine.root)
+        environ = program_environ(engine)
         return Command(section.executor, "jsonl" if section.speaks == "jsonl" else "text", environ)
     if not (engine.config.model.name or engine.settings.model):
         raise ModelError(
@@ -34,6 +34,13 @@ def executor(engine: Engine) -> Executor:
             "or a model with `agentx config set model.name PROVIDER/NAME`"
         )
     return Loop(model(engine), Limits.of(engine.config))
+
+
+def program_environ(engine: Engine) -> dict[str, str]:
+    """The environment of a program that plays a role: the caller's, without keys but those of ``director.keys``."""
+    settings = engine.settings
+    keys = {name: value for name in engine.config.director.keys if (value := settings.keys.get(name))}
+    return outside_environ({**settings.environ, **keys}, engine.root)
 
 
 def model(engine: Engine) -> ModelClient:

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from agentx.agents.port import Limits
+from agentx.directing.configured import program_environ
 from agentx.directing.executors import (
     Assignment,
     Command,
@@ -21,7 +22,6 @@ from agentx.directing.executors import (
     Loop,
     Outcome,
     carry_out,
-    outside_environ,
 )
 from agentx.engine import Engine
 from agentx.file_rules import take
@@ -314,7 +314,7 @@ class Dispatcher:
     def _executor(self, role: Role, agent: AgentType) -> Executor:
         if not is_by_model(role):
             words = tuple(self._word(word) for word in role.by)
-            environ = outside_environ(self._engine.settings.environ, self._engine.root)
+            environ = program_environ(self._engine)
             return Command(words, role.speaks, environ, "`by` of the role in the pipeline's file")
         limits = msgspec.structs.replace(
             Limits.of(self._engine.config), max_steps=agent.max_steps, max_time_s=agent.max_time_s

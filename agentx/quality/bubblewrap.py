@@ -1,14 +1,13 @@
 """The command line of bubblewrap, where it is installed and allowed to work.
 
-Inside: the whole file system read-only, one writable directory, an empty home and an empty ``/tmp`` and ``/run`` (where
-the sockets of Docker and of key agents lie), no network, no other processes, no capabilities. What the running
-Python needs (its environment, wherever that lies) and what PATH names stays visible. See bwrap(1).
+Inside there is nothing but what is named: those files and directories read-only, one writable directory, an
+empty ``/tmp``, devices and a ``/proc`` of its own, no network, no other processes, no capabilities. See
+bwrap(1).
 """
 
 import functools
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,19 +15,15 @@ from agentx.storage.errors import AgentXError
 
 PROBE_TIMEOUT_S = 10.0
 NAMESPACES = (
-    "--unshare-user-try",
-    "--unshare-net",
-    "--unshare-pid",
-    "--unshare-ipc",
-    "--die-with-parent",
-    "--cap-drop",
-    "ALL",
+    *("--unshare-user-try", "--unshare-net", "--unshare-pid", "--unshare-ipc", "--unshare-uts"),
+    *("--unshare-cgroup-try", "--die-with-parent", "--cap-drop", "ALL"),
 )
-SYSTEM = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/run")  # noqa: S108
+OWN = {"/dev": "--dev", "/proc": "--proc", "/tmp": "--tmpfs"}  # noqa: S108
+"""What each command has for itself."""
 
 
 class IsolationUnavailableError(AgentXError):
-    """Bubblewrap was demanded, and it is not installed or may not work here."""
+    """Isolation was demanded that does not work here."""
 
 
 @functools.cache
@@ -40,10 +35,9 @@ def why_unavailable(search_path: str) -> str | None:
     program = shutil.which("bwrap", path=search_path)
     if program is None:
         return "bubblewrap (bwrap) is not installed"
+    command = [program, *NAMESPACES, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "true"]
     try:
-        done = subprocess.run(
-            [program, *NAMESPACES, *SYSTEM, "true"], capture_output=True, timeout=PROBE_TIMEOUT_S, check=False
-        )
+        done = subprocess.run(command, capture_output=True, timeout=PROBE_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"bubblewrap (bwrap) cannot be run here: {error}"
     if done.returncode != 0:
@@ -53,31 +47,22 @@ def why_unavailable(search_path: str) -> str | None:
 
 
 def wrapped(
-    argv: Sequence[str],
-    *,
-    writable: Path,
-    cwd: Path,
-    home: str,
-    search_path: str,
-    readable: Sequence[Path] = (),
+    argv: Sequence[str], *, readable: Sequence[Path], writable: Path, cwd: Path, search_path: str
 ) -> list[str]:
     """The command line that runs ``argv`` inside bubblewrap.
 
     Args:
         argv: The program and its arguments.
+        readable: Files and directories that may be read and run; what is not there is skipped.
         writable: The one directory that may be written.
         cwd: Where it runs.
-        home: The caller's home, which is hidden; empty for none.
-        search_path: The caller's PATH: where bubblewrap is found; what it names stays visible.
-        readable: Further files and directories that stay visible, read-only, though they lie in what is hidden.
+        search_path: The caller's PATH, where bubblewrap is found.
     """
-    hidden = [Path(home)] if Path(home).is_absolute() and home != "/" and Path(home).is_dir() else []
-    named = [Path(entry) for entry in search_path.split(":") if entry.startswith("/")]
-    kept = [Path(sys.base_prefix), Path(sys.prefix), *named, *readable]
-    parts = [shutil.which("bwrap", path=search_path) or "bwrap", *NAMESPACES, *SYSTEM]
-    for directory in hidden:
-        parts += ["--tmpfs", str(directory)]
-    for path in kept:
-        if any(path.is_relative_to(place) for place in (*hidden, Path("/tmp"), Path("/run"))):  # noqa: S108
-            parts += ["--ro-bind-try", str(path), str(path)]
-    return [*parts, "--bind", str(writable), str(writable), "--chdir", str(cwd), "--", *argv]
+    mounts = [(Path(path), [option, path]) for path, option in OWN.items()]
+    mounts += [(path, ["--ro-bind-try", str(path), str(path)]) for path in readable]
+    mounts.sort(key=lambda mount: len(mount[0].parts))  # a mount hides what was mounted below it before
+    parts = [shutil.which("bwrap", path=search_path) or "bwrap", *NAMESPACES]
+    parts += [word for _, words in mounts for word in words]
+    # As root, a command could otherwise set what the kernel does for everybody (/proc/sys), which takes no capability.
+    parts += ["--bind", str(writable), str(writable), "--remount-ro", "/proc", "--remount-ro", "/"]
+    return [*parts, "--chdir", str(cwd), "--", *argv]

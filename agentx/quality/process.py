@@ -17,6 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentx.settings import RUN
+
 READ_BYTES = 1 << 16
 TERM_GRACE_S = 2.0
 """How long a group has between SIGTERM and SIGKILL."""
@@ -24,7 +26,7 @@ DRAIN_S = 0.5
 """How long the pipe may stay open after the program itself has ended."""
 KILL_WAIT_S = 5.0
 POLL_S = 0.05
-COOKIE = "AGENTX_RUN"
+COOKIE = RUN
 """The environment variable by which processes that left the group are still found (Linux)."""
 
 

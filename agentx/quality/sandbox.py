@@ -1,9 +1,10 @@
 """Run a project's own command in a copy of its tree, with a time limit, a cap on output and no secrets.
 
-What runs is code that an agent may have written. The invariants: the tree that is checked is never the one that
-the command works in; the environment holds nothing but what is named here and by the caller; the call returns
-in bounded time and memory; nothing that the command started outlives it. Whether the command can
-also reach the rest of the machine depends on bubblewrap: the result says which it was.
+What runs is code that an agent may have written. The invariants: the tree that is checked is never the one
+that the command works in; the environment holds nothing but what is named here and by the caller; the call
+returns in bounded time and memory; nothing that the command started outlives it. Whether the command is also
+kept from the rest of the machine depends on what the machine has: bubblewrap, else Landlock. The result says
+which it was.
 """
 
 import os
@@ -20,7 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from agentx.quality import bubblewrap
+from agentx.quality import bubblewrap, confine
+from agentx.quality.bubblewrap import IsolationUnavailableError
 from agentx.quality.process import ProcessOutcome, run_process
 from agentx.quality.tree import ChangedFile, TreeCopy, TreeLimits
 from agentx.storage.errors import AgentXError, UsageError
@@ -38,10 +40,35 @@ TOOLCHAINS = (
 """Variables that say where a toolchain lies: passed on where they are set, for they hold places, not secrets."""
 NOT_FOUND = 127
 """The exit status by which a shell says that there is no such program (POSIX, Shell Command Language, 2.8.2)."""
+_SIGNALS = "this kernel is older than Linux 6.12: the command could send signals to your other processes"
+_UNFILTERED = (
+    "no system calls are filtered on this machine: the command could read the keys of the kernel's keyrings"
+)
+_CLOSED = re.compile(r"Operation not permitted|Permission denied|PermissionError")
 NO_MODULE = re.compile(r"No module named '?([\w.]{1,100})")
 
-Bwrap = Literal["auto", "always", "never"]
-Isolation = Literal["bubblewrap", "none"]
+PLACES = ("GOMODCACHE", "GOROOT", "JAVA_HOME", "NVM_DIR", "RUSTUP_HOME")
+"""Those whose directories an isolated command may read; the others lead to credentials or to one's own code."""
+SYSTEM = (
+    *(
+        "/bin",
+        "/etc",
+        "/gnu/store",
+        "/lib",
+        "/lib32",
+        "/lib64",
+        "/libx32",
+        "/nix/store",
+        "/opt",
+        "/sbin",
+        "/usr",
+    ),
+    *("/sys/devices/system", "/sys/kernel/mm/transparent_hugepage"),
+)
+"""What an isolated command may read of the system."""
+
+Isolation = Literal["bubblewrap", "landlock", "none"]
+Wanted = Literal["auto", "bubblewrap", "landlock", "none"]
 
 
 class SandboxError(AgentXError):
@@ -60,7 +87,7 @@ class SandboxResult:
         output_bytes: How much it printed in all.
         truncated: Whether ``output`` lacks a part of that.
         duration_ms: How long it ran.
-        isolation: ``bubblewrap`` (no network, nothing writable but the copy, home hidden), or ``none``.
+        isolation: ``bubblewrap``, ``landlock`` or ``none``: what kept it from the rest of the machine.
         changes: What it wrote and deleted in the copy, caches and ignored files aside.
         notes: What a reader should know: why there is no isolation, what was left out, what was missing.
     """
@@ -87,20 +114,49 @@ class SandboxPolicy:
     """What a command may see; one for a workspace.
 
     Attributes:
-        environ: The caller's environment, of which PATH, LANG, LC_*, TZ, toolchain places and ``env_allow`` are passed on.
+        environ: The caller's environment; PATH, LANG, LC_*, TZ, toolchain places and ``env_allow`` are passed on.
         env_allow: Names of further variables to pass on.
-        use_bwrap: ``auto`` uses bubblewrap where it works, ``always`` insists on it, ``never`` does without.
-        readable: Places in the hidden home that stay visible under bubblewrap (a toolchain, a package cache).
+        isolation: ``auto`` takes the best that works, ``none`` does without, another value insists on that one.
+        readable: Places that an isolated command may read besides the system and the running Python.
+        hidden: Places that it may not read although they lie in a directory of the system.
         exclude: Patterns, as in ``.gitignore``, of what is not copied.
         limits: How large the tree and its changes may be.
     """
 
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)  # it may hold secrets
     env_allow: Sequence[str] = ()
-    use_bwrap: Bwrap = "auto"
+    isolation: Wanted = "auto"
     readable: Sequence[Path] = ()
+    hidden: Sequence[Path] = ()
     exclude: Sequence[str] = ()
     limits: TreeLimits = field(default_factory=TreeLimits)
+
+
+def isolation_for(policy: SandboxPolicy) -> tuple[Isolation, tuple[str, ...]]:
+    """Say which isolation a command would get, with notes on what it does not hold here; only a probe is run.
+
+    Raises:
+        IsolationUnavailableError: The policy insists on one that does not work here.
+    """
+    if policy.isolation == "none":
+        return "none", ()
+    reasons = []
+    if policy.isolation in ("auto", "bubblewrap"):
+        reason = bubblewrap.why_unavailable(_user_path(policy))
+        if reason is None:
+            return "bubblewrap", () if confine.filters_here() else (_UNFILTERED,)
+        reasons.append(reason)
+    if policy.isolation in ("auto", "landlock"):
+        reason = confine.why_unavailable()
+        if reason is None:
+            return "landlock", () if confine.landlock_abi() >= confine.SIGNAL_ABI else (_SIGNALS,)
+        reasons.append(reason)
+    said = "; ".join(reasons)
+    if policy.isolation != "auto":
+        raise IsolationUnavailableError(
+            f"{said}: make it work, or set tools.isolation in agentx.toml to another value"
+        )
+    return "none", (f"ran without isolation: {said}",)
 
 
 def run_in_copy(
@@ -116,7 +172,7 @@ def run_in_copy(
 
     A string goes to ``/bin/sh -c`` as it stands, always, so that what works in a terminal works here; a sequence is
     run as it is, without a shell reading it. The program finds the Python that runs AgentX first on its PATH, a
-    home and a temporary directory of its own, and no input. Without bubblewrap it can still read what the
+    home and a temporary directory of its own, and no input. Without isolation it can still read what the
     user can read, write outside its copy by an absolute path, and use the network.
 
     Args:
@@ -130,8 +186,8 @@ def run_in_copy(
     Raises:
         UsageError: The command is empty, or no shell could take it.
         TreeTooLargeError: The tree exceeds the limits.
-        IsolationUnavailableError: The policy says ``use_bwrap="always"`` and bubblewrap does not work here.
-        SandboxError: The copy cannot be made or the shell cannot be started.
+        IsolationUnavailableError: The policy insists on an isolation that does not work here.
+        SandboxError: The copy cannot be made, or the shell cannot be started or isolated.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -142,14 +198,13 @@ def run_in_copy(
         (0, 'hello\n', (ChangedFile(path='new.txt', content=b'made\n', executable=False),))
     """
     shown, argv = _shell_command(command)
-    isolation, notes = _choose_isolation(policy)
+    isolation, limits = isolation_for(policy)
     with _box() as box:
         tree = box / "tree" / (root.name or "tree")
         try:
             copy = TreeCopy(root, tree, policy.limits, exclude=policy.exclude)
             env = _environment(policy, box)
-            if isolation == "bubblewrap":
-                argv = _wrapped(argv, policy, box, tree)
+            argv = _isolated(argv, isolation, policy, box, tree)
             outcome = run_process(
                 argv,
                 cwd=tree,
@@ -160,7 +215,10 @@ def run_in_copy(
             )
         except OSError as error:
             raise SandboxError(f"cannot run {shown!r} in a copy of {root}: {error}") from error
+        if outcome.exit_code == confine.FAILED and outcome.output.startswith(confine.FAILURE):
+            raise SandboxError(f"{shown!r} was not run: {outcome.output.strip()}")
         changes = copy.changes() if collect_changes else ()
+    notes = list(limits)
     if outcome.leftovers:
         notes.append("it left processes running in the background; they were ended")
     notes += _missing(shown, outcome.exit_code, outcome.output, isolation)
@@ -188,16 +246,48 @@ def _result(
     )
 
 
-def _wrapped(argv: list[str], policy: SandboxPolicy, box: Path, tree: Path) -> list[str]:
-    """The command line inside bubblewrap: nothing writable but the box, the home hidden, no network."""
+def _isolated(
+    argv: list[str], isolation: Isolation, policy: SandboxPolicy, box: Path, tree: Path
+) -> list[str]:
+    """The command line that runs another one isolated."""
+    if isolation == "none":
+        return argv
+    readable = _readable(policy)
+    if isolation == "landlock":
+        return confine.landlocked(argv, readable=readable, writable=box)
     return bubblewrap.wrapped(
-        argv,
+        confine.filtered(argv) if confine.filters_here() else argv,
+        readable=[*readable, Path(confine.__file__)],
         writable=box,
         cwd=tree,
-        home=policy.environ.get("HOME", ""),
         search_path=_user_path(policy),
-        readable=policy.readable,
     )
+
+
+def _readable(policy: SandboxPolicy) -> list[Path]:
+    """What an isolated command may read: the system, the running Python, PATH, toolchains, and what is named."""
+    home = Path(policy.environ.get("HOME") or "/nonexistent")
+    hidden = [place.resolve() for place in (home, *policy.hidden) if place.is_absolute()]
+    kept = [Path(entry) for entry in _user_path(policy).split(":") if entry.startswith("/")]
+    kept += [Path(place) for name in PLACES if (place := policy.environ.get(name, "")).startswith("/")]
+    # A PATH that names the home itself, or the root, does not open what lies below.
+    kept = [place for place in kept if not any(one.is_relative_to(place.resolve()) for one in hidden)]
+    needed = [Path(place) for place in (*SYSTEM, sys.base_prefix, sys.prefix)]
+    readable = [*(part for place in needed for part in _without(place, hidden)), *kept, *policy.readable]
+    return list(dict.fromkeys(part for place in readable for part in (place, place.resolve())))
+
+
+def _without(place: Path, hidden: Sequence[Path]) -> list[Path]:
+    """A directory, or what it holds where something hidden lies in it."""
+    inside = [one for one in hidden if one.is_relative_to(place.resolve())]
+    if not inside:
+        return [place]
+    if place.resolve() in inside:
+        return []
+    try:
+        return [part for child in sorted(place.resolve().iterdir()) for part in _without(child, inside)]
+    except OSError:
+        return []
 
 
 def _shell_command(command: str | Sequence[str]) -> tuple[str, list[str]]:
@@ -212,19 +302,6 @@ def _shell_command(command: str | Sequence[str]) -> tuple[str, list[str]]:
     if not readable:
         raise UsageError(f"the command {shown!a} holds characters that no shell takes")
     return shown, ["/bin/sh", "-c", shown if isinstance(command, str) else f"exec {shown}"]
-
-
-def _choose_isolation(policy: SandboxPolicy) -> tuple[Isolation, list[str]]:
-    if policy.use_bwrap == "never":
-        return "none", []
-    reason = bubblewrap.why_unavailable(_user_path(policy))
-    if reason is None:
-        return "bubblewrap", []
-    if policy.use_bwrap == "always":
-        raise bubblewrap.IsolationUnavailableError(
-            f"{reason}: install it, or allow checks without isolation in agentx.toml"
-        )
-    return "none", [f"ran without isolation: {reason}"]
 
 
 @contextmanager
@@ -290,7 +367,7 @@ def _environment(policy: SandboxPolicy, box: Path) -> dict[str, str]:
 def _missing(command: str, exit_code: int | None, output: str, isolation: Isolation) -> list[str]:
     """What to do where the command could not start for want of a program or a Python module."""
     if exit_code == NOT_FOUND:
-        where = ", or name its directory under [checks] readable" if isolation == "bubblewrap" else ""
+        where = ", or name its directory under [checks] readable" if isolation != "none" else ""
         return [
             f"{command!r} ended with 127, so a program was not found: install it, or give its full path{where}"
         ]
@@ -298,5 +375,9 @@ def _missing(command: str, exit_code: int | None, output: str, isolation: Isolat
     if exit_code and module and f"-m {module[1]}" in command:
         return [
             f"the Python that runs AgentX has no {module[1]}: install it there, or name another Python in the command"
+        ]
+    if exit_code and isolation == "landlock" and _CLOSED.search(output):
+        return [
+            "it ran under Landlock, which allows no socket, no /tmp and no /dev/shm: what needs them needs bubblewrap"
         ]
     return []

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
 
+from agentx.storage import nofollow
 from agentx.storage.errors import AgentXError
 from agentx.storage.ignore import IgnoreRules
 
@@ -45,8 +46,6 @@ MAX_DEPTH = 100
 """Directories nested deeper are not entered: nobody means them, and paths would grow past what systems take."""
 SHOWN = 5
 """How many paths a note names."""
-OPEN_PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""Never through a link, and never waiting for the other end of a pipe."""
 
 
 class TreeTooLargeError(AgentXError):
@@ -122,8 +121,11 @@ class TreeCopy:
             TreeTooLargeError: The tree holds more than the limits allow.
             OSError: The copy cannot be written (a full disk).
         """
-        self.root = target
-        self._source = source
+        # Both are canonical, so that no link is followed below them: what a command left running could make one while
+        # its changes are read, and so have a file from elsewhere taken for one that the command wrote.
+        self.root = nofollow.canonical(target)
+        self._source = nofollow.canonical(source)
+        self._named = source.absolute()
         self._limits = limits
         self._excluded = GitIgnoreSpec.from_lines([".git", *exclude])
         self._caches = GitIgnoreSpec.from_lines(CACHES)
@@ -183,7 +185,7 @@ class TreeCopy:
                 self._copy_link(path)
             elif entry.is_dir(follow_symlinks=False):
                 goal.mkdir()
-                directories.append((Path(entry.path), goal))
+                directories.append((self._source / path, goal))
             elif entry.is_file(follow_symlinks=False):
                 total += self._copy_file(path)
             else:
@@ -195,7 +197,7 @@ class TreeCopy:
 
     def _copy_link(self, path: str) -> None:
         goal = (self._source / path).readlink()
-        for base in (self._source.absolute(), self._source.resolve()):
+        for base in (self._named, self._source):
             if goal.is_relative_to(base):
                 goal = self.root / goal.relative_to(base)
                 break
@@ -204,7 +206,7 @@ class TreeCopy:
 
     def _copy_file(self, path: str) -> int:
         try:
-            source = os.open(self._source / path, OPEN_PLAIN)
+            source = nofollow.open_descriptor(self._source / path)
         except OSError:
             self._leave_out("left out of the copy, because they cannot be read", path)
             return 0
@@ -234,7 +236,7 @@ class TreeCopy:
         links: dict[str, str] = {}
         for path, entry in self._walk(self.root, self._is_ignored):
             if entry.is_symlink():
-                links[path] = os.readlink(entry.path)
+                links[path] = os.readlink(self.root / path)
             elif entry.is_file(follow_symlinks=False):
                 files[path] = entry.stat(follow_symlinks=False)
         return files, links
@@ -247,27 +249,31 @@ class TreeCopy:
         while waiting:
             directory = waiting.pop()
             try:
-                with os.scandir(root / directory) as entries:
-                    found = sorted(islice(entries, most + 1), key=lambda entry: entry.name)
+                held = nofollow.open_directory(root / directory)
             except OSError:
                 self._leave_out("directories that cannot be read were left out", directory)
                 continue
-            seen += len(found)
-            if seen > most:
-                raise self._too_large(f"{most} files and directories")
-            below = []
-            for entry in found:
-                path = f"{directory}/{entry.name}" if directory else entry.name
-                is_dir = entry.is_dir(follow_symlinks=False)
-                if not _is_text(path):
-                    self._leave_out("left out, because their names are not UTF-8", ascii(path))
-                elif not skip(path, is_dir):
-                    yield path, entry
-                    if is_dir and path.count("/") < MAX_DEPTH:
-                        below.append(path)
-                    elif is_dir:
-                        self._leave_out(f"directories more than {MAX_DEPTH} deep were left out", path)
-            waiting.extend(reversed(below))
+            try:
+                with os.scandir(held) as entries:
+                    found = sorted(islice(entries, most + 1), key=lambda entry: entry.name)
+                seen += len(found)
+                if seen > most:
+                    raise self._too_large(f"{most} files and directories")
+                below = []
+                for entry in found:
+                    path = f"{directory}/{entry.name}" if directory else entry.name
+                    is_dir = entry.is_dir(follow_symlinks=False)
+                    if not _is_text(path):
+                        self._leave_out("left out, because their names are not UTF-8", ascii(path))
+                    elif not skip(path, is_dir):
+                        yield path, entry
+                        if is_dir and path.count("/") < MAX_DEPTH:
+                            below.append(path)
+                        elif is_dir:
+                            self._leave_out(f"directories more than {MAX_DEPTH} deep were left out", path)
+                waiting.extend(reversed(below))
+            finally:
+                os.close(held)
 
     def _is_excluded(self, path: str, is_dir: bool) -> bool:  # noqa: FBT001 - the shape that _walk asks for
         return self._excluded.match_file(path + "/" * is_dir)
@@ -290,14 +296,14 @@ class TreeCopy:
         if untouched and was.ctime_ns < self._done_ns - RACY_NS:
             return True
         try:
-            with open(os.open(self.root / path, OPEN_PLAIN), "rb") as reader:
+            with open(nofollow.open_descriptor(self.root / path), "rb") as reader:
                 return hashlib.file_digest(reader, _digest).digest() == was.digest
         except OSError:
             return False
 
     def _read(self, path: str) -> bytes | None:
         try:
-            with open(os.open(self.root / path, OPEN_PLAIN), "rb") as reader:
+            with nofollow.open_file(self.root / path) as reader:
                 return reader.read()
         except OSError:
             self._leave_out("changed, but cannot be read", path)

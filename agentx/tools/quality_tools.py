@@ -5,7 +5,7 @@ They run code that the agent wrote. What they change is recorded as theirs.
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import msgspec
 from pydantic import Field
@@ -15,7 +15,7 @@ from agentx.config import CheckSection
 from agentx.engine import Engine
 from agentx.file_rules import FileRuleBroken
 from agentx.quality.document import check_document as check_prose
-from agentx.quality.sandbox import Bwrap, SandboxPolicy, SandboxResult, run_in_copy
+from agentx.quality.sandbox import SandboxPolicy, SandboxResult, Wanted, run_in_copy
 from agentx.secret_gate import new_secrets
 from agentx.secret_notes import tell
 from agentx.staging import Content
@@ -27,8 +27,6 @@ from agentx.storage.redaction import clean
 from agentx.synthesis.checks import CheckReport, parse_output
 from agentx.tools.base import Job, NotApproved, WriteDenied, tool
 from agentx.tools.storage_tools import PathArgument, StorageTools
-
-_ISOLATION: dict[str, Bwrap] = {"auto": "auto", "bubblewrap": "always", "none": "never"}
 
 SHOWN_OUTPUT = 4_000
 """Characters of a program's output in an agent's answer; the record keeps all that was kept of it."""
@@ -235,8 +233,9 @@ def sandbox_policy(engine: Engine) -> SandboxPolicy:
     """What a command may see that is run in a copy of the artifacts."""
     return SandboxPolicy(
         environ=engine.settings.environ,
-        use_bwrap=_ISOLATION[engine.config.tools.isolation],
+        isolation=cast("Wanted", engine.config.tools.isolation),
         readable=[Path(place).expanduser() for place in engine.config.checks.readable],
+        hidden=[engine.root, engine.settings.state_dir],
         exclude=_not_copied(engine),
     )
 

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from agentx.quality import confine
 from agentx.settings import read_settings
 
 
@@ -77,9 +78,23 @@ def test_without_git_and_without_a_model_there_are_hints_and_no_failure(call, ro
     done = call("doctor", "--json", "-C", root)
     assert done.code == 0, done
     found = marks(done)
-    assert (found["git"], found["isolation"], found["embeddings"]) == ("warning",) * 3
+    assert (found["git"], found["embeddings"]) == ("warning",) * 2
     todo = {check["name"]: check["todo"] for check in done.json["checks"]}
     assert todo["embeddings"] == "agentx models install minilm"
+
+
+def test_the_isolation_of_commands_is_found(call, root, monkeypatch):
+    """Without bubblewrap Landlock is found, where there is one; without both, that commands can do what the user can."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(confine, "why_unavailable", lambda: None)
+    monkeypatch.setattr(confine, "landlock_abi", lambda: 7)
+    assert marks(call("doctor", "--json", "-C", root))["isolation"] == "ok"
+    monkeypatch.setattr(confine, "landlock_abi", lambda: 4)
+    assert marks(call("doctor", "--json", "-C", root))["isolation"] == "warning"
+    monkeypatch.setattr(confine, "why_unavailable", lambda: "this system has no Landlock")
+    done = call("doctor", "--json", "-C", root)
+    (found,) = [check for check in done.json["checks"] if check["name"] == "isolation"]
+    assert (found["mark"], "commands can do what you can" in found["what"]) == ("warning", True)
 
 
 def test_lines_that_were_set_aside_are_told(call, root):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentx.quality.bubblewrap import why_unavailable
+from agentx.quality import bubblewrap, confine
 from agentx.quality.sandbox import SandboxPolicy, run_in_copy
 
 
@@ -22,21 +22,28 @@ def tree(tmp_path):
     return root
 
 
-@pytest.fixture(params=["never", "always"])
-def use_bwrap(request):
-    """Each test that takes this runs without bubblewrap and, where it works, with it."""
-    if request.param == "always" and (reason := why_unavailable(os.environ.get("PATH", os.defpath))):
+def why_not(isolation):
+    """Why an isolation cannot be tested here; None where it can."""
+    if isolation == "bubblewrap":
+        return bubblewrap.why_unavailable(os.environ.get("PATH", os.defpath))
+    return confine.why_unavailable() if isolation == "landlock" else None
+
+
+@pytest.fixture(params=["none", "bubblewrap", "landlock"])
+def isolation(request):
+    """Each test that takes this runs without isolation and, where it works, with each kind."""
+    if reason := why_not(request.param):
         pytest.skip(reason)
     return request.param
 
 
 @pytest.fixture
-def run(tree, use_bwrap):
+def run(tree, isolation):
     """Run a command in a copy of the tree; keyword arguments go to the policy where it knows them."""
 
     def run_it(command, *, root=tree, timeout_s=60, max_output_bytes=20_000, collect_changes=True, **policy):
         environ = {"PATH": os.environ.get("PATH", os.defpath), "HOME": os.environ.get("HOME", "/")}
-        policy = {"environ": environ, "use_bwrap": use_bwrap, **policy}
+        policy = {"environ": environ, "isolation": isolation, **policy}
         return run_in_copy(
             Path(root),
             command,

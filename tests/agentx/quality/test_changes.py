@@ -1,6 +1,7 @@
 """What a run changed in its copy: found, bounded, and never through a link."""
 
 import os
+import shutil
 
 import pytest
 
@@ -143,3 +144,23 @@ def test_names_that_are_not_utf8_are_left_out_with_a_note(run):
     done = run(r"touch wanted; touch $(printf 'caf\351')")
     assert [change.path for change in done.changes] == ["wanted"]
     assert any("their names are not UTF-8: 'caf\\udce9'" in note for note in done.notes)
+
+
+def test_a_directory_that_becomes_a_link_while_changes_are_read_gives_nothing_from_outside(tree, tmp_path):
+    """What outlives its run, and swaps a directory for a link to the home, has no file of the home taken for its own."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "token").write_text("secret")
+
+    class Swapped(TreeCopy):
+        def _is_same(self, path, now):
+            if path == "made/token":  # between the look at the directory and that at its files
+                shutil.rmtree(self.root / "made")
+                (self.root / "made").symlink_to(home)
+            return super()._is_same(path, now)
+
+    copy = Swapped(tree, tmp_path / "copy", TreeLimits())
+    (copy.root / "made").mkdir()
+    (copy.root / "made" / "token").write_text("mine")
+    assert copy.changes() == ()
+    assert any("cannot be read: made/token" in note for note in copy.notes)

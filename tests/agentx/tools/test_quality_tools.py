@@ -1,5 +1,6 @@
 """The quality tools on real commands: what fails becomes a problem, what passes ends it, and what they change is theirs."""
 
+import os
 import sys
 
 import pytest
@@ -194,3 +195,17 @@ def test_a_persons_edit_made_before_a_check_is_on_record_first(checked):
         "ToolCallRequested",
         "ToolCallExecuted",
     ]
+
+
+def test_a_command_in_the_default_mode_reaches_neither_the_history_nor_this_process(configured):
+    """With settings as they come, a command keeps what it made in its copy, and that is all it can do."""
+    ws = configured("\n[tools]\nrun_command = true\n")
+    log = ws.root / "history.jsonl"
+    command = f"cat {log} /proc/{os.getpid()}/environ; echo forged >> {log}; echo made > new.txt"
+    done = ws.tools.run_command(command)
+    if any("ran without isolation" in note for note in done.notes):
+        pytest.skip("nothing isolates commands here")
+    assert done.changed == ("new.txt",)
+    assert "WorkspaceCreated" not in done.output
+    assert "HOME=" not in done.output
+    assert "forged\n" not in log.read_text()

@@ -1,0 +1,456 @@
+"""Confine this process and become the command: Landlock, a seccomp filter, no capabilities, no core dump.
+
+Run as a program of its own, ``python -I -S confine.py SPEC PROGRAM ARGUMENT…``, so that nothing is done
+between fork and exec of a process with threads. It uses the standard library alone and fails closed: where a
+step fails, the command does not run. Nothing that it sets can be taken back by the command or by what the
+command starts.
+
+Landlock (landlock(7)) denies all file access but what SPEC names, all access to processes outside (ptrace(2),
+``/proc/PID``, signals), TCP and abstract Unix sockets. It cannot deny a Unix socket that has a path, nor UDP;
+so seccomp(2) denies the calls that make sockets. Calls that go around Landlock are denied as well: kernel
+keyrings, io_uring, System V and POSIX shared memory, setting limits and priorities of another process,
+inotify by path.
+
+Inside bubblewrap, which has namespaces for most of this, the filter alone is set.
+"""
+
+import ctypes
+import errno
+import functools
+import json
+import math
+import os
+import platform
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+MIN_ABI = 3
+"""The first Landlock that holds truncate(2): Linux 6.2. Below it a command could empty a file outside its copy."""
+SIGNAL_ABI = 6
+"""The first Landlock that holds signals and abstract sockets: Linux 6.12."""
+_NET_ABI, _IOCTL_ABI = 4, 5
+
+FAILED = 125
+"""Exit status where the process could not be confined; what it was to run did not run."""
+FAILURE = "agentx: cannot confine the command"
+_PROBE_TIMEOUT_S = 10.0
+_HEARD = (signal.SIGCHLD, signal.SIGTERM)
+_GRACE_S, _END_S = 1.5, 0.4
+"""Together less than a command has between SIGTERM and SIGKILL (:data:`agentx.quality.process.TERM_GRACE_S`)."""
+
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+MACHINE = (
+    *("/proc/cpuinfo", "/proc/filesystems", "/proc/loadavg", "/proc/meminfo", "/proc/stat", "/proc/sys"),
+    *("/proc/uptime", "/proc/version"),
+)
+"""What may be read of ``/proc``: facts about the machine, and no process, not even the command's own."""
+
+# --- Landlock: linux/landlock.h -----------------------------------------------------------------------------
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # on every architecture
+_VERSION_FLAG, _RULE_PATH_BENEATH = 1, 1
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_MAKE_CHAR, _MAKE_BLOCK, _TRUNCATE, _IOCTL_DEV = 1 << 6, 1 << 11, 1 << 14, 1 << 15
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
+_ALL_NET, _ALL_SCOPES = 0b11, 0b11
+
+# --- seccomp: linux/seccomp.h, linux/filter.h, linux/audit.h ------------------------------------------------
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _MASK, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+_KILL, _REFUSE, _ALLOW = 0x8000_0000, 0x0005_0000, 0x7FFF_0000
+_NUMBER_AT, _ARCH_AT, _ARGUMENTS_AT = 0, 4, 16
+_X32 = 0x4000_0000
+_NEWEST = 463
+"""System calls from this number on (Linux 6.13) are unknown here and are answered as if there were none."""
+_NEW_NAMESPACE = 0x7E02_0000
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
+_SOCK_TYPE, _SOCK_STREAM, _SOCK_SEQPACKET = 0xF, 1, 5
+
+_ARCHES = {"x86_64": (0, 0xC000_003E), "aarch64": (1, 0xC000_00B7)}
+"""The column of the tables below, and the word by which a filter knows the architecture."""
+
+_DENIED: dict[str, tuple[int | None, int | None]] = {
+    # keys of the kernel, which a command would share with the login
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    # other processes
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "kcmp": (312, 272),
+    "pidfd_getfd": (438, 438),
+    "process_madvise": (440, 440),
+    "migrate_pages": (256, 238),
+    "move_pages": (279, 239),
+    # files by other ways than their path, and mounts
+    "open_by_handle_at": (304, 265),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "fanotify_init": (300, 262),
+    # namespaces
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    # the kernel itself
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "syslog": (103, 116),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "reboot": (169, 142),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "acct": (163, 89),
+    "quotactl": (179, 60),
+    "iopl": (172, None),
+    "ioperm": (173, None),
+}
+_ABSENT: dict[str, tuple[int, int]] = {
+    # Answered with ENOSYS: programs then use read(2) and clone(2), whose arguments a filter can see.
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "clone3": (435, 435),
+}
+_DENIED_UNDER_LANDLOCK: dict[str, tuple[int | None, int | None]] = {
+    "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
+    "semget": (64, 190),
+    "semop": (65, 193),
+    "semctl": (66, 191),
+    "semtimedop": (220, 192),
+    "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
+    "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+    "inotify_add_watch": (254, 27),
+}
+_UNSUPPORTED_UNDER_LANDLOCK: dict[str, tuple[int, int]] = {
+    # Landlock does not look at them. Answered as by a file system without attributes, which cp(1) and tar(1) accept.
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+}
+_OF_ITSELF: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
+    # By number, limits and priorities of any process of the user could be set. Allowed with these first arguments alone.
+    "prlimit64": ((302, 261), (0,)),
+    "sched_setparam": ((142, 118), (0,)),
+    "sched_setscheduler": ((144, 119), (0,)),
+    "sched_setaffinity": ((203, 122), (0,)),
+    "sched_setattr": ((314, 274), (0,)),
+    "setpriority": ((141, 140), (0, 0)),  # PRIO_PROCESS
+    "ioprio_set": ((251, 30), (1, 0)),  # IOPRIO_WHO_PROCESS
+}
+_CLONE, _IOCTL, _SOCKET, _SOCKETPAIR = (56, 220), (16, 29), (41, 198), (53, 199)
+
+_Filter = list[tuple[int, int, int, int]]
+
+
+def filters_here() -> bool:
+    """Whether the seccomp filter knows this machine's system calls: 64-bit Linux on x86 or ARM."""
+    return sys.platform == "linux" and platform.machine() in _ARCHES and sys.maxsize > 2**32
+
+
+def landlock_abi() -> int:
+    """The version of Landlock in the running kernel; 0 where there is none, or it is switched off."""
+    if not filters_here():
+        return 0
+    try:
+        return _syscall(_CREATE_RULESET, 0, 0, _VERSION_FLAG)
+    except OSError:
+        return 0
+
+
+@functools.cache
+def why_unavailable() -> str | None:
+    """Why commands cannot be isolated by Landlock here, as a sentence; None where they can. Tried once."""
+    abi = landlock_abi()
+    if not abi:
+        return "this system has no Landlock"
+    if abi < MIN_ABI:
+        return f"this kernel's Landlock (ABI {abi}) is too old: it takes ABI {MIN_ABI}, Linux 6.2"
+    command = landlocked(["/bin/sh", "-c", "exit 0"], readable=[Path("/")], writable=None)
+    try:
+        done = subprocess.run(
+            command,
+            env={},
+            capture_output=True,
+            timeout=_PROBE_TIMEOUT_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"Landlock cannot be used here: {error}"
+    if done.returncode != 0:
+        said = done.stderr.decode("utf-8", errors="replace").strip() or f"exit status {done.returncode}"
+        return f"Landlock cannot be used here: {said}"
+    return None
+
+
+def landlocked(argv: Sequence[str], *, readable: Sequence[Path], writable: Path | None) -> list[str]:
+    """The command line that runs ``argv`` under Landlock and the filter.
+
+    Args:
+        argv: The program, by its full path, and its arguments.
+        readable: Files and directories that may be read and run; what is not there is skipped.
+        writable: The one directory that may be written.
+    """
+    spec = {
+        "landlock": True,
+        "readable": [str(path) for path in (*readable, *MACHINE)],
+        "writable": [str(writable)] if writable else [],
+        "devices": DEVICES,
+    }
+    return _command(spec, argv)
+
+
+def filtered(argv: Sequence[str]) -> list[str]:
+    """The command line that runs ``argv`` under the filter alone, inside bubblewrap."""
+    return _command({"landlock": False}, argv)
+
+
+def _command(spec: Mapping[str, object], argv: Sequence[str]) -> list[str]:
+    return [sys.executable, "-I", "-S", __file__, json.dumps(spec), *argv]
+
+
+# --- the program --------------------------------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Confine this process and become the command; returns only where that fails."""
+    try:
+        spec, argv = json.loads(arguments[0]), list(arguments[1:])
+        if spec["landlock"] and (child := _fork()):
+            return _outlive(child)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _drop_capabilities()
+        _prctl(38, 1)  # PR_SET_NO_NEW_PRIVS
+        if spec["landlock"]:
+            _restrict(spec["readable"], spec["writable"], spec["devices"])
+        _filter_calls(under_landlock=spec["landlock"])
+    except Exception as error:  # noqa: BLE001 - whatever it is, the command must not run
+        sys.stderr.write(f"{FAILURE}: {type(error).__name__}: {error}\n")
+        return FAILED
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python, not by programs
+        signal.signal(ignored, signal.SIG_DFL)
+    try:
+        os.execv(argv[0], argv)  # noqa: S606 - the command's own shell
+    except OSError as error:
+        sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
+        return 127
+
+
+def _fork() -> int:
+    """Make the process that becomes the command; all that it leaves behind becomes a child of this one."""
+    _prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
+    child = os.fork()
+    if not child:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
+    return child
+
+
+def _outlive(child: int) -> int:
+    """Wait for the command and end what it started, also in sessions of its own; the exit status as shells say it."""
+    status, deadline = None, math.inf
+    while status is None and (left_s := deadline - time.monotonic()) > 0:
+        heard = signal.sigtimedwait(_HEARD, min(left_s, 60.0))
+        if heard and heard.si_signo == signal.SIGTERM:  # the whole group got it
+            deadline = time.monotonic() + _GRACE_S
+        status, _ = _reap(child)
+    ended, children = False, Path(f"/proc/self/task/{os.getpid()}/children")
+    deadline = time.monotonic() + _END_S
+    while not ended and time.monotonic() < deadline:
+        with suppress(OSError):  # it has ended meanwhile, or this kernel does not list children
+            for left in children.read_text().split():
+                os.kill(int(left), signal.SIGKILL)
+        _, ended = _reap(child)
+        time.sleep(0.001)
+    return 128 + signal.SIGKILL if status is None else status
+
+
+def _reap(child: int) -> tuple[int | None, bool]:
+    """Take the statuses of children that have ended: the command's, if it is among them, and whether none is left."""
+    found = None
+    try:
+        while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
+            if ended[0] == child:
+                code = os.waitstatus_to_exitcode(ended[1])
+                found = code if code >= 0 else 128 - code
+    except ChildProcessError:
+        return found, True
+    return found, False
+
+
+def _drop_capabilities() -> None:
+    """Give up what root may: in the bounding set, the ambient set and this process's own."""
+    for capability in range(64):
+        try:
+            _prctl(24, capability)  # PR_CAPBSET_DROP
+        except OSError as error:
+            if error.errno == errno.EINVAL:  # beyond the last one of this kernel
+                break
+            if error.errno != errno.EPERM:  # whoever may not drop any has none
+                raise
+    _prctl(47, 4)  # PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL
+    header = ctypes.create_string_buffer(struct.pack("Ii", 0x20080522, 0))
+    none = ctypes.create_string_buffer(24)
+    _syscall(
+        {"x86_64": 126, "aarch64": 91}[platform.machine()], ctypes.addressof(header), ctypes.addressof(none)
+    )
+
+
+def _restrict(readable: Sequence[str], writable: Sequence[str], devices: Sequence[str]) -> None:
+    """Deny all file access but this, all network that Landlock knows, and signals to processes outside."""
+    abi = _syscall(_CREATE_RULESET, 0, 0, _VERSION_FLAG)
+    if abi < MIN_ABI:
+        raise OSError(errno.ENOSYS, f"Landlock ABI {abi} is too old")
+    files = (1 << (16 if abi >= _IOCTL_ABI else 15)) - 1
+    attributes = struct.pack(
+        "QQQ", files, _ALL_NET if abi >= _NET_ABI else 0, _ALL_SCOPES if abi >= SIGNAL_ABI else 0
+    )
+    # An older kernel refuses a structure that is longer than its own, unless the rest is zero: it is here.
+    held = ctypes.create_string_buffer(attributes)
+    ruleset = _syscall(_CREATE_RULESET, ctypes.addressof(held), len(attributes), 0)
+    for path in readable:
+        _allow(ruleset, path, _READ)
+    for path in devices:
+        _allow(ruleset, path, _READ_FILE | _WRITE_FILE)
+    for path in writable:
+        if not _allow(ruleset, path, files & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEV)):
+            raise FileNotFoundError(errno.ENOENT, "there is no such directory", path)
+    _syscall(_RESTRICT_SELF, ruleset, 0)
+    os.close(ruleset)
+
+
+def _allow(ruleset: int, path: str, rights: int) -> bool:
+    """Allow rights on a file or below a directory; False where it is not there."""
+    try:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        if not os.path.isdir(f"/proc/self/fd/{place}"):
+            rights &= _OF_FILES
+        rule = ctypes.create_string_buffer(struct.pack("=Qi", rights, place))
+        _syscall(_ADD_RULE, ruleset, _RULE_PATH_BENEATH, ctypes.addressof(rule), 0)
+    finally:
+        os.close(place)
+    return True
+
+
+def _filter_calls(*, under_landlock: bool) -> None:
+    program = _program(platform.machine(), under_landlock=under_landlock)
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in program))
+    held = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(program), ctypes.addressof(code)))
+    _prctl(22, 2, ctypes.addressof(held))  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+
+
+def _program(machine: str, *, under_landlock: bool) -> _Filter:
+    """The filter: a call that is not named is allowed."""
+    column, arch = _ARCHES[machine]
+    refuse, absent = _returns(_REFUSE | errno.EPERM), _returns(_REFUSE | errno.ENOSYS)
+    allow = _returns(_ALLOW)
+    steps: _Filter = [(_LOAD, 0, 0, _ARCH_AT), (_EQUAL, 1, 0, arch), *_returns(_KILL)]
+    steps.append((_LOAD, 0, 0, _NUMBER_AT))
+    if machine == "x86_64":
+        steps += [(_AT_LEAST, 0, 1, _X32), *_returns(_KILL)]
+    steps += [(_AT_LEAST, 0, 1, _NEWEST), *absent]
+    denied = _DENIED | (_DENIED_UNDER_LANDLOCK if under_landlock else {})
+    for numbers in denied.values():
+        if (number := numbers[column]) is not None:
+            steps += _where(number, refuse)
+    for both in _ABSENT.values():
+        steps += _where(both[column], absent)
+    steps += _where(_CLONE[column], [_argument(0), (_ANY_BIT, 0, 1, _NEW_NAMESPACE), *refuse, *allow])
+    steps += _where(_IOCTL[column], [_argument(1), *_unless((_TIOCSTI, _TIOCLINUX), allow, refuse)])
+    if under_landlock:
+        for both in _UNSUPPORTED_UNDER_LANDLOCK.values():
+            steps += _where(both[column], _returns(_REFUSE | errno.EOPNOTSUPP))
+        steps += _where(_SOCKET[column], refuse)
+        # A datagram pair could still be sent to any socket that has a path.
+        pair = [
+            _argument(1),
+            (_MASK, 0, 0, _SOCK_TYPE),
+            *_unless((_SOCK_STREAM, _SOCK_SEQPACKET), refuse, allow),
+        ]
+        steps += _where(_SOCKETPAIR[column], [_argument(0), (_EQUAL, 1, 0, _AF_UNIX), *refuse, *pair])
+        for numbers, own in _OF_ITSELF.values():
+            checks = [
+                step
+                for place, value in enumerate(own)
+                for step in (_argument(place), (_EQUAL, 1, 0, value), *refuse)
+            ]
+            steps += _where(numbers[column], [*checks, *allow])
+    else:  # other families are not kept apart by a network namespace (virtual machines' sockets, Bluetooth)
+        families = (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK)
+        steps += _where(_SOCKET[column], [_argument(0), *_unless(families, refuse, allow)])
+    return [*steps, *allow]
+
+
+def _where(number: int, then: _Filter) -> _Filter:
+    """Steps for one system call; they end in a verdict."""
+    return [(_EQUAL, 0, len(then), number), *then]
+
+
+def _unless(values: Sequence[int], other: _Filter, these: _Filter) -> _Filter:
+    """One verdict where the loaded word is one of some values, another where it is not."""
+    last = len(values) - 1
+    checks = [(_EQUAL, last - place + 1, 0, value) for place, value in enumerate(values)]
+    return [*checks, *other, *these]
+
+
+def _argument(place: int) -> tuple[int, int, int, int]:
+    return (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * place)  # the lower half: both architectures are little-endian
+
+
+def _returns(verdict: int) -> _Filter:
+    return [(_RETURN, 0, 0, verdict)]
+
+
+def _prctl(option: int, *arguments: int) -> None:
+    _call("prctl", option, *arguments, *(0,) * (4 - len(arguments)))
+
+
+def _syscall(number: int, *arguments: int) -> int:
+    return _call("syscall", number, *arguments)
+
+
+def _call(name: str, *arguments: int) -> int:
+    function = getattr(ctypes.CDLL(None, use_errno=True), name)
+    function.restype = ctypes.c_long
+    result: int = function(*map(ctypes.c_long, arguments))
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}{arguments[:1]}: {os.strerror(number)}")
+    return result
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,69 @@
+"""The command line inside an agent's run: it reads, and does not act as the user."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agentx import Workspace
+from agentx.cli.app import READING, command_names
+from agentx.settings import RUN, Settings
+
+ROOT = Path(__file__).parents[3]
+ACTING = [
+    ("say", "Never use tabs."),
+    ("approve", "call-1"),
+    ("run", "hello"),
+    ("memory", "retire", "c-3"),
+    ("memory", "--", "retire", "c-3"),
+    ("--json", "memory", "pin", "c-3"),
+    ("config", "set", "tools.isolation", "none"),
+    ("restore", "outlook.md"),
+    ("repair",),
+    ("init", "another"),
+]
+
+
+@pytest.mark.parametrize("words", ACTING, ids=" ".join)
+def test_what_acts_as_the_user_is_refused_inside_a_run(call, root, monkeypatch, words):
+    """Whatever speaks for the user or changes something fails with one sentence, and changes nothing."""
+    before = (root / "history.jsonl").read_bytes()
+    monkeypatch.setenv(RUN, "a-run")
+    done = call("-C", root, *words)
+    assert done.code == 1
+    assert "refused inside an agent's run" in done.err
+    assert (root / "history.jsonl").read_bytes() == before
+
+
+def test_what_reads_works_inside_a_run(call, root, monkeypatch):
+    """Looking at the workspace, and help, work as they do in a terminal."""
+    monkeypatch.setenv(RUN, "a-run")
+    for words in [
+        ("status",),
+        ("memory",),
+        ("memory", "list"),
+        ("log",),
+        ("config", "get", "model.name"),
+        ("say", "--help"),
+    ]:
+        assert call("-C", root, *words).code == 0, words
+
+
+def test_every_command_that_reads_exists_and_no_other_passes():
+    """A command that is added later is refused inside a run until somebody lists it."""
+    assert set(command_names()) >= READING
+    assert not {"say", "approve", "run", "config set", "memory retire"} & READING
+
+
+def test_a_command_of_an_agent_finds_the_refusal(tmp_path):
+    """Without isolation, where nothing else stops it, a command that calls the program is refused."""
+    settings = Settings(environ={"PATH": os.environ["PATH"]}, cache_dir=tmp_path)
+    Workspace.create(tmp_path / "task", settings=settings).close()
+    with (tmp_path / "task" / "agentx.toml").open("a") as file:
+        file.write('\n[tools]\nisolation = "none"\nrun_command = true\n')
+    with Workspace.open(tmp_path / "task", settings=settings) as ws:
+        done = ws.tools.run_command(
+            f"PYTHONPATH={ROOT} python -m agentx -C {tmp_path / 'task'} say 'Never use tabs.'"
+        )
+        assert "refused inside an agent's run" in done.output
+        assert not ws.memory()
