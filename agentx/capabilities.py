@@ -17,6 +17,7 @@ from agentx.storage.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.items import CapabilityDetail, MemoryItem, Status
 from agentx.tools.quality_tools import sandbox_policy
+from agentx.trust.trust import Item
 
 TIMEOUT_S = 20.0
 """A capability answers by then, or it does not work."""
@@ -79,9 +80,12 @@ class Capabilities:
                     f"There is a capability of that name, {same.id}; retire it first with `agentx memory retire`."
                 )
             detail, actor = CapabilityDetail(command=command), self.engine.settings.actor
-            return curation.write_down(
+            item = curation.write_down(
                 self.engine, "capability", name, detail, actor, domain=one_line(domain), agent=agent
             )
+        if note := self.engine.trust.keep(item_of(item.id, detail)):
+            self.engine.write_path.notes.append(note)
+        return item
 
     def check(self, names: Sequence[str] = ()) -> list[MemoryItem]:
         """Run the commands of some capabilities (of all where none is named), and record what each said.
@@ -95,6 +99,7 @@ class Capabilities:
         Raises:
             NoSuchItem: There is no item of such an id.
             UsageError: It is no capability.
+            Restricted: Its command came with the workspace, and nobody trusts it.
         """
         items = [self._find(name) for name in dict.fromkeys(names)] or self.all()
         for item in items:
@@ -112,13 +117,14 @@ class Capabilities:
         return item
 
     def _run(self, name: str, detail: CapabilityDetail) -> None:
+        self.engine.trust.require_item(item_of(name, detail))
         try:
             result = run_in_copy(
                 self.engine.write_path.artifacts.root,
                 detail.command,
                 timeout_s=TIMEOUT_S,
                 max_output_bytes=MAX_OUTPUT_BYTES,
-                policy=sandbox_policy(self.engine),
+                policy=sandbox_policy(self.engine, "the capability"),
                 collect_changes=False,
             )
             said = (
@@ -132,3 +138,8 @@ class Capabilities:
             item=name, exit_code=exit_code, output=self.engine.write_path.body(clean(said))
         )
         self.engine.write_path.record([Draft(data=checked, actor=ACTOR)])
+
+
+def item_of(name: str, detail: CapabilityDetail) -> Item:
+    """A capability as a person trusts it."""
+    return Item("capability", name, f"run `{detail.command}`", {"command": detail.command})

@@ -3,15 +3,17 @@
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentx.storage.durable import write_file
 from agentx.storage.errors import UsageError
 from agentx.synthesis.cognition.config import ExecutorConfig
+from agentx.synthesis.effects import Effect
 
 FILE = "agentx.toml"
 
@@ -30,40 +32,40 @@ class WorkspaceSection(_Section):
     ``artifacts``, or a directory outside (``..``) that is mirrored and whose own repository is never written.
     """
 
-    artifacts: str = "artifacts"
+    artifacts: Annotated[str, Effect.READS] = "artifacts"
 
 
 class ModelSection(_Section):
     """Which model answers: any name that litellm knows, or ``script:FILE``."""
 
-    name: str = ""
-    api_base: str = ""
-    timeout_s: float = Field(default=120.0, gt=0)
+    name: Annotated[str, Effect.CALLS] = ""
+    api_base: Annotated[str, Effect.CALLS] = ""
+    timeout_s: Annotated[float, Effect.HARMLESS] = Field(default=120.0, gt=0)
 
 
 class EmbeddingsSection(_Section):
     """What turns text into vectors: ``minilm``, ``litellm:<model>`` or ``none``."""
 
-    model: str = "minilm"
+    model: Annotated[str, Effect.CALLS] = "minilm"
 
 
 class LimitsSection(_Section):
     """What a run may use, and how large a file may be."""
 
-    max_steps: int = Field(default=40, gt=0)
-    max_tokens: int = Field(default=400_000, gt=0)
-    max_cost_usd: float = Field(default=5.0, gt=0)
-    max_time_s: float = Field(default=1_800.0, gt=0)
-    context_tokens: int = Field(default=8_000, gt=0)
-    max_file_bytes: int = Field(default=20_000_000, gt=0)
+    max_steps: Annotated[int, Effect.LOOSENS] = Field(default=40, gt=0)
+    max_tokens: Annotated[int, Effect.LOOSENS] = Field(default=400_000, gt=0)
+    max_cost_usd: Annotated[float, Effect.LOOSENS] = Field(default=5.0, gt=0)
+    max_time_s: Annotated[float, Effect.LOOSENS] = Field(default=1_800.0, gt=0)
+    context_tokens: Annotated[int, Effect.HARMLESS] = Field(default=8_000, gt=0)
+    max_file_bytes: Annotated[int, Effect.HARMLESS] = Field(default=20_000_000, gt=0)
 
 
 class CheckSection(_Section):
     """A command that checks the work, run in a copy of the artifacts."""
 
-    command: str = ""
-    timeout_s: float = Field(default=300.0, gt=0)
-    max_output_bytes: int = Field(default=1_000_000, gt=0)
+    command: Annotated[str, Effect.RUNS] = ""
+    timeout_s: Annotated[float, Effect.HARMLESS] = Field(default=300.0, gt=0)
+    max_output_bytes: Annotated[int, Effect.HARMLESS] = Field(default=1_000_000, gt=0)
 
 
 class ChecksSection(_Section):
@@ -72,7 +74,7 @@ class ChecksSection(_Section):
     ``readable`` names directories that they may read, isolated, besides the system (a toolchain).
     """
 
-    readable: tuple[str, ...] = ()
+    readable: Annotated[tuple[str, ...], Effect.READS] = ()
 
     tests: CheckSection = CheckSection()
     lint: CheckSection = CheckSection()
@@ -86,10 +88,12 @@ class ToolsSection(_Section):
     spellings that ``check_document`` accepts.
     """
 
-    run_command: bool = False
-    approve: tuple[str, ...] = ()
-    isolation: str = Field(default="auto", pattern="^(auto|bubblewrap|landlock|none)$")
-    words: tuple[str, ...] = ()
+    run_command: Annotated[bool, Effect.RUNS] = False
+    approve: Annotated[tuple[str, ...], Effect.LOOSENS] = ()
+    isolation: Annotated[str, Effect.LOOSENS] = Field(
+        default="auto", pattern="^(auto|bubblewrap|landlock|none)$"
+    )
+    words: Annotated[tuple[str, ...], Effect.HARMLESS] = ()
 
 
 class MemorySection(_Section):
@@ -100,9 +104,9 @@ class MemorySection(_Section):
     when work goes on after a night, or only when a person says so (``off``).
     """
 
-    judge: bool = True
-    lapse_days: int = Field(default=14, ge=0, le=36_500)
-    maintain: str = Field(default="nightly", pattern="^(nightly|off)$")
+    judge: Annotated[bool, Effect.HARMLESS] = True
+    lapse_days: Annotated[int, Effect.HARMLESS] = Field(default=14, ge=0, le=36_500)
+    maintain: Annotated[str, Effect.HARMLESS] = Field(default="nightly", pattern="^(nightly|off)$")
 
 
 class ScribeSection(_Section):
@@ -114,14 +118,16 @@ class ScribeSection(_Section):
     hour of the local day a model may be asked on schedule, every ``every_minutes`` at most, for ``timeout_s`` at most.
     """
 
-    auto_capture: bool = True
-    capture_assistant: bool = True
-    auto_recall: bool = True
-    auto_recall_top_k: int = Field(default=5, ge=0, le=50)
-    session_strategy: str = Field(default="memory", pattern="^(memory|none)$")
-    active_hours: str = Field(default="8-24", pattern=r"^([01]?\d|2[0-4])-([01]?\d|2[0-4])$")
-    every_minutes: float = Field(default=30.0, gt=0)
-    timeout_s: float = Field(default=60.0, gt=0)
+    auto_capture: Annotated[bool, Effect.HARMLESS] = True
+    capture_assistant: Annotated[bool, Effect.HARMLESS] = True
+    auto_recall: Annotated[bool, Effect.HARMLESS] = True
+    auto_recall_top_k: Annotated[int, Effect.HARMLESS] = Field(default=5, ge=0, le=50)
+    session_strategy: Annotated[str, Effect.HARMLESS] = Field(default="memory", pattern="^(memory|none)$")
+    active_hours: Annotated[str, Effect.HARMLESS] = Field(
+        default="8-24", pattern=r"^([01]?\d|2[0-4])-([01]?\d|2[0-4])$"
+    )
+    every_minutes: Annotated[float, Effect.HARMLESS] = Field(default=30.0, gt=0)
+    timeout_s: Annotated[float, Effect.HARMLESS] = Field(default=60.0, gt=0)
 
 
 class DirectorSection(_Section):
@@ -133,18 +139,18 @@ class DirectorSection(_Section):
     and that this program, and the programs of a pipeline's roles, find in their environment.
     """
 
-    model: str = ""
-    executor: tuple[str, ...] = ()
-    speaks: str = Field(default="text", pattern="^(text|jsonl)$")
-    files: bool = True
-    time_limit_s: float = Field(default=1_800.0, gt=0)
-    keys: tuple[str, ...] = ()
+    model: Annotated[str, Effect.CALLS] = ""
+    executor: Annotated[tuple[str, ...], Effect.RUNS] = ()
+    speaks: Annotated[str, Effect.LOOSENS] = Field(default="text", pattern="^(text|jsonl)$")
+    files: Annotated[bool, Effect.LOOSENS] = True
+    time_limit_s: Annotated[float, Effect.LOOSENS] = Field(default=1_800.0, gt=0)
+    keys: Annotated[tuple[str, ...], Effect.LOOSENS] = ()
 
 
 class SecretsSection(_Section):
     """What looks like a secret in a file that an agent would write: ask a person, let it through, or refuse it."""
 
-    artifacts: str = Field(default="confirm", pattern="^(confirm|allow|deny)$")
+    artifacts: Annotated[str, Effect.LOOSENS] = Field(default="confirm", pattern="^(confirm|allow|deny)$")
 
 
 class SourceSection(_Section):
@@ -180,8 +186,8 @@ class Config(_Section):
     scribe: ScribeSection = ScribeSection()
     cognition: ExecutorConfig = ExecutorConfig()
     secrets: SecretsSection = SecretsSection()
-    sources: tuple[SourceSection, ...] = ()
-    links: tuple[LinkSection, ...] = ()
+    sources: Annotated[tuple[SourceSection, ...], Effect.READS] = ()
+    links: Annotated[tuple[LinkSection, ...], Effect.READS] = ()
 
 
 def read_config(root: Path) -> Config:
@@ -192,14 +198,98 @@ def read_config(root: Path) -> Config:
     """
     path = root / FILE
     try:
-        raw = tomllib.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
     except FileNotFoundError:
         return Config()
-    except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, of a number with too many digits
+    except ValueError as error:
         raise ConfigInvalid(f"{path} is not TOML: {error}.") from error
     except OSError as error:
         raise ConfigInvalid(f"{path} cannot be read: {error.strerror}.") from error
+    return parse_config(text, path)
+
+
+def parse_config(text: str, path: Path) -> Config:
+    """The configuration that a text says.
+
+    Args:
+        text: TOML.
+        path: Where it was read, for the error.
+
+    Raises:
+        ConfigInvalid: It is not TOML, or holds something that is no setting.
+    """
+    try:
+        raw = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # of TOML, or of a number with too many digits
+        raise ConfigInvalid(f"{path} is not TOML: {error}.") from error
     return _checked(raw, path)
+
+
+# --- what a setting can do ---------------------------------------------------------------------------------------------
+
+
+def effects(section: type[BaseModel] = Config, prefix: str = "") -> dict[str, Effect | None]:
+    """What each setting can do beyond the workspace, by its full name; ``None`` where the schema does not say."""
+    found: dict[str, Effect | None] = {}
+    for name, field in section.model_fields.items():
+        mark = next((one for one in field.metadata if isinstance(one, Effect)), None)
+        parts = () if mark else (field.annotation, *get_args(field.annotation))
+        nested = next((one for one in parts if isinstance(one, type) and issubclass(one, BaseModel)), None)
+        found |= effects(nested, f"{prefix}{name}.") if nested else {prefix + name: mark}
+    return found
+
+
+def executable(config: Config) -> dict[str, Any]:
+    """The settings that a person's trust is bound to: those that have an effect and differ from the default.
+
+    A default is AgentX's own, so one that a later version adds leaves what is trusted as it is. A setting without a mark
+    counts as one that has an effect.
+    """
+    values, defaults = config.model_dump(mode="json"), _DEFAULTS.model_dump(mode="json")
+    return {
+        name: value
+        for name, effect in effects().items()
+        if effect is not Effect.HARMLESS and (value := _at(values, name)) != _at(defaults, name)
+    }
+
+
+def tightened(config: Config, approve: Iterable[str] = ()) -> Config:
+    """A configuration without what loosens a guard, for a workspace that is not trusted; what tightens one stays.
+
+    Args:
+        config: The configuration.
+        approve: Tools that a person had to approve when the workspace was last trusted.
+    """
+    limits, own = config.limits, _DEFAULTS.limits
+    least = {name: min(getattr(limits, name), getattr(own, name)) for name in _LIMITS}
+    tools, secrets = config.tools, config.secrets
+    return config.model_copy(
+        update={
+            "limits": limits.model_copy(update=least),
+            "tools": tools.model_copy(
+                update={
+                    "approve": tuple(dict.fromkeys((*tools.approve, *approve))),
+                    "isolation": "auto" if tools.isolation == "none" else tools.isolation,
+                }
+            ),
+            "secrets": secrets.model_copy(
+                update={"artifacts": "confirm" if secrets.artifacts == "allow" else secrets.artifacts}
+            ),
+        }
+    )
+
+
+_DEFAULTS = Config()
+_LIMITS = ("max_steps", "max_tokens", "max_cost_usd", "max_time_s")
+
+
+def _at(values: Any, name: str) -> Any:
+    for part in name.split("."):
+        values = values[part]
+    return values
+
+
+# --- changing it -------------------------------------------------------------------------------------------------------
 
 
 _IN_TOML = {
@@ -232,30 +322,35 @@ def set_value(root: Path, name: str, value: str) -> Config:
     Raises:
         ConfigInvalid: There is no such setting, or the value is none that it can have.
     """
+    return change_value(root, name, value)[1]
+
+
+def change_value(root: Path, name: str, value: str) -> tuple[Config | None, Config]:
+    """As :func:`set_value`; the configuration before and after, both from the very text that was changed.
+
+    Returns:
+        The first is ``None`` where the text was invalid before.
+    """
     section, _, key = name.rpartition(".")
     if not section or not re.fullmatch(r"[a-z_]+(\.[a-z_]+)?", section) or not re.fullmatch(r"[a-z_]+", key):
         raise ConfigInvalid(f"{name!r} names no setting; write it as SECTION.KEY, like model.name.")
+    path = root / FILE
+    text = path.read_text("utf-8") if path.exists() else ""
+    before: Config | None = None
+    with suppress(ConfigInvalid):
+        before = parse_config(text, path)
     literals = dict.fromkeys((_literal(value), json.dumps(value)))  # a command called `true` is a text
     errors: list[ConfigInvalid] = []
     for literal in literals:
         try:
-            return _set(root, section, key, literal)
+            changed = _with_line(text, section, key, f"{key} = {literal}")
+            after = parse_config(changed, path)
         except ConfigInvalid as error:
             errors.append(error)
+        else:
+            write_file(path, changed.encode())
+            return before, after
     raise errors[0]
-
-
-def _set(root: Path, section: str, key: str, literal: str) -> Config:
-    path = root / FILE
-    text = path.read_text("utf-8") if path.exists() else ""
-    changed = _with_line(text, section, key, f"{key} = {literal}")
-    try:
-        raw = tomllib.loads(changed)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigInvalid(f"{literal} is no TOML value for {section}.{key}: {error}.") from error
-    config = _checked(raw, path)
-    write_file(path, changed.encode())
-    return config
 
 
 def _literal(value: str) -> str:

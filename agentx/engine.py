@@ -31,6 +31,7 @@ from agentx.synthesis.items import MemoryItem
 from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.state import State
 from agentx.synthesizer import Synthesizer
+from agentx.trust.trust import Trust
 from agentx.write_path import ReadOnly, WritePath
 
 EMBED_S = 2.0
@@ -50,6 +51,7 @@ class Engine:
         root: Its directory.
         config: What ``agentx.toml`` says.
         settings: What the environment says.
+        trust: Whether what the workspace brings along may run, be called and read outside.
         write_path: Every change to log, repository and working files.
         synthesizer: Concludes from each fact.
         indexer: Feeds the memory index and asks it.
@@ -64,6 +66,7 @@ class Engine:
         root: Path,
         config: Config,
         settings: Settings,
+        trust: Trust,
         bus: Bus,
         write_path: WritePath,
         synthesizer: Synthesizer,
@@ -72,6 +75,7 @@ class Engine:
         self.root = root
         self.config = config
         self.settings = settings
+        self.trust = trust
         self.bus = bus
         self.write_path = write_path
         self.synthesizer = synthesizer

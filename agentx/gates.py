@@ -278,8 +278,11 @@ class Gates:
         path, settings = self.engine.write_path, self.engine.settings
         environ = settings.environ
         own = self._scripts.all(path.tree, path.manifest)
-        keys = existing.keychain(environ.get("PATH", ""), environ.get("DBUS_SESSION_BUS_ADDRESS", ""))
-        beside = existing.scripts_beside(self.engine.root)
+        keys: tuple[str, ...] = ()
+        beside: list[existing.Script] = []
+        if self.engine.trust.trusted:
+            keys = existing.keychain(environ.get("PATH", ""), environ.get("DBUS_SESSION_BUS_ADDRESS", ""))
+            beside = existing.scripts_beside(self.engine.root)
         found = existing.for_action(
             action.said, own, beside, existing.credentials({**environ, **settings.keys}), keys
         )

@@ -57,6 +57,7 @@ def beat(
 
     Raises:
         ModelError: No model is configured, or the one that is cannot be opened.
+        Restricted: A run was cut off, and the workspace is not trusted.
     """
     found = look(ws.state)
     if found.status != "CONTINUED":
@@ -67,6 +68,7 @@ def beat(
                 ws.engine
             ):  # whose process is gone has its end; what is left of it is the next directed run's
                 return look(ws.state)
+        ws.engine.trust.require("heartbeat", f"a heartbeat would go on with {found.run}")
         last = ws.state.last_run
         agent = last.agent if last else "main"
         result = run_task(ws, "", model(), limits=limits, observer=observer, agent=agent)

@@ -70,6 +70,7 @@ def read(engine: Engine, name: str, now: datetime | None = None) -> Linked:
 
     Raises:
         LinkBroken: There is no such link, or no workspace where it leads.
+        Restricted: The workspace is not trusted.
         PathRefused: The path leads out of the artifacts, is not shared by the link, or is itself a link.
         ArtifactMissing: There is no such file in its last commit.
         FileTooLarge: It is larger than files may be here.
@@ -78,6 +79,7 @@ def read(engine: Engine, name: str, now: datetime | None = None) -> Linked:
     now = now or datetime.now(tz=UTC)
     link, _, path = name.partition(SEPARATOR)
     section = _section(engine, link)
+    engine.trust.require("links")
     path = check_path(path) if path else ""
     with _opened(engine, section) as repo:
         tree = repo.tree_of(repo.head) if repo.head else ""

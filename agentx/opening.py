@@ -11,7 +11,7 @@ from agentx import layout
 from agentx.bus import Bus
 from agentx.cache import CACHE, make_cache
 from agentx.config import FILE as CONFIG_FILE
-from agentx.config import Config, read_config
+from agentx.config import Config, read_config, tightened
 from agentx.engine import Engine
 from agentx.indexer import Indexer
 from agentx.maintenance import Nightly
@@ -43,6 +43,7 @@ from agentx.synthesis.pipelines.learned import Learned
 from agentx.synthesis.scribe.notes import NoteTaker
 from agentx.synthesis.scribe.sessions import Sessions
 from agentx.synthesizer import Synthesizer
+from agentx.trust.trust import Restricted, Trust, restricted
 from agentx.write_path import WritePath
 
 if TYPE_CHECKING:
@@ -136,8 +137,13 @@ def artifacts_root(root: Path, artifacts: str) -> Path:
     return place
 
 
-def open_engine(root: Path, settings: Settings) -> Engine:
+def open_engine(root: Path, settings: Settings, *, new: bool = False) -> Engine:
     """Open a workspace: fold its history, finish what a crash cut off, conclude from what is new.
+
+    Args:
+        root: Its directory.
+        settings: What the environment says.
+        new: Whether this process has just made it.
 
     Raises:
         NotAWorkspace: The directory is none.
@@ -156,6 +162,14 @@ def open_engine(root: Path, settings: Settings) -> Engine:
     if clones.is_fresh(root):
         _check_clone(root)
     clones.set_up(root)
+    trust = Trust(root, place, config, settings)
+    why = "" if new else trust.why_restricted()
+    if why:
+        before = trust.last_trusted()
+        config = tightened(config, before.fields.get("tools.approve", ()) if before else ())
+    abroad = why if place != root / ARTIFACTS else ""
+    if abroad:  # or a look would record, and commit, whatever lies around a workspace that somebody else made
+        place = root / ARTIFACTS
     bus = Bus()
     artifacts = Artifacts(place, config.limits.max_file_bytes, skip=(root,))
     outer = place != root / ARTIFACTS
@@ -165,6 +179,14 @@ def open_engine(root: Path, settings: Settings) -> Engine:
         write_path.make_read_only(
             f"{root} was written by a newer version (format {write_path.state.format}; this one knows {FORMAT}), so it is "
             "open for reading only. Upgrade with `pip install --upgrade agentx-workspace`."
+        )
+    elif abroad:
+        write_path.make_read_only(
+            str(
+                Restricted(
+                    f"{root} is open for reading only: its files lie outside of it", restricted(abroad)
+                )
+            )
         )
     else:
         write_path.recover()
@@ -189,10 +211,10 @@ def open_engine(root: Path, settings: Settings) -> Engine:
         write_path,
         root / CACHE / "index",
         open_index=lambda: _open_index(root, write_path),
-        open_embedder=lambda: _open_embedder(config, settings),
+        open_embedder=lambda: _open_embedder(config, settings, trust),
     )
     bus.subscribe(EventsPurged.__name__, lambda _event: indexer.start_over())
-    engine = Engine(root, config, settings, bus, write_path, synthesizer, indexer)
+    engine = Engine(root, config, settings, trust, bus, write_path, synthesizer, indexer)
     if not write_path.read_only:
         synthesizer.catch_up()
     if config.memory.maintain == "nightly":
@@ -218,13 +240,14 @@ def _open_index(root: Path, write_path: WritePath) -> MemoryIndex:
     return index
 
 
-def _open_embedder(config: Config, settings: Settings) -> tuple[Embedder | None, str]:
+def _open_embedder(config: Config, settings: Settings, trust: Trust) -> tuple[Embedder | None, str]:
     def hosted(model: str) -> "HostedCall":
-        return HostedCall(model, settings.api_base, settings.api_key)
+        trust.require("embeddings.model")
+        return HostedCall(model, settings.api_base, settings.api_key, trust)
 
     try:
         embedder = open_embedder(config.embeddings.model, settings.cache_dir, hosted)
-    except ModelUnavailable as error:
+    except (ModelUnavailable, Restricted) as error:
         return None, str(error)
     return (
         embedder,
@@ -238,7 +261,16 @@ class HostedCall(msgspec.Struct, frozen=True):
     model: str
     api_base: str
     api_key: str
+    trust: Trust
 
     def __call__(self, texts: list[str]) -> list[list[float]]:
-        """One vector for each text, in order."""
+        """One vector for each text, in order.
+
+        Raises:
+            ModelUnavailable: The workspace is not trusted any more.
+        """
+        try:
+            self.trust.require("embeddings.model")
+        except Restricted as error:
+            raise ModelUnavailable(str(error)) from error
         return embed_texts(self.model, texts, api_base=self.api_base or None, api_key=self.api_key or None)

@@ -28,6 +28,7 @@ from agentx.storage.text import one_line
 from agentx.synthesis.due import Plan, check, plan, pulse, upcoming
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.state import RunRecord, ScheduleRecord, State
+from agentx.trust.trust import Item, Restricted
 from agentx.workspace import Workspace
 
 MOST_RESUMED = 3
@@ -117,8 +118,26 @@ def add(ws: Workspace, rule: ScheduleSet) -> None:
     before = ws.state.schedules.get(rule.id)
     told = before.rule.task if before and before.rule.directed else ""
     ws.record(Draft(data=rule, actor=ws.settings.actor))
+    if note := ws.engine.trust.keep(item_of(rule)):
+        ws.engine.write_path.notes.append(note)
     if rule.directed and rule.task != told:
         ws.say(rule.task)
+
+
+def item_of(rule: ScheduleSet) -> Item:
+    """A schedule as a person trusts it."""
+    recorded = msgspec.json.decode(
+        msgspec.json.encode(rule), type=ScheduleSet
+    )  # 1 becomes 1.0, as in the log
+    said = msgspec.to_builtins(recorded)
+    defaults = msgspec.to_builtins(ScheduleSet(id="", cron=""))
+    content = {name: value for name, value in said.items() if value != defaults.get(name)}
+    does = (
+        "go on with a run that was cut off"
+        if rule.sort == "heartbeat"
+        else f"have an agent do: {one_line(rule.task)}"
+    )
+    return Item("schedule", rule.id, f"{does} ({rule.cron})", content)
 
 
 def remove(ws: Workspace, name: str) -> None:
@@ -195,6 +214,7 @@ def carry_out_due(ws: Workspace, now: datetime, *, means: Means = Means(), most:
 
     Raises:
         WorkspaceBusy: Another run goes on in this workspace.
+        Restricted: All that is due came with the workspace, and nobody trusts it.
     """
     done: list[Carried] = []
     while not most or len(done) < most:
@@ -213,6 +233,7 @@ def _choose(ws: Workspace, now: datetime) -> tuple[ScheduleSet, Due] | None:
     """What is to be run first; what is passed over goes on record."""
     state = ws.state
     if (cut_off := _cut_off(state)) is not None:
+        ws.engine.trust.require_item(item_of(cut_off[0]))
         return cut_off
     ready: list[tuple[str, str]] = []
     for name, known in state.schedules.items():
@@ -227,8 +248,26 @@ def _choose(ws: Workspace, now: datetime) -> tuple[ScheduleSet, Due] | None:
             _pass(ws, planned.passed)
         if planned.due and datetime.fromisoformat(planned.begins) <= now:
             ready.append((planned.due, name))
-    due, name = min(ready, default=("", ""))
-    return (state.schedules[name].rule, Due(name, due)) if due else None
+    return _trusted(ws, [(state.schedules[name].rule, Due(name, due)) for due, name in sorted(ready)])
+
+
+def _trusted(ws: Workspace, ready: list[tuple[ScheduleSet, Due]]) -> tuple[ScheduleSet, Due] | None:
+    """The first of what is due that a person trusts.
+
+    Raises:
+        Restricted: Something is due, and nobody trusts any of it.
+    """
+    refused: Restricted | None = None
+    for rule, due in ready:
+        try:
+            ws.engine.trust.require_item(item_of(rule))
+        except Restricted as error:
+            refused = refused or error
+        else:
+            return rule, due
+    if refused is not None:
+        raise refused
+    return None
 
 
 def _pass(ws: Workspace, passed: DuePassed) -> None:

@@ -14,12 +14,13 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from agentx.directing import configured
 from agentx.engine import Engine
 from agentx.judging import Judged, judge_in, unread
 from agentx.storage.errors import AgentXError
 from agentx.storage.history import told_already
 from agentx.synthesis.items import MemoryItem
-from agentx.synthesis.model.open import SCRIPT, open_model
+from agentx.synthesis.model.open import SCRIPT
 from agentx.synthesis.model.port import ModelClient, Usage
 from agentx.synthesis.state import State
 
@@ -85,8 +86,8 @@ class Scribe:
 
     @property
     def model(self) -> str:
-        """The model that reads along: that of ``agentx.toml`` or of the environment, but no recorded one; else empty."""
-        name = self._engine.config.model.name or self._engine.settings.model
+        """The model that reads along, if any: that of ``agentx.toml`` or of the environment, where it may be used."""
+        name = configured.model_name(self._engine)
         return "" if name.startswith(SCRIPT) or not self._engine.config.scribe.auto_capture else name
 
     def pending(self, now: datetime | None = None) -> Pending:
@@ -133,7 +134,7 @@ class Scribe:
         """
         self.flush()
         if model is None and self.model:
-            model = self._open()
+            model = configured.model(self._engine)
         self._tried = datetime.now(tz=UTC)  # one that fails is not tried at once again
         end = time.monotonic() + self._engine.config.scribe.timeout_s
         judged: list[Judged] = []
@@ -176,11 +177,6 @@ class Scribe:
         finally:
             stopping.set()
             thread.join(timeout=self._engine.config.scribe.timeout_s)
-
-    def _open(self) -> ModelClient:
-        config, settings = self._engine.config, self._engine.settings
-        base = config.model.api_base or settings.api_base
-        return open_model(self.model, api_base=base, api_key=settings.api_key)
 
     def _last_read(self, state: State) -> datetime | None:
         """When the message was said up to which a model has read."""

@@ -41,9 +41,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         api_base: ``AGENTX_API_BASE``: address of a server that speaks the provider's protocol.
         api_key: ``AGENTX_API_KEY``: key for it; the provider's own variables (``OPENAI_API_KEY``, …) work as well.
         cache_dir: ``AGENTX_CACHE_DIR``: where installed models lie; ``~/.cache/agentx`` by default.
-        state_dir: ``AGENTX_STATE_DIR``: where the daemon keeps its database; ``~/.local/state/agentx`` by default.
+        state_dir: ``AGENTX_STATE_DIR``: what this user trusts, and the daemon's database; ``~/.local/state/agentx`` by
+            default. An empty path where the user has no home: then nothing can be trusted for longer than a process.
         user: ``AGENTX_USER``: name of the person, so that the actor is ``user:<name>``; plain ``user`` by default.
         debug: ``AGENTX_DEBUG``: whether the command line shows tracebacks.
+        trust_record: ``AGENTX_TRUST_RECORD``: a file with signed trust and approvals; see ``docs/trust.md``.
+        trusted_keys: ``AGENTX_TRUSTED_KEYS``: public keys whose signed records are accepted.
         environ: All of it but the keys, for commands and programs, which are passed a part of it.
         keys: The variables that hold keys, as :func:`is_key` finds them.
     """
@@ -52,9 +55,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     api_base: str = ""
     api_key: str = ""
     cache_dir: Path = Path()
-    state_dir: Path = Path()
+    state_dir: Path = msgspec.field(default_factory=lambda: _state_dir(os.environ))
     user: str = ""
     debug: bool = False
+    trust_record: str = ""
+    trusted_keys: tuple[str, ...] = ()
     environ: Mapping[str, str] = {}
     keys: Mapping[str, str] = {}
 
@@ -89,13 +94,9 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
         environ: Variables to read instead of the process's own.
     """
     found = os.environ if environ is None else environ
-    cache = (
-        found.get("AGENTX_CACHE_DIR")
-        or (found.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")) + "/agentx"
-    )
-    state = (
-        found.get("AGENTX_STATE_DIR")
-        or (found.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")) + "/agentx"
+    home = _home()
+    cache = found.get("AGENTX_CACHE_DIR") or (
+        (found.get("XDG_CACHE_HOME") or str((home or Path("/nonexistent")) / ".cache")) + "/agentx"
     )
     keys = {name: value for name, value in found.items() if is_key(name, value)}
     held = found.held if isinstance(found, _KeptEnviron) else {}
@@ -104,9 +105,11 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
         api_base=found.get("AGENTX_API_BASE", ""),
         api_key=found.get("AGENTX_API_KEY", ""),
         cache_dir=Path(cache),
-        state_dir=Path(state),
+        state_dir=_state_dir(found),
         user=found.get("AGENTX_USER", ""),
         debug=found.get("AGENTX_DEBUG", "") not in ("", "0"),
+        trust_record=found.get("AGENTX_TRUST_RECORD", ""),
+        trusted_keys=tuple(found.get("AGENTX_TRUSTED_KEYS", "").replace(",", " ").split()),
         environ={name: value for name, value in found.items() if name not in keys},
         keys={**held, **keys},
     )
@@ -169,3 +172,20 @@ def _wipe_initial(names: Mapping[str, str]) -> None:
                 if os.fsdecode(name) in names:
                     ctypes.memset(at + len(variable) - len(value), 0, len(value))
                 at += len(variable) + 1
+
+
+def _state_dir(environ: Mapping[str, str]) -> Path:
+    if own := environ.get("AGENTX_STATE_DIR"):
+        return Path(own)
+    if base := environ.get("XDG_STATE_HOME"):
+        return Path(base) / "agentx"
+    home = _home()
+    return home / ".local" / "state" / "agentx" if home else Path()
+
+
+def _home() -> Path | None:
+    """The user's home; ``None`` where neither ``HOME`` nor the user database names one."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None

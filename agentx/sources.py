@@ -71,8 +71,11 @@ class Sources:
 
         Raises:
             UsageError: A source's directory does not exist.
+            Restricted: The workspace declares some, and is not trusted.
         """
         declared = self._engine.config.sources
+        if declared:
+            self._engine.trust.require("sources")
         self._forget_all_but({section.name for section in declared})
         return [self._scan(section, progress) for section in declared]
 

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from agentx import (
+    approvals,
     boot,
     curation,
     difference,
@@ -63,6 +64,7 @@ from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.state import State
 from agentx.tools.toolbox import Toolbox
 from agentx.tracing import Trace
+from agentx.trust.trust import set_value
 from agentx.verification import Verified
 from agentx.watcher import Watcher
 
@@ -91,9 +93,9 @@ class Workspace:
     '# Outlook'
     """
 
-    def __init__(self, root: Path, settings: Settings) -> None:
+    def __init__(self, root: Path, settings: Settings, *, new: bool = False) -> None:
         self.settings = settings
-        self.engine = opening.open_engine(root, settings)
+        self.engine = opening.open_engine(root, settings, new=new)
         self.root = root
         self.artifacts = self.engine.write_path.artifacts.root
         self.flows = Flows(self.engine)
@@ -132,10 +134,12 @@ class Workspace:
         if from_dir is not None and not Path(from_dir).is_dir():
             raise UsageError(f"There is no directory {from_dir}.")
         opening.write_layout(root, artifacts, Path(from_dir) if from_dir is not None else None)
-        ws = cls(root, settings)
+        ws = cls(root, settings, new=True)
         title = clean(" ".join((title or root.name).split()))[:TITLE_CHARACTERS]
         created = WorkspaceCreated(title=title, format=opening.FORMAT, artifacts=artifacts)
         ws.record(Draft(data=created, actor=settings.actor))
+        if note := ws.engine.trust.created():
+            ws.engine.write_path.notes.append(note)
         ws.engine.write_path.include(CONFIG_FILE)
         ws.engine.write_path.commit()
         if from_dir is not None:
@@ -186,6 +190,11 @@ class Workspace:
         finally:
             self.engine.synthesizer.close()
             self.engine.write_path.close()
+
+    @property
+    def restricted(self) -> str:
+        """Why nothing that the workspace brings along runs, is called or read outside; empty where it is trusted."""
+        return self.engine.trust.why_restricted()
 
     # --- what is there -------------------------------------------------------------------------------------------
 
@@ -272,16 +281,31 @@ class Workspace:
 
         Raises:
             UsageError: No such call waits.
+            StoreUnusable: The approval cannot be kept in your state directory.
         """
         waiting = self.state.pending.get(call_id)
         if waiting is None or not waiting.awaits_approval:
-            names = [call.call_id for call in self.state.pending.values() if call.awaits_approval]
+            names = [call.call_id for call in approvals.waiting(self.engine)]
             raise UsageError(f"No call {call_id!r} waits. Waiting: {', '.join(names) or 'none'}.")
+        if approved:
+            approvals.grant(self.engine, waiting)
         decided = ApprovalDecided(call_id=call_id, approved=approved, reason=reason)
         (event,) = self.record(
             Draft(data=decided, actor=self.settings.actor, run=waiting.run, cause=waiting.seq)
         )
         return event
+
+    def configure(self, name: str, value: str) -> Config:
+        """Set one value in ``agentx.toml`` as its owner, so that a trusted workspace stays trusted; in use at the next open.
+
+        Args:
+            name: Section and key, with a dot between.
+            value: As TOML writes it; a bare word counts as a string.
+
+        Raises:
+            ConfigInvalid: There is no such setting, or the value is none that it can have.
+        """
+        return set_value(self.root, self.settings, name, value)
 
     def add(self, paths: Sequence[str | Path], to: str = "") -> tuple[list[FileChange], list[str]]:
         """Copy files and directories into the artifacts.
@@ -336,7 +360,9 @@ class Workspace:
             ForkRefused: Something lies at ``new``, or it lies in this workspace.
             NoSuchMoment: There is none.
         """
-        return type(self).open(forks.fork(self.engine, Path(new), at, progress), settings=self.settings)
+        root = forks.fork(self.engine, Path(new), at, progress)
+        self.engine.trust.forked(root)
+        return type(self).open(root, settings=self.settings)
 
     def push(self, remote: str = "", *, url: str = "", progress: Progress | None = None) -> Exchanged:
         """Bring a Git remote up to this workspace (``origin`` by default; a new one is named with its URL).

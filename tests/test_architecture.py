@@ -27,6 +27,7 @@ HOMES = {
     "blinker": "agentx/bus.py",
     "codespell_lib": "agentx/quality/",
     "cronsim": "synthesis/due.py",
+    "cryptography": "agentx/trust/records.py",
     "dbos": "agentx/daemon.py",
     "jinja2": "synthesis/pipelines/templates.py",
     "jsonpath": "synthesis/directing/fields.py",
@@ -51,6 +52,7 @@ HOMES = {
 """The one place where each vendor may be imported: a file, a folder, or files that begin so."""
 
 LAZY = {
+    "cryptography",
     "dbos",
     "jinja2",
     "jsonpath",

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agentx import approvals
 from agentx.agents.bounds import Bounds, RunStops
 from agentx.agents.conversation import ANSWER, Conversation
 from agentx.agents.port import AskPerson, Limits, Observer, RunResult
@@ -331,7 +332,7 @@ class _Run:
 
     def settle(self, waiting: PendingCall) -> None:
         """Get a person's word on a call, unless it is there already."""
-        if waiting.approved is not None:
+        if approvals.decision(self.ws.engine, waiting) is not None:
             return
         if self.ask_person is None:
             raise RunStops(

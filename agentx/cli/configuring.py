@@ -12,10 +12,11 @@ from rich.text import Text
 
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, table
-from agentx.config import FILE, read_config, set_value
+from agentx.config import FILE, read_config
 from agentx.opening import find_root
 from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, plain
+from agentx.trust.trust import set_value
 
 Name = Annotated[
     str, typer.Argument(metavar="NAME", show_default=False, help="Section and key, like model.name.")
@@ -68,7 +69,7 @@ def set_one(
     root, values = _settings(terminal)
     if name not in values:
         raise UsageError(f"There is no setting {name!r}.{_near(name, values)}")
-    set_value(root, name, encodable(value))
+    set_value(root, terminal.settings, name, encodable(value))
     with opened(terminal):
         pass  # closing puts the file on record
     _, values = _settings(terminal)

@@ -7,6 +7,7 @@ from typing import Annotated, get_args
 import typer
 from rich.text import Text
 
+from agentx import approvals
 from agentx.agents.turn import is_anyone_at_work
 from agentx.cli.opened import as_json, opened
 from agentx.cli.terminal import Terminal, facts, row
@@ -48,14 +49,11 @@ def status(ctx: typer.Context) -> None:
     with opened(terminal) as ws:
         stands = ws.status()
         issues, calls, pipeline = ws.memory("hot_issue"), ws.state.pending, _pipeline(ws)
+        asked = approvals.waiting(ws.engine)
     if terminal.json:
         terminal.document(stands)
         return
-    waiting = [
-        f"{call.tool} ({call.call_id})"
-        for call in calls.values()
-        if call.awaits_approval and call.approved is None
-    ]
+    waiting = [f"{call.tool} ({call.call_id})" for call in asked]
     unknown = [f"{call.tool} ({call.call_id})" for call in calls.values() if not call.awaits_approval]
     terminal.show(
         Text.assemble((one_line(stands.title), "bold"), f"  {plain(stands.root)}"),

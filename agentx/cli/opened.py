@@ -7,8 +7,6 @@ from typing import Any
 from agentx.cli.terminal import Terminal
 from agentx.storage.errors import UsageError
 from agentx.storage.events import Event
-from agentx.synthesis.model.open import open_model
-from agentx.synthesis.model.port import ModelClient
 from agentx.workspace import Workspace
 
 MOMENT = "an event's number, a date or time (UTC), '2h ago', or a commit"
@@ -49,20 +47,6 @@ def _say(terminal: Terminal, ws: Workspace, said: int) -> int:
     for note in notes[said:]:
         terminal.note(note)
     return len(notes)
-
-
-def configured_model(terminal: Terminal, ws: Workspace, name: str = "") -> ModelClient:
-    """The model of a name; without one, that of ``agentx.toml`` or of the environment.
-
-    Raises:
-        ModelError: None is named anywhere.
-    """
-    settings, section = terminal.settings, ws.config.model
-    return open_model(
-        name or section.name or settings.model,
-        api_base=section.api_base or settings.api_base,
-        api_key=settings.api_key,
-    )
 
 
 def scan_sources(terminal: Terminal, ws: Workspace) -> None:

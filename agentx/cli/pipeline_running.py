@@ -16,10 +16,11 @@ from rich.live import Live
 from rich.text import Text
 
 from agentx.agents.turn import is_anyone_at_work
-from agentx.cli.opened import configured_model, opened
+from agentx.cli.opened import opened
 from agentx.cli.pipeline_board import shown
 from agentx.cli.running import EXIT
 from agentx.cli.terminal import Terminal
+from agentx.directing import configured
 from agentx.pipelines.board import Board, board_of
 from agentx.pipelines.runner import Runner
 from agentx.pipelines.telling import LOOK_AT
@@ -66,7 +67,7 @@ def run_pipeline(
         runner = Runner(
             ws.engine,
             file,
-            lambda name: configured_model(terminal, ws, name or model),
+            lambda name: configured.model(ws.engine, name or model),
             jobs=jobs,
             note=terminal.note,
         )

@@ -20,12 +20,12 @@ from agentx.cli.playing_runs import compared, play_runs, show_rows
 from agentx.cli.playing_talks import play_talk
 from agentx.cli.samples import Sample, Step, find_sample, near, read_past
 from agentx.cli.terminal import Terminal, facts, panel
-from agentx.config import set_value
 from agentx.storage.events import AgentMessageSent, ContextProvided, Draft, UserMessageSent
 from agentx.storage.text import one_line
 from agentx.synthesis.flows import told
 from agentx.synthesis.items import FlowDetail, MemoryItem, is_checked
 from agentx.synthesis.model.open import SCRIPT
+from agentx.trust.trust import set_value
 from agentx.workspace import Workspace
 
 _CANNED = "The words of the model are canned: they come from a file. Everything else is real: tools, checks, commits, memory."
@@ -78,7 +78,7 @@ def _made(terminal: Terminal, sample: Sample, into: Path | None) -> Path:
     with Workspace.create(place, title=sample.title, from_dir=start, settings=terminal.settings) as made:
         root = made.root
     for name, value in flat(sample.config):
-        set_value(root, name, msgspec.json.encode(value).decode())
+        set_value(root, terminal.settings, name, msgspec.json.encode(value).decode())
     with Workspace.open(root, settings=terminal.settings) as ws:
         ws.flush()
     if not terminal.json:

@@ -10,15 +10,17 @@ import msgspec
 import typer
 from rich.text import Text
 
+from agentx import approvals
 from agentx.agents.loop import run_task
 from agentx.agents.port import Approval, AskPerson, Limits, Observer, RunResult
 from agentx.cli import picture
 from agentx.cli.live import LiveView
-from agentx.cli.opened import as_json, configured_model, opened, scan_sources
+from agentx.cli.opened import as_json, opened, scan_sources
 from agentx.cli.playing import play
 from agentx.cli.reviewing import show_judged
 from agentx.cli.terminal import Terminal
 from agentx.cli.thinking import COGNITIVE, think
+from agentx.directing import configured
 from agentx.judging import judge
 from agentx.outcomes import settle, unknown
 from agentx.pipelines.tracked import pipelines
@@ -100,7 +102,7 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
         think(terminal, _text(message), model)
         return
     with opened(terminal, look=True) as ws:
-        client = configured_model(terminal, ws, model)
+        client = configured.model(ws.engine, model)
         scan_sources(terminal, ws)
         ws.engine.indexer.start()
         limits = _limits(ws, max_steps, max_tokens, max_cost_usd, max_time_s)
@@ -266,10 +268,7 @@ def approve(
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         cut_off = [call for call in unknown(ws.engine) if call.call_id == call_id]
-        waiting = [
-            call for call in ws.state.pending.values() if call.awaits_approval and call.approved is None
-        ]
-        call = _waiting(cut_off or waiting, call_id)
+        call = _waiting(cut_off or approvals.waiting(ws.engine), call_id)
         if cut_off:
             event = settle(ws.engine, call_id, succeeded=not deny, reason=encodable(reason))
         else:

@@ -157,7 +157,7 @@ def _responder(ws: "Workspace", config: ExecutorConfig, model: ModelClient | Non
     """Who answers: the model of ``response_model`` where a person set that, and the agent's own where not."""
     if model is None or "response_model" not in config.model_fields_set:
         return model
-    return named_models(ws.engine)(config.response_model)
+    return named_models(ws.engine, "cognition.response_model")(config.response_model)
 
 
 class _Turn:

@@ -70,7 +70,9 @@ def run_directed(
     Raises:
         FieldUnresolved: A field of the prompt has no value; a failed run says so.
         WorkspaceBusy: Another run goes on in this workspace.
+        Restricted: The workspace is not trusted: its history says what is to be done.
     """
+    engine.trust.require("directives", "a directive of the history would be carried out")
     with alone(engine):
         return _Run(engine, executor, functions or {}, model, agent, files=files).work(due, time_limit_s)
 

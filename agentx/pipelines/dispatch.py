@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from agentx.agents.port import Limits
+from agentx.approvals import decision
 from agentx.directing.configured import program_environ
 from agentx.directing.executors import (
     Assignment,
@@ -189,7 +190,7 @@ class Dispatcher:
         calls = [one for one in pending if one.run == run and one.awaits_approval]
         if not calls:
             return None
-        if undecided := [one.call_id for one in calls if one.approved is None]:
+        if undecided := [one.call_id for one in calls if decision(self._engine, one) is None]:
             return Came("WAITING", _asks(undecided))
         own = {write.path: write for write in due.step.writes}
         hands = self._hands(due, run, {}, own, f"agent:{due.step.role}")
@@ -313,6 +314,7 @@ class Dispatcher:
 
     def _executor(self, role: Role, agent: AgentType) -> Executor:
         if not is_by_model(role):
+            self._engine.trust.require("by", f"{role.by[0]}, which plays a role, would run a program")
             words = tuple(self._word(word) for word in role.by)
             environ = program_environ(self._engine)
             return Command(words, role.speaks, environ, "`by` of the role in the pipeline's file")

@@ -193,7 +193,7 @@ class Examiner:
             line,
             timeout_s=_COMMAND_TIME_S,
             max_output_bytes=_COMMAND_OUTPUT,
-            policy=sandbox_policy(self._engine),
+            policy=sandbox_policy(self._engine, "command of a check"),
         )
         if result.exit_code == 0:
             return ""

@@ -112,7 +112,7 @@ class Runner:
         self._engine = engine
         self._jobs = max(1, jobs)
         self._note = note
-        self._models = models or named_models(engine)
+        self._models = models or named_models(engine, "model of a role")
         self._path = path.resolve()
         self._waiting: dict[str, str] = {}
         self._limit = ""
@@ -131,7 +131,11 @@ class Runner:
             ModelError: No model is set for a role, or it cannot be used.
             PipelineStopped: A file was changed against its class; a person has to settle that first.
             WorkspaceBusy: Another run goes on in this workspace.
+            Restricted: The workspace is not trusted.
         """
+        self._engine.trust.require(
+            "pipeline", f"the pipeline {self.name!r} would run, with the programs that it names"
+        )
         with alone(self._engine):
             self._open_models()
             self._settle_files()

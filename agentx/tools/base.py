@@ -16,7 +16,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, get_type_hint
 import msgspec
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from agentx import file_rules
+from agentx import approvals, file_rules
 from agentx.engine import Engine
 from agentx.file_rules import FileRuleBroken
 from agentx.gates import Gates, Look
@@ -25,7 +25,6 @@ from agentx.secret_gate import (
     check_marks,
     forget_arguments,
     keep_arguments,
-    kept_arguments,
     new_secrets,
 )
 from agentx.secret_notes import tell
@@ -44,6 +43,7 @@ from agentx.storage.pipeline_events import FileAmended
 from agentx.storage.redaction import clean, clean_value
 from agentx.synthesis.enforcement import Violation
 from agentx.synthesis.model.port import ToolSchema
+from agentx.trust.trust import Restricted
 
 P = ParamSpec("P")
 R = TypeVar("R", bound="Rendered")
@@ -100,7 +100,7 @@ class ApprovalNeeded(AgentXError):
         self.call_id = call_id
 
 
-_REFUSED = (NotApproved, SecretRefused, FileRuleBroken)
+_REFUSED = (NotApproved, SecretRefused, FileRuleBroken, Restricted)
 """What denies a call, beside the rules of the user."""
 
 
@@ -408,11 +408,17 @@ class ToolSet:
         if job.event is None:
             self._record(job, "FAILED" if job.failed else "SUCCEEDED", value.render())
         elif job.approved:
-            forget_arguments(self.engine.root, job.call_id)
+            self._forget(job)
+
+    def _forget(self, job: Job) -> None:
+        """The call has its result: what was kept for it goes, and what a person allowed is used up."""
+        forget_arguments(self.engine.root, job.call_id)
+        if job.approved:
+            self.engine.trust.used(job.call_id, job.tool, job.given)
 
     def _record(self, job: Job, status: ToolStatus, output: str) -> None:
         if job.approved or job.call_id in self.engine.write_path.state.pending:
-            forget_arguments(self.engine.root, job.call_id)
+            self._forget(job)
         if self.engine.write_path.read_only:
             return  # a newer version's record is read, and nothing is added to it
         payload = job.payload(status, output, job.changes)
@@ -447,22 +453,17 @@ class ToolSet:
             )
         if pending is None or pending.approved is None:
             raise ApprovalNeeded(job.tool, job.call_id, f"{look.ask} " if look.ask else "")
-        if not pending.approved:
+        allowed = approvals.granted(self.engine, pending) if pending.approved else None
+        if pending.approved and allowed is None:
+            raise ApprovalNeeded(job.tool, job.call_id, "The history's approval was not given by you here. ")
+        if allowed is None:
             why = pending.reason.strip().rstrip(".") or "no reason was given"
             ruled = file_rules.told(self.engine, pending.arguments.values(), self.actor)
             raise NotApproved(f"A person refused {job.tool}: {why}. {ruled}".rstrip())
         job.approved = True
+        job.given = allowed
         self.gates.grant(self.run, look.flows)
-        recorded = self.engine.read_body(pending.whole)
-        if kept := kept_arguments(self.engine.root, job.call_id, recorded):
-            return kept
-        try:
-            approved: dict[str, Any] = json.loads(recorded)
-        except ValueError as error:
-            raise UsageError(
-                f"The arguments of the approved call {job.call_id} cannot be read again; make a new call."
-            ) from error
-        return approved
+        return allowed
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 They run code that the agent wrote. What they change is recorded as theirs.
 """
 
+import os
 import shlex
 from pathlib import Path
 from typing import Annotated, cast
@@ -14,6 +15,7 @@ from agentx import file_rules
 from agentx.config import CheckSection
 from agentx.engine import Engine
 from agentx.file_rules import FileRuleBroken
+from agentx.quality.bubblewrap import why_unavailable
 from agentx.quality.document import check_document as check_prose
 from agentx.quality.sandbox import SandboxPolicy, SandboxResult, Wanted, run_in_copy
 from agentx.secret_gate import new_secrets
@@ -108,7 +110,9 @@ class QualityTools(StorageTools):
             raise NotApproved(
                 "run_command is off; a person can allow it with `agentx config set tools.run_command true`."
             )
-        return self._run(job, CheckSection(command=command))
+        if unisolated(self.engine):
+            self.engine.trust.require_commands()
+        return self._run(job, CheckSection(command=command), "tools.run_command")
 
     @tool
     def check_document(self, job: Job, path: PathArgument) -> CheckResult:
@@ -143,9 +147,10 @@ class QualityTools(StorageTools):
                 f'`agentx config set checks.{name}.command "…"`.'
             )
         command = f"{section.command} {_quoted(select)}" if select else section.command
-        return self._run(job, section.model_copy(update={"command": command}))
+        return self._run(job, section.model_copy(update={"command": command}), f"checks.{name}.command")
 
-    def _run(self, job: Job, section: CheckSection) -> CheckResult:
+    def _run(self, job: Job, section: CheckSection, setting: str) -> CheckResult:
+        policy = sandbox_policy(self.engine, setting)
         self.engine.write_path.scan(noticed="scan")
         job.announce()
         result = run_in_copy(
@@ -153,7 +158,7 @@ class QualityTools(StorageTools):
             section.command,
             timeout_s=section.timeout_s,
             max_output_bytes=section.max_output_bytes,
-            policy=sandbox_policy(self.engine),
+            policy=policy,
         )
         notes = list(result.notes)
         if result.timed_out:
@@ -229,8 +234,17 @@ class QualityTools(StorageTools):
         return f"What looks like a secret stands in {tell(found)}." if found else ""
 
 
-def sandbox_policy(engine: Engine) -> SandboxPolicy:
-    """What a command may see that is run in a copy of the artifacts."""
+def sandbox_policy(engine: Engine, command: str) -> SandboxPolicy:
+    """What a command may see that is run in a copy of the artifacts. Nothing runs there without it, so it is the gate.
+
+    Args:
+        engine: The workspace.
+        command: What names the command: a setting, or where else it comes from.
+
+    Raises:
+        Restricted: The workspace is not trusted.
+    """
+    engine.trust.require(command)
     return SandboxPolicy(
         environ=engine.settings.environ,
         isolation=cast("Wanted", engine.config.tools.isolation),
@@ -238,6 +252,13 @@ def sandbox_policy(engine: Engine) -> SandboxPolicy:
         hidden=[engine.root, engine.settings.state_dir],
         exclude=_not_copied(engine),
     )
+
+
+def unisolated(engine: Engine) -> bool:
+    """Whether a command here would run as its user does: nothing isolates it."""
+    if engine.config.tools.isolation == "none":
+        return True
+    return bool(why_unavailable(engine.settings.environ.get("PATH", os.defpath)))
 
 
 def _not_copied(engine: Engine) -> list[str]:

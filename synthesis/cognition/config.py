@@ -1,6 +1,10 @@
 """What a cognitive agent can be told, by the names of the source's table."""
 
+from typing import Annotated
+
 from pydantic import BaseModel, ConfigDict, Field
+
+from agentx.synthesis.effects import Effect
 
 
 class ExecutorConfig(BaseModel):
@@ -31,23 +35,23 @@ class ExecutorConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    max_thinking_iterations: int = Field(default=2, ge=0, le=10)
-    decay_temperature: float = Field(default=10.0, gt=0)
-    purge_decay_threshold: float = Field(default=0.1, ge=0, le=1)
-    purge_utility_threshold: float = Field(default=0.2, ge=0, le=1)
-    include_l1: bool = True
-    include_l2: bool = True
-    include_l3: bool = True
-    enable_memory_linking: bool = True
-    reinforce_decay_on_use: bool = True
-    decay_reinforcement_boost: float = Field(default=0.1, ge=0)
-    response_model: str = "gpt-4.1-mini"
-    response_temperature: float = Field(default=0.7, ge=0, le=2)
-    max_interaction_history: int = Field(default=10, ge=0, le=50)
-    k_recent_context: int = Field(default=10, ge=0, le=50)
-    uncertainty_threshold: float = Field(default=0.5, ge=0, le=1)
-    buffer_tokens: int = Field(default=2_000, gt=0)
-    activation_k: int = Field(default=100, ge=1, le=1_000)
-    log_intermediate_data: bool = False
-    log_decay_curves: bool = False
-    log_activator_triggers: bool = False
+    max_thinking_iterations: Annotated[int, Effect.HARMLESS] = Field(default=2, ge=0, le=10)
+    decay_temperature: Annotated[float, Effect.HARMLESS] = Field(default=10.0, gt=0)
+    purge_decay_threshold: Annotated[float, Effect.HARMLESS] = Field(default=0.1, ge=0, le=1)
+    purge_utility_threshold: Annotated[float, Effect.HARMLESS] = Field(default=0.2, ge=0, le=1)
+    include_l1: Annotated[bool, Effect.HARMLESS] = True
+    include_l2: Annotated[bool, Effect.HARMLESS] = True
+    include_l3: Annotated[bool, Effect.HARMLESS] = True
+    enable_memory_linking: Annotated[bool, Effect.HARMLESS] = True
+    reinforce_decay_on_use: Annotated[bool, Effect.HARMLESS] = True
+    decay_reinforcement_boost: Annotated[float, Effect.HARMLESS] = Field(default=0.1, ge=0)
+    response_model: Annotated[str, Effect.CALLS] = "gpt-4.1-mini"
+    response_temperature: Annotated[float, Effect.HARMLESS] = Field(default=0.7, ge=0, le=2)
+    max_interaction_history: Annotated[int, Effect.HARMLESS] = Field(default=10, ge=0, le=50)
+    k_recent_context: Annotated[int, Effect.HARMLESS] = Field(default=10, ge=0, le=50)
+    uncertainty_threshold: Annotated[float, Effect.HARMLESS] = Field(default=0.5, ge=0, le=1)
+    buffer_tokens: Annotated[int, Effect.HARMLESS] = Field(default=2_000, gt=0)
+    activation_k: Annotated[int, Effect.HARMLESS] = Field(default=100, ge=1, le=1_000)
+    log_intermediate_data: Annotated[bool, Effect.HARMLESS] = False
+    log_decay_curves: Annotated[bool, Effect.HARMLESS] = False
+    log_activator_triggers: Annotated[bool, Effect.HARMLESS] = False

@@ -17,6 +17,7 @@ from agentx.storage.facts import FACTS
 from agentx.storage.git.objects import blob_id
 from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.state import State
+from agentx.trust.trust import Trust
 from agentx.write_path import Content, WritePath
 
 
@@ -42,6 +43,7 @@ def configured(tmp_path, lexical):
         Workspace.create(tmp_path / name, settings=lexical).close()
         with (tmp_path / name / "agentx.toml").open("a", encoding="utf-8") as file:
             file.write(toml)
+        Trust.read(tmp_path / name, lexical).grant("trusted", commands=True)
         opened.append(Workspace.open(tmp_path / name, settings=lexical))
         return opened[-1]
 

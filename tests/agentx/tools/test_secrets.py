@@ -70,8 +70,9 @@ def test_arguments_that_are_not_those_that_were_shown_are_not_run(ws):
     (kept,) = (ws.root / ".agentx" / "waiting").iterdir()
     assert kept.stat().st_mode & 0o077 == 0
     kept.write_text('{"path": "evil.txt", "content": "x"}')
-    assert call(ws).status == "SUCCEEDED"
-    assert SECRET not in (ws.artifacts / ".env").read_text()
+    refused = call(ws)
+    assert (refused.status, refused.approval_needed) == ("DENIED", True)
+    assert not (ws.artifacts / ".env").exists()
     assert not (ws.artifacts / "evil.txt").exists()
 
 

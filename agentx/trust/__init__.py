@@ -1,0 +1,11 @@
+"""Workspace trust: whether what a workspace brings along may run, be called and read outside.
+
+A workspace that this user made is trusted. One that came from elsewhere, or whose executable settings were changed by
+anything but this user's own ``agentx config set``, is restricted until a person runs ``agentx trust``.
+
+- ``store.py``: private files in the user's state directory.
+- ``records.py``: signed and expiring records, for machines where no person can be asked.
+- ``trust.py``: the decision, and the gate that everything goes through that starts a program, calls or reads outside.
+
+May import ``agentx.config``, ``agentx.settings`` and ``agentx.storage``; never the engine.
+"""

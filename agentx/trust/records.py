@@ -1,0 +1,213 @@
+"""Signed, expiring records: trust and approvals that a person issues for machines where nobody can be asked.
+
+A record is one line of JSON: what it says, the public key of who says so, and an Ed25519 signature over the canonical
+form of the first. A machine accepts the keys that it was told of, and no others. So where the file lies does not matter.
+"""
+
+import base64
+import json
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from agentx.storage.errors import UsageError
+from agentx.trust.store import Store, StoreUnusable
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+MAX_BYTES = 1_000_000
+
+_OWN = "key"
+_ACCEPTED = "accepted"
+_DOMAIN = b"agentx trust record 1\n"
+_SKEW = timedelta(minutes=5)
+"""How far the clocks of two machines may differ."""
+
+
+class Signed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a signed record says.
+
+    Attributes:
+        kind: ``trust`` or ``approval``.
+        workspace: Hash of the first event of the workspace that it is about.
+        what: Digest of the settings with an effect, or of the call.
+        items: Digests of what the history may run.
+        commands: Whether ``run_command`` may run without isolation.
+        issued: From when it holds, in UTC.
+        until: Until when.
+    """
+
+    kind: str
+    workspace: str
+    what: str
+    issued: str
+    until: str
+    items: tuple[str, ...] = ()
+    commands: bool = False
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A record with its signature, both in base64."""
+
+    record: Signed
+    key: str
+    signature: str
+
+
+def issue(store: Store, record: Signed) -> str:
+    """Sign a record with this user's key, which is made where there is none; one line of JSON.
+
+    Raises:
+        StoreUnusable: The key cannot be read or made.
+    """
+    key = _own_key(store)
+    signature = key.sign(_message(record))
+    return msgspec.json.encode(Line(record, _public(key), _base64(signature))).decode()
+
+
+def own_public_key(store: Store) -> str:
+    """The public key of this user, which is made where there is none.
+
+    Raises:
+        StoreUnusable: The key cannot be read or made.
+    """
+    return _public(_own_key(store))
+
+
+def accepted_keys(store: Store) -> list[str]:
+    """The public keys that this user told the machine to accept.
+
+    Raises:
+        StoreUnusable: The store is unsafe.
+    """
+    return (store.read(_ACCEPTED) or b"").decode("ascii", "replace").split()
+
+
+def accept(store: Store, key: str, *, accepted: bool = True) -> None:
+    """Accept records that were signed with a key, or accept them no longer.
+
+    Raises:
+        UsageError: It is no public key.
+        StoreUnusable: It cannot be recorded.
+    """
+    if len(_bytes(key) or b"") != 32:  # noqa: PLR2004 - an Ed25519 public key
+        raise UsageError(f"{key[:80]!r} is not a public key; `agentx trust key` shows the one of its owner.")
+    with store.locked():
+        known = [one for one in accepted_keys(store) if one != key] + [key] * accepted
+        store.write(_ACCEPTED, "".join(f"{one}\n" for one in known).encode())
+
+
+def find(
+    path: Path, accepted: Sequence[str], *, kind: str, workspace: str, what: str, now: datetime | None = None
+) -> tuple[Signed | None, str]:
+    """The record in a file that holds now for something.
+
+    Args:
+        path: The file, a record on each line.
+        accepted: Public keys.
+        kind: ``trust`` or ``approval``.
+        workspace: Hash of the first event.
+        what: Digest of the settings, or of the call.
+        now: The present; the clock's by default.
+
+    Returns:
+        The record; or none, and why not, as a clause.
+    """
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            content = file.read(MAX_BYTES)
+    except OSError as error:
+        return None, f"the signed record {path} cannot be read: {error.strerror}"
+    whys = []
+    for line in content.splitlines():
+        try:
+            found = msgspec.json.decode(line, type=Line)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            whys.append("is damaged")
+            continue
+        if found.record.kind == kind:
+            why = _wrong(found, accepted, workspace, what, now or datetime.now(tz=UTC))
+            if not why:
+                return found.record, ""
+            whys.append(why)
+    told = whys[-1] if whys else f"says nothing of {'trust' if kind == 'trust' else 'an approval'}"
+    return None, f"the signed record {path} {told}"
+
+
+def _wrong(line: Line, accepted: Sequence[str], workspace: str, what: str, now: datetime) -> str:
+    """Why a record does not hold; the signature is looked at before anything that it covers is told."""
+    if line.key not in accepted:
+        return "was signed with a key that is not accepted here"
+    if not _verified(line):
+        return "was altered: its signature does not fit"
+    if line.record.workspace != workspace:
+        return "is for another workspace"
+    try:
+        issued, until = map(datetime.fromisoformat, (line.record.issued, line.record.until))
+        if now >= until:
+            return f"expired at {line.record.until}"
+        if now < issued - _SKEW:
+            return f"holds from {line.record.issued} on, which this machine's clock has not reached"
+    except (ValueError, TypeError):
+        return "says no time until which it holds"
+    if line.record.what != what:
+        return (
+            "is for other settings than those of agentx.toml"
+            if line.record.kind == "trust"
+            else "is for another call"
+        )
+    return ""
+
+
+def _verified(line: Line) -> bool:
+    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - only where a record is looked at
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415 - as above
+
+    key, signature = _bytes(line.key), _bytes(line.signature)
+    if key is None or signature is None:
+        return False
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, _message(line.record))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _message(record: Signed) -> bytes:
+    said = json.dumps(msgspec.to_builtins(record), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return _DOMAIN + said.encode()
+
+
+def _own_key(store: Store) -> "Ed25519PrivateKey":
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415 - as above
+
+    with store.locked():
+        kept = store.read(_OWN)
+        if kept is None:
+            made = Ed25519PrivateKey.generate()
+            store.write(_OWN, _base64(made.private_bytes_raw()).encode())
+            return made
+    raw = _bytes(kept.decode("ascii", "replace"))
+    if raw is None or len(raw) != 32:  # noqa: PLR2004 - an Ed25519 key
+        raise StoreUnusable(f"The key {store.folder / _OWN} is damaged; remove it, and a new one is made.")
+    return Ed25519PrivateKey.from_private_bytes(raw)
+
+
+def _public(key: "Ed25519PrivateKey") -> str:
+    return _base64(key.public_key().public_bytes_raw())
+
+
+def _base64(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode()
+
+
+def _bytes(text: str) -> bytes | None:
+    try:
+        return base64.b64decode(text.strip(), altchars=b"-_", validate=True)
+    except ValueError:
+        return None

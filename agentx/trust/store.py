@@ -1,0 +1,190 @@
+"""Private files of the user: only their own account can have written them.
+
+The directory and its files are opened by descriptor and without following links; what belongs to another account, or what
+others may write, is refused and never repaired silently: somebody else may have written it already.
+"""
+
+import contextlib
+import fcntl
+import os
+import stat
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from agentx.storage.durable import write_all
+from agentx.storage.errors import AgentXError
+
+FOLDER = "trust"
+
+MAX_BYTES = 1_000_000
+"""A larger record was not written by us."""
+
+_LOCK = "lock"
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+class StoreUnusable(AgentXError):
+    """The user's trust store cannot be used: it is missing, unsafe, or cannot be written."""
+
+
+class Store:
+    """The trust store of one user.
+
+    Args:
+        state_dir: The user's state directory; an empty path for none.
+
+    Attributes:
+        folder: Where its files lie.
+    """
+
+    def __init__(self, state_dir: Path) -> None:
+        self._state_dir = state_dir
+        self.folder = state_dir / FOLDER
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file; ``None`` where there is none.
+
+        Raises:
+            StoreUnusable: The store or the file could have been written by somebody else, or cannot be read.
+        """
+        with self._opened() as folder:
+            if folder is None:
+                return None
+            try:
+                fd = os.open(name, _FILE_FLAGS, dir_fd=folder)
+            except FileNotFoundError:
+                return None
+            except OSError as error:
+                raise StoreUnusable(f"{self.folder / name} cannot be read: {error.strerror}.") from error
+            with open(fd, "rb") as file:
+                self._check(os.fstat(fd), self.folder / name, stat.S_ISREG)
+                return file.read(MAX_BYTES + 1)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a whole file, durably: a reader sees the old content or the new.
+
+        Raises:
+            StoreUnusable: The store is unsafe, or cannot be written.
+        """
+        with self._opened(make=True) as folder:
+            assert folder is not None
+            temporary = f".{name}.{uuid.uuid4().hex}"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            try:
+                fd = os.open(temporary, flags, 0o600, dir_fd=folder)
+                try:
+                    write_all(fd, content)
+                    os.fsync(fd)
+                finally:
+                    os.close(fd)
+                os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+                os.fsync(folder)
+            except OSError as error:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary, dir_fd=folder)
+                raise StoreUnusable(f"{self.folder / name} cannot be written: {error.strerror}.") from error
+
+    def remove(self, name: str) -> bool:
+        """Remove a file; whether there was one.
+
+        Raises:
+            StoreUnusable: The store is unsafe, or cannot be written.
+        """
+        with self._opened() as folder:
+            if folder is None:
+                return False
+            try:
+                os.unlink(name, dir_fd=folder)
+                os.fsync(folder)
+            except FileNotFoundError:
+                return False
+            except OSError as error:
+                raise StoreUnusable(f"{self.folder / name} cannot be removed: {error.strerror}.") from error
+            return True
+
+    def names(self, prefix: str = "") -> list[str]:
+        """The files whose names begin so, in order.
+
+        Raises:
+            StoreUnusable: The store is unsafe.
+        """
+        with self._opened() as folder:
+            if folder is None:
+                return []
+            return sorted(one for one in os.listdir(folder) if one.startswith(prefix) and one[0] != ".")
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from changing the store meanwhile.
+
+        Raises:
+            StoreUnusable: The store is unsafe, or cannot be written.
+        """
+        with self._opened(make=True) as folder:
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            try:
+                fd = os.open(_LOCK, flags, 0o600, dir_fd=folder)
+            except OSError as error:
+                raise StoreUnusable(f"{self.folder} cannot be written: {error.strerror}.") from error
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(fd)
+
+    # --- the directory -------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _opened(self, *, make: bool = False) -> Iterator[int | None]:
+        """The directory, open; ``None`` where there is none and none is to be made."""
+        if not self._state_dir.is_absolute():
+            said = (
+                f"AGENTX_STATE_DIR is {str(self._state_dir)!r}"
+                if self._state_dir.name
+                else "You have no home directory"
+            )
+            raise StoreUnusable(
+                f"{said}, so nothing can be trusted; set AGENTX_STATE_DIR to an absolute path."
+            )
+        if make:
+            self._make()
+        try:
+            fd = os.open(self.folder, _FOLDER_FLAGS)
+        except FileNotFoundError:
+            yield None
+            return
+        except OSError as error:
+            why = "it is a link" if self.folder.is_symlink() else error.strerror
+            raise StoreUnusable(f"The trust store {self.folder} cannot be used: {why}.") from error
+        try:
+            # Whoever may write the directory above could put another in this one's place.
+            self._check(os.stat(self._state_dir), self._state_dir, stat.S_ISDIR)
+            self._check(os.fstat(fd), self.folder, stat.S_ISDIR)
+            yield fd
+        finally:
+            os.close(fd)
+
+    def _make(self) -> None:
+        try:
+            self._state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            found = os.stat(self._state_dir)
+            if found.st_uid == os.geteuid() and found.st_mode & _OTHERS_WRITE and not self.folder.exists():
+                os.chmod(self._state_dir, 0o700)  # nothing is trusted yet, so there is nothing to doubt
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(self.folder, 0o700)
+        except OSError as error:
+            raise StoreUnusable(f"The trust store {self.folder} cannot be made: {error.strerror}.") from error
+
+    @staticmethod
+    def _check(found: os.stat_result, path: Path, sort: Callable[[int], bool]) -> None:
+        if not sort(found.st_mode):
+            raise StoreUnusable(f"{path} in the trust store is not what it should be; remove it.")
+        if found.st_uid != os.geteuid():
+            raise StoreUnusable(f"{path} belongs to another user, so what it says of trust is ignored.")
+        if found.st_mode & _OTHERS_WRITE:
+            raise StoreUnusable(
+                f"Others can write {path}, so what it says of trust is ignored: `chmod go-w {path}` keeps them out."
+            )

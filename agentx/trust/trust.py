@@ -1,0 +1,491 @@
+"""The decision whether a workspace is trusted, and the gate before everything that runs, calls or reads outside.
+
+Trust is bound to the workspace's real path, to its first event, and to the settings that have an effect, by value. It is
+decided from the configuration that the process really uses, so an edit between the check and the use changes nothing.
+What the history itself would run (schedules, capabilities) is trusted one by one, by content: a pull brings new ones.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agentx.config import Config, change_value, effects, executable, read_config
+from agentx.settings import Settings
+from agentx.storage.errors import AgentXError
+from agentx.storage.history import LIVE, segment_path
+from agentx.synthesis.effects import Effect
+from agentx.trust import records
+from agentx.trust.store import Store, StoreUnusable
+
+IN_A_RUN = "AGENTX_RUN"
+"""Set by us in the environment of an agent's programs."""
+
+COMMANDS = "This command can read your keys and act as you."
+"""What a person is told before they allow ``run_command`` without isolation."""
+
+_LINE_BYTES = 64 * 1024
+_SHOWN_FIELDS = 4
+
+
+class Restricted(AgentXError):
+    """Something was not done, because the workspace is not trusted.
+
+    Attributes:
+        what: The setting, or what else would have had the effect.
+    """
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"Refused: {what}. {why}. {ADVICE}")
+        self.what = what
+
+
+def restricted(why: str) -> str:
+    """The sentence, without a full stop, that says why a workspace is restricted."""
+    return f"This workspace is restricted: {why}"
+
+
+ADVICE = "A person who trusts its authors can look at it and allow it: `agentx trust`."
+
+_WOULD = {
+    Effect.RUNS: "{} would run a program",
+    Effect.CALLS: "{} would send your key and messages to an address",
+    Effect.READS: "{} would read outside the workspace",
+    Effect.LOOSENS: "{} would loosen a guard",
+}
+
+
+class Item(msgspec.Struct, frozen=True):
+    """What the history itself would run.
+
+    Attributes:
+        kind: ``schedule`` or ``capability``.
+        name: Its id.
+        does: What it would do, for a person.
+        content: All that decides what it does.
+    """
+
+    kind: str
+    name: str
+    does: str
+    content: Mapping[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """By which it is trusted."""
+        return digest([self.kind, self.content])
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a user trusts, as the store keeps it.
+
+    Attributes:
+        path: Real path of the workspace.
+        workspace: Hash of its first event.
+        fields: Settings with an effect that differ from their defaults.
+        items: Digests of what its history may run.
+        commands: Whether ``run_command`` may run without isolation.
+        how: ``created``, ``trusted``, ``configured`` or ``forked``.
+        at: When, in UTC.
+    """
+
+    path: str
+    workspace: str
+    fields: dict[str, Any]
+    items: tuple[str, ...] = ()
+    commands: bool = False
+    how: str = ""
+    at: str = ""
+
+
+def digest(value: Any) -> str:
+    """A hash of a JSON value that does not depend on the order of its keys."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return blake2b(text.encode(), digest_size=32).hexdigest()
+
+
+def identity_of(root: Path) -> str:
+    """Hash of a workspace's first event; empty where it has none, or it cannot be read."""
+    for path in (root / segment_path(1), root / LIVE):
+        try:
+            with open(
+                os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb"
+            ) as file:
+                first = json.loads(file.readline(_LINE_BYTES))
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, RecursionError):
+            return ""
+        found = first.get("hash") if isinstance(first, dict) and first.get("seq") == 1 else None
+        return found if isinstance(found, str) else ""
+    return ""
+
+
+class Trust:
+    """Whether one open workspace is trusted, and for what.
+
+    Args:
+        root: Its directory.
+        artifacts: Where its artifacts lie, or would lie.
+        config: The configuration that this process uses.
+        settings: What the environment says.
+    """
+
+    def __init__(self, root: Path, artifacts: Path, config: Config, settings: Settings) -> None:
+        self._root, self._artifacts, self._settings = root, artifacts, settings
+        self._store = Store(settings.state_dir)
+        self._identity = ""
+        self._here: Record | None = None
+        self.fields = executable(config)
+
+    @classmethod
+    def read(cls, root: Path, settings: Settings) -> "Trust":
+        """The trust of a workspace that is not open, by its ``agentx.toml`` as it is now.
+
+        Raises:
+            ConfigInvalid: That cannot be read.
+        """
+        config = read_config(root)
+        return cls(root, root / config.workspace.artifacts, config, settings)
+
+    @cached_property
+    def path(self) -> str:
+        """The workspace's real path."""
+        return os.path.realpath(self._root)
+
+    @property
+    def identity(self) -> str:
+        """Hash of the workspace's first event; empty where it has none."""
+        self._identity = self._identity or identity_of(self._root)
+        return self._identity
+
+    # --- asking ------------------------------------------------------------------------------------------------------
+
+    def why_restricted(self) -> str:
+        """Why the workspace is restricted, as a clause without a full stop; empty where it is trusted."""
+        return self.decide()[1]
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the workspace is trusted."""
+        return not self.why_restricted()
+
+    def require(self, name: str, does: str = "") -> None:
+        """Go on only where the workspace is trusted.
+
+        Args:
+            name: The setting that has the effect, or what else has.
+            does: What it would do, where the schema does not say so.
+
+        Raises:
+            Restricted: It is not trusted.
+        """
+        if why := self.why_restricted():
+            effect = effects().get(name) or Effect.RUNS
+            raise Restricted(does or _WOULD[effect].format(name), restricted(why))
+
+    def require_item(self, item: Item) -> None:
+        """Go on only where a person trusts this very schedule or capability.
+
+        Raises:
+            Restricted: The workspace is not trusted, or this came since.
+        """
+        does = f"the {item.kind} {item.name!r} would {item.does}"
+        record, why = self.decide()
+        if record is None:
+            raise Restricted(does, restricted(why))
+        if item.digest not in record.items:
+            raise Restricted(
+                does, "It is new or was changed, and not by you, since you trusted this workspace"
+            )
+
+    def require_commands(self) -> None:
+        """Go on only where a person allowed commands without isolation in this workspace.
+
+        Raises:
+            Restricted: Nobody did.
+        """
+        record, why = self.decide()
+        if record is None:
+            raise Restricted("tools.run_command would run a program", restricted(why))
+        if not record.commands:
+            raise Restricted(
+                f"run_command would run without isolation. {COMMANDS}",
+                "Nothing isolates commands here, and nobody allowed them without: `agentx trust --commands` does",
+            )
+
+    def last_trusted(self) -> Record | None:
+        """What was last trusted at this path in this workspace, whatever was changed since."""
+        try:
+            record = self._read()
+        except StoreUnusable:
+            return None
+        return record if record and record.workspace == self.identity else None
+
+    # --- a person's word ---------------------------------------------------------------------------------------------
+
+    def grant(self, how: str, items: Iterable[Item] = (), *, commands: bool = False) -> None:
+        """Trust the workspace as it is now.
+
+        Args:
+            how: ``created``, ``trusted`` or ``forked``.
+            items: What its history may run.
+            commands: Whether ``run_command`` may run without isolation.
+
+        Raises:
+            StoreUnusable: It cannot be recorded.
+        """
+        record = Record(
+            path=self.path,
+            workspace=self.identity,
+            fields=self.fields,
+            items=tuple(sorted({item.digest for item in items})),
+            commands=commands,
+            how=how,
+            at=_now(),
+        )
+        self.put(record)
+
+    def created(self) -> str:
+        """Trust a workspace that this process has just made.
+
+        Returns:
+            Why that holds for this process alone; empty where it is recorded.
+        """
+        try:
+            self.grant("created")
+        except StoreUnusable as error:
+            if IN_A_RUN not in self._settings.environ:
+                record = Record(path=self.path, workspace=self.identity, fields=self.fields, how="created")
+                self._here = record
+            return f"{error} So this workspace is trusted by the process that made it alone."
+        return ""
+
+    def keep(self, item: Item) -> str:
+        """Trust what a person has just added to the history, where the workspace is trusted.
+
+        Returns:
+            Why it is not trusted nevertheless; empty where it is, or the workspace is restricted.
+        """
+        if self._here is not None:
+            self._here = _with(self._here, item.digest)
+        try:
+            with self._changing():
+                record = self.decide()[0]
+                if record is not None and self._read() is not None:
+                    self._keep(_with(record, item.digest))
+        except StoreUnusable as error:
+            return "" if self._here is not None else f"{error} So the {item.kind} waits for `agentx trust`."
+        return ""
+
+    def forked(self, root: Path) -> None:
+        """Trust a fork of this workspace, where that is trusted and the fork has the same settings."""
+        record, _ = self.decide()
+        fork = Trust.read(root, self._settings)
+        inside = {name: value for name, value in self.fields.items() if name != "workspace.artifacts"}
+        if record is not None and fork.fields == inside:
+            with suppress(StoreUnusable):
+                fork.put(
+                    msgspec.structs.replace(
+                        record,
+                        path=fork.path,
+                        workspace=fork.identity,
+                        fields=inside,
+                        commands=False,
+                        how="forked",
+                        at=_now(),
+                    )
+                )
+
+    def revoke(self) -> bool:
+        """Trust the workspace no more; whether it was trusted.
+
+        Raises:
+            StoreUnusable: The store cannot be changed.
+        """
+        self._here = None
+        with self._changing():
+            return self._store.remove(self._name)
+
+    # --- one call ----------------------------------------------------------------------------------------------------
+
+    def approve(self, call_id: str, tool: str, arguments: Mapping[str, Any]) -> None:
+        """Allow one call with these very arguments.
+
+        Raises:
+            StoreUnusable: It cannot be recorded.
+        """
+        self._refuse_in_a_run()
+        shown = {"workspace": self.identity, "call": call_id, "tool": tool, "path": self.path, "at": _now()}
+        self._store.write(self._call(call_id, tool, arguments), json.dumps(shown).encode())
+
+    def approved(self, call_id: str, tool: str, arguments: Mapping[str, Any], recorded: str) -> bool:
+        """Whether a person allowed a call, here or in a signed record.
+
+        Args:
+            call_id: The call.
+            tool: Which tool.
+            arguments: What it would run with.
+            recorded: The same as the history has it, redacted: a signed record speaks of that.
+        """
+        try:
+            self._check_place()
+            if self._store.read(self._call(call_id, tool, arguments)) is not None:
+                return True
+        except StoreUnusable:
+            pass
+        return bool(self._signed("approval", digest([call_id, tool, recorded]))[0])
+
+    def used(self, call_id: str, tool: str, arguments: Mapping[str, Any]) -> None:
+        """An approved call has run: it was allowed once."""
+        with suppress(StoreUnusable):
+            self._store.remove(self._call(call_id, tool, arguments))
+
+    def _call(self, call_id: str, tool: str, arguments: Mapping[str, Any]) -> str:
+        told = json.loads(json.dumps(arguments, default=str))
+        return f"approval-{digest([self.path, self.identity, call_id, tool, told])[:48]}.json"
+
+    # --- deciding ----------------------------------------------------------------------------------------------------
+
+    def decide(self) -> tuple[Record | None, str]:
+        """The record by which the workspace is trusted; none, and why it is not."""
+        try:
+            self._check_place()
+            record = self._read()
+            why = self._differs(record)
+        except StoreUnusable as error:
+            record, why = self._here, str(error).rstrip(".")
+            if record is not None:
+                why = self._differs(record)
+        if not why:
+            return record, ""
+        signed, said = self._signed("trust", digest(self.fields))
+        if signed is None:
+            return None, f"{why}; {said}" if said else why
+        items, commands = signed.items, signed.commands
+        found = Record(
+            path=self.path, workspace=self.identity, fields=self.fields, items=items, commands=commands
+        )
+        return found, ""
+
+    def _differs(self, record: Record | None) -> str:
+        """Why a record is not one of this workspace as it is."""
+        if record is None:
+            return "it was not made here by you, or is of an earlier version, and nobody has trusted it yet"
+        if not self.identity or record.workspace != self.identity:
+            return "another workspace lay at its path when you trusted that"
+        changed = sorted(
+            name
+            for name in record.fields.keys() | self.fields.keys()
+            if record.fields.get(name, _NONE) != self.fields.get(name, _NONE)
+        )
+        if not changed:
+            return ""
+        more = f" and {len(changed) - _SHOWN_FIELDS} more" if len(changed) > _SHOWN_FIELDS else ""
+        return f"agentx.toml changed {', '.join(changed[:_SHOWN_FIELDS])}{more} since you trusted it, and not by `agentx config set`"
+
+    def _signed(self, kind: str, what: str) -> tuple[records.Signed | None, str]:
+        """The signed record that speaks of something; none, and why not."""
+        if not self._settings.trust_record or not self.identity:
+            return None, ""
+        accepted = [*self._settings.trusted_keys]
+        with suppress(StoreUnusable):
+            self._check_place()
+            accepted += records.accepted_keys(self._store)
+        path = Path(self._settings.trust_record)
+        return records.find(path, accepted, kind=kind, workspace=self.identity, what=what)
+
+    # --- the store ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _name(self) -> str:
+        return f"workspace-{digest(self.path)[:48]}.json"
+
+    def _check_place(self) -> None:
+        """What agents of this workspace can write is no place for what binds them."""
+        place = Path(os.path.realpath(self._settings.state_dir))
+        for reach in (Path(self.path), Path(os.path.realpath(self._artifacts))):
+            if reach in (place, *place.parents):
+                raise StoreUnusable(
+                    f"Your state directory {place} lies within reach of this workspace's agents; set AGENTX_STATE_DIR to "
+                    "a directory outside of it."
+                )
+
+    def _read(self) -> Record | None:
+        content = self._store.read(self._name)
+        if content is None:
+            return None
+        try:
+            return msgspec.json.decode(content, type=Record)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise StoreUnusable(
+                f"The record of trust {self._store.folder / self._name} is damaged; `agentx trust` makes it again."
+            ) from error
+
+    def put(self, record: Record) -> None:
+        """Keep a record of trust.
+
+        Raises:
+            StoreUnusable: It cannot be recorded.
+        """
+        with self._changing():
+            self._keep(record)
+
+    def _keep(self, record: Record) -> None:
+        if not record.workspace:
+            raise StoreUnusable(f"{self.path} has no first event yet, so there is nothing to trust.")
+        self._store.write(self._name, msgspec.json.encode(record))
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        self._refuse_in_a_run()
+        self._check_place()
+        with self._store.locked():
+            yield
+
+    def _refuse_in_a_run(self) -> None:
+        if IN_A_RUN in self._settings.environ:
+            raise StoreUnusable(
+                "An agent's run cannot trust a workspace or approve a call; a person does, outside of it."
+            )
+
+
+_NONE = object()
+
+
+def _with(record: Record, item: str) -> Record:
+    return msgspec.structs.replace(record, items=tuple(sorted({*record.items, item})))
+
+
+def set_value(root: Path, settings: Settings, name: str, value: str) -> Config:
+    """Set one value in ``agentx.toml`` as its owner: a workspace that is trusted stays so.
+
+    Args:
+        root: The workspace's directory.
+        settings: What the environment says.
+        name: Section and key, with a dot between.
+        value: As TOML writes it; a bare word counts as a string.
+
+    Raises:
+        ConfigInvalid: There is no such setting, or the value is none that it can have.
+        StoreUnusable: The workspace is trusted, and that cannot be recorded of the new value.
+    """
+    before, after = change_value(root, name, value)
+    if before is None or executable(before) == executable(after):
+        return after
+    trust = Trust(root, root, before, settings)
+    record, _ = trust.decide()
+    if record is not None and trust.last_trusted() is not None:
+        trust.put(msgspec.structs.replace(record, fields=executable(after), how="configured", at=_now()))
+    return after
+
+
+def _now() -> str:
+    return datetime.now(tz=UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
