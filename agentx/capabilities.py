@@ -17,7 +17,7 @@ from agentx.storage.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.items import CapabilityDetail, MemoryItem, Status
 from agentx.tools.quality_tools import sandbox_policy
-from agentx.trust.trust import Item
+from agentx.trust.items import of_capability
 
 TIMEOUT_S = 20.0
 """A capability answers by then, or it does not work."""
@@ -83,7 +83,7 @@ class Capabilities:
             item = curation.write_down(
                 self.engine, "capability", name, detail, actor, domain=one_line(domain), agent=agent
             )
-        if note := self.engine.trust.keep(item_of(item.id, detail)):
+        if note := self.engine.trust.keep(of_capability(item.id, detail)):
             self.engine.write_path.notes.append(note)
         return item
 
@@ -117,7 +117,7 @@ class Capabilities:
         return item
 
     def _run(self, name: str, detail: CapabilityDetail) -> None:
-        self.engine.trust.require_item(item_of(name, detail))
+        self.engine.trust.require_item(of_capability(name, detail))
         try:
             result = run_in_copy(
                 self.engine.write_path.artifacts.root,
@@ -138,8 +138,3 @@ class Capabilities:
             item=name, exit_code=exit_code, output=self.engine.write_path.body(clean(said))
         )
         self.engine.write_path.record([Draft(data=checked, actor=ACTOR)])
-
-
-def item_of(name: str, detail: CapabilityDetail) -> Item:
-    """A capability as a person trusts it."""
-    return Item("capability", name, f"run `{detail.command}`", {"command": detail.command})

@@ -28,7 +28,8 @@ from agentx.storage.text import one_line
 from agentx.synthesis.due import Plan, check, plan, pulse, upcoming
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.state import RunRecord, ScheduleRecord, State
-from agentx.trust.trust import Item, Restricted
+from agentx.trust.items import of_schedule
+from agentx.trust.trust import Restricted
 from agentx.workspace import Workspace
 
 MOST_RESUMED = 3
@@ -118,26 +119,10 @@ def add(ws: Workspace, rule: ScheduleSet) -> None:
     before = ws.state.schedules.get(rule.id)
     told = before.rule.task if before and before.rule.directed else ""
     ws.record(Draft(data=rule, actor=ws.settings.actor))
-    if note := ws.engine.trust.keep(item_of(rule)):
+    if note := ws.engine.trust.keep(of_schedule(rule)):
         ws.engine.write_path.notes.append(note)
     if rule.directed and rule.task != told:
         ws.say(rule.task)
-
-
-def item_of(rule: ScheduleSet) -> Item:
-    """A schedule as a person trusts it."""
-    recorded = msgspec.json.decode(
-        msgspec.json.encode(rule), type=ScheduleSet
-    )  # 1 becomes 1.0, as in the log
-    said = msgspec.to_builtins(recorded)
-    defaults = msgspec.to_builtins(ScheduleSet(id="", cron=""))
-    content = {name: value for name, value in said.items() if value != defaults.get(name)}
-    does = (
-        "go on with a run that was cut off"
-        if rule.sort == "heartbeat"
-        else f"have an agent do: {one_line(rule.task)}"
-    )
-    return Item("schedule", rule.id, f"{does} ({rule.cron})", content)
 
 
 def remove(ws: Workspace, name: str) -> None:
@@ -233,7 +218,7 @@ def _choose(ws: Workspace, now: datetime) -> tuple[ScheduleSet, Due] | None:
     """What is to be run first; what is passed over goes on record."""
     state = ws.state
     if (cut_off := _cut_off(state)) is not None:
-        ws.engine.trust.require_item(item_of(cut_off[0]))
+        ws.engine.trust.require_item(of_schedule(cut_off[0]))
         return cut_off
     ready: list[tuple[str, str]] = []
     for name, known in state.schedules.items():
@@ -260,7 +245,7 @@ def _trusted(ws: Workspace, ready: list[tuple[ScheduleSet, Due]]) -> tuple[Sched
     refused: Restricted | None = None
     for rule, due in ready:
         try:
-            ws.engine.trust.require_item(item_of(rule))
+            ws.engine.trust.require_item(of_schedule(rule))
         except Restricted as error:
             refused = refused or error
         else:

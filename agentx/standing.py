@@ -17,6 +17,7 @@ class WorkspaceStatus(msgspec.Struct, frozen=True, kw_only=True):
         outside: Files that people changed since the last look, now on record.
         damage: Lines of the history that are damaged.
         notes: What a person should know: what was restored, what was left out.
+        restricted: Why nothing that the workspace brings along runs; empty where it is trusted.
     """
 
     root: str
@@ -33,6 +34,7 @@ class WorkspaceStatus(msgspec.Struct, frozen=True, kw_only=True):
     outside: tuple[FileChange, ...]
     damage: tuple[Damage, ...]
     notes: tuple[str, ...]
+    restricted: str = ""
 
 
 class Rebuilt(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +79,7 @@ def status(engine: Engine) -> WorkspaceStatus:
         outside=outside,
         damage=tuple(write_path.damage),
         notes=tuple(write_path.notes),
+        restricted=engine.trust.why_restricted(),
     )
 
 

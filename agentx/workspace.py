@@ -64,6 +64,7 @@ from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.state import State
 from agentx.tools.toolbox import Toolbox
 from agentx.tracing import Trace
+from agentx.trust.items import in_state
 from agentx.trust.trust import set_value
 from agentx.verification import Verified
 from agentx.watcher import Watcher
@@ -195,6 +196,17 @@ class Workspace:
     def restricted(self) -> str:
         """Why nothing that the workspace brings along runs, is called or read outside; empty where it is trusted."""
         return self.engine.trust.why_restricted()
+
+    def trust(self, *, commands: bool = False) -> None:
+        """Trust the workspace as it is now: its settings, schedules and capabilities. It holds from the next open on.
+
+        Args:
+            commands: Let ``run_command`` run where nothing isolates it: such a command can read your keys and act as you.
+
+        Raises:
+            StoreUnusable: It cannot be recorded in your state directory, or this is a program of an agent's run.
+        """
+        self.engine.trust.grant("trusted", in_state(self.state), commands=commands)
 
     # --- what is there -------------------------------------------------------------------------------------------
 

@@ -95,6 +95,7 @@ ENTRIES = (
     Entry("repair", "checking", _KEEP, "Restore what is damaged or missing."),
     Entry("purge", "purging", _KEEP, "Drop what should never have been kept; this rewrites history."),
     Entry("models", "models", _SETUP, "Which models are used, and install the embedding model."),
+    Entry("trust", "trust", _SETUP, "See what a workspace would run, call and read, and allow it."),
     Entry("config", "configuring", _SETUP, "Show and change the settings of a workspace."),
     Entry("doctor", "doctor", _SETUP, "Check that all is well, and say what to do where it is not."),
 )

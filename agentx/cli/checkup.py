@@ -28,6 +28,7 @@ from agentx.synthesis.embedding.install import is_whole, minilm_folder
 from agentx.synthesis.folding import fold
 from agentx.synthesis.model.open import SCRIPT, open_model
 from agentx.synthesis.model.port import ModelError
+from agentx.trust.trust import Trust, restricted
 from agentx.verification import verify
 from agentx.workspace import Workspace
 
@@ -144,9 +145,13 @@ def at_rest(root: Path, settings: Settings) -> Iterator[Finding]:
             "ok",
             f"{FILE} can be read" if (root / FILE).exists() else "all settings are default",
         )
-        yield _model(config, settings)
-        yield from _sources(root, config)
-        yield from _links(root, config)
+        if why := Trust.read(root, settings).why_restricted():
+            yield Finding("trust", "warning", restricted(why), "Look at it with `agentx trust --show`.")
+        else:
+            yield Finding("trust", "ok", "what its settings run, call and read is trusted")
+            yield _model(config, settings)
+            yield from _sources(root, config)
+            yield from _links(root, config)
     yield from _kept(root)
     yield from _history(root)
 

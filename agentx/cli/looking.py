@@ -57,7 +57,7 @@ def status(ctx: typer.Context) -> None:
     unknown = [f"{call.tool} ({call.call_id})" for call in calls.values() if not call.awaits_approval]
     terminal.show(
         Text.assemble((one_line(stands.title), "bold"), f"  {plain(stands.root)}"),
-        facts(_facts(stands, issues, waiting, unknown, pipeline)),
+        facts([*_restricted(stands), *_facts(stands, issues, waiting, unknown, pipeline)]),
     )
 
 
@@ -68,6 +68,11 @@ def _pipeline(ws: Workspace) -> str:
     latest = max(pipelines(ws.engine).known.values(), key=lambda one: one.started_at)
     cut_off = latest.status == "RUNNING" and not is_anyone_at_work(ws.engine)
     return f"{latest.name} {'INTERRUPTED' if cut_off else latest.status}"
+
+
+def _restricted(stands: WorkspaceStatus) -> Iterator[tuple[str, str | Text]]:
+    if stands.restricted:
+        yield "restricted", Text(f"{plain(stands.restricted)}: agentx trust", "yellow")
 
 
 def _facts(

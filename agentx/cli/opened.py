@@ -7,6 +7,7 @@ from typing import Any
 from agentx.cli.terminal import Terminal
 from agentx.storage.errors import UsageError
 from agentx.storage.events import Event
+from agentx.trust.trust import restricted
 from agentx.workspace import Workspace
 
 MOMENT = "an event's number, a date or time (UTC), '2h ago', or a commit"
@@ -49,9 +50,17 @@ def _say(terminal: Terminal, ws: Workspace, said: int) -> int:
     return len(notes)
 
 
+def say_restricted(terminal: Terminal, ws: Workspace) -> None:
+    """Say once that what the workspace brings along is not used, and why."""
+    if why := ws.restricted:
+        terminal.note(
+            f"{restricted(why)}. Its own settings, sources and schedules are not used: `agentx trust` shows them."
+        )
+
+
 def scan_sources(terminal: Terminal, ws: Workspace) -> None:
     """Bring the index up to the read-only sources that ``agentx.toml`` declares, with progress."""
-    if ws.config.sources:
+    if ws.config.sources and not ws.restricted:
         try:
             with terminal.progress() as told:
                 ws.scan_sources(told)

@@ -15,7 +15,7 @@ from agentx.agents.loop import run_task
 from agentx.agents.port import Approval, AskPerson, Limits, Observer, RunResult
 from agentx.cli import picture
 from agentx.cli.live import LiveView
-from agentx.cli.opened import as_json, opened, scan_sources
+from agentx.cli.opened import as_json, opened, say_restricted, scan_sources
 from agentx.cli.playing import play
 from agentx.cli.reviewing import show_judged
 from agentx.cli.terminal import Terminal
@@ -103,6 +103,7 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
         return
     with opened(terminal, look=True) as ws:
         client = configured.model(ws.engine, model)
+        say_restricted(terminal, ws)
         scan_sources(terminal, ws)
         ws.engine.indexer.start()
         limits = _limits(ws, max_steps, max_tokens, max_cost_usd, max_time_s)

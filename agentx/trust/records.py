@@ -5,7 +5,6 @@ form of the first. A machine accepts the keys that it was told of, and no others
 """
 
 import base64
-import json
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -14,7 +13,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agentx.quality.process import COOKIE
+from agentx.settings import Settings
 from agentx.storage.errors import UsageError
+from agentx.trust.digests import canonical
 from agentx.trust.store import Store, StoreUnusable
 
 if TYPE_CHECKING:
@@ -88,18 +90,31 @@ def accepted_keys(store: Store) -> list[str]:
     return (store.read(_ACCEPTED) or b"").decode("ascii", "replace").split()
 
 
-def accept(store: Store, key: str, *, accepted: bool = True) -> None:
+def accept(store: Store, key: str, settings: Settings, *, accepted: bool = True) -> None:
     """Accept records that were signed with a key, or accept them no longer.
 
     Raises:
         UsageError: It is no public key.
-        StoreUnusable: It cannot be recorded.
+        StoreUnusable: It cannot be recorded, or this is a program of an agent's run.
     """
+    refuse_in_a_run(settings)
     if len(_bytes(key) or b"") != 32:  # noqa: PLR2004 - an Ed25519 public key
         raise UsageError(f"{key[:80]!r} is not a public key; `agentx trust key` shows the one of its owner.")
     with store.locked():
         known = [one for one in accepted_keys(store) if one != key] + [key] * accepted
         store.write(_ACCEPTED, "".join(f"{one}\n" for one in known).encode())
+
+
+def refuse_in_a_run(settings: Settings) -> None:
+    """Keep the programs of an agent's run from acting as the user.
+
+    Raises:
+        StoreUnusable: This is one.
+    """
+    if COOKIE in settings.environ:
+        raise StoreUnusable(
+            "A program of an agent's run cannot trust or approve anything; a person does, outside of it."
+        )
 
 
 def find(
@@ -179,8 +194,7 @@ def _verified(line: Line) -> bool:
 
 
 def _message(record: Signed) -> bytes:
-    said = json.dumps(msgspec.to_builtins(record), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return _DOMAIN + said.encode()
+    return _DOMAIN + canonical(msgspec.to_builtins(record))
 
 
 def _own_key(store: Store) -> "Ed25519PrivateKey":

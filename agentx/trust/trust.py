@@ -9,9 +9,8 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +22,9 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.history import LIVE, segment_path
 from agentx.synthesis.effects import Effect
 from agentx.trust import records
+from agentx.trust.digests import digest
+from agentx.trust.items import Item
 from agentx.trust.store import Store, StoreUnusable
-
-IN_A_RUN = "AGENTX_RUN"
-"""Set by us in the environment of an agent's programs."""
 
 COMMANDS = "This command can read your keys and act as you."
 """What a person is told before they allow ``run_command`` without isolation."""
@@ -62,27 +60,6 @@ _WOULD = {
 }
 
 
-class Item(msgspec.Struct, frozen=True):
-    """What the history itself would run.
-
-    Attributes:
-        kind: ``schedule`` or ``capability``.
-        name: Its id.
-        does: What it would do, for a person.
-        content: All that decides what it does.
-    """
-
-    kind: str
-    name: str
-    does: str
-    content: Mapping[str, Any]
-
-    @property
-    def digest(self) -> str:
-        """By which it is trusted."""
-        return digest([self.kind, self.content])
-
-
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a user trusts, as the store keeps it.
 
@@ -103,12 +80,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     commands: bool = False
     how: str = ""
     at: str = ""
-
-
-def digest(value: Any) -> str:
-    """A hash of a JSON value that does not depend on the order of its keys."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return blake2b(text.encode(), digest_size=32).hexdigest()
 
 
 def identity_of(root: Path) -> str:
@@ -262,9 +233,7 @@ class Trust:
         try:
             self.grant("created")
         except StoreUnusable as error:
-            if IN_A_RUN not in self._settings.environ:
-                record = Record(path=self.path, workspace=self.identity, fields=self.fields, how="created")
-                self._here = record
+            self._here = Record(path=self.path, workspace=self.identity, fields=self.fields, how="created")
             return f"{error} So this workspace is trusted by the process that made it alone."
         return ""
 
@@ -314,6 +283,47 @@ class Trust:
         with self._changing():
             return self._store.remove(self._name)
 
+    def issue(self, days: float, items: Iterable[Item] = (), *, commands: bool = False) -> str:
+        """A signed record of trust in the workspace as it is now, for machines that accept this user's key.
+
+        Args:
+            days: How long it holds.
+            items: What the history may run.
+            commands: Whether ``run_command`` may run without isolation.
+
+        Raises:
+            Restricted: The workspace is not trusted here.
+            StoreUnusable: The key cannot be read or made, or this is a program of an agent's run.
+        """
+        self.require("trust", "trust would be issued that you do not have")
+        said = tuple(sorted({item.digest for item in items}))
+        return self._issued("trust", digest(self.fields), days, said, commands=commands)
+
+    def issue_approval(self, days: float, call_id: str, tool: str, recorded: str) -> str:
+        """A signed record that allows one call with the arguments that the history has.
+
+        Raises:
+            StoreUnusable: The key cannot be read or made, or this is a program of an agent's run.
+        """
+        return self._issued("approval", digest([call_id, tool, recorded]), days)
+
+    def _issued(
+        self, kind: str, what: str, days: float, items: tuple[str, ...] = (), *, commands: bool = False
+    ) -> str:
+        records.refuse_in_a_run(self._settings)
+        self._check_place()
+        now = datetime.now(tz=UTC)
+        record = records.Signed(
+            kind=kind,
+            workspace=self.identity,
+            what=what,
+            issued=_iso(now),
+            until=_iso(now + timedelta(days=days)),
+            items=items,
+            commands=commands,
+        )
+        return records.issue(self._store, record)
+
     # --- one call ----------------------------------------------------------------------------------------------------
 
     def approve(self, call_id: str, tool: str, arguments: Mapping[str, Any]) -> None:
@@ -322,7 +332,7 @@ class Trust:
         Raises:
             StoreUnusable: It cannot be recorded.
         """
-        self._refuse_in_a_run()
+        records.refuse_in_a_run(self._settings)
         shown = {"workspace": self.identity, "call": call_id, "tool": tool, "path": self.path, "at": _now()}
         self._store.write(self._call(call_id, tool, arguments), json.dumps(shown).encode())
 
@@ -445,16 +455,10 @@ class Trust:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        self._refuse_in_a_run()
+        records.refuse_in_a_run(self._settings)
         self._check_place()
         with self._store.locked():
             yield
-
-    def _refuse_in_a_run(self) -> None:
-        if IN_A_RUN in self._settings.environ:
-            raise StoreUnusable(
-                "An agent's run cannot trust a workspace or approve a call; a person does, outside of it."
-            )
 
 
 _NONE = object()
@@ -487,5 +491,29 @@ def set_value(root: Path, settings: Settings, name: str, value: str) -> Config:
     return after
 
 
+def trusted_workspaces(settings: Settings) -> list[tuple[Record, str]]:
+    """Every workspace that this user trusted, and why it is restricted now; empty where it is trusted.
+
+    Raises:
+        StoreUnusable: The store is unsafe.
+    """
+    store = Store(settings.state_dir)
+    found: list[tuple[Record, str]] = []
+    for name in store.names("workspace-"):
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            record = msgspec.json.decode(store.read(name) or b"", type=Record)
+            try:
+                why = Trust.read(Path(record.path), settings).why_restricted()
+            except AgentXError as error:
+                why = str(error).rstrip(".")
+            gone = not os.path.lexists(record.path)
+            found.append((record, "there is nothing at its path any more" if gone else why))
+    return sorted(found, key=lambda one: one[0].path)
+
+
 def _now() -> str:
-    return datetime.now(tz=UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return _iso(datetime.now(tz=UTC))
+
+
+def _iso(at: datetime) -> str:
+    return at.isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,63 @@
+"""What the history of a workspace would run by itself: its schedules, and the commands of its capabilities."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from agentx.storage.schedule_events import ScheduleSet
+from agentx.storage.text import one_line
+from agentx.synthesis.items import CapabilityDetail
+from agentx.synthesis.state import State
+from agentx.trust.digests import digest
+
+_DEFAULTS = ScheduleSet(id="", cron="")
+
+
+class Item(msgspec.Struct, frozen=True):
+    """Something that a person trusts by its content.
+
+    Attributes:
+        kind: ``schedule`` or ``capability``.
+        name: Its id.
+        does: What it would do, behind "would".
+        content: All that decides what it does.
+    """
+
+    kind: str
+    name: str
+    does: str
+    content: Mapping[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """By which it is trusted."""
+        return digest([self.kind, self.content])
+
+
+def of_schedule(rule: ScheduleSet) -> Item:
+    """A schedule. What it leaves at the default does not count, so that a later version can add to it."""
+    recorded = msgspec.json.decode(
+        msgspec.json.encode(rule), type=ScheduleSet
+    )  # 1 becomes 1.0, as in the log
+    said, defaults = msgspec.to_builtins(recorded), msgspec.to_builtins(_DEFAULTS)
+    content = {name: value for name, value in said.items() if value != defaults.get(name)}
+    does = "go on with a run that was cut off"
+    if rule.sort != "heartbeat":
+        does = f"have an agent do at {rule.cron}: {one_line(rule.task)}"
+    return Item("schedule", rule.id, does, content)
+
+
+def of_capability(name: str, detail: CapabilityDetail) -> Item:
+    """A capability: the command that finds out whether it works."""
+    return Item("capability", name, f"run `{detail.command}`", {"command": detail.command})
+
+
+def in_state(state: State) -> list[Item]:
+    """All that a state would run by itself."""
+    found = [of_schedule(known.rule) for known in state.schedules.values()]
+    return found + [
+        of_capability(item.id, item.detail)
+        for item in state.active("capability")
+        if isinstance(item.detail, CapabilityDetail)
+    ]
