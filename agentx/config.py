@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -228,14 +228,21 @@ def parse_config(text: str, path: Path) -> Config:
 # --- what a setting can do ---------------------------------------------------------------------------------------------
 
 
-def effects(section: type[BaseModel] = Config, prefix: str = "") -> dict[str, Effect | None]:
-    """What each setting can do beyond the workspace, by its full name; ``None`` where the schema does not say."""
+def effects(schema: type[BaseModel] | None = None, prefix: str = "") -> dict[str, Effect | None]:
+    """What each setting can do beyond the workspace, by its full name; ``None`` where the schema does not say.
+
+    Args:
+        schema: A section; all of the configuration by default.
+        prefix: Stands before each name.
+    """
     found: dict[str, Effect | None] = {}
-    for name, field in section.model_fields.items():
+    for name, field in (schema or Config).model_fields.items():
         mark = next((one for one in field.metadata if isinstance(one, Effect)), None)
-        parts = () if mark else (field.annotation, *get_args(field.annotation))
-        nested = next((one for one in parts if isinstance(one, type) and issubclass(one, BaseModel)), None)
-        found |= effects(nested, f"{prefix}{name}.") if nested else {prefix + name: mark}
+        kind = field.annotation
+        if mark is None and isinstance(kind, type) and issubclass(kind, BaseModel):
+            found |= effects(kind, f"{prefix}{name}.")
+        else:
+            found[prefix + name] = mark  # a list of sections is marked as a whole
     return found
 
 

@@ -174,10 +174,10 @@ def _wipe_initial(names: Mapping[str, str]) -> None:
                 at += len(variable) + 1
 
 
-def _state_dir(environ: Mapping[str, str]) -> Path:
-    if own := environ.get("AGENTX_STATE_DIR"):
+def _state_dir(found: Mapping[str, str]) -> Path:
+    if own := found.get("AGENTX_STATE_DIR"):
         return Path(own)
-    if base := environ.get("XDG_STATE_HOME"):
+    if base := found.get("XDG_STATE_HOME"):
         return Path(base) / "agentx"
     home = _home()
     return home / ".local" / "state" / "agentx" if home else Path()

@@ -98,6 +98,32 @@ AT_IMPORT = ENVIRONMENT | {
 }
 """Calls that a module may not make while it is imported."""
 
+STARTS = {"Command", "embed_texts", "keychain", "open_model", "run_in_copy"}
+"""Calls by which something that a workspace names begins to run, is asked, or is read outside."""
+
+GATES = {"require", "require_commands", "require_item", "sandbox_policy", "trusted"}
+"""What a function that makes such a call asks first: whether a person trusts the workspace."""
+
+UNGATED = {
+    "agentx/cli/checkup.py:_model": "the doctor looks at the model of a workspace that is trusted",
+    "agentx/cli/playing_runs.py:play_runs": "a sample runs in a workspace that it has just made",
+}
+"""Functions that start something without asking themselves, and why."""
+
+PROGRAMS = {
+    "agentx/cli/checkup.py": "asks git for its version",
+    "agentx/directing/program.py": "runs a Command, which is gated",
+    "agentx/existing.py": "lists the keychain's labels, which is gated",
+    "agentx/quality/bubblewrap.py": "tries whether bubblewrap works",
+    "agentx/quality/process.py": "runs what run_in_copy is given, which is gated",
+    "agentx/quality/sandbox.py": "removes a copy",
+    "storage/git/packing.py": "runs this program, isolated, to pack objects",
+    "storage/git/remotes.py": "asks git's credential helpers",
+    "synthesis/embedding/install.py": "fetches the model that a person installs",
+    "synthesis/folding.py": "runs this program, isolated, to fold a long log",
+}
+"""The modules that start a program, and which."""
+
 SIGNALS = {"RunStops": "agentx/agents/bounds.py"}
 """Exceptions that are no errors: they steer, and what raises them is caught by what called it."""
 
@@ -407,6 +433,40 @@ def errors_abroad(modules: list[Module]) -> list[str]:
     ]
 
 
+def starts_without_a_gate(modules: list[Module]) -> list[str]:
+    """What a workspace names is started only where it was asked whether a person trusts the workspace."""
+    broken = []
+    for m in modules:
+        inner = {id(one) for f in functions(m) for one in functions_in(f)}
+        for f in (one for one in functions(m) if id(one) not in inner):
+            starts = [n for n in ast.walk(f) if isinstance(n, ast.Call) and last_name(n.func) in STARTS]
+            asks = {last_name(n) for n in ast.walk(f) if isinstance(n, ast.Attribute | ast.Name)} & GATES
+            if starts and not asks and f"{m.path}:{f.name}" not in UNGATED:
+                broken.append(m.at(starts[0], f"{f.name} starts something and does not ask for trust"))
+    return broken
+
+
+def functions_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.AST]:
+    nested = ast.FunctionDef | ast.AsyncFunctionDef
+    return (n for n in ast.walk(function) if isinstance(n, nested) and n is not function)
+
+
+def programs_abroad(modules: list[Module]) -> list[str]:
+    """A program is started in few modules, each of which is known."""
+    return [
+        m.at(n, f"{ast.unparse(n)} starts a program; name the module in PROGRAMS, with what is gated")
+        for m in modules
+        if m.path not in PROGRAMS
+        for n in ast.walk(m.tree)
+        if isinstance(n, ast.Attribute)
+        and isinstance(n.value, ast.Name)
+        and (
+            (n.value.id == "subprocess" and n.attr in {"run", "Popen", "call", "check_call", "check_output"})
+            or (n.value.id == "os" and n.attr.startswith(("exec", "spawn", "posix_spawn", "system", "popen")))
+        )
+    ]
+
+
 Rule = Callable[[list[Module]], list[str]]
 
 SHOWN: dict[Rule, list[tuple[str, str]]] = {
@@ -445,6 +505,17 @@ SHOWN: dict[Rule, list[tuple[str, str]]] = {
         ("agentx/helper/a.py", ""),
     ],
     errors_abroad: [("agentx/a.py", "class Lost(ValueError): ...")],
+    starts_without_a_gate: [
+        ("agentx/a.py", "def f():\n    run_in_copy(x, policy=None)"),
+        (
+            "agentx/a.py",
+            "class A:\n    def f(self):\n        def g():\n            return open_model(x)\n        return g",
+        ),
+    ],
+    programs_abroad: [
+        ("agentx/a.py", "import subprocess\ndef f():\n    subprocess.run(['x'])"),
+        ("storage/a.py", "import os\ndef f():\n    os.execvp('x', ['x'])"),
+    ],
 }
 
 

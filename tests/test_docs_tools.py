@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from agentx import Workspace, settings
-from agentx.config import Config, LinkSection, SourceSection, set_value
+from agentx.config import Config, LinkSection, SourceSection
 from agentx.context import TITLES
 from agentx.storage.facts import FACTS
 from agentx.synthesis.conclusions import CONCLUSIONS
@@ -51,7 +51,7 @@ def tool_sections() -> dict[str, str]:
 @pytest.fixture
 def schemas(tmp_path):
     with Workspace.create(tmp_path / "task") as ws:
-        set_value(ws.root, "tools.run_command", "true")
+        ws.configure("tools.run_command", "true")
     with Workspace.open(tmp_path / "task") as ws:
         return {schema.name: schema.parameters["properties"] for schema in ws.tools.schemas()}
 

@@ -15,6 +15,7 @@ from agentx.cli.opened import opened
 from agentx.cli.pipeline_matrix import File, by_role, planned
 from agentx.cli.terminal import Terminal, facts, table
 from agentx.config import Config
+from agentx.directing import configured
 from agentx.opening import NotAWorkspace, find_root
 from agentx.pipelines.costs import Outlook, Planned, outlook_of
 from agentx.pipelines.files import Files
@@ -85,8 +86,8 @@ def _looked_up(terminal: Terminal, plan: Plan, folder: Path) -> Iterator[tuple[F
     with opened(terminal) as ws:
         schedule = Schedule(plan, pipelines(ws.engine).of(plan.pipeline.pipeline))
         done = {key for key in plan.steps if schedule.standing.get(key) == "done"}
-        files = Files(ws.engine.write_path.artifacts, plan, folder)
-        yield files, done, ws.config.model.name or terminal.settings.model
+        files = Files(ws.engine.write_path.artifacts, plan, folder, ws.engine.trust)
+        yield files, done, configured.model_name(ws.engine)
 
 
 # --- all of it -------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from agentx.storage.text import decoded, is_binary
 from agentx.synthesis.pipelines.naming import path_pattern
 from agentx.synthesis.pipelines.plan import Plan, ReadFile
 from agentx.synthesis.pipelines.replaced import in_force
+from agentx.trust.trust import Trust
 
 PYTHON = "python"
 """As the program of a role, the one that runs AgentX."""
@@ -49,16 +50,20 @@ class Files:
         artifacts: Those of the workspace.
         plan: The pipeline.
         folder: Where its file lies: source trees are relative to that.
+        trust: That of the workspace, where there is one.
 
     Raises:
         UsageError: A source tree is not there.
+        Restricted: There are some, and the workspace is not trusted.
     """
 
-    def __init__(self, artifacts: Artifacts, plan: Plan, folder: Path) -> None:
+    def __init__(self, artifacts: Artifacts, plan: Plan, folder: Path, trust: Trust | None = None) -> None:
         self.artifacts = artifacts
         self.folder = folder
         self._growing = {name for name, file in plan.pipeline.files.items() if file.sort == "append-only"}
         self._trees = {name: (folder / path).resolve() for name, path in plan.pipeline.sources.items()}
+        if self._trees and trust is not None:
+            trust.require("pipeline sources", "the sources of a pipeline would be read outside the workspace")
         for name, tree in self._trees.items():
             if not nofollow.is_directory(tree):
                 raise UsageError(

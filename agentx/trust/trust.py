@@ -419,14 +419,20 @@ class Trust:
         return f"workspace-{digest(self.path)[:48]}.json"
 
     def _check_place(self) -> None:
-        """What agents of this workspace can write is no place for what binds them."""
+        if self._within_reach:
+            raise StoreUnusable(self._within_reach)
+
+    @cached_property
+    def _within_reach(self) -> str:
+        """What agents of this workspace can write is no place for what binds them; empty where they cannot."""
         place = Path(os.path.realpath(self._settings.state_dir))
         for reach in (Path(self.path), Path(os.path.realpath(self._artifacts))):
             if reach in (place, *place.parents):
-                raise StoreUnusable(
-                    f"Your state directory {place} lies within reach of this workspace's agents; set AGENTX_STATE_DIR to "
-                    "a directory outside of it."
+                return (
+                    f"Your state directory {place} lies within reach of this workspace's agents; set AGENTX_STATE_DIR "
+                    "to a directory outside of it."
                 )
+        return ""
 
     def _read(self) -> Record | None:
         content = self._store.read(self._name)
@@ -481,6 +487,7 @@ def set_value(root: Path, settings: Settings, name: str, value: str) -> Config:
         ConfigInvalid: There is no such setting, or the value is none that it can have.
         StoreUnusable: The workspace is trusted, and that cannot be recorded of the new value.
     """
+    records.refuse_in_a_run(settings)
     before, after = change_value(root, name, value)
     if before is None or executable(before) == executable(after):
         return after

@@ -2,11 +2,23 @@
 
 import tomllib
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+from pydantic import BaseModel
 
-from agentx.config import Config, ConfigInvalid, read_config, set_value
+from agentx import config as config_module
+from agentx.config import (
+    Config,
+    ConfigInvalid,
+    effects,
+    executable,
+    parse_config,
+    read_config,
+    set_value,
+)
 from agentx.settings import read_settings
+from agentx.synthesis.effects import Effect
 
 
 @pytest.fixture
@@ -95,3 +107,56 @@ def test_a_text_setting_takes_a_value_that_looks_like_another_type(tmp_path):
 def test_a_value_of_the_wrong_type_is_told_how_it_is_written(toml):
     with pytest.raises(ConfigInvalid, match=r'director\.executor: write a list, like \["claude", "-p"\]\.'):
         set_value(toml(""), "director.executor", "claude -p")
+
+
+# --- what a setting can do -------------------------------------------------------------------------------------------
+
+
+def test_every_setting_says_what_it_can_do_beyond_the_workspace():
+    """A field without a mark of its effect, however deep it is nested, fails here and is named."""
+    assert [name for name, effect in effects().items() if effect is None] == []
+
+
+def test_a_forgotten_mark_is_found_wherever_it_is():
+    """In a section, in a section of a section, and in a list of sections."""
+
+    class Inner(BaseModel):
+        deep: int = 0
+        marked: Annotated[int, Effect.HARMLESS] = 0
+
+    class Outer(BaseModel):
+        plain: str = ""
+        inner: Inner = Inner()
+        many: tuple[Inner, ...] = ()
+        one: Inner | None = None
+        whole: Annotated[tuple[Inner, ...], Effect.READS] = ()
+
+    missing = [name for name, effect in effects(Outer).items() if effect is None]
+    assert missing == ["plain", "inner.deep", "many", "one"]
+
+
+def test_a_setting_without_a_mark_counts_as_one_with_an_effect(monkeypatch):
+    """What is forgotten restricts; it never lets through."""
+    known = effects()
+    monkeypatch.setattr(config_module, "effects", lambda: known | {"tools.words": None})
+    said = parse_config("[tools]\nwords = ['colour']\n", Path("agentx.toml"))
+    assert executable(said) == {"tools.words": ["colour"]}
+
+
+def test_what_runs_calls_reads_and_loosens_is_marked_so():
+    """The fields by which a clone could run its author's code, get a key, read files or drop a guard."""
+    marked = {
+        Effect.RUNS: "checks.tests.command checks.lint.command checks.build.command tools.run_command director.executor",
+        Effect.CALLS: "model.name model.api_base embeddings.model director.model cognition.response_model",
+        Effect.READS: "workspace.artifacts checks.readable sources links",
+        Effect.LOOSENS: "tools.approve tools.isolation secrets.artifacts director.files director.speaks limits.max_cost_usd",
+    }
+    for effect, names in marked.items():
+        assert {effects()[name] for name in names.split()} == {effect}
+
+
+def test_only_what_differs_from_a_default_is_what_trust_is_bound_to():
+    """So a later version that adds a setting leaves what is trusted as it is."""
+    assert executable(Config()) == {}
+    said = parse_config("[tools]\nisolation = 'auto'\n[limits]\nmax_steps = 3\n", Path("agentx.toml"))
+    assert executable(said) == {"limits.max_steps": 3}

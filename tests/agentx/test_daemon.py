@@ -12,15 +12,17 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agentx import Workspace
-from agentx.config import set_value
 from agentx.daemon import Daemon, DaemonFailed, workspaces
 from agentx.storage import codec
 from agentx.storage.errors import UsageError
 from agentx.storage.events import Draft, RunStarted
 from agentx.storage.schedule_events import ScheduleSet
+from agentx.trust.items import of_schedule
+from agentx.trust.trust import Trust
 from tests.simulate_year import settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,15 +44,17 @@ def agents(tmp_path, monkeypatch):
     def make(count, does="echo done", **rule):
         for number in range(count):
             root = tmp_path / "agents" / f"agent-{number}"
-            with Workspace.create(root, settings=settings(root)) as ws:
-                set_value(root, "director.executor", json.dumps(["sh", "-c", f"cat > /dev/null; {does}"]))
-                set_value(root, "director.model", "none")
+            own = msgspec.structs.replace(settings(root), state_dir=tmp_path / "state")
+            with Workspace.create(root, settings=own) as ws:
+                ws.configure("director.executor", json.dumps(["sh", "-c", f"cat > /dev/null; {does}"]))
+                ws.configure("director.model", "none")
                 made = ScheduleSet(
                     id="often", cron="* * * * *", task="Look.", directed=True, **{"catch_up": "all", **rule}
                 )
                 with monkeypatch.context() as patch:
                     patch.setattr(codec, "datetime", Earlier)
                     ws.record(Draft(data=made, actor="user"))
+            Trust.read(root, own).keep(of_schedule(made))
         return tmp_path / "agents"
 
     return make

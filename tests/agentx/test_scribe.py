@@ -9,7 +9,6 @@ import pytest
 from agentx import Workspace
 from agentx.agents.loop import run_task
 from agentx.agents.port import Limits
-from agentx.config import set_value
 from agentx.scribe import is_active
 from agentx.storage.events import (
     AgentMessageSent,
@@ -433,7 +432,7 @@ def test_a_task_says_what_was_asked_and_the_next_run_goes_on_with_it_where_no_mo
     played(ws, "Go on.", {"answer": "There was nothing to go on with."})
     call = {"tool_calls": [{"name": "run_tests", "arguments": {}}]}
     asked = "The prices are in prices.html. Deploy them to production."
-    set_value(ws.root, "checks.tests.command", "test -f done")
+    ws.configure("checks.tests.command", "test -f done")
     with Workspace.open(ws.root, settings=ws.settings) as configured:
         played(configured, asked, call, {"answer": "The check fails."})
         assert [task.text for task in configured.memory("task")] == [asked]

@@ -10,7 +10,6 @@ import pytest
 
 from agentx import Workspace, indexer
 from agentx.background import SearchLate, done_by
-from agentx.config import set_value
 from agentx.settings import Settings, read_settings
 from agentx.storage.errors import UsageError
 from agentx.synthesis.embedding.choose import open_embedder
@@ -165,7 +164,7 @@ def test_with_the_installed_model_a_passage_is_found_by_its_meaning_and_another_
         assert best.lexical_rank == 0
         index = ws.engine.indexer.index
         index.write_meta("embedder", "another model")
-        set_value(ws.root, "model.name", "script:none")
+        ws.configure("model.name", "script:none")
     with Workspace.open(tmp_path / "task", settings=settings) as ws:
         assert ws.engine.indexer.index.without_vectors(1)
         assert ws.settle()

@@ -30,13 +30,12 @@ import json, sys, tomllib
 from pathlib import Path
 from agentx import Workspace
 from agentx.agents.loop import run_task
-from agentx.config import set_value
 from agentx.synthesis.model.scripted import ScriptedModel
 
 sample, root = map(Path, sys.argv[1:])
 told = tomllib.loads((sample / "sample.toml").read_text())
-Workspace.create(root, title=told["title"], from_dir=sample / told["start"]).close()
-set_value(root, "checks.tests.command", told["config"]["checks"]["tests"]["command"])
+with Workspace.create(root, title=told["title"], from_dir=sample / told["start"]) as ws:
+    ws.configure("checks.tests.command", told["config"]["checks"]["tests"]["command"])
 with Workspace.open(root) as ws:
     results = [run_task(ws, step["say"], ScriptedModel(sample / step["script"])) for step in told["steps"]]
     digest = ws.status().digest

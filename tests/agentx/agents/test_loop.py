@@ -292,7 +292,7 @@ def test_what_the_user_says_while_it_runs_reaches_the_model(ws, chat_server):
 @pytest.fixture
 def careful(ws):
     """A workspace in which writing needs a person's word."""
-    (ws.root / "agentx.toml").write_text('[tools]\napprove = ["write_file"]\n')
+    ws.configure("tools.approve", '["write_file"]')
     from agentx import Workspace
 
     with Workspace.open(ws.root) as careful:

@@ -10,6 +10,8 @@ import pytest
 
 from agentx import Workspace
 from agentx.cli.__main__ import main
+from agentx.settings import read_settings
+from agentx.trust.trust import Trust
 from tests.warm import agentx_program
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -48,7 +50,15 @@ def template(tmp_path_factory):
 
 @pytest.fixture
 def root(template, tmp_path):
-    return Path(shutil.copytree(template, tmp_path / "report", symlinks=True))
+    copy = Path(shutil.copytree(template, tmp_path / "report", symlinks=True))
+    Trust.read(copy, read_settings()).grant("trusted", commands=True)
+    return copy
+
+
+@pytest.fixture
+def trusted():
+    """Trust a workspace as it is, after a test has changed its settings by hand."""
+    return lambda root: Trust.read(root, read_settings()).grant("trusted", commands=True)
 
 
 @pytest.fixture

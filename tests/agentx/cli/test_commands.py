@@ -152,12 +152,13 @@ def test_search_finds_what_a_person_wrote_a_moment_ago(call, root):
     )
 
 
-def test_search_reads_declared_sources_first(call, root, tmp_path):
+def test_search_reads_declared_sources_first(call, root, tmp_path, trusted):
     pool = tmp_path / "pool"
     pool.mkdir()
     (pool / "old.txt").write_text("The zeppelin of 1912.\n")
     with (root / "agentx.toml").open("a") as file:
         file.write(f'\n[[sources]]\nname = "pool"\npath = "{pool}"\n')
+    trusted(root)
     hits = call("search", "zeppelin", "--source", "pool", "--json", "-C", root).json["hits"]
     assert [(hit["source"], hit["path"]) for hit in hits] == [("pool", "old.txt")]
 

@@ -57,9 +57,10 @@ def test_settings_that_cannot_be_read_are_found(call, root, text):
     assert marks(done)["config"] == "failure"
 
 
-def test_a_source_that_is_not_there_is_found(call, root):
+def test_a_source_that_is_not_there_is_found(call, root, trusted):
     with (root / "agentx.toml").open("a") as file:
         file.write('\n[[sources]]\nname = "pool"\npath = "/nowhere/at/all"\n')
+    trusted(root)
     assert marks(call("doctor", "--json", "-C", root))["source"] == "failure"
 
 

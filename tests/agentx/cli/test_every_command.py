@@ -61,6 +61,10 @@ GOOD = {
     "gate lessons": ["gate"],
     "gate pre": ["gate", "pre", "write the outlook", "--tool", "Write", "--arguments", '{{"path": "a.md"}}'],
     "gate post": ["gate", "post", "Wrote the outlook", "--pass", "--lesson", "Read the figures first."],
+    "trust allow": ["trust", "--yes"],
+    "trust list": ["trust", "list"],
+    "trust issue": ["trust", "issue", "--for", "1"],
+    "trust key": ["trust", "key"],
     "capability list": ["capability"],
     "capability add": ["capability", "add", "shell", "--command", "echo here"],
     "capability check": ["capability", "check"],
@@ -91,6 +95,10 @@ GOOD = {
 }
 
 WRONG = {
+    "trust allow": ["trust", "--show", "--yes"],
+    "trust list": ["trust", "list", "superfluous"],
+    "trust issue": ["trust", "issue", "--for", "0"],
+    "trust key": ["trust", "key", "--add", "nonsense"],
     "init": ["init", "{file}"],
     "add": ["add", "not-there.txt"],
     "run": ["run", "x", "--max-steps", "0"],
@@ -165,9 +173,15 @@ WRONG = {
     "doctor": ["doctor", "now"],
 }
 
-WITHOUT_A_WORKSPACE = {"init", "memory explain", "models list", "models install", "doctor"} | {
-    f"pipeline {name}" for name in ("plan", "schema", "new", "matrix", "graph")
-}
+WITHOUT_A_WORKSPACE = {
+    "init",
+    "memory explain",
+    "models list",
+    "models install",
+    "doctor",
+    "trust list",
+    "trust key",
+} | {f"pipeline {name}" for name in ("plan", "schema", "new", "matrix", "graph")}
 STREAMS = {"run", "log"}
 
 

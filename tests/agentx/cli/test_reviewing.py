@@ -133,13 +133,14 @@ def test_without_a_terminal_it_says_how(call, root):
 
 
 @pytest.fixture
-def use(root):
+def use(root, trusted):
     """Set the model of the workspace."""
 
     def use(name, **more):
         lines = [f"{key} = {json.dumps(value)}" for key, value in {"name": name, **more}.items()]
         with (root / "agentx.toml").open("a") as file:
             file.write("\n[model]\n" + "\n".join(lines) + "\n")
+        trusted(root)
 
     return use
 
