@@ -1,8 +1,8 @@
 """Hosted and local models by name, through litellm; the only module that imports it.
 
 litellm takes three seconds to import and fetches its price map over the network unless it is told not to, so it is
-imported when a model is first asked, with ``LITELLM_LOCAL_MODEL_COST_MAP`` set: the one write to the environment in
-this project. Whatever litellm raises becomes a :class:`ModelError` whose sentence says what to do.
+imported when a model is first asked, with ``LITELLM_LOCAL_MODEL_COST_MAP`` and ``LITELLM_MODE`` set: the one write to the
+environment in this project. Whatever litellm raises becomes a :class:`ModelError` whose sentence says what to do.
 """
 
 import logging
@@ -275,7 +275,9 @@ def price_of(model: str) -> tuple[float, float] | None:
 
 def _litellm() -> Any:
     """The module, imported at the first call and told to be quiet."""
-    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    # In any other mode it reads an `.env` beside or above itself, or in the current directory: an agent, or whoever made
+    # a clone, could put another address for the key there.
+    os.environ.update(LITELLM_LOCAL_MODEL_COST_MAP="True", LITELLM_MODE="PRODUCTION")
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     # Its own deprecations are no matter of ours, and fail its calls where warnings are errors. Said at each call, since

@@ -186,12 +186,13 @@ STREAMS = {"run", "log"}
 
 
 @pytest.fixture
-def filled(root, tmp_path, script, monkeypatch, environment):
+def filled(root, trusted, tmp_path, script, monkeypatch, environment):
     """Words of a command line with their places filled; a model is not to be had."""
     folders = {"AGENTX_CACHE_DIR": str(tmp_path / "cache"), "AGENTX_STATE_DIR": str(tmp_path / "state")}
     for name, value in {**folders, "PIP_NO_INDEX": "1"}.items():
         monkeypatch.setenv(name, value)
         environment[name] = value
+    trusted(root)
     (tmp_path / "note.txt").write_text("a note")
     (tmp_path / "one.yaml").write_text(
         "{pipeline: one, files: {a: {path: a.md, class: static}}, roles: {r: {writes: [{file: a}]}}, stages: [{id: s, role: r}]}"

@@ -1,6 +1,9 @@
 """The real litellm client against a real HTTP server."""
 
+import os
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -266,3 +269,19 @@ def test_vectors_of_different_lengths_are_refused(chat_server):
     chat_server.embeds(1, lambda text: [0.5] * len(text))
     with pytest.raises(ModelError, match="different lengths"):
         embed_texts("openai/small", ["a", "bb"], api_base=chat_server.base, api_key="k")
+
+
+def test_an_env_file_in_the_current_directory_does_not_redirect_the_key(tmp_path, chat_server):
+    """litellm would read it where no script runs, and take the address for a key from it."""
+    (tmp_path / ".env").write_text(
+        f"OPENAI_BASE_URL={chat_server.base}\nOPENAI_API_BASE={chat_server.base}\n"
+    )
+    code = (
+        "import os\nfrom agentx.synthesis.model.litellm_client import price_of\nprice_of('openai/gpt-4o-mini')\n"
+        "print(os.environ.get('OPENAI_BASE_URL'), os.environ.get('OPENAI_API_BASE'))"
+    )
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environ, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "None None\n"
