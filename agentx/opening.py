@@ -166,7 +166,7 @@ def open_engine(root: Path, settings: Settings, *, new: bool = False) -> Engine:
     why = "" if new else trust.why_restricted()
     if why:
         before = trust.last_trusted()
-        config = tightened(config, before.fields.get("tools.approve", ()) if before else ())
+        config = tightened(config, json.loads(before.fields.get("tools.approve", "[]")) if before else ())
     abroad = why if place != root / ARTIFACTS else ""
     if abroad:  # or a look would record, and commit, whatever lies around a workspace that somebody else made
         place = root / ARTIFACTS

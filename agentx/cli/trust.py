@@ -1,6 +1,7 @@
 """``agentx trust``: what a workspace would run, call and read outside, and a person's word that it may."""
 
-from typing import Annotated, Any
+import json
+from typing import Annotated
 
 import msgspec
 import typer
@@ -125,8 +126,10 @@ def _change(before: Record | None, was: bool, now: bool, same: bool) -> str:  # 
     return "changed" if was and now else "new" if now else "removed"
 
 
-def _text(value: Any) -> str:
-    text = "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
+def _text(value: str | None) -> str:
+    """A setting as it is shown; ``value`` is JSON."""
+    said = json.loads(value) if value else ""
+    text = said if isinstance(said, str) else value or ""
     return (
         text if len(text) <= _VALUE_CHARACTERS else f"{text[:_VALUE_CHARACTERS]}… ({len(text):,} characters)"
     )

@@ -20,11 +20,12 @@ from agentx.config import Config, change_value, effects, executable, read_config
 from agentx.settings import Settings
 from agentx.storage.errors import AgentXError
 from agentx.storage.history import LIVE, segment_path
+from agentx.storage.text import encodable
 from agentx.synthesis.effects import Effect
 from agentx.trust import records
-from agentx.trust.digests import digest
+from agentx.trust.digests import canonical, digest
 from agentx.trust.items import Item
-from agentx.trust.store import Store, StoreUnusable
+from agentx.trust.store import MAX_BYTES, Store, StoreUnusable
 
 COMMANDS = "This command can read your keys and act as you."
 """What a person is told before they allow ``run_command`` without isolation."""
@@ -66,7 +67,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         path: Real path of the workspace.
         workspace: Hash of its first event.
-        fields: Settings with an effect that differ from their defaults.
+        fields: Settings with an effect that differ from their defaults, each as JSON.
         items: Digests of what its history may run.
         commands: Whether ``run_command`` may run without isolation.
         how: ``created``, ``trusted``, ``configured`` or ``forked``.
@@ -75,7 +76,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     path: str
     workspace: str
-    fields: dict[str, Any]
+    fields: dict[str, str]
     items: tuple[str, ...] = ()
     commands: bool = False
     how: str = ""
@@ -114,7 +115,7 @@ class Trust:
         self._store = Store(settings.state_dir)
         self._identity = ""
         self._here: Record | None = None
-        self.fields = executable(config)
+        self.fields = _texts(config)
 
     @classmethod
     def read(cls, root: Path, settings: Settings) -> "Trust":
@@ -394,7 +395,7 @@ class Trust:
         changed = sorted(
             name
             for name in record.fields.keys() | self.fields.keys()
-            if record.fields.get(name, _NONE) != self.fields.get(name, _NONE)
+            if record.fields.get(name) != self.fields.get(name)
         )
         if not changed:
             return ""
@@ -457,7 +458,12 @@ class Trust:
     def _keep(self, record: Record) -> None:
         if not record.workspace:
             raise StoreUnusable(f"{self.path} has no first event yet, so there is nothing to trust.")
-        self._store.write(self._name, msgspec.json.encode(record))
+        content = msgspec.json.encode(msgspec.structs.replace(record, path=encodable(record.path)))
+        if len(content) > MAX_BYTES:
+            raise StoreUnusable(
+                f"The settings of {self.path} are too large to be trusted; shorten agentx.toml."
+            )
+        self._store.write(self._name, content)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -467,7 +473,9 @@ class Trust:
             yield
 
 
-_NONE = object()
+def _texts(config: Config) -> dict[str, str]:
+    """The settings with an effect, each as JSON: any number and text that TOML knows is kept exactly."""
+    return {name: canonical(value).decode() for name, value in executable(config).items()}
 
 
 def _with(record: Record, item: str) -> Record:
@@ -494,7 +502,7 @@ def set_value(root: Path, settings: Settings, name: str, value: str) -> Config:
     trust = Trust(root, root, before, settings)
     record, _ = trust.decide()
     if record is not None and trust.last_trusted() is not None:
-        trust.put(msgspec.structs.replace(record, fields=executable(after), how="configured", at=_now()))
+        trust.put(msgspec.structs.replace(record, fields=_texts(after), how="configured", at=_now()))
     return after
 
 

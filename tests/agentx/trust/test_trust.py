@@ -1,5 +1,6 @@
 """Which workspaces are trusted: those that this user made, as long as their settings with an effect stay."""
 
+import os
 import shutil
 import subprocess
 import tarfile
@@ -332,3 +333,34 @@ def test_artifacts_outside_of_a_restricted_workspace_are_neither_read_nor_record
     with Workspace.open(tmp_path / "project" / ".task", settings=user) as ws:
         assert [change.path for change in ws.status().outside] == [".env"]
         assert ws.engine.write_path.head != head
+
+
+# --- odd values and places -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", ["inf", "1e308", "1" + "0" * 30])
+def test_a_number_of_any_size_is_kept_exactly(root, user, why, append, value):
+    """No number is beyond the record, and another one is another setting."""
+    append(f"[limits]\nmax_cost_usd = {value}\n")
+    Trust.read(root, user).grant("trusted")
+    assert why(root) == ""
+    (root / "agentx.toml").write_text("[limits]\nmax_cost_usd = 7.0\n")
+    assert why(root)
+
+
+def test_settings_that_are_too_large_are_not_trusted(root, user, append):
+    """In a sentence; nothing is written that could not be read again."""
+    append(f"[checks.tests]\ncommand = '{'x' * 2_000_000}'\n")
+    with pytest.raises(StoreUnusable, match="too large"):
+        Trust.read(root, user).grant("trusted")
+
+
+def test_a_path_that_is_not_utf_8_is_a_path_like_any_other(tmp_path, user, why):
+    """File names are bytes."""
+    try:
+        (place := Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))).mkdir()
+    except OSError:
+        pytest.skip("this file system takes only UTF-8")
+    Workspace.create(place / "task", settings=user).close()
+    assert why(place / "task") == ""
+    assert len(trusted_workspaces(user)) == 1
