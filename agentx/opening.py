@@ -181,13 +181,8 @@ def open_engine(root: Path, settings: Settings, *, new: bool = False) -> Engine:
             "open for reading only. Upgrade with `pip install --upgrade agentx-workspace`."
         )
     elif abroad:
-        write_path.make_read_only(
-            str(
-                Restricted(
-                    f"{root} is open for reading only: its files lie outside of it", restricted(abroad)
-                )
-            )
-        )
+        outside = f"{root} is open for reading only: its files lie outside of it"
+        write_path.make_read_only(str(Restricted(outside, restricted(abroad))))
     else:
         write_path.recover()
     # What has lapsed is laid aside before a message is read, which may bring it back.
