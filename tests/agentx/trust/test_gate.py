@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from agentx import Workspace, schedules
+from agentx import Workspace, daemon, schedules
 from agentx.agents.loop import run_task
 from agentx.cognition.agent import CognitiveAgent
 from agentx.directing import configured
@@ -319,3 +319,20 @@ def test_run_command_without_isolation_is_off_until_a_person_allows_it(root, use
         assert ws.tools.call("run_command", {"command": "echo hi"}).status == "SUCCEEDED"
         ws.trust()
         assert ws.tools.call("run_command", {"command": "echo hi"}).status == "DENIED"
+
+
+def test_the_daemon_carries_out_nothing_in_a_restricted_workspace(ws, user, mark, monkeypatch):
+    """It says why, and leaves the due times as they are until a person trusts them."""
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + timedelta(hours=2)
+
+    monkeypatch.setattr(daemon, "datetime", Later)
+    ws.flush()
+    found = daemon.look(ws.root, user, most=1)
+    assert found.carried == ()
+    assert "would have an agent do" in found.error
+    assert "`agentx trust`" in found.error
+    assert not mark.exists()
