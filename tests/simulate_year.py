@@ -86,7 +86,11 @@ class Year:
 
 def settings(root):
     """An environment without a model for meaning, so that nothing heavy is loaded."""
-    return Settings(environ=dict(os.environ), cache_dir=Path(root) / "no-models")
+    return Settings(
+        environ=dict(os.environ),
+        cache_dir=Path(root) / "no-models",
+        state_dir=Path(root).absolute().parent / "state",
+    )
 
 
 def live(roots, start, end, die_at, before, clock):

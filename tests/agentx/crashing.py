@@ -18,7 +18,7 @@ from tests.faults.disk import Disk, Fault
 
 def settings(root: Path) -> Settings:
     """An environment without a model, so that nothing heavy is loaded."""
-    return Settings(environ=dict(os.environ), cache_dir=root / "no-models")
+    return Settings(environ=dict(os.environ), cache_dir=root / "no-models", state_dir=root.parent / "state")
 
 
 def do(ws: Workspace, name: str, arguments: list[str]) -> None:

@@ -21,6 +21,12 @@ from tests.simulate_year import DIRECTED, MEANS, settings, simulate
 HOURLY = ScheduleSet(id="hourly", cron="0 * * * *", task="Look for news.")
 
 
+@pytest.fixture
+def lexical(tmp_path):
+    """The same environment as that of the processes which come and die: they trust what was made in it."""
+    return settings(tmp_path / "task")
+
+
 def later(ws, hours, minutes=0):
     """A due time, so many hours behind the schedule's beginning, and ``minutes`` behind it."""
     [known] = ws.state.schedules.values()

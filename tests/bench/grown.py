@@ -35,7 +35,7 @@ _BATCH = 100
 
 def settings(scratch: Path) -> Settings:
     """Without a model: nothing here measures one."""
-    return Settings(environ=dict(os.environ), cache_dir=scratch / "no-models")
+    return Settings(environ=dict(os.environ), cache_dir=scratch / "no-models", state_dir=scratch / "state")
 
 
 def text(seed: int, size_bytes: int = 4_096) -> str:

@@ -99,7 +99,9 @@ def capture(
     messages: list[Message] = []
     in_context: list[bool] = []
     in_search: list[bool] = []
-    settings = Settings(environ=dict(os.environ), cache_dir=scratch / "no-models")
+    settings = Settings(
+        environ=dict(os.environ), cache_dir=scratch / "no-models", state_dir=scratch / "state"
+    )
     for number, (name, chat) in enumerate(chats.items(), 1):
         told(f"chat {number} of {len(chats)}")
         with Workspace.create(scratch / f"beam-{number}", settings=settings) as ws:

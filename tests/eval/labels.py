@@ -73,7 +73,9 @@ def draw(
     then: Callable[[Workspace], object] = id,
 ) -> Iterator[Drawn]:
     """Say each session's messages to a workspace of its own, and note what is drawn from each."""
-    settings = Settings(environ=dict(os.environ), cache_dir=scratch / "no-models")
+    settings = Settings(
+        environ=dict(os.environ), cache_dir=scratch / "no-models", state_dir=scratch / "state"
+    )
     sessions: dict[str, list[Row]] = {}
     for row in messages:
         sessions.setdefault(row.get("session", ""), []).append(row)

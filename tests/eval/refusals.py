@@ -90,7 +90,7 @@ def _sessions(made: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def _settings(scratch: Path) -> Settings:
-    return Settings(environ=dict(os.environ), cache_dir=scratch / "no-models")
+    return Settings(environ=dict(os.environ), cache_dir=scratch / "no-models", state_dir=scratch / "state")
 
 
 def _as_it_is(ws: Workspace, number: int, row: Row) -> Event:

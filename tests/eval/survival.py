@@ -66,7 +66,9 @@ def survival(data: Path, scratch: Path, told: Told) -> Iterator[Figure]:
     if not stated:
         return
     root = scratch / "survival"
-    settings = Settings(environ=dict(os.environ), cache_dir=scratch / "no-models")
+    settings = Settings(
+        environ=dict(os.environ), cache_dir=scratch / "no-models", state_dir=scratch / "state"
+    )
     with Workspace.create(root, settings=settings) as ws:
         seqs = {ws.say(text, actor="user").seq for text in stated}
         yield from _captured(ws, stated, seqs)

@@ -39,7 +39,7 @@ _EMPTY_TREE = "4b/825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 def settings(root: Path) -> Settings:
     """An environment without a model, so that nothing heavy is loaded."""
-    return Settings(environ=dict(os.environ), cache_dir=root / "no-models")
+    return Settings(environ=dict(os.environ), cache_dir=root / "no-models", state_dir=root.parent / "state")
 
 
 def examine(root: Path, acknowledged: Acknowledged) -> Iterator[str]:

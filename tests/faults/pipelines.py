@@ -25,6 +25,7 @@ from agentx.storage.pipeline_events import Dispatched, StageProved, StageReopene
 from agentx.synthesis.model.port import ChatMessage, Reply, ToolCall, ToolSchema, Usage
 from agentx.synthesis.pipelines.checks import marker_line
 from agentx.synthesis.pipelines.progress import Pipelines
+from agentx.trust.trust import Trust
 
 from . import oracle
 from .children import Child, Tell, start
@@ -128,7 +129,8 @@ def _text(path: str, prompt: str) -> str:
 
 
 def work(root: Path, jobs: int, tell: Tell) -> None:
-    """Run the pipeline; every event is told when it is on record."""
+    """Run the pipeline, where a copy of the workspace lies; every event is told when it is on record."""
+    Trust.read(root, oracle.settings(root)).grant("trusted")
     with Workspace.open(root, settings=oracle.settings(root)) as ws:
         ws.engine.bus.subscribe(ALL, lambda event: tell({"ack": (event.seq, event.hash)}))
         tell({"open": True})
@@ -141,7 +143,7 @@ def make(place: Path) -> None:
 
     def making(tell: Tell) -> None:
         for name in ("ws", "run"):
-            Workspace.create(place / name, title="A book", settings=oracle.settings(place)).close()
+            Workspace.create(place / name, title="A book", settings=oracle.settings(place / name)).close()
         work(place / "run", 2, tell)
 
     place.mkdir()
