@@ -1,7 +1,7 @@
 """Whether a person has decided on a call that waits for them.
 
-The history records what was decided; it does not grant it, for it can come from anybody. An approval counts where this
-user's own state directory holds it, or a signed record does, for this very call with these very arguments.
+The history records what was decided; it does not grant it, for it can come from anybody. An approval counts
+where this user's own state directory holds it, or a signed record does, for this call with these arguments.
 """
 
 import json

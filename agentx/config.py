@@ -225,11 +225,11 @@ def parse_config(text: str, path: Path) -> Config:
     return _checked(raw, path)
 
 
-# --- what a setting can do ---------------------------------------------------------------------------------------------
+# --- what a setting can do -----------------------------------------------------------------------------------
 
 
 def effects(schema: type[BaseModel] | None = None, prefix: str = "") -> dict[str, Effect | None]:
-    """What each setting can do beyond the workspace, by its full name; ``None`` where the schema does not say.
+    """What each setting can do beyond the workspace, by full name; ``None`` where the schema does not say.
 
     Args:
         schema: A section; all of the configuration by default.
@@ -249,8 +249,8 @@ def effects(schema: type[BaseModel] | None = None, prefix: str = "") -> dict[str
 def executable(config: Config) -> dict[str, Any]:
     """The settings that a person's trust is bound to: those that have an effect and differ from the default.
 
-    A default is AgentX's own, so one that a later version adds leaves what is trusted as it is. A setting without a mark
-    counts as one that has an effect.
+    A default is AgentX's own, so one that a later version adds leaves what is trusted as it is. A setting without
+    a mark counts as one that has an effect.
     """
     values, defaults = config.model_dump(mode="json"), _DEFAULTS.model_dump(mode="json")
     return {
@@ -261,7 +261,7 @@ def executable(config: Config) -> dict[str, Any]:
 
 
 def tightened(config: Config, approve: Iterable[str] = ()) -> Config:
-    """A configuration without what loosens a guard, for a workspace that is not trusted; what tightens one stays.
+    """A configuration for a workspace that is not trusted: no guard is loosened, what tightens one stays.
 
     Args:
         config: The configuration.
@@ -296,7 +296,7 @@ def _at(values: Any, name: str) -> Any:
     return values
 
 
-# --- changing it -------------------------------------------------------------------------------------------------------
+# --- changing it ---------------------------------------------------------------------------------------------
 
 
 _IN_TOML = {

@@ -86,7 +86,7 @@ class Scribe:
 
     @property
     def model(self) -> str:
-        """The model that reads along, if any: that of ``agentx.toml`` or of the environment, where it may be used."""
+        """The model that reads along: that of ``agentx.toml`` or the environment, where it may be used."""
         name = configured.model_name(self._engine)
         return "" if name.startswith(SCRIPT) or not self._engine.config.scribe.auto_capture else name
 

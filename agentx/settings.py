@@ -41,8 +41,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         api_base: ``AGENTX_API_BASE``: address of a server that speaks the provider's protocol.
         api_key: ``AGENTX_API_KEY``: key for it; the provider's own variables (``OPENAI_API_KEY``, …) work as well.
         cache_dir: ``AGENTX_CACHE_DIR``: where installed models lie; ``~/.cache/agentx`` by default.
-        state_dir: ``AGENTX_STATE_DIR``: what this user trusts, and the daemon's database; ``~/.local/state/agentx`` by
-            default. An empty path where the user has no home: then nothing can be trusted for longer than a process.
+        state_dir: ``AGENTX_STATE_DIR``: what this user trusts, and the daemon's database;
+            ``~/.local/state/agentx`` by default. Empty where the user has no home: then trust ends with a process.
         user: ``AGENTX_USER``: name of the person, so that the actor is ``user:<name>``; plain ``user`` by default.
         debug: ``AGENTX_DEBUG``: whether the command line shows tracebacks.
         trust_record: ``AGENTX_TRUST_RECORD``: a file with signed trust and approvals; see ``docs/trust.md``.

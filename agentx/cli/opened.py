@@ -54,7 +54,8 @@ def say_restricted(terminal: Terminal, ws: Workspace) -> None:
     """Say once that what the workspace brings along is not used, and why."""
     if why := ws.restricted:
         terminal.note(
-            f"{restricted(why)}. Its own settings, sources and schedules are not used: `agentx trust` shows them."
+            f"{restricted(why)}. Its own settings, sources and schedules are not used: `agentx trust`"
+            " shows them."
         )
 
 

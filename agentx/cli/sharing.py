@@ -10,6 +10,7 @@ from agentx.cli.terminal import Terminal, facts
 from agentx.remotes import Exchanged
 from agentx.storage.events import WorkspaceForked
 from agentx.storage.text import plain
+from agentx.trust.trust import Trust, restricted
 
 
 def fork(
@@ -70,7 +71,13 @@ def pull(ctx: typer.Context, remote: _Remote = "", url: _Url = "") -> None:
         done = ws.pull(remote, url=_seen_from_here(url), progress=told)
     _show(terminal, done, "pulled from")
     if done.settings:
-        terminal.note(f"agentx.toml was changed by it: `git show {done.commit[:12]}:agentx.toml`.")
+        why = Trust.read(ws.root, terminal.settings).why_restricted()
+        note = (
+            f"{restricted(why)}. `agentx trust` shows it."
+            if why
+            else "What it runs and calls is as you trust it."
+        )
+        terminal.note(f"agentx.toml was changed by it. {note}")
 
 
 def _seen_from_here(url: str) -> str:

@@ -18,7 +18,7 @@ from agentx.trust import records
 from agentx.trust.items import Item, in_state
 from agentx.trust.store import Store
 from agentx.trust.trust import COMMANDS as COMMANDS_CAN
-from agentx.trust.trust import Record, trusted_workspaces
+from agentx.trust.trust import trusted_workspaces
 from agentx.workspace import Workspace
 
 WORD = "trust"
@@ -65,8 +65,8 @@ def allow(
 ) -> None:
     """Show what this workspace would run, call and read outside, and what changed; then ask whether it may.
 
-    Trust holds for this directory, this history and these settings. Your own `agentx config set` keeps it; any other change
-    of such a setting, a copy and a move end it.
+    Trust holds for this directory, this history and these settings. Your own `agentx config set` keeps it; any
+    other change of such a setting, a copy and a move end it.
     """
     terminal: Terminal = ctx.obj
     if show + revoke + yes > 1:
@@ -101,9 +101,7 @@ def _claims(ws: Workspace, items: list[Item]) -> list[Claim]:
             effect=_TOLD[marks.get(name) or Effect.RUNS],
             value=_text(trust.fields.get(name)),
             before=_text(then.get(name)),
-            change=_change(
-                before, name in then, name in trust.fields, trust.fields.get(name) == then.get(name)
-            ),
+            change=_change(then.get(name), trust.fields.get(name)) if before else "",
         )
         for name in marks
         if name in trust.fields or name in then
@@ -120,10 +118,10 @@ def _claims(ws: Workspace, items: list[Item]) -> list[Claim]:
     ]
 
 
-def _change(before: Record | None, was: bool, now: bool, same: bool) -> str:  # noqa: FBT001 - a table of truth
-    if before is None or same:
+def _change(before: str | None, now: str | None) -> str:
+    if before == now:
         return ""
-    return "changed" if was and now else "new" if now else "removed"
+    return "removed" if now is None else "new" if before is None else "changed"
 
 
 def _text(value: str | None) -> str:
@@ -235,8 +233,8 @@ def issue(
 ) -> None:
     """Print a signed record of trust, or of an approval, for a machine where nobody can be asked.
 
-    It holds for this history and these settings, wherever the workspace lies. The machine reads it from the file that
-    AGENTX_TRUST_RECORD names, and accepts it where it was told your key: `agentx trust key`.
+    It holds for this history and these settings, wherever the workspace lies. The machine reads it from the file
+    that AGENTX_TRUST_RECORD names, and accepts it where it was told your key: `agentx trust key`.
     """
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
@@ -256,7 +254,7 @@ def key(
     add: Annotated[str, typer.Option(metavar="KEY", help="Accept records that were signed with a key.")] = "",
     remove: Annotated[str, typer.Option(metavar="KEY", help="Accept them no longer.")] = "",
 ) -> None:
-    """Print your public key, with which records are signed here, and the keys whose records are accepted here."""
+    """Print your public key, with which records are signed here, and the keys that are accepted here."""
     terminal: Terminal = ctx.obj
     store = Store(terminal.settings.state_dir)
     if add:

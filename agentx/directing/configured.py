@@ -62,7 +62,7 @@ def model(engine: Engine, named: str = "") -> ModelClient:
 
 
 def named_models(engine: Engine, setting: str) -> Callable[[str], ModelClient]:
-    """Gives the model of a name, each opened once; of an empty name, that of ``agentx.toml`` or of the environment.
+    """Gives the model of a name, each opened once; of an empty name, the one in use.
 
     Args:
         engine: The workspace.
@@ -86,7 +86,7 @@ def open_named(engine: Engine, name: str, setting: str = "") -> ModelClient:
     Args:
         engine: The workspace.
         name: ``PROVIDER/NAME`` or ``script:FILE``.
-        setting: What of the workspace names it; empty where this user does, on the command line or in the environment.
+        setting: What of the workspace names it; empty where this user does.
 
     Raises:
         ModelError: It cannot be used.
@@ -106,7 +106,7 @@ def model_name(engine: Engine) -> str:
 
 
 def _named(engine: Engine) -> tuple[str, str]:
-    """The model in use and the setting that names it; of a restricted workspace, that of the environment where one is set."""
+    """The model in use and the setting that names it; in a restricted workspace the environment comes first."""
     own, given = engine.config.model.name, engine.settings.model
     if not own or (given and not engine.trust.trusted):
         return given, ""

@@ -235,7 +235,7 @@ class QualityTools(StorageTools):
 
 
 def sandbox_policy(engine: Engine, command: str) -> SandboxPolicy:
-    """What a command may see that is run in a copy of the artifacts. Nothing runs there without it, so it is the gate.
+    """What a command that runs in a copy of the artifacts may see; nothing runs without it, so it is the gate.
 
     Args:
         engine: The workspace.
