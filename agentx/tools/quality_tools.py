@@ -3,7 +3,6 @@
 They run code that the agent wrote. What they change is recorded as theirs.
 """
 
-import os
 import shlex
 from pathlib import Path
 from typing import Annotated, cast
@@ -15,9 +14,8 @@ from agentx import file_rules
 from agentx.config import CheckSection
 from agentx.engine import Engine
 from agentx.file_rules import FileRuleBroken
-from agentx.quality.bubblewrap import why_unavailable
 from agentx.quality.document import check_document as check_prose
-from agentx.quality.sandbox import SandboxPolicy, SandboxResult, Wanted, run_in_copy
+from agentx.quality.sandbox import SandboxPolicy, SandboxResult, Wanted, isolation_for, run_in_copy
 from agentx.secret_gate import new_secrets
 from agentx.secret_notes import tell
 from agentx.staging import Content
@@ -110,7 +108,7 @@ class QualityTools(StorageTools):
             raise NotApproved(
                 "run_command is off; a person can allow it with `agentx config set tools.run_command true`."
             )
-        if unisolated(self.engine):
+        if isolation_for(sandbox_policy(self.engine, "tools.run_command"))[0] == "none":
             self.engine.trust.require_commands()
         return self._run(job, CheckSection(command=command), "tools.run_command")
 
@@ -252,13 +250,6 @@ def sandbox_policy(engine: Engine, command: str) -> SandboxPolicy:
         hidden=[engine.root, engine.settings.state_dir],
         exclude=_not_copied(engine),
     )
-
-
-def unisolated(engine: Engine) -> bool:
-    """Whether a command here would run as its user does: nothing isolates it."""
-    if engine.config.tools.isolation == "none":
-        return True
-    return bool(why_unavailable(engine.settings.environ.get("PATH", os.defpath)))
 
 
 def _not_copied(engine: Engine) -> list[str]:
