@@ -115,6 +115,7 @@ PROGRAMS = {
     "agentx/directing/program.py": "runs a Command, which is gated",
     "agentx/existing.py": "lists the keychain's labels, which is gated",
     "agentx/quality/bubblewrap.py": "tries whether bubblewrap works",
+    "agentx/quality/confine.py": "tries whether Landlock works, and becomes what run_in_copy is given",
     "agentx/quality/process.py": "runs what run_in_copy is given, which is gated",
     "agentx/quality/sandbox.py": "removes a copy",
     "storage/git/packing.py": "runs this program, isolated, to pack objects",

@@ -126,7 +126,7 @@ READING = frozenset(
             "verify",
             "models list",
         ),
-        *("config show", "config get", "doctor"),
+        *("config show", "config get", "trust list", "doctor"),
     }
 )
 """Commands that neither speak for the user nor change anything: what an agent's own command or program may call."""

@@ -8,6 +8,7 @@ import pytest
 from agentx import Workspace
 from agentx.cli.app import READING, command_names
 from agentx.settings import RUN, Settings
+from agentx.trust.trust import Trust
 
 ROOT = Path(__file__).parents[3]
 ACTING = [
@@ -61,6 +62,7 @@ def test_a_command_of_an_agent_finds_the_refusal(tmp_path):
     Workspace.create(tmp_path / "task", settings=settings).close()
     with (tmp_path / "task" / "agentx.toml").open("a") as file:
         file.write('\n[tools]\nisolation = "none"\nrun_command = true\n')
+    Trust.read(tmp_path / "task", settings).grant("trusted", commands=True)
     with Workspace.open(tmp_path / "task", settings=settings) as ws:
         done = ws.tools.run_command(
             f"PYTHONPATH={ROOT} python -m agentx -C {tmp_path / 'task'} say 'Never use tabs.'"
