@@ -119,7 +119,7 @@ PROGRAMS = {
     "agentx/quality/process.py": "runs what run_in_copy is given, which is gated",
     "agentx/quality/sandbox.py": "removes a copy",
     "storage/git/packing.py": "runs this program, isolated, to pack objects",
-    "storage/git/remotes.py": "asks git's credential helpers",
+    "storage/git/program.py": "runs git on the objects of a repository, without its configuration and hooks",
     "synthesis/embedding/install.py": "fetches the model that a person installs",
     "synthesis/folding.py": "runs this program, isolated, to fold a long log",
 }
