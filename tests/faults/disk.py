@@ -16,6 +16,7 @@ from typing import Any
 
 import pygit2
 
+from agentx.storage import nofollow
 from agentx.storage.git.repository import GitRepository
 
 BY_PATH = ("replace", "rename", "link", "unlink", "remove", "rmdir", "mkdir", "symlink", "truncate")
@@ -83,6 +84,7 @@ class Disk:
         for owner, name in IN_C:
             setattr(owner, name, self._in_c(name, getattr(owner, name)))
         os.open = self._open
+        nofollow._at_once = lambda: nofollow._step_by_step  # what one system call opens is not seen here
         io.open = builtins.open = self._open_file(io.open)
 
     def mend(self) -> None:
@@ -120,8 +122,9 @@ class Disk:
         real = self.real[name]
 
         def call(*arguments: Any, **named: Any) -> Any:
-            place = os.path.abspath(os.fsdecode(arguments[-1 if name in {"replace", "rename", "link", "symlink"} else 0])) \
-                if not isinstance(arguments[0], int) else ""  # fmt: skip
+            last = name in {"replace", "rename", "link", "symlink"}
+            folder = named.get("dst_dir_fd", named.get("dir_fd"))
+            place = "" if isinstance(arguments[0], int) else _path(arguments[-1 if last else 0], folder)
             if not self._counts(place):
                 return real(*arguments, **named)
             return self.step(name, place, lambda: real(*arguments, **named))
@@ -160,7 +163,7 @@ class Disk:
         def real() -> int:
             return self.real["open"](path, flags, mode, dir_fd=dir_fd)
 
-        place = os.path.abspath(os.fsdecode(path))
+        place = _path(path, dir_fd)
         return self.step("open", place, real) if flags & _CREATES and self._counts(place) else real()
 
     def _open_file(self, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -190,6 +193,12 @@ class _File(io.FileIO):
         size = self.tell() if size is None else size
         os.ftruncate(self.fileno(), size)
         return size
+
+
+def _path(path: Any, folder: int | None) -> str:
+    """The path that a call names, where it names it relative to an open directory, too."""
+    name = os.fsdecode(path)
+    return os.path.abspath(name if folder is None else os.path.join(_place(folder), name))
 
 
 def _place(fd: int) -> str:
