@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from agentx.storage import nofollow
 from agentx.storage.errors import AgentXError
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class Ownership:
             return True
         self.release()
         try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = nofollow.open_descriptor(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError:
             return False  # the cache was deleted, or the disk is full: the next look tells
         try:
@@ -139,7 +140,7 @@ class Ownership:
     def _stands(self) -> bool:
         """Whether the file that is locked is still the one of that name: the cache may have been deleted."""
         with suppress(OSError):
-            return os.fstat(self._descriptor).st_ino == self._path.stat().st_ino
+            return os.fstat(self._descriptor).st_ino == nofollow.status(self._path).st_ino
         return False
 
 

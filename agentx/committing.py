@@ -6,7 +6,6 @@ under the workspace's lock.
 """
 
 import contextlib
-import os
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -288,7 +287,7 @@ class Committer:
     def _is_sealed_twice(self) -> bool:
         """Whether a crash cut a seal off: the segment stands under both names."""
         segments = count_segments(self._root)
-        return bool(segments) and os.path.samefile(self._root / segment_path(segments), self._root / LIVE)
+        return bool(segments) and nofollow.same_file(self._root / segment_path(segments), self._root / LIVE)
 
     # --- what the record says of the artifacts -------------------------------------------------------------------
 
@@ -345,9 +344,9 @@ class Committer:
     def include_leftovers(self) -> None:
         """A blob that a crash left without its event is to be in the next commit: nothing that was kept is deleted."""
         known = {f"{BLOBS}/{path}" for path, _ in self.repo.files(self.repo.subtree(self.tree, BLOBS))}
-        for path in (self._root / BLOBS).glob("??/*"):
+        for path in nofollow.tree(self._root / BLOBS):
             if path.name.startswith(TEMPORARY_PREFIX):
-                path.unlink(missing_ok=True)
+                nofollow.remove(path, missing_ok=True)
             elif (name := path.relative_to(self._root).as_posix()) not in known:
                 self.include(name)
 
@@ -394,8 +393,8 @@ class Committer:
     def _log_entries(self, files: Mapping[str, bytes]) -> dict[str, TreeEntry | None]:
         """The log, the segments sealed since the last commit, and whatever else lies beside it."""
         names = {blob_path(oid) for event in self.pending for oid in named_blobs(event.data)}
-        names |= {name for name in self._files if (self._root / name).exists()}  # or it was purged
-        names |= {ORPHANS} if (self._root / ORPHANS).exists() else set()
+        names |= {name for name in self._files if nofollow.exists(self._root / name)}  # or it was purged
+        names |= {ORPHANS} if nofollow.exists(self._root / ORPHANS) else set()
         contents = {name: self._beside(name) for name in sorted(names)} | dict(files)
         return self._taken_out() | {
             name: TreeEntry(self.repo.write_blob_unsynced(content), REGULAR)
@@ -424,12 +423,12 @@ class Committer:
     def differing_segments(self) -> list[str]:
         """Sealed segments that differ from the commit: an earlier version may have committed them damaged."""
         names = map(segment_path, range(1, self._segments + 1))
-        return [name for name in names if (self._root / name).exists() and self.differs(name)]
+        return [name for name in names if nofollow.exists(self._root / name) and self.differs(name)]
 
     @property
     def lost_files(self) -> list[str]:
         """Files of the log that a person's commits removed and that are missing here, too."""
-        return [path for path in self._taken_out() if not (self._root / path).exists()]
+        return [path for path in self._taken_out() if not nofollow.exists(self._root / path)]
 
     def _taken_out(self) -> dict[str, TreeEntry | None]:
         """Files of the log that a person's commits changed or removed, as they were: for the next commit."""
@@ -466,12 +465,12 @@ class Committer:
     def differs(self, name: str) -> bool:
         """Whether a file beside the artifacts is not as committed."""
         entry, path = self.repo.entry(self.tree, name), self._root / name
-        return (blob_id(path.read_bytes()) if path.exists() else "") != (entry.oid if entry else "")
+        return (blob_id(nofollow.read(path)) if nofollow.exists(path) else "") != (entry.oid if entry else "")
 
     @property
     def config_edited(self) -> bool:
         """Whether a person edited ``agentx.toml``."""
-        return (self._root / CONFIG).is_file() and self.differs(CONFIG)
+        return nofollow.is_file(self._root / CONFIG) and self.differs(CONFIG)
 
     # --- settling ------------------------------------------------------------------------------------------------
 
@@ -496,7 +495,7 @@ class Committer:
         folders: dict[Path, None] = {}
         for path in (self._artifacts / name for name in paths):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # it is gone again
-                if path.is_file() and not path.is_symlink():
+                if nofollow.is_file(path) and not nofollow.is_link(path):
                     sync_file(path)
             for folder in path.parents:  # those above as well: a directory may be as new as the file
                 folders[folder] = None

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from agentx.storage import nofollow
 from agentx.storage.durable import write_file
 from agentx.storage.errors import UsageError
 from agentx.synthesis.cognition.config import ExecutorConfig
@@ -198,7 +199,7 @@ def read_config(root: Path) -> Config:
     """
     path = root / FILE
     try:
-        text = path.read_text("utf-8")
+        text = nofollow.read_text(path)
     except FileNotFoundError:
         return Config()
     except ValueError as error:
@@ -342,7 +343,7 @@ def change_value(root: Path, name: str, value: str) -> tuple[Config | None, Conf
     if not section or not re.fullmatch(r"[a-z_]+(\.[a-z_]+)?", section) or not re.fullmatch(r"[a-z_]+", key):
         raise ConfigInvalid(f"{name!r} names no setting; write it as SECTION.KEY, like model.name.")
     path = root / FILE
-    text = path.read_text("utf-8") if path.exists() else ""
+    text = nofollow.read_text(path) if nofollow.exists(path) else ""
     before: Config | None = None
     with suppress(ConfigInvalid):
         before = parse_config(text, path)

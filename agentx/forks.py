@@ -6,7 +6,6 @@ under a name of its own and renamed when it is whole: a crash leaves no half of 
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from agentx.config import read_config, set_value
 from agentx.engine import Engine
 from agentx.moments import NoSuchMoment, resolve_moment
 from agentx.outside import ARTIFACTS
+from agentx.storage import nofollow
 from agentx.storage.artifacts import entry_after
 from agentx.storage.blobs import blob_path, named_blobs
 from agentx.storage.codec import Codec
@@ -81,7 +81,7 @@ def fork(
         HistoryDamaged: The history up to there is damaged; `agentx doctor` tells where.
         WorkspaceBusy: Another process makes a fork there.
     """
-    new = new.absolute()
+    new = nofollow.canonical(new)
     _check_place(engine, new)
     head, last = engine.settle()
     at = last if moment is None else resolve_moment(engine, moment)
@@ -96,34 +96,32 @@ def fork(
         finally:
             repo.close()
         _sync(root)
-        os.rename(root, new)
+        nofollow.replace(root, new)
         sync_directory(new.parent)
     return new
 
 
 def _check_place(engine: Engine, new: Path) -> None:
-    real = Path(os.path.realpath(new))
     for taken in (engine.root, engine.write_path.artifacts.root):
-        inside = Path(os.path.realpath(taken))
-        if real == inside or inside in real.parents:
+        if new == taken or taken in new.parents:
             raise ForkRefused(f"{new} lies in the workspace itself; choose a directory outside {taken}.")
-    if os.path.lexists(new) and (not new.is_dir() or any(new.iterdir())):
+    if nofollow.exists(new) and (not nofollow.is_directory(new) or nofollow.names(new)):
         raise ForkRefused(f"{new} is there already; choose a new directory.")
 
 
 @contextlib.contextmanager
 def _beside(new: Path) -> Iterator[Path]:
     """A directory beside ``new`` to build in, emptied of what a crash left there, and removed at the end."""
-    new.parent.mkdir(parents=True, exist_ok=True)
+    nofollow.make_directory(new.parent, parents=True)
     place = new.parent / f"{TEMPORARY_PREFIX}fork-{new.name}"
-    place.mkdir(exist_ok=True)
+    nofollow.make_directory(place)
     try:
         with FileLock(place / "lock", timeout_s=0).hold():
             try:
-                shutil.rmtree(place / "fork", ignore_errors=True)
+                nofollow.remove_tree(place / "fork", ignore_errors=True)
                 yield place / "fork"
             finally:
-                shutil.rmtree(place, ignore_errors=True)
+                nofollow.remove_tree(place, ignore_errors=True)
     except WorkspaceBusy as error:
         raise WorkspaceBusy(f"Another process makes a fork at {new}; wait for it.") from error
 
@@ -202,21 +200,19 @@ def _build(repo: GitRepository, taken: _Taken, at: int, actor: str) -> None:
     tree = repo.update_tree(repo.tree_of(taken.base), taken.entries)
     for path, entry in repo.files(tree):
         _write(root / path, entry, repo.read_blob(entry.oid))
-    (root / LIVE).write_bytes(taken.live)
-    (root / ARTIFACTS).mkdir(exist_ok=True)
+    nofollow.write(root / LIVE, taken.live)
+    nofollow.make_directory(root / ARTIFACTS)
     if read_config(root).workspace.artifacts != ARTIFACTS:
         set_value(root, "workspace.artifacts", ARTIFACTS)  # the project of the other is not this one's
     _commit(repo, taken, tree, _mark(root, taken, at, actor), actor)
 
 
 def _write(path: Path, entry: TreeEntry, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    nofollow.make_directory(path.parent, parents=True)
     if entry.mode == LINK:
-        path.symlink_to(os.fsdecode(content))
+        nofollow.symlink(os.fsdecode(content), path)
         return
-    path.write_bytes(content)
-    if entry.mode == EXECUTABLE:
-        path.chmod(0o755)
+    nofollow.write(path, content, 0o755 if entry.mode == EXECUTABLE else 0o644)
 
 
 def _mark(root: Path, taken: _Taken, at: int, actor: str) -> list[Event]:
@@ -236,9 +232,9 @@ def _commit(repo: GitRepository, taken: _Taken, tree: str, marked: Sequence[Even
     segments = map(segment_path, range(1, count_segments(repo.root) + 1))
     names = [path for path in segments if repo.entry(tree, path) is None] + [LIVE, CONFIG_FILE]
     logged = {
-        name: TreeEntry(repo.write_blob((repo.root / name).read_bytes()), REGULAR)
+        name: TreeEntry(repo.write_blob(nofollow.read(repo.root / name)), REGULAR)
         for name in names
-        if (repo.root / name).exists()
+        if nofollow.exists(repo.root / name)
     }
     tree = repo.update_tree(tree, logged)
     message, author = commit_message.compose([*taken.events, *marked], actor=actor)
@@ -250,7 +246,7 @@ def _sync(root: Path) -> None:
     """Make everything below a directory durable; one that is empty is so with the directory that it lies in."""
     for folder, folders, names in os.walk(root):
         for path in (Path(folder, name) for name in names):
-            if not path.is_symlink():
+            if not nofollow.is_link(path):
                 sync_file(path)
         if folders or names:
             sync_directory(Path(folder))

@@ -6,6 +6,7 @@ from pathlib import Path
 from agentx.cache import CACHE
 from agentx.findings import Finding, Found, Progress
 from agentx.passages import MAX_TEXT_BYTES
+from agentx.storage import nofollow
 from agentx.storage.codec import Codec
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import AgentMessageSent, Event, ToolCallExecuted, UserMessageSent, changes_of
@@ -34,7 +35,7 @@ def look_at_index(root: Path, codec: Codec, reader: ObjectReader, found: Found, 
         What was looked at, in a sentence.
     """
     place = root / CACHE / "index"
-    if not (place / "index.json").exists():
+    if not nofollow.exists(place / "index.json"):
         return "there is none yet; the next search makes it"
     try:
         index = LanceIndex(place)

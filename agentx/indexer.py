@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from agentx.background import WORKERS, Background, Ownership, SearchLate
 from agentx.passages import CHUNKING_VERSION, Passages
+from agentx.storage import nofollow
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Event, changes_of
 from agentx.storage.history import told_already
@@ -375,7 +376,7 @@ class Indexer:
         except IndexDamaged as damage:
             self._start_again(damage)
         except IndexUnavailable as trouble:
-            if self._place.exists():  # a full disk: another index would not help
+            if nofollow.exists(self._place):  # a full disk: another index would not help
                 raise
             self._start_again(trouble)
         return work()
@@ -388,7 +389,7 @@ class Indexer:
             )
             if self._index is not None:
                 self._index.close()
-            if self._place.exists():
+            if nofollow.exists(self._place):
                 set_aside(self._place)
             self._index = None
 

@@ -12,9 +12,11 @@ from itertools import islice
 import msgspec
 from pathspec import GitIgnoreSpec
 
+from agentx import layout
 from agentx.config import LinkSection
 from agentx.engine import Engine
 from agentx.outside import ARTIFACTS
+from agentx.storage import nofollow
 from agentx.storage.artifacts import ArtifactMissing
 from agentx.storage.errors import AgentXError
 from agentx.storage.git.repository import GitRepository, NotARepository, TreeEntry
@@ -124,8 +126,9 @@ def _opened(engine: Engine, section: LinkSection) -> Iterator[GitRepository]:
     broken = LinkBroken(
         f"The link {section.name!r} leads to {root}, which is no workspace; mend `links` in agentx.toml or mount it."
     )
-    if not (root / LIVE).is_file():
+    if not nofollow.is_file(root / LIVE):
         raise broken
+    layout.check(root)
     try:
         repo = GitRepository(root)
     except NotARepository as error:

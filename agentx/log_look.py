@@ -8,6 +8,7 @@ from pathlib import Path
 from agentx.commit_chain import Logged
 from agentx.findings import Finding, Found, Progress
 from agentx.outside import ARTIFACTS
+from agentx.storage import nofollow
 from agentx.storage.artifacts import entry_after
 from agentx.storage.blobs import BlobDamaged, BlobStore, blob_path, named_blobs
 from agentx.storage.codec import GENESIS, Codec
@@ -168,7 +169,7 @@ class LogLook:
         try:
             self._blobs.get(oid)
         except BlobDamaged:
-            there = (self._root / blob_path(oid)).exists()
+            there = nofollow.exists(self._root / blob_path(oid))
             self._told.add(oid)
             self._tell(blob_path(oid), f"{'is damaged' if there else 'is missing'}; event {seq} names it")
         if seq <= end.seq and not self._is_kept(oid, end):
@@ -194,7 +195,7 @@ class LogLook:
             if not path[len(SEGMENTS) + 1 :][:3].isdigit() or path in self._damaged_files:
                 continue
             try:
-                same = blob_id((self._root / path).read_bytes()) == entry.oid
+                same = blob_id(nofollow.read(self._root / path)) == entry.oid
             except OSError:
                 self._tell(path, "is missing")
                 continue
@@ -204,11 +205,11 @@ class LogLook:
     def _check_live(self, end: Logged, sealed: Iterable[str]) -> None:
         """Check that the live log, or the segment sealed since, begins with that of the commit."""
         behind = segment_path(1 + sum(map(bool, map(segment_number, sealed))))
-        path = behind if (self._root / behind).exists() else LIVE
+        path = behind if nofollow.exists(self._root / behind) else LIVE
         try:
             entry = self._reader.entry(end.tree, LIVE) if end.tree else None
             committed = self._reader.blob(entry.oid) if entry else b""
-            content = (self._root / path).read_bytes()
+            content = nofollow.read(self._root / path)
         except (ObjectDamaged, OSError):
             return  # told by the look at the commits, or at the lines
         if path not in self._damaged_files and not content.startswith(committed):
@@ -218,7 +219,7 @@ class LogLook:
         """Whether the engine set a line aside already."""
         text = line.decode("utf-8", "backslashreplace").rstrip("\n")
         try:
-            with (self._root / ORPHANS).open("rb") as file:
+            with nofollow.open_file(self._root / ORPHANS) as file:
                 return any(_holds(entry, text) for entry in file)
         except OSError:
             return False

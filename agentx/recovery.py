@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import msgspec
 
 from agentx import commit_message
+from agentx.storage import nofollow
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.durable import TEMPORARY_PREFIX
 from agentx.storage.errors import AgentXError
@@ -201,5 +202,5 @@ def _is_torn(found: bytes, whole: bytes) -> bool:
 
 def _remove_temporaries(artifacts: Artifacts, paths: Iterable[str]) -> None:
     for folder in {(artifacts.root / path).parent for path in paths}:
-        for leftover in folder.glob(TEMPORARY_PREFIX + "*"):
-            leftover.unlink(missing_ok=True)
+        for leftover in nofollow.listed(folder, TEMPORARY_PREFIX):
+            nofollow.remove(leftover, missing_ok=True)

@@ -15,6 +15,7 @@ from agentx.cache import CACHE
 from agentx.config import SourceSection
 from agentx.engine import Engine
 from agentx.indexer import Progress
+from agentx.storage import nofollow
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.durable import write_file
 from agentx.storage.errors import UsageError
@@ -80,15 +81,15 @@ class Sources:
         return [self._scan(section, progress) for section in declared]
 
     def _forget_all_but(self, declared: set[str]) -> None:
-        for path in sorted(self._manifests.glob("*.json")):
+        for path in nofollow.listed(self._manifests, suffix=".json"):
             if path.stem not in declared:
                 for file in self._load(path.stem):
                     self._drop(path.stem, file)
-                path.unlink()
+                nofollow.remove(path)
 
     def _scan(self, section: SourceSection, progress: Progress | None) -> SourceReport:
         root = (self._engine.root / section.path).resolve()
-        if not root.is_dir():
+        if not nofollow.is_directory(root):
             raise UsageError(
                 f"The source {section.name!r} has no directory {root}; mend `sources` in agentx.toml or mount it."
             )
@@ -117,8 +118,8 @@ class Sources:
         return report
 
     def _read(self, section: SourceSection, root: Path, path: str, *, known: bool) -> Seen:
-        info = (root / path).stat()
-        data = (root / path).read_bytes()
+        info = nofollow.status(root / path)
+        data = nofollow.read(root / path)
         digest = blake2b(data, digest_size=32).hexdigest()
         if known:
             self._drop(section.name, path)
@@ -164,7 +165,7 @@ class Sources:
         if self._engine.indexer.index.read_meta(f"source:{name}") != "indexed":
             return {}
         try:
-            return msgspec.json.decode(path.read_bytes(), type=dict[str, Seen])
+            return msgspec.json.decode(nofollow.read(path), type=dict[str, Seen])
         except (OSError, msgspec.MsgspecError):
             return {}
 

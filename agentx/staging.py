@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agentx.storage import nofollow
 from agentx.storage.artifacts import Artifacts, change
 from agentx.storage.errors import AgentXError
 from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository, TreeEntry
@@ -101,4 +102,4 @@ class Staged:
         """Take the temporary files away; nothing has changed."""
         for temporary in self._prepared.values():
             with contextlib.suppress(OSError):  # a scan removes what cannot be removed now
-                temporary.unlink(missing_ok=True)
+                nofollow.remove(temporary, missing_ok=True)

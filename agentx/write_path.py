@@ -23,6 +23,7 @@ from agentx.findings import Progress
 from agentx.purging import journal
 from agentx.secret_notes import note_on, secrets_in, text_of
 from agentx.staging import Content, Staged, WriteFailed
+from agentx.storage import nofollow
 from agentx.storage.artifacts import Artifacts, change
 from agentx.storage.blobs import WHOLE_BYTES, BlobStore, blob_path
 from agentx.storage.codec import GENESIS, Codec
@@ -198,7 +199,7 @@ class WritePath:
     def _stamp(self) -> object:
         """Changes if someone may have healed the log since."""
         try:
-            info = (self.root / LIVE).stat()
+            info = nofollow.status(self.root / LIVE)
         except FileNotFoundError:
             return self.repo.head
         return self.repo.head, count_segments(self.root), info.st_ino, info.st_size, info.st_mtime_ns

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, BinaryIO, NoReturn
+from typing import IO, Annotated, NoReturn
 
 import msgspec
 
+from agentx.storage import nofollow
 from agentx.storage.chain import Chain
 from agentx.storage.codec import GENESIS, MAX_LINE_BYTES, Codec, DamagedLine
 from agentx.storage.durable import TEMPORARY_PREFIX, make_directory, sync_directory
@@ -116,8 +117,12 @@ def count_segments(root: Path) -> int:
     """How many sealed segments a workspace has."""
     highest = 0
     with contextlib.suppress(FileNotFoundError):
-        for folder in sorted((name for name in os.listdir(root / SEGMENTS) if name.isdigit()), reverse=True):
-            names = [name[:-6] for name in os.listdir(root / SEGMENTS / folder) if name.endswith(".jsonl")]
+        for folder in sorted(
+            (name for name in nofollow.names(root / SEGMENTS) if name.isdigit()), reverse=True
+        ):
+            names = [
+                name[:-6] for name in nofollow.names(root / SEGMENTS / folder) if name.endswith(".jsonl")
+            ]
             numbers = [int(name) for name in names if name.isdigit()]
             if numbers:  # the newest folder is empty where a crash cut its first seal off
                 highest = int(folder) * _FAN_OUT + max(numbers)
@@ -190,7 +195,7 @@ class History:
             lines_before = file.read(offset).count(b"\n") if offset else 0
             next_segment, offset = reading.segment + 1, 0
 
-            def following(segment: int = segment, file: BinaryIO = file) -> Iterable[bytes]:
+            def following(segment: int = segment, file: IO[bytes] = file) -> Iterable[bytes]:
                 return self._following(segment, file)
 
             for number, line in enumerate(file, lines_before + 1):
@@ -209,7 +214,7 @@ class History:
         """
         if segment == 1:
             return Position()
-        with (self._root / segment_path(segment - 1)).open("rb") as file:
+        with nofollow.open_file(self._root / segment_path(segment - 1)) as file:
             file.seek(-min(MAX_LINE_BYTES + 1, os.fstat(file.fileno()).st_size), os.SEEK_END)
             event = self._codec.decode(_last_line(file.read()))
         return Position(event.seq, event.hash, segment)
@@ -228,7 +233,7 @@ class History:
         chain = Chain(self._codec, start.seq, start.hash)
         for segment in range(start.segment, last + 1):
             chain.enter()
-            with (self._root / segment_path(segment)).open("rb", SEGMENT_BYTES) as file:
+            with nofollow.open_file(self._root / segment_path(segment), "r", SEGMENT_BYTES) as file:
                 for line in file:
                     event, problem = chain.take(line)
                     if event is None or problem:
@@ -290,31 +295,34 @@ class History:
         mark = blake2b(digest_size=16)
         for number in range(1, before):
             try:
-                info = (self._root / segment_path(number)).stat()
+                info = nofollow.status(self._root / segment_path(number))
                 mark.update(b"%d %d;" % (info.st_size, info.st_mtime_ns))
             except FileNotFoundError:
                 mark.update(b"missing;")
         return mark.hexdigest()
 
-    def _files(self, segment: int, *, live: bool = True) -> Iterator[tuple[int, BinaryIO]]:
+    def _files(self, segment: int, *, live: bool = True) -> Iterator[tuple[int, IO[bytes]]]:
         """The segments from one on, each open; the live log comes last, as number 0."""
         while True:
             sealed = self._root / segment_path(segment)
-            with contextlib.suppress(FileNotFoundError), sealed.open("rb", SEGMENT_BYTES) as file:
+            with (
+                contextlib.suppress(FileNotFoundError),
+                nofollow.open_file(sealed, "r", SEGMENT_BYTES) as file,
+            ):
                 yield segment, file
                 segment += 1
                 continue
             if segment < count_segments(self._root):
-                segment += not sealed.exists()  # it is lost, or was sealed between the two looks
+                segment += not nofollow.exists(sealed)  # it is lost, or was sealed between the two looks
                 continue
             if not live:
                 return
             try:
-                file = (self._root / LIVE).open("rb")
+                file = nofollow.open_file(self._root / LIVE)
             except FileNotFoundError:
                 return
             with file:
-                if sealed.exists():
+                if nofollow.exists(sealed):
                     continue  # sealed between the two looks: what is open may be a later log
                 yield 0, file
                 return
@@ -322,7 +330,7 @@ class History:
     def _number(self, segment: int) -> int:
         return segment or count_segments(self._root) + 1
 
-    def _following(self, segment: int, file: BinaryIO) -> Iterable[bytes]:
+    def _following(self, segment: int, file: IO[bytes]) -> Iterable[bytes]:
         """The lines behind the one that was just read, up to some way into the next file."""
         content = os.pread(file.fileno(), _AHEAD_BYTES, file.tell())
         if segment:
@@ -348,7 +356,7 @@ class History:
         """The first event of a segment that can be read."""
         with (
             contextlib.suppress(FileNotFoundError),
-            (self._root / segment_path(segment)).open("rb") as file,
+            nofollow.open_file(self._root / segment_path(segment)) as file,
         ):
             return next(filter(None, map(self._seq_of, file)), None)
         return None
@@ -440,7 +448,7 @@ class HistoryWriter:
         known, own_hash = self.seq, self.hash
         fresh: list[Event] = []
         before, sealed = self.known, self.segments
-        if strict and known and not self._live.exists():
+        if strict and known and not nofollow.exists(self._live):
             self._fail_rewound(known)
         reopened = self._open_live()
         if strict and self._changed(before, sealed if reopened else None):
@@ -464,7 +472,7 @@ class HistoryWriter:
             size = min(os.fstat(self._fd).st_size, len(before))  # a shorter log was set back
             return os.pread(self._fd, size, 0) != before[:size]
         path = self._root / segment_path(sealed + 1)
-        with (path if path.exists() else self._live).open("rb") as file:
+        with nofollow.open_file(path if nofollow.exists(path) else self._live) as file:
             start = file.read(len(before))
         return not before.startswith(start)
 
@@ -543,11 +551,11 @@ class HistoryWriter:
     def _open_live(self) -> bool:
         """Open the live log; true where it is another file than before."""
         try:
-            inode = os.stat(self._live).st_ino
+            inode = nofollow.status(self._live).st_ino
         except FileNotFoundError:
-            os.close(os.open(self._live, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+            os.close(nofollow.open_descriptor(self._live, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
             sync_directory(self._root)
-            inode = os.stat(self._live).st_ino
+            inode = nofollow.status(self._live).st_ino
         if self._fd >= 0 and inode == self._inode:
             return False
         self._reopen()
@@ -555,7 +563,7 @@ class HistoryWriter:
 
     def _reopen(self) -> None:
         self.close()
-        self._fd = os.open(self._live, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        self._fd = nofollow.open_descriptor(self._live, os.O_RDWR | os.O_APPEND)
         self._inode, self._offset, self.known = os.fstat(self._fd).st_ino, 0, b""
 
     def _read_sealed(self, on_damage: OnDamage | None) -> list[Event]:
@@ -563,7 +571,7 @@ class HistoryWriter:
         self.segments = count_segments(self._root)
         if not self.segments:
             return []
-        if os.path.samefile(self._root / segment_path(self.segments), self._live):
+        if nofollow.same_file(self._root / segment_path(self.segments), self._live):
             self._start_live()
         fresh = list(History(self._root, self._codec).read(self.seq, on_damage or told_already, live=False))
         if fresh:
@@ -614,9 +622,9 @@ class HistoryWriter:
         target = self._root / segment_path(self.segments + 1)
         make_directory(target.parent)
         if not (
-            target.exists() and os.path.samefile(target, self._live)
+            nofollow.exists(target) and nofollow.same_file(target, self._live)
         ):  # an earlier seal may have failed half-way
-            os.link(self._live, target)
+            nofollow.link(self._live, target)
             sync_directory(target.parent)
         self._start_live()
         self.segments += 1
@@ -624,8 +632,8 @@ class HistoryWriter:
     def _start_live(self) -> None:
         """Put an empty log in the place of the sealed one."""
         fresh = self._root / f"{TEMPORARY_PREFIX}{LIVE}"
-        os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644))
-        os.replace(fresh, self._live)
+        os.close(nofollow.open_descriptor(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644))
+        nofollow.replace(fresh, self._live)
         sync_directory(self._root)
         self._reopen()
 

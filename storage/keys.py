@@ -137,6 +137,8 @@ class Keys:
     def _open(self) -> sqlite3.Connection:
         with contextlib.suppress(OSError):
             nofollow.make_directory(self._path.parent, parents=True)
+        for end in ("", "-wal", "-shm", "-journal"):  # SQLite opens by path
+            nofollow.require_plain(f"{self._path}{end}")
         table = sqlite3.connect(self._name, isolation_level=None, check_same_thread=False)
         try:
             table.executescript(_SCHEMA)

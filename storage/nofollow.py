@@ -290,6 +290,15 @@ def names(path: str | Path) -> list[str]:
         os.close(fd)
 
 
+def listed(path: str | Path, prefix: str = "", suffix: str = "") -> list[Path]:
+    """What lies in a directory under names that begin and end so, sorted; nothing where there is no directory."""
+    try:
+        found = names(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [Path(path, name) for name in found if name.startswith(prefix) and name.endswith(suffix)]
+
+
 @contextlib.contextmanager
 def entries(path: str | Path) -> Iterator[list[os.DirEntry[str]]]:
     """The entries of a directory, sorted by name; ``stat`` and the like work inside the ``with``.
@@ -388,9 +397,9 @@ def read_link(path: str | Path) -> str:
 # --- changing ----------------------------------------------------------------------------------------------------
 
 
-def write(path: str | Path, content: bytes) -> None:
+def write(path: str | Path, content: bytes, mode: int = 0o644) -> None:
     """Write a file in place, for what can be made again; see :mod:`agentx.storage.durable` for what cannot."""
-    with open_file(path, "w") as file:
+    with os.fdopen(open_descriptor(path, _WRITE["w"], mode), "wb") as file:
         file.write(content)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
 
+from agentx.storage import nofollow
+
 
 class Orphans:
     """The file of orphans. Every method runs under the workspace's lock.
@@ -27,8 +29,8 @@ class Orphans:
         Raises:
             OSError: They could not be made durable.
         """
-        self._path.parent.mkdir(exist_ok=True)
-        with self._path.open("a+b") as file:
+        nofollow.make_directory(self._path.parent)
+        with nofollow.open_file(self._path, "a+") as file:
             if os.fstat(file.fileno()).st_size < self._read_bytes:  # set back, as by `git reset --hard`
                 self._known, self._read_bytes = set(), 0
             file.seek(self._read_bytes)

@@ -8,8 +8,9 @@ the line before it (then it is no event of this history), or from neither.
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import IO, NamedTuple
 
+from agentx.storage import nofollow
 from agentx.storage.codec import GENESIS, Codec, DamagedLine, Parts, chain, split
 from agentx.storage.events import Event
 from agentx.storage.history import LIVE, count_segments, segment_path
@@ -30,16 +31,16 @@ def log_lines(root: Path, first: int = 1) -> Iterator[Line]:
     while True:
         path = segment_path(number)
         try:
-            file = (root / path).open("rb")
+            file = nofollow.open_file(root / path)
         except FileNotFoundError:
             if number < count_segments(root):
                 yield path, 0, b""
                 number += 1
                 continue
-            path, file = LIVE, (root / LIVE).open("rb")
+            path, file = LIVE, nofollow.open_file(root / LIVE)
         with file:
             info = os.fstat(file.fileno())
-            if path == LIVE and (root / segment_path(number)).exists():
+            if path == LIVE and nofollow.exists(root / segment_path(number)):
                 continue  # sealed between the two looks: what is open may be a later log
             if path == LIVE and os.path.samestat(info, sealed):
                 return  # a seal that a crash cut off: the segment stands under both names
@@ -49,7 +50,7 @@ def log_lines(root: Path, first: int = 1) -> Iterator[Line]:
         number, sealed = number + 1, info
 
 
-def _lines(path: str, file: BinaryIO) -> Iterator[Line]:
+def _lines(path: str, file: IO[bytes]) -> Iterator[Line]:
     held = False
     for number, line in enumerate(file, start=1):
         if line.endswith(b"\n"):

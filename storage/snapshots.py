@@ -8,7 +8,6 @@ A file is one line of JSON, the label, and then the content.
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
+from agentx.storage import nofollow
 from agentx.storage.durable import TEMPORARY_PREFIX
 from agentx.storage.history import History, Position
 
@@ -60,7 +60,7 @@ class Snapshots:
         """
         for path in self._newest_first():
             with contextlib.suppress(OSError, ValueError, RecursionError):
-                head, _, content = path.read_bytes().partition(b"\n")
+                head, _, content = nofollow.read(path).partition(b"\n")
                 label = msgspec.json.decode(head, type=_Label)
                 if (
                     label.version == self._version
@@ -96,23 +96,23 @@ class Snapshots:
     def clear(self) -> None:
         """Delete them all."""
         for path in self._newest_first():
-            path.unlink(missing_ok=True)
+            nofollow.remove(path, missing_ok=True)
 
     def _write(self, name: str, content: bytes) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        fd, temporary = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, dir=self._folder)
+        nofollow.make_directory(self._folder, parents=True)
+        fd, temporary = nofollow.temporary(self._folder, TEMPORARY_PREFIX)
         try:
             with os.fdopen(fd, "wb") as file:
                 file.write(content)
-            os.replace(temporary, self._folder / name)
+            nofollow.replace(temporary, self._folder / name)
         except BaseException:
             with contextlib.suppress(OSError):
-                os.unlink(temporary)
+                nofollow.remove(temporary)
             raise
         kept = self._newest_first()[:KEPT]
-        for path in self._folder.iterdir():  # and what a crash left of a temporary file
+        for path in nofollow.listed(self._folder):  # and what a crash left of a temporary file
             if path not in kept:
-                path.unlink(missing_ok=True)
+                nofollow.remove(path, missing_ok=True)
 
     def _segments(self, position: Position) -> str:
         return self._history.stamp(position.segment) if self._sealed else ""
@@ -120,11 +120,11 @@ class Snapshots:
     def _newest_first(self) -> list[Path]:
         """By the time of writing, for a log that was set back has new snapshots of lower events."""
         found = []
-        with contextlib.suppress(FileNotFoundError), os.scandir(self._folder) as entries:
+        with contextlib.suppress(FileNotFoundError), nofollow.entries(self._folder) as entries:
             for entry in entries:
                 if entry.name.endswith(_SUFFIX):
                     with contextlib.suppress(FileNotFoundError):
-                        found.append((entry.stat().st_mtime_ns, entry.name))
+                        found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name))
         return [self._folder / name for _, name in sorted(found, reverse=True)]
 
 

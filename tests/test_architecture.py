@@ -98,6 +98,61 @@ AT_IMPORT = ENVIRONMENT | {
 }
 """Calls that a module may not make while it is imported."""
 
+FILES = {
+    "os": {
+        *(
+            "link",
+            "listdir",
+            "makedirs",
+            "mkdir",
+            "open",
+            "readlink",
+            "remove",
+            "rename",
+            "replace",
+            "rmdir",
+            "scandir",
+        ),
+        *("symlink", "truncate", "unlink", "walk"),
+    },
+    "shutil": {"copy", "copy2", "copyfile", "copytree", "move", "rmtree"},
+    "path": {
+        *(
+            "glob",
+            "hardlink_to",
+            "iterdir",
+            "mkdir",
+            "read_bytes",
+            "read_text",
+            "rglob",
+            "rmdir",
+            "symlink_to",
+            "touch",
+        ),
+        *("unlink", "write_bytes", "write_text"),
+    },
+}
+"""Calls that reach files by a path: functions of two modules, and methods of paths."""
+
+OTHER_FILES = {
+    "agentx/cli/": "files that a person names, and samples",
+    "agentx/cognition/report.py": "a template of ours",
+    "agentx/daemon.py": "the user's state directory, and a directory that a person names",
+    "agentx/forks.py:_sync": "a directory that was just made; no link is entered",
+    "agentx/material.py": "files that a person names",
+    "agentx/pipelines/files.py:_below": "names alone, in source trees that a person names; reading goes by locate",
+    "agentx/pipelines/inputs.py": "the folder of a pipeline that a person names",
+    "agentx/purging/purge.py:_back_up": "a copy of the whole workspace, links as links",
+    "agentx/quality/": "copies for a run, outside of any workspace",
+    "agentx/settings.py": "/proc",
+    "agentx/trust/": "the user's state directory, by descriptors of its own",
+    "storage/git/program.py": "a temporary repository",
+    "storage/git/remotes.py:_listing": "the objects of a backup, which are counted and not opened",
+    "storage/git/repair.py:_git_at_work": "/proc",
+    "synthesis/": "installed models, texts of ours, and scripts that a person names",
+}
+"""Modules, folders and functions that reach other files than those below a workspace, and which."""
+
 STARTS = {"Command", "embed_texts", "keychain", "open_model", "run_in_copy"}
 """Calls by which something that a workspace names begins to run, is asked, or is read outside."""
 
@@ -434,6 +489,30 @@ def errors_abroad(modules: list[Module]) -> list[str]:
     ]
 
 
+def files_by_path(modules: list[Module]) -> list[str]:
+    """Files below a workspace are reached through storage/nofollow.py alone."""
+    broken = []
+    for m in modules:
+        if m.path == "storage/nofollow.py" or any(m.path.startswith(place) for place in OTHER_FILES):
+            continue
+        exempt = {id(n) for f in functions(m) if f"{m.path}:{f.name}" in OTHER_FILES for n in ast.walk(f)}
+        for n in (n for n in ast.walk(m.tree) if isinstance(n, ast.Call) and id(n) not in exempt):
+            owner = n.func.value if isinstance(n.func, ast.Attribute) else None
+            name = owner.id if isinstance(owner, ast.Name) else ""
+            if name == "self":
+                continue
+            kind = name if name in FILES else "path" if owner is not None and name != "nofollow" else ""
+            by_descriptor = any(k.arg and k.arg.endswith("dir_fd") for k in n.keywords)
+            reads = kind and last_name(n.func) in FILES[kind] and not by_descriptor
+            if reads or (isinstance(n.func, ast.Name) and n.func.id == "open" and not _of_descriptor(n)):
+                broken.append(m.at(n, f"{ast.unparse(n.func)} may follow a link; see storage/nofollow.py"))
+    return broken
+
+
+def _of_descriptor(call: ast.Call) -> bool:
+    return bool(call.args) and isinstance(call.args[0], ast.Name) and call.args[0].id in {"fd", "descriptor"}
+
+
 def starts_without_a_gate(modules: list[Module]) -> list[str]:
     """What a workspace names is started only where it was asked whether a person trusts the workspace."""
     broken = []
@@ -471,6 +550,11 @@ def programs_abroad(modules: list[Module]) -> list[str]:
 Rule = Callable[[list[Module]], list[str]]
 
 SHOWN: dict[Rule, list[tuple[str, str]]] = {
+    files_by_path: [
+        ("storage/a.py", "def f(path):\n    return path.read_bytes()"),
+        ("agentx/a.py", "import os\n\n\ndef f(path):\n    os.replace(path, path)"),
+        ("agentx/a.py", "def f(path):\n    return open(path)"),
+    ],
     upward_imports: [
         ("storage/a.py", "from agentx.synthesis import items"),
         ("synthesis/a.py", "from agentx import Workspace"),

@@ -19,6 +19,7 @@ from agentx.quality.sandbox import SandboxPolicy, SandboxResult, Wanted, isolati
 from agentx.secret_gate import new_secrets
 from agentx.secret_notes import tell
 from agentx.staging import Content
+from agentx.storage import nofollow
 from agentx.storage.artifacts import Artifacts, FileTooLarge
 from agentx.storage.errors import UsageError
 from agentx.storage.events import Body, FileChange, ToolCallExecuted, changes_of
@@ -260,7 +261,7 @@ def _not_copied(engine: Engine) -> list[str]:
 
 def _exists(artifacts: Artifacts, path: str) -> bool:
     try:
-        return artifacts.locate(check_path(path), follow=True).exists()
+        return nofollow.exists(artifacts.locate(check_path(path), follow=True))
     except PathRefused:
         return False
 

@@ -69,11 +69,7 @@ def pack_faults(git_dir: Path) -> Iterator[Fault]:
 
 
 def _packs(git_dir: Path) -> list[Path]:
-    folder = git_dir / "objects" / "pack"
-    try:
-        return [folder / name for name in nofollow.names(folder) if name.startswith("pack-") and "." in name]
-    except FileNotFoundError:
-        return []
+    return nofollow.listed(git_dir / "objects" / "pack", "pack-")
 
 
 def ref_faults(git_dir: Path) -> Iterator[Fault]:

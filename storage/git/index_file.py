@@ -88,7 +88,7 @@ class Mark(msgspec.Struct, frozen=True):
 def read_mark(git_dir: Path) -> Mark | None:
     """The engine's mark in ``.git/index.lock``; ``None`` where nobody, or Git, holds it."""
     try:
-        content = (git_dir / "index.lock").read_bytes()
+        content = nofollow.read(git_dir / "index.lock")
     except OSError:
         return None
     if not content.startswith(_MARK):
@@ -106,7 +106,7 @@ def _number(text: str) -> int:
 def this_boot() -> str:
     """Identifies the run of the machine, on Linux; empty elsewhere."""
     try:
-        return _BOOT_ID.read_text("ascii").strip()
+        return nofollow.read_text(_BOOT_ID).strip()
     except (OSError, ValueError):
         return ""
 
@@ -174,7 +174,7 @@ class IndexFile:
             name(beside, self._lock)
             sync_directory(self._lock.parent)
         finally:
-            beside.unlink(missing_ok=True)
+            nofollow.remove(beside, missing_ok=True)
 
     @property
     def mark(self) -> Mark | None:
@@ -228,7 +228,7 @@ class IndexFile:
             if not self.is_clean(tree):
                 self._read()
         except pygit2.GitError:
-            self._path.unlink(missing_ok=True)
+            nofollow.remove(self._path, missing_ok=True)
             return True
         return False
 
@@ -266,7 +266,7 @@ class IndexFile:
         try:
             index = repo.index
         except pygit2.GitError:
-            self._path.unlink(missing_ok=True)
+            nofollow.remove(self._path, missing_ok=True)
             index = repo.index
         delta = index.diff_to_tree(repo[tree or repo.TreeBuilder().write()].peel(pygit2.Tree))
         wanted: dict[str, TreeEntry | None] = {}
@@ -281,7 +281,7 @@ class IndexFile:
     def release(self) -> None:
         """Let git commands in although the index file is behind: they are needed to mend what stops the engine."""
         if self.held:
-            self._lock.unlink(missing_ok=True)
+            nofollow.remove(self._lock, missing_ok=True)
 
     def refresh(self, changes: Mapping[str, TreeEntry | None] | None, root: Path, tree: str) -> None:
         """Bring the index file up to the commits and let git commands in again.
@@ -298,7 +298,7 @@ class IndexFile:
                 changes = self._differences(tree)
             if changes:
                 self._write(changes, root, tree)
-            self._lock.unlink(missing_ok=True)
+            nofollow.remove(self._lock, missing_ok=True)
         except (pygit2.GitError, KeyError, OSError) as error:
             raise IndexNotWritten(
                 f"{self._path} could not be written ({error}), so git commands are kept out until it can."
@@ -318,7 +318,7 @@ class IndexFile:
                 index.remove(path)
         index.write()
         sync_file(self._scratch)
-        os.replace(self._scratch, self._path)
+        nofollow.replace(self._scratch, self._path)
         sync_directory(self._path.parent)  # before the lock goes
         self._parsed = None
         self._clean = self._identity() if clean else ""
@@ -329,9 +329,9 @@ class IndexFile:
     def _copy(self) -> _Index:
         """A copy of the file, to be changed and renamed over it."""
         for leftover in (self._scratch, self._scratch.with_name(f"{self._scratch.name}.lock")):
-            leftover.unlink(missing_ok=True)  # by a crash
-        if self._path.exists():
-            self._scratch.write_bytes(self._path.read_bytes())
+            nofollow.remove(leftover, missing_ok=True)  # by a crash
+        if nofollow.exists(self._path):
+            nofollow.write(self._scratch, nofollow.read(self._path))
         return _Index(str(self._scratch))
 
 
@@ -351,7 +351,7 @@ class _StatEntry(pygit2.IndexEntry):
         self._stat: os.stat_result | None = None
         if not skip:
             with contextlib.suppress(OSError):
-                info = os.lstat(root / path)
+                info = nofollow.status(root / path)
                 if blob_id(_content(root / path, info)) == entry.oid:
                     self._stat = info
 
@@ -371,8 +371,8 @@ class _StatEntry(pygit2.IndexEntry):
 
 def _content(path: Path, info: os.stat_result) -> bytes:
     if stat.S_ISLNK(info.st_mode):
-        return os.fsencode(os.readlink(path))
-    return path.read_bytes() if stat.S_ISREG(info.st_mode) else b""
+        return os.fsencode(nofollow.read_link(path))
+    return nofollow.read(path) if stat.S_ISREG(info.st_mode) else b""
 
 
 def is_abandoned(git_dir: Path) -> bool:

@@ -86,7 +86,8 @@ def _of_entry(reader: ObjectReader, oid: str, prefix: str, seen: set[str], sourc
 
 def _beside(root: Path) -> Iterator[Source]:
     """What was set aside: damaged files, and lines that passed for foreign."""
-    for path in sorted((root / ".agentx" / _KEPT).glob("**/*.jsonl*"), reverse=True):
+    kept = [path for path in nofollow.tree(root / ".agentx" / _KEPT) if ".jsonl" in path.name]
+    for path in sorted(kept, reverse=True):
         with contextlib.suppress(OSError):
             yield nofollow.read(path), path.relative_to(root).as_posix()
     with contextlib.suppress(OSError):
@@ -99,8 +100,8 @@ def _beside(root: Path) -> Iterator[Source]:
 def _named(git_dir: Path) -> list[str]:
     """Every commit that a ref, a reflog, a stash or Git's own bookkeeping names."""
     found: dict[str, None] = {}
-    files = [git_dir / "packed-refs", *sorted(git_dir.glob("*_HEAD"))]
-    files += [path for folder in ("refs", "logs") for path in sorted((git_dir / folder).rglob("*"))]
+    files = [git_dir / "packed-refs", *nofollow.listed(git_dir, suffix="_HEAD")]
+    files += [path for folder in ("refs", "logs") for path in sorted(nofollow.tree(git_dir / folder))]
     for path in files:
         with contextlib.suppress(OSError):
             found |= dict.fromkeys(oid.decode() for oid in reversed(_OID.findall(nofollow.read(path))))
@@ -133,6 +134,6 @@ def _remotes(git_dir: Path) -> Iterator[tuple[str, Path]]:
         for name, url in known.items():
             place = (git_dir.parent / url.removeprefix("file://")).resolve()
             for folder in (place / ".git", place):
-                if (folder / "objects").is_dir():
+                if nofollow.is_directory(folder / "objects"):
                     yield name, folder
                     break

@@ -17,6 +17,7 @@ from typing import IO, Self
 
 import msgspec
 
+from agentx.storage import nofollow
 from agentx.storage.durable import sync_directory
 from agentx.storage.errors import AgentXError
 
@@ -161,7 +162,7 @@ class Pack:
 
 
 def _mapped(path: Path) -> mmap.mmap:
-    with path.open("rb") as file:
+    with nofollow.open_file(path) as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
@@ -204,8 +205,8 @@ class PackWriter:
     def discard(self) -> None:
         """Take away what was written."""
         self._file.close()
-        self._path.unlink(missing_ok=True)
-        self._path.with_suffix(".idx").unlink(missing_ok=True)
+        nofollow.remove(self._path, missing_ok=True)
+        nofollow.remove(self._path.with_suffix(".idx"), missing_ok=True)
 
     def finish(self) -> Path:
         """Bring pack and index to the disk and give them their names.
@@ -222,7 +223,7 @@ class PackWriter:
         _sync(self._file)
         self._file.close()
         index = self._path.with_suffix(".idx")
-        with index.open("wb") as file:
+        with nofollow.open_file(index, "w") as file:
             file.write(self._index(checksum))
             _sync(file)
         target = self._folder / f"pack-{checksum.hex()}.pack"

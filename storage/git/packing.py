@@ -25,6 +25,7 @@ from pathlib import Path
 
 import msgspec
 
+from agentx.storage import nofollow
 from agentx.storage.errors import AgentXError
 from agentx.storage.git.delta import LARGEST_BYTES, Base, Bases
 from agentx.storage.git.objects import ObjectDamaged, read_loose
@@ -153,7 +154,7 @@ class Packer:
         found = 0
         for name in _SAMPLE:
             with contextlib.suppress(FileNotFoundError):
-                found += len(os.listdir(self._objects / name))
+                found += len(nofollow.names(self._objects / name))
         return found * 256 >= LOOSE_OBJECTS * len(_SAMPLE)
 
     def start(self) -> "Running":
@@ -193,13 +194,13 @@ class Packer:
     def _git_collects(self) -> bool:
         """Whether ``git gc`` is at work."""
         try:
-            return time.time() - (self._git_dir / "gc.pid").stat().st_mtime < _COLLECTION_S
+            return time.time() - nofollow.status(self._git_dir / "gc.pid").st_mtime < _COLLECTION_S
         except FileNotFoundError:
             return False
 
     def _run(self) -> PackReport:
-        for leftover in self._folder.glob(TEMPORARY + "*"):
-            leftover.unlink()
+        for leftover in nofollow.listed(self._folder, TEMPORARY):
+            nofollow.remove(leftover)
         damaged: list[str] = []
         loose = self._settled()
         with contextlib.ExitStack() as opened:
@@ -211,11 +212,11 @@ class Packer:
         for one in loose:
             if one.oid not in damaged:
                 with contextlib.suppress(FileNotFoundError):
-                    os.unlink(one.path)
+                    nofollow.remove(one.path)
         for path in merged:
             for suffix in (".idx", ".pack", ".rev"):
-                path.with_suffix(suffix).unlink(missing_ok=True)
-        left = len(list(self._folder.glob("*.idx")))
+                nofollow.remove(path.with_suffix(suffix), missing_ok=True)
+        left = len(nofollow.listed(self._folder, suffix=".idx"))
         return PackReport(len(loose), len(merged), left, tuple(dict.fromkeys(damaged)))
 
     # --- what is to be packed --------------------------------------------------------------------------------------
@@ -244,22 +245,22 @@ class Packer:
     def _loose(self) -> Iterator[_Loose]:
         for first in range(256):
             folder = f"{self._objects}/{first:02x}"
-            with contextlib.suppress(FileNotFoundError), os.scandir(folder) as files:
-                for file in files:
-                    oid = f"{first:02x}{file.name}"
+            with contextlib.suppress(FileNotFoundError), nofollow.entries(folder) as found:
+                for entry in found:
+                    oid = f"{first:02x}{entry.name}"
                     if _OID.fullmatch(oid):
-                        info = file.stat()
+                        info = entry.stat(follow_symlinks=False)
                         if info.st_size <= _LARGEST_LOOSE_BYTES:
-                            yield _Loose(oid, file.path, info.st_mtime_ns)
+                            yield _Loose(oid, f"{folder}/{entry.name}", info.st_mtime_ns)
 
     def _refs(self) -> Iterator[str]:
-        files = [path for path in (self._git_dir / "refs").rglob("*") if path.is_file()]
+        files = nofollow.tree(self._git_dir / "refs")
         for path in (*files, self._git_dir / "packed-refs", self._git_dir / "HEAD"):
             with contextlib.suppress(FileNotFoundError):
-                yield from _OID.findall(path.read_text("ascii", "replace"))
+                yield from _OID.findall(nofollow.read_text(path, "replace"))
 
     def _packs(self, damaged: list[str]) -> Iterator[Pack]:
-        for path in sorted(self._folder.glob("pack-*.pack"), key=_age_ns):
+        for path in sorted(nofollow.listed(self._folder, "pack-", ".pack"), key=_age_ns):
             try:
                 yield Pack(path)
             except PackDamaged as error:
@@ -267,13 +268,13 @@ class Packer:
 
     def _small(self, packs: Sequence[Pack], fresh: int, damaged: list[str]) -> dict[Pack, _Entries]:
         """The packs that are to become part of the new one, with their entries, the newest pack first."""
-        if (self._folder / "multi-pack-index").exists():
+        if nofollow.exists(self._folder / "multi-pack-index"):
             return {}
         total, chosen = fresh, {}
         for pack in sorted(packs, key=lambda pack: pack.count):
             if pack.count > 2 * total or pack.count > MOST_MERGED:
                 break
-            if not any(pack.path.with_suffix(suffix).exists() for suffix in _KEPT):
+            if not any(nofollow.exists(pack.path.with_suffix(suffix)) for suffix in _KEPT):
                 try:
                     chosen[pack] = list(pack.entries())
                 except PackDamaged as error:
@@ -392,7 +393,7 @@ def _names(path: str) -> list[str]:
 
 
 def _content(path: str) -> bytes:
-    fd = os.open(path, os.O_RDONLY)
+    fd = nofollow.open_descriptor(path, os.O_RDONLY)
     try:
         return os.read(fd, _LARGEST_LOOSE_BYTES)
     finally:
@@ -402,6 +403,6 @@ def _content(path: str) -> bytes:
 def _age_ns(path: Path) -> int:
     """For sorting, the newest first."""
     try:
-        return -path.stat().st_mtime_ns
+        return -nofollow.status(path).st_mtime_ns
     except FileNotFoundError:
         return 0

@@ -357,10 +357,10 @@ def _names(config: pygit2.Config) -> Iterator[str]:
 def _listing(git_dir: Path) -> str:
     """Return a digest of the names, sizes and modification times of all object files."""
     objects = git_dir / "objects"
-    found = [f"{objects.stat().st_ino}"]
+    found = [f"{nofollow.status(objects).st_ino}"]
     for folder, _, names in os.walk(objects):
         for name in names:
-            info = os.lstat(os.path.join(folder, name))
+            info = nofollow.status(os.path.join(folder, name))
             found.append(f"{folder}/{name} {info.st_size} {info.st_mtime_ns}")
     return hashlib.sha256("\n".join(sorted(found)).encode("utf-8", "surrogateescape")).hexdigest()
 

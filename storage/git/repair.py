@@ -79,7 +79,7 @@ class Aside:
         """Move a file there; nothing where there is none."""
         target = self._target(path)
         with contextlib.suppress(FileNotFoundError):
-            os.replace(path, target)
+            nofollow.replace(path, target)
             self.used = True
 
     def copy(self, path: Path) -> None:
@@ -91,9 +91,9 @@ class Aside:
 
     def _target(self, path: Path) -> Path:
         target = self.folder / path.relative_to(self._root)
-        while target.exists():
+        while nofollow.exists(target):
             target = target.with_name(f"{target.name}.1")
-        target.parent.mkdir(parents=True, exist_ok=True)
+        nofollow.make_directory(target.parent, parents=True)
         return target
 
 
@@ -124,7 +124,7 @@ def repair(root: Path) -> str:
         RepositoryDamaged: No commit can be read whole.
     """
     git_dir = root / ".git"
-    if not (git_dir / "objects").is_dir():
+    if not nofollow.is_directory(git_dir / "objects"):
         return ""
     suspicious = is_abandoned(git_dir) or _is_cut(git_dir) or any(ref_faults(git_dir))
     locked = any(stale_locks(git_dir)) or any(_stale_index_lock(git_dir))
@@ -212,10 +212,10 @@ def _mend_beside(git_dir: Path, aside: Aside) -> list[Mended]:
 def read_ref(git_dir: Path) -> str:
     """The commit that the branch names; empty where its file is damaged or missing."""
     with contextlib.suppress(OSError):
-        content = (git_dir / BRANCH).read_bytes()
+        content = nofollow.read(git_dir / BRANCH)
         return content[:40].decode() if _OID.fullmatch(content.rstrip()) else ""
     with contextlib.suppress(OSError):
-        for line in (git_dir / "packed-refs").read_bytes().splitlines():
+        for line in nofollow.read(git_dir / "packed-refs").splitlines():
             oid, _, name = line.partition(b" ")
             if name == BRANCH.encode() and _OID.fullmatch(oid):
                 return oid.decode()
@@ -227,7 +227,7 @@ def read_ref(git_dir: Path) -> str:
 
 def _is_cut(git_dir: Path) -> bool:
     """Whether a crash left Git's index file empty or without its beginning."""
-    with contextlib.suppress(FileNotFoundError), (git_dir / "index").open("rb") as file:
+    with contextlib.suppress(FileNotFoundError), nofollow.open_file(git_dir / "index") as file:
         return file.read(4) != b"DIRC"
     return False
 
@@ -286,7 +286,7 @@ def _look_at_each(
 
 def _noted(git_dir: Path) -> list[str]:
     try:
-        return (git_dir / WHOLE).read_text("ascii").split()
+        return nofollow.read_text(git_dir / WHOLE).split()
     except (OSError, UnicodeDecodeError):
         return []
 
@@ -294,7 +294,7 @@ def _noted(git_dir: Path) -> list[str]:
 def _noted_ns(git_dir: Path) -> int:
     """When it was noted, by the clock of the file system; 0 for never."""
     try:
-        return (git_dir / WHOLE).stat().st_mtime_ns
+        return nofollow.status(git_dir / WHOLE).st_mtime_ns
     except FileNotFoundError:
         return 0
 
@@ -308,8 +308,8 @@ def _known_whole(git_dir: Path, reader: ObjectReader) -> str:
 def _note_whole(git_dir: Path, commit: str) -> None:
     beside = git_dir / f"{WHOLE}.new"
     with contextlib.suppress(OSError):  # of a repository that may only be read, all is looked at each time
-        beside.write_text(" ".join([commit, *_traces(git_dir)]) + "\n", "ascii")
-        os.replace(beside, git_dir / WHOLE)
+        nofollow.write(beside, (" ".join([commit, *_traces(git_dir)]) + "\n").encode())
+        nofollow.replace(beside, git_dir / WHOLE)
 
 
 def _traces(git_dir: Path) -> list[str]:
@@ -317,7 +317,7 @@ def _traces(git_dir: Path) -> list[str]:
     found: list[str] = []
     for name in _TRACES:
         try:
-            found.append(str((git_dir / name).stat().st_mtime_ns))
+            found.append(str(nofollow.status(git_dir / name).st_mtime_ns))
         except FileNotFoundError:
             found.append("0")
     return found
@@ -339,7 +339,10 @@ def _stale_index_lock(git_dir: Path) -> Iterator[Fault]:
     """
     lock = git_dir / "index.lock"
     with contextlib.suppress(OSError):
-        if lock.read_bytes().startswith(b"agentx") or time.time() - lock.stat().st_mtime < STALE_S:
+        if (
+            nofollow.read(lock).startswith(b"agentx")
+            or time.time() - nofollow.status(lock).st_mtime < STALE_S
+        ):
             return
         if not _git_at_work(git_dir.parent):
             yield Fault("index.lock", "was left by a process that died")
@@ -361,7 +364,7 @@ def _salvage_packs(git_dir: Path, aside: Aside) -> Iterator[Mended]:
     """What can be read of damaged packs becomes loose objects."""
     for name in sorted({Path(fault.path).with_suffix("") for fault in pack_faults(git_dir)}):
         saved, lost = salvage(git_dir, git_dir / name.with_suffix(".pack"))
-        for path in sorted((git_dir / name.parent).glob(f"{name.name}.*")):
+        for path in nofollow.listed(git_dir / name.parent, f"{name.name}."):
             aside.keep(path)
         yield Mended(
             f".git/{name}.pack",
@@ -373,7 +376,7 @@ def _mend_refs(git_dir: Path, aside: Aside, tail_bytes: int | None) -> Iterator[
     """Mend what is wrong with refs and reflogs; of these the last bytes are looked at, ``None`` for all."""
     for fault in list(ref_faults(git_dir)):
         path = git_dir / fault.path
-        content = path.read_bytes() if path.exists() else b""
+        content = nofollow.read(path) if nofollow.exists(path) else b""
         aside.keep(path)
         if fault.path == "HEAD":
             write_file(path, b"ref: " + BRANCH.encode() + b"\n")
@@ -423,7 +426,7 @@ def _garbled(log: Path, tail_bytes: int | None) -> set[bytes]:
 
 def _last_lines(log: Path, tail_bytes: int | None) -> list[bytes]:
     """The whole lines, with their ends, in the last bytes of a file; ``None`` for all of it."""
-    with log.open("rb") as file:
+    with nofollow.open_file(log) as file:
         start = max(0, os.fstat(file.fileno()).st_size - tail_bytes) if tail_bytes else 0
         file.seek(max(0, start - 1))
         if start:
@@ -447,8 +450,8 @@ def _forget(git_dir: Path, aside: Aside, commits: list[str]) -> None:
     for commit in commits:
         aside.keep(loose_path(git_dir, commit))
     for log in (git_dir / "logs" / BRANCH, git_dir / "logs" / "HEAD"):
-        if lost and log.exists():
-            lines = log.read_bytes().splitlines(keepends=True)
+        if lost and nofollow.exists(log):
+            lines = nofollow.read(log).splitlines(keepends=True)
             _drop_lines(log, aside, {line for line in lines if lost & {line[:40], line[41:81]}})
 
 
@@ -479,7 +482,7 @@ def _forget_missing(git_dir: Path, aside: Aside, reader: ObjectReader) -> None:
     """Drop what the reflogs say of commits that are gone."""
     for log in (git_dir / "logs" / BRANCH, git_dir / "logs" / "HEAD"):
         with contextlib.suppress(FileNotFoundError):
-            lines = set(log.read_bytes().splitlines(keepends=True))
+            lines = set(nofollow.read(log).splitlines(keepends=True))
             named = {oid for line in lines for oid in (line[:40], line[41:81]) if oid.strip(b"0")}
             gone = {oid for oid in named if not reader.exists(oid.decode("ascii", "replace"))}
             if missing := {line for line in lines if gone & {line[:40], line[41:81]}}:
@@ -487,7 +490,7 @@ def _forget_missing(git_dir: Path, aside: Aside, reader: ObjectReader) -> None:
 
 
 def _drop_lines(log: Path, aside: Aside, lines: set[bytes]) -> None:
-    kept = [line for line in log.read_bytes().splitlines(keepends=True) if line not in lines]
+    kept = [line for line in nofollow.read(log).splitlines(keepends=True) if line not in lines]
     aside.keep(log)
     write_file(log, b"".join(kept))
 
@@ -497,6 +500,6 @@ def _leave_index_behind(git_dir: Path, commit: CommitInfo) -> None:
     through = commit.trailers.get("AgentX-Event", "").rpartition("-")[2]
     mark = Mark(pid=0, seq=int(through) if through.isdecimal() else 0, boot=this_boot())
     with contextlib.suppress(FileExistsError):
-        fd = os.open(git_dir / "index.lock", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        fd = nofollow.open_descriptor(git_dir / "index.lock", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         os.write(fd, mark.encode())
         os.close(fd)

@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from agentx.storage import nofollow
 from agentx.storage.durable import sync_directory
 from agentx.storage.git import program
 from agentx.storage.git.checking import loose_fault, pack_faults
@@ -34,7 +35,7 @@ def copy(source: Path, target: Path, tips: Iterable[str], progress: Progress | N
     tips = list(dict.fromkeys(tips))
     if not tips:
         return
-    (target / "objects" / "pack").mkdir(parents=True, exist_ok=True)
+    nofollow.make_directory(target / "objects" / "pack", parents=True)
     with objects_of(source) as here, objects_of(target) as new:
         try:
             program.run(

@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from agentx.storage import nofollow
 from agentx.storage.index import bm25, filters
 from agentx.storage.index.analysis import encodable, query_terms
 from agentx.storage.index.lance_table import VENDOR_ERRORS, Database, Table
@@ -354,7 +355,7 @@ class LanceIndex:
 
     def close(self) -> None:
         """Release what is held; what waits stays in its file, where it is found, unless it has grown long."""
-        if self._path.is_dir() and self._file.size_bytes() >= FLUSH_BYTES:
+        if nofollow.is_directory(self._path) and self._file.size_bytes() >= FLUSH_BYTES:
             self.flush()
         self._database = Database(self._path)
 
@@ -399,10 +400,10 @@ class LanceIndex:
     def _first_manifest(self) -> Manifest:
         path = self._path / "index.json"
         with self._writing():
-            self._path.mkdir(parents=True, exist_ok=True)
+            nofollow.make_directory(self._path, parents=True)
             with locked(self._path / "index.lock"):
-                if not path.exists():
-                    if (self._path / "lance").exists():
+                if not nofollow.exists(path):
+                    if nofollow.exists(self._path / "lance"):
                         raise IndexDamaged(self._path, "index.json is missing")
                     write_manifest(path, Manifest())
         return read_manifest(self._path)

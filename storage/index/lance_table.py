@@ -12,7 +12,6 @@ leaves a table without that index, which is right and slower, and the next one m
 
 import os
 import secrets
-import shutil
 import threading
 import time
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
@@ -22,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from agentx.storage import nofollow
 from agentx.storage.index import filters
 from agentx.storage.index.manifest import Manifest
 from agentx.storage.index.memory import Row
@@ -113,10 +113,10 @@ class Database:
     def drop_others(self, name: str) -> None:
         """Delete all tables but one: cleared ones, and those whose making was cut off."""
         self.reopen()
-        for other in (self._path / "lance").glob("*.lance"):
+        for other in nofollow.listed(self._path / "lance", suffix=".lance"):
             if other.stem != name:
-                shutil.rmtree(other, ignore_errors=True)
-                self._terms(other.stem).unlink(missing_ok=True)
+                nofollow.remove_tree(other, ignore_errors=True)
+                nofollow.remove(self._terms(other.stem), missing_ok=True)
 
     def _create(self) -> str:
         from lancedb.index import FTS, Bitmap, BTree  # noqa: PLC0415 - 1.5 s
@@ -144,6 +144,7 @@ class Database:
         return name
 
     def _connect(self) -> Any:
+        nofollow.require_plain_tree(self._path)  # LanceDB opens by path
         if self._connection is None:
             # Or the builder of the vector index warns a person of partitions that are empty.
             os.environ["LANCEDB_LOG"] = "error"

@@ -1,10 +1,10 @@
 """``index.json`` and what can be wrong with the directory of an index."""
 
-import shutil
 from pathlib import Path
 
 import msgspec
 
+from agentx.storage import nofollow
 from agentx.storage.errors import AgentXError
 
 FORMAT = 4
@@ -58,7 +58,7 @@ def set_aside(path: Path) -> Path:
     """
     aside = path.with_name(path.name + ".damaged")
     try:
-        shutil.rmtree(aside, ignore_errors=True)
+        nofollow.remove_tree(aside, ignore_errors=True)
         path.rename(aside)
     except OSError as error:
         raise IndexUnavailable(
@@ -74,7 +74,7 @@ def read_manifest(path: Path) -> Manifest:
         IndexDamaged: It is missing, cannot be read, or is of another format.
     """
     try:
-        manifest = msgspec.json.decode((path / "index.json").read_bytes(), type=Manifest)
+        manifest = msgspec.json.decode(nofollow.read(path / "index.json"), type=Manifest)
     except (OSError, msgspec.DecodeError) as error:
         raise IndexDamaged(path, f"index.json cannot be read ({reason_of(error)})") from error
     if manifest.format != FORMAT:
@@ -85,7 +85,7 @@ def read_manifest(path: Path) -> Manifest:
 def write_manifest(path: Path, manifest: Manifest) -> None:
     """Replace a manifest file as a whole."""
     beside = path.with_name(path.name + ".new")
-    beside.write_bytes(msgspec.json.encode(manifest))
+    nofollow.write(beside, msgspec.json.encode(manifest))
     beside.replace(path)
 
 

@@ -12,6 +12,8 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from agentx.storage import nofollow
+
 SLOTS = 1 << 19
 _HEADER_BYTES = 16
 SIZE_BYTES = _HEADER_BYTES + 4 * SLOTS
@@ -25,7 +27,7 @@ class TermCounts:
     """
 
     def __init__(self, path: Path) -> None:
-        with path.open("r+b") as stream:
+        with nofollow.open_file(path, "r+") as stream:
             if os.fstat(stream.fileno()).st_size != SIZE_BYTES:
                 raise OSError(f"{path} is not {SIZE_BYTES} bytes long")
             mapped = mmap.mmap(stream.fileno(), SIZE_BYTES, access=mmap.ACCESS_WRITE)
@@ -37,7 +39,7 @@ class TermCounts:
     @staticmethod
     def create(path: Path) -> None:
         """Make an empty file, sparse where the file system can."""
-        with path.open("wb") as stream:
+        with nofollow.open_file(path, "w") as stream:
             stream.truncate(SIZE_BYTES)
 
     def totals(self) -> tuple[int, int]:

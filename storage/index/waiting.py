@@ -19,6 +19,7 @@ from pathlib import Path
 
 import msgspec
 
+from agentx.storage import nofollow
 from agentx.storage.index.memory import Row, Rows
 
 
@@ -77,7 +78,7 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
     Yields:
         Whether the lock is held: always, unless ``wait`` is false and someone else has it.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = nofollow.open_descriptor(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -108,8 +109,8 @@ class WaitingFile:
         """
         data = b"".join(b"\n" + _encoder.encode(record) + b"\n" for record in records)
         with locked(self._lock):
-            descriptor = os.open(
-                self._current(), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644
+            descriptor = nofollow.open_descriptor(
+                self._current(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644
             )
             try:
                 rest = memoryview(data)
@@ -127,19 +128,20 @@ class WaitingFile:
         """
         with locked(self._lock):
             number = _number(self._current()) + 1
-            self._path(number).touch()
+            nofollow.touch(self._path(number))
             return number
 
     def drop(self, below: int) -> None:
         """Delete the segments below a number, oldest first, once the table has what they say."""
         for path in self.segments():
             if _number(path) < below:
-                path.unlink(missing_ok=True)
+                nofollow.remove(path, missing_ok=True)
 
     def segments(self) -> list[Path]:
         """The segments that exist, oldest first."""
         return [
-            self.directory / name for name in sorted(filter(_SEGMENT.fullmatch, os.listdir(self.directory)))
+            self.directory / name
+            for name in sorted(filter(_SEGMENT.fullmatch, nofollow.names(self.directory)))
         ]
 
     def size_bytes(self) -> int:
@@ -147,7 +149,7 @@ class WaitingFile:
         size = 0
         for path in self.segments():
             with suppress(FileNotFoundError):
-                size += path.stat().st_size
+                size += nofollow.status(path).st_size
         return size
 
     def _current(self) -> Path:
@@ -180,7 +182,7 @@ class Follower:
             try:
                 reached, records = self._read_from(start)
             except FileNotFoundError:  # a flush deleted a segment between the listing and the reading
-                if not self._file.directory.is_dir():
+                if not nofollow.is_directory(self._file.directory):
                     raise
                 continue
             if start.keys() <= reached.keys():
@@ -194,7 +196,7 @@ class Follower:
         reached: dict[tuple[str, int], int] = {}
         records: list[Record] = []
         for path in self._file.segments():
-            with path.open("rb") as stream:
+            with nofollow.open_file(path) as stream:
                 key = path.name, os.fstat(stream.fileno()).st_ino
                 offset = start.get(key, 0)
                 stream.seek(offset)

@@ -294,3 +294,32 @@ def test_copied_caches_with_links_in_them_lead_nowhere(ws, project, tmp_path, le
         with pytest.raises(LinkRefused):
             Workspace.open(ws.root, settings=lexical)
         assert fingerprint(project) == before
+
+
+def test_a_link_deep_in_the_index_is_refused_before_lancedb_follows_it(ws, project, lexical):
+    ws.tools.write_file("a.txt", "one\n")
+    ws.search("one")
+    ws.close()
+    place = ws.root / ".agentx/index/lance"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "rows.lance").symlink_to(project)
+    before = fingerprint(project)
+    with Workspace.open(ws.root, settings=lexical) as again, contextlib.suppress(AgentXError, OSError):
+        again.search("one")
+        again.engine.indexer.close()
+    assert fingerprint(project) == before
+
+
+def test_a_check_copies_nothing_from_behind_a_link_in_the_place_of_the_artifacts(project, lexical):
+    with Workspace.create(project / "task", settings=lexical) as ws:
+        ws.configure("checks.tests.command", "cat .env; ls -a")
+        ws.tools.write_file("a.txt", "one\n")
+        ws.flush()
+        ws.artifacts.rename(project / "moved")
+        ws.artifacts.symlink_to("..")
+        done = ws.tools.call("run_tests", {})
+        assert done.status == "FAILED"
+        assert "abcdefgh12345678" not in done.output
+        assert "API_KEY" not in done.output
+        ws.artifacts.unlink()
+        (project / "moved").rename(ws.artifacts)
