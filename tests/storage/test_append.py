@@ -72,7 +72,9 @@ def test_nothing_is_acknowledged_before_everything_is_synced(tmp_path, writer, s
     order = []
     for name in ("write", "fdatasync", "fsync", "link", "replace"):
         real = getattr(os, name)
-        monkeypatch.setattr(os, name, lambda *a, name=name, real=real: (order.append(name), real(*a))[1])
+        monkeypatch.setattr(
+            os, name, lambda *a, name=name, real=real, **n: (order.append(name), real(*a, **n))[1]
+        )
     writer.append([said("x" * 1_000)] * 130)
     assert order[:2] == ["write", "fdatasync"]
     assert order[-2:] == ["write", "fdatasync"]

@@ -5,10 +5,10 @@ import os
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 
+from agentx.storage import nofollow
 from agentx.storage.codec import MAX_LINE_BYTES, Codec
 from agentx.storage.facts import FACTS
 from agentx.storage.history import (
@@ -256,7 +256,7 @@ def test_segments_that_are_sealed_while_a_reader_looks_for_the_first_are_no_lost
         writer.append([said(f"{n} " + "x" * 1_500)])
     sealed = tmp_path / segment_path(1)
     away = sealed.rename(tmp_path / "away")
-    opened = Path.open
+    opened = nofollow.open_file
 
     def looked(path, *arguments):
         try:
@@ -265,7 +265,7 @@ def test_segments_that_are_sealed_while_a_reader_looks_for_the_first_are_no_lost
             if path == sealed and away.exists():
                 away.rename(sealed)
 
-    monkeypatch.setattr(Path, "open", looked)
+    monkeypatch.setattr(nofollow, "open_file", looked)
     problems = []
     assert _seqs(history.read(on_damage=problems.append)) == list(range(1, 151))
     assert not problems
