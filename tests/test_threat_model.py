@@ -23,7 +23,7 @@ def lines():
 
 
 @functools.cache
-def tests_in(path):
+def _named_in(path):
     tree = ast.parse((ROOT / path).read_text("utf-8"))
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
@@ -35,7 +35,7 @@ def test_each_line_names_a_test_that_exists(number, line):
     found = TEST.findall(line)
     assert found, f"docs/threat-model.md, line {number}, names no test"
     for path, name in found:
-        assert name in tests_in(path), f"docs/threat-model.md, line {number}: there is no {path}::{name}"
+        assert name in _named_in(path), f"docs/threat-model.md, line {number}: there is no {path}::{name}"
 
 
 def test_the_page_has_lines():
