@@ -210,7 +210,7 @@ def pack(content: bytes, root: Path) -> None:
 
 def branch(content: bytes, root: Path) -> None:
     """The branch names a commit or none, and its reflog is what can be read of it."""
-    kept = Branch(root, lambda _: False)
+    kept = Branch(root)
     log_path, ref = root / "logs" / BRANCH, root / BRANCH
     for file in (log_path, root / "packed-refs", ref):
         file.parent.mkdir(parents=True, exist_ok=True)
