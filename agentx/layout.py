@@ -47,14 +47,13 @@ class LayoutRefused(AgentXError):
     """A workspace sends the engine to files outside itself."""
 
 
-def check(root: Path, *, outside_objects: bool = False) -> None:
+def check(root: Path) -> None:
     """Refuse a workspace in which the engine would work on other files than those below its own directory.
 
     Costs the same, however many files and events there are.
 
     Args:
         root: Its directory, canonical.
-        outside_objects: Whether it may share Git objects with a repository outside, as ``git clone --shared`` makes it.
 
     Raises:
         LinkRefused: A symbolic link is in the place of one of the engine's files or directories.
@@ -74,7 +73,7 @@ def check(root: Path, *, outside_objects: bool = False) -> None:
         _check_entries(root / name)
     for name in _WALKED:
         nofollow.require_plain_tree(root / name)
-    _check_git(root, outside_objects=outside_objects)
+    _check_git(root)
 
 
 def _require_directory(path: Path) -> None:
@@ -94,16 +93,16 @@ def _check_entries(folder: Path) -> None:
         return
 
 
-def _check_git(root: Path, *, outside_objects: bool) -> None:
+def _check_git(root: Path) -> None:
     git_dir = root / ".git"
     if nofollow.exists(git_dir / "commondir"):
         raise LayoutRefused(f"{git_dir}/commondir sends Git to another repository. Delete that file.")
     for path in (git_dir / "config", git_dir / "config.worktree"):
         _check_config(root, path)
-    for place in () if outside_objects else outside_alternates(git_dir):
+    for place in _outside_alternates(git_dir):
         raise LayoutRefused(
             f"{git_dir}/objects/info/alternates takes Git objects from {place}, outside the workspace. Copy them with "
-            f"`git -C {root} repack -a -d` and delete that file, or trust this workspace with `agentx trust`."
+            f"`git -C {root} repack -a -d` and delete that file."
         )
 
 
@@ -125,7 +124,7 @@ def _check_config(root: Path, path: Path) -> None:
         )
 
 
-def outside_alternates(git_dir: Path) -> Iterator[str]:
+def _outside_alternates(git_dir: Path) -> Iterator[str]:
     """Where a repository finds objects outside its own directory (gitrepository-layout, ``objects/info/alternates``)."""
     objects = git_dir / "objects"
     try:

@@ -84,6 +84,13 @@ class Exchanged(msgspec.Struct, frozen=True, kw_only=True):
     restored: int = 0
 
 
+def _remote(engine: Engine, name: str, url: str) -> Remote:
+    """The remote; the keys of the environment reach Git's credential helpers only from a trusted workspace."""
+    settings = engine.settings
+    environ = {**settings.environ, **settings.keys} if settings.keys and engine.trust.trusted else None
+    return Remote.find(engine.root, name, url, environ)
+
+
 # --- push ----------------------------------------------------------------------------------------------------------------
 
 
@@ -104,7 +111,7 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
         HistoriesDiverged: Both went on, or this is a fork of what the remote holds.
         HistoryDamaged: The history here is damaged; nothing was sent.
     """
-    remote = Remote.find(engine.root, name, url)
+    remote = _remote(engine, name, url)
     head = engine.settle()[0]
     _check_ours(engine.write_path.repo, head)
     theirs = remote.fetch(progress)
@@ -180,7 +187,7 @@ def pull(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
     """
     write_path = engine.write_path
     repo = write_path.repo
-    remote = Remote.find(engine.root, name, url)
+    remote = _remote(engine, name, url)
     theirs = remote.fetch(progress)
     if not theirs:
         raise RemoteFailed(f"{remote.name} ({remote.shown}) has no branch main yet; `agentx push` makes it.")

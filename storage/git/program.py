@@ -227,6 +227,7 @@ def run(
     given: Iterable[str] = (),
     progress: Progress | None = None,
     silent_s: float = SILENT_S,
+    environ: Mapping[str, str] | None = None,
 ) -> str:
     """Run a command, or several, each reading what the one before prints.
 
@@ -235,6 +236,7 @@ def run(
         given: Lines for the first one's standard input.
         progress: Told how far it is.
         silent_s: How long it may say nothing.
+        environ: The whole environment to start with; this process's own by default, which holds no keys.
 
     Returns:
         What the last one printed.
@@ -248,7 +250,7 @@ def run(
         with tempfile.TemporaryFile() as source, contextlib.ExitStack() as opened:
             source.writelines(f"{line}\n".encode() for line in given)
             source.seek(0)
-            heard = _start(commands, source, started, opened)
+            heard = _start(commands, source, started, opened, environ)
             said, printed = _Said(progress), bytearray()
             _listen(heard, started, {"said": said.take, "printed": printed.extend}, silent_s)
     except _SilentError:
@@ -289,6 +291,7 @@ def _start(
     source: IO[bytes],
     started: list["subprocess.Popen[bytes]"],
     opened: contextlib.ExitStack,
+    environ: Mapping[str, str] | None,
 ) -> dict[int, str]:
     """Start processes joined by pipes; the descriptors to listen to, and what each is."""
     errors, errors_end = os.pipe()
@@ -302,6 +305,7 @@ def _start(
                 stdout=subprocess.PIPE,
                 stderr=errors_end,
                 cwd="/",
+                env=environ,
                 start_new_session=True,  # no terminal to ask at, and one group to end
             )
             started.append(process)

@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -69,21 +69,25 @@ class Remote:
         url: Where it is; see :meth:`shown` for what a person may be shown.
     """
 
-    def __init__(self, root: Path, name: str, url: str) -> None:
+    def __init__(self, root: Path, name: str, url: str, environ: Mapping[str, str] | None = None) -> None:
         self._root = root
+        self._environ = environ
         self._git_dir = root / ".git"
         self._path = _local(root, url)
         self.name = name
         self.url = url
 
     @classmethod
-    def find(cls, root: Path, name: str = "", url: str = "") -> "Remote":
+    def find(
+        cls, root: Path, name: str = "", url: str = "", environ: Mapping[str, str] | None = None
+    ) -> "Remote":
         """The remote of a name, or a new one at a URL, which :meth:`fetch` keeps once it was reached.
 
         Args:
             root: The working directory that holds ``.git``.
             name: What it is called; by default the only one that there is, or ``origin``.
             url: Where it is: a directory, or what Git takes as a URL.
+            environ: The environment of git where it talks to a server; this process's own, without keys, by default.
 
         Raises:
             NoRemote: There is none of that name, or it is somewhere else.
@@ -106,7 +110,7 @@ class Remote:
                 f"The remote {name!r} is {_shown(known[name])}. "
                 "Give the other one a name of its own: `agentx push NAME --url URL`."
             )
-        return cls(root, name, url or known[name])
+        return cls(root, name, url or known[name], environ)
 
     @property
     def shown(self) -> str:
@@ -216,7 +220,7 @@ class Remote:
             where = str(self._opened_there().path)
             options = (*options, f"--{service}={program.service(service, BRANCH)}")
         command = ours.command(what, "--progress", *options, "--", where, refspec, person=not self._path)
-        program.run(command, progress=progress)
+        program.run(command, progress=progress, environ=None if self._path else self._environ)
 
     def _refusal(self, reason: str, error: GitFailed) -> str:
         """Why a push was refused."""

@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote
 
+import msgspec
 import pygit2
 import pytest
 
@@ -625,6 +626,26 @@ def test_credentials_come_from_the_persons_own_helper_and_nobody_is_asked(
         filled.push(url=url)
     assert "Basic cGF0OnNlY3JldA==" in locked.given
     assert "secret" not in str(failure.value)
+
+
+def test_a_credential_helper_gets_the_keys_of_the_environment_from_a_trusted_workspace_alone(
+    filled, locked, tmp_path, monkeypatch, lexical
+):
+    url = f"http://127.0.0.1:{locked.server_port}/x.git"
+    helper = '[credential]\nhelper = "!echo username=pat; echo password=$MY_TOKEN; #"\n'
+    (tmp_path / "global").write_text(helper)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "global"))
+    filled.close()
+    environ = {name: value for name, value in os.environ.items() if name != "MY_TOKEN"}
+    settings = msgspec.structs.replace(lexical, environ=environ, keys={"MY_TOKEN": "secret"})
+    for trusted, given in ((True, "Basic cGF0OnNlY3JldA=="), (False, "Basic cGF0Og==")):
+        with Workspace.open(filled.root, settings=settings) as ws:
+            if not trusted:
+                ws.engine.trust.revoke()
+            locked.given.clear()
+            with pytest.raises(RemoteFailed, match="asks for credentials"):
+                ws.push(url=url)
+        assert set(locked.given) - {None} == {given}
 
 
 def test_nothing_is_left_in_the_directory_for_temporary_files(filled, bare, tmp_path, monkeypatch):
