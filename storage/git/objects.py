@@ -73,12 +73,10 @@ def write_blob(git_dir: Path, content: bytes) -> str:
     """
     oid = blob_id(content)
     path = loose_path(git_dir, oid)
-    try:
-        if read_loose(path, oid) is not None:
-            return oid
-    except ObjectDamaged:
-        pass  # it is written anew
-    _write(path, b"blob %d\0%s" % (len(content), content), _COMPRESSION, sync=True)
+    if _is_whole(path, oid):
+        sync_loose(git_dir, [oid])  # whoever wrote it may not have synced it, or died before
+    else:
+        _write(path, b"blob %d\0%s" % (len(content), content), _COMPRESSION, sync=True)
     return oid
 
 
@@ -86,7 +84,8 @@ def write_unsynced(git_dir: Path, kind: str, content: bytes) -> str:
     """Write an object that can be made again from what is on the disk: neither synced nor compressed.
 
     It is read back only until the next packing, which compresses it well; compressing it here costs as much as all the
-    rest of a commit. Whatever loose object had its name is replaced, so one that a crash truncated is whole again.
+    rest of a commit. A loose object that is there and whole is kept: it may be durable and part of an earlier commit, and
+    a power cut could take its replacement, which is not. A damaged one is replaced.
 
     Args:
         git_dir: The ``.git`` directory.
@@ -101,8 +100,26 @@ def write_unsynced(git_dir: Path, kind: str, content: bytes) -> str:
     """
     whole = b"%s %d\0%s" % (kind.encode(), len(content), content)
     oid = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
-    _write(loose_path(git_dir, oid), whole, 0, sync=False)
+    path = loose_path(git_dir, oid)
+    if _is_whole(path, oid):
+        _freshen(path)
+    else:
+        _write(path, whole, 0, sync=False)
     return oid
+
+
+def _is_whole(path: Path, oid: str) -> bool:
+    """Whether a loose object is there and is what its name says."""
+    try:
+        return read_loose(path, oid) is not None
+    except ObjectDamaged:
+        return False
+
+
+def _freshen(path: Path) -> None:
+    """Give an object the time of now, as Git does: pruning beside the writer takes old ones that no commit names yet."""
+    with contextlib.suppress(OSError), nofollow.opened_directory(path.parent) as folder:
+        os.utime(path.name, dir_fd=folder, follow_symlinks=False)
 
 
 def _opened(folder: Path) -> contextlib.AbstractContextManager[int]:

@@ -161,6 +161,7 @@ class Remaking:
         except ObjectDamaged:
             return False
         finally:
+            repo.sync()  # the engine's next sync does not know of these trees
             repo.close()
 
     def _entries(self, span: tuple[int, int], parent_tree: str) -> dict[str, TreeEntry | None]:

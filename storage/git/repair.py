@@ -174,6 +174,7 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
         since = "" if thorough or damaged else _known_whole(git_dir, reader)
         if mark is not None and power_cut and not thorough:
             since = _settled(reader, candidates, mark.seq)
+            since = _if_whole(remaking, since) if damaged else since
         good = next((oid for oid in candidates if _is_made_whole(remaking, oid, since, each=power_cut)), "")
     mended += [Mended(f"Git object {oid}", f"was made again from {source}") for oid, source in remaking.made]
     if not good:
@@ -406,6 +407,11 @@ def _settled(reader: ObjectReader, candidates: list[str], seq: int) -> str:
                     return commit.id
                 commit = reader.commit(commit.parents[0]) if commit.parents else None
     return ""
+
+
+def _if_whole(remaking: Remaking, commit: str) -> str:
+    """A commit whose whole tree is there; empty for any other, though it was durable: then each commit is looked at."""
+    return commit if commit and remaking.is_usable(commit, "", each=False) else ""
 
 
 def _is_made_whole(remaking: Remaking, commit: str, since: str, *, each: bool) -> bool:

@@ -10,11 +10,11 @@ import pytest
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import Codec
 from agentx.storage.durable import TEMPORARY_PREFIX
-from agentx.storage.events import ToolCallExecuted, WriteReverted
+from agentx.storage.events import AgentMessageSent, Body, Draft, ToolCallExecuted, WriteReverted
 from agentx.storage.facts import FACTS
 from agentx.storage.git.objects import blob_id, loose_path
 from agentx.storage.git.repair import RepositoryDamaged
-from agentx.storage.history import LIVE, History
+from agentx.storage.history import LIVE, SEGMENT_BYTES, History, count_segments
 
 _PROGRAM = """
 import os, sys
@@ -326,6 +326,60 @@ def test_after_a_power_cut_files_that_were_not_on_the_disk_yet_are_made_again(ta
     events = sound()
     assert _files(task) == _EARLIER | {"b": "b2", "d": "d1"}
     assert [type(event.data) for event in events[1:]] == [ToolCallExecuted] * 4
+
+
+@pytest.mark.parametrize(
+    "harmed", [["HEAD~1:history.jsonl"], ["HEAD~1:history.jsonl", "HEAD"], ["HEAD~1^{tree}"]]
+)
+def test_after_a_power_cut_that_damaged_what_was_durable_it_is_made_again(task, die, sound, git, harmed):
+    """The mark says that the commit is whole; where it is not, the look begins with the first commit."""
+    die(f'{_ACKNOWLEDGED}path.flush()\nwrite(d="d1")\nos._exit(9)')
+    _cut_the_power(task)
+    for name in harmed:
+        path = loose_path(task / ".git", git("rev-parse", name).strip())
+        path.chmod(0o644)
+        path.write_bytes(b"")
+    assert [event.seq for event in sound()] == [1, 2, 3, 4]
+    assert _files(task) == _EARLIER | {"d": "d1"}
+
+
+def test_after_a_power_cut_in_the_first_turn_a_damaged_object_is_made_again(task, die, sound, git):
+    """No commit was durable then, so that each is looked at."""
+    die(f"{_ACKNOWLEDGED}os._exit(9)\n")
+    lock = task / ".git/index.lock"
+    lock.write_text(f"agentx {lock.read_text().split()[1]} 0 an-earlier-boot")
+    path = loose_path(task / ".git", git("rev-parse", "HEAD:history.jsonl").strip())
+    path.chmod(0o644)
+    path.write_bytes(b"")
+    assert [event.seq for event in sound()] == [1, 2, 3]
+    assert _files(task) == _EARLIER
+
+
+def test_a_tree_that_is_made_again_is_durable_when_the_workspace_is_open(task, die, reopen, git, monkeypatch):
+    """The next end of a turn syncs what was written in it, and this tree may be of an earlier one."""
+    die(f"{_ACKNOWLEDGED}os._exit(9)\n")
+    tree = loose_path(task / ".git", git("rev-parse", "HEAD^{tree}").strip())
+    tree.unlink()
+    synced = set()
+    kept = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (synced.add(os.fstat(fd).st_ino), kept(fd)))
+    reopen()
+    assert {tree.stat().st_ino, tree.parent.stat().st_ino} <= synced
+
+
+def test_no_turn_replaces_an_object_that_an_earlier_one_made_durable(path, write, task):
+    """A sealed segment is the log that the last commit holds: its blob is durable already."""
+    write(path, "a", "a1")
+    while (task / LIVE).stat().st_size < SEGMENT_BYTES - 2_000:
+        path.record([Draft(data=AgentMessageSent(body=Body("word " * 300)), actor="agent:main")])
+    path.flush()
+    durable = {p: p.stat().st_ino for p in (task / ".git/objects").glob("??/*")}
+    write(path, "a", "a" * 3_000)
+    path.record([Draft(data=AgentMessageSent(body=Body("word " * 300)), actor="agent:main")] * 2)
+    write(path, "a", "a1")
+    path.flush()
+    assert count_segments(task) == 1
+    assert {p: p.stat().st_ino for p in durable if p.exists()} == durable
 
 
 def test_after_a_power_cut_what_a_person_wrote_is_kept(task, die, sound):

@@ -82,6 +82,54 @@ def test_a_damaged_object_is_noticed_without_libgit2_and_written_again(repo, git
     assert git("cat-file", "-s", oid) == str(len(content))
 
 
+def _inode(repo, oid):
+    return loose_path(repo.git_dir, oid).stat().st_ino
+
+
+def test_an_object_that_is_written_again_stays_the_one_that_is_on_the_disk(repo):
+    """A replacement is not durable, so a power cut could take what an earlier commit names."""
+    tree = repo.update_tree(
+        "", {"a/b": _put(repo, b"x"), "log": TreeEntry(repo.write_blob_unsynced(b"y"), REGULAR)}
+    )
+    commit = _commit(repo, tree)
+    repo.sync()
+    known = {oid: _inode(repo, oid) for oid in (tree, commit, blob_id(b"x"), blob_id(b"y"))}
+    repo.write_blob_unsynced(b"x")
+    repo.write_blob_unsynced(b"y")
+    changed = repo.update_tree(tree, {"a/c": _put(repo, b"z")})
+    assert repo.update_tree(changed, {"a/c": None}) == tree
+    assert {oid: _inode(repo, oid) for oid in known} == known
+
+
+def test_an_object_that_is_written_again_is_as_new_for_git_which_prunes_old_ones(repo):
+    """No commit names it yet when a `git gc` beside the writer looks for what may go."""
+    oid = repo.write_blob_unsynced(b"x")
+    os.utime(loose_path(repo.git_dir, oid), (1, 1))
+    repo.write_blob_unsynced(b"x")
+    assert loose_path(repo.git_dir, oid).stat().st_mtime > 1
+
+
+def test_a_damaged_tree_is_replaced_when_it_is_written_again(repo, git):
+    """A damaged object is of no use to an earlier commit."""
+    entries = {"a": _put(repo, b"x")}
+    tree = repo.update_tree("", entries)
+    path = loose_path(repo.git_dir, tree)
+    path.chmod(0o644)
+    path.write_bytes(path.read_bytes()[:5])
+    assert repo.update_tree("", entries) == tree
+    assert git("cat-file", "-t", tree) == "tree"
+
+
+def test_a_blob_that_somebody_left_unsynced_is_synced_by_who_writes_it_again(repo, monkeypatch):
+    """An event names a content only once it is durable, whoever wrote it first."""
+    path = loose_path(repo.git_dir, repo.write_blob_unsynced(b"x"))
+    synced = set()
+    kept = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (synced.add(os.fstat(fd).st_ino), kept(fd)))
+    repo.write_blob(b"x")
+    assert {path.stat().st_ino, path.parent.stat().st_ino} <= synced
+
+
 def test_an_object_that_is_not_there_is_said_to_be_missing(repo):
     with pytest.raises(ObjectDamaged, match="is not in"):
         repo.read_blob("0123456789" * 4)
