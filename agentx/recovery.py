@@ -139,8 +139,9 @@ def roll_forward(
         for event, made in reversed(steps):
             done = event.seq <= committed
             before = {step.before for _, step in steps} if power_cut or not done else set()
+            given = {step.after for _, step in steps if step.after} if power_cut else set()
             try:
-                if not _finish(path, wanted, before, repo, artifacts, power_cut=power_cut):
+                if not _finish(path, wanted, before, given, repo, artifacts):
                     edited.append(path)
             except (AgentXError, OSError) as error:
                 if not done:  # the file is to be what it was before
@@ -171,21 +172,31 @@ def _finish(
     path: str,
     wanted: TreeEntry | None,
     before: Collection[str],
+    torn: Collection[str],
     repo: GitRepository,
     artifacts: Artifacts,
-    *,
-    power_cut: bool,
 ) -> bool:
-    """Bring one file to what the record says; false where a person changed it since."""
+    """Bring one file to what the record says; false where a person changed it since.
+
+    Args:
+        path: The file.
+        wanted: What the record says of it.
+        before: Contents of which one may be in the file still.
+        torn: Contents of which a power cut may have left a part in the file.
+        repo: Has the contents.
+        artifacts: The working files.
+    """
     now = artifacts.identify(path)
     if now == wanted:
         if wanted is not None and not repo.has_blob(wanted.oid):
             repo.write_blob(artifacts.content(path))
         return True
-    if (now.oid if now else "") not in before and not (
-        power_cut and now and wanted and _is_torn(artifacts.content(path), repo.read_blob(wanted.oid))
-    ):
-        return False
+    if (now.oid if now else "") not in before:
+        # What is wanted must be readable; of the others, one that is not can tell nothing.
+        known = [oid for oid in torn if (wanted and oid == wanted.oid) or repo.has_blob(oid)]
+        found = artifacts.content(path) if now and known else b""
+        if not now or not any(_is_torn(found, repo.read_blob(oid)) for oid in known):
+            return False
     if wanted is None:
         artifacts.remove(path)
         return True

@@ -382,6 +382,19 @@ def test_no_turn_replaces_an_object_that_an_earlier_one_made_durable(path, write
     assert {p: p.stat().st_ino for p in durable if p.exists()} == durable
 
 
+@pytest.mark.parametrize("left", [b"b2", b"b2 and", b"b2\0\0\0\0\0\0\0", b"b2 and more"])
+@pytest.mark.parametrize("last", ['b="b1"', 'b="other"', "b=None"])
+def test_after_a_power_cut_a_part_of_an_earlier_write_is_no_edit(task, die, sound, left, last):
+    """The name of the last write was lost, and the content of the one before was not synced."""
+    die(f'{_ACKNOWLEDGED}path.flush()\nwrite(b="b2 and more")\nwrite({last})\nos._exit(9)')
+    _cut_the_power(task)
+    (task / "artifacts/b").write_bytes(left)
+    events = sound()
+    wanted = {name: text for name, text in {**_EARLIER, **eval(f"dict({last})")}.items() if text}
+    assert _files(task) == wanted
+    assert [type(event.data) for event in events[1:]] == [ToolCallExecuted] * 4
+
+
 def test_after_a_power_cut_what_a_person_wrote_is_kept(task, die, sound):
     die(f'{_ACKNOWLEDGED}path.flush()\nwrite(b="b2")\nos._exit(9)')
     _cut_the_power(task)
