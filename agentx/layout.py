@@ -15,6 +15,7 @@ from agentx.config import FILE as CONFIG
 from agentx.outside import ARTIFACTS
 from agentx.storage import nofollow
 from agentx.storage.errors import AgentXError
+from agentx.storage.events import is_inside
 from agentx.storage.git import local
 from agentx.storage.git.repository import EXECUTABLE, REGULAR, GitRepository
 from agentx.storage.history import LIVE, SEGMENTS
@@ -38,7 +39,8 @@ _LISTED = (".git", ".git/objects", ".git/objects/info", ".git/objects/pack", ".g
 _WALKED = (".git/refs", ".git/logs")
 """Directories of which everything is looked at."""
 
-_INCLUDE = re.compile(rb"^\s*\[\s*include", re.MULTILINE | re.IGNORECASE)
+_INCLUDE = re.compile(rb"\[\s*include", re.IGNORECASE)
+"""Wherever it is: a section may follow another one, or a byte order mark, on its line."""
 
 _RESERVED = {name.casefold() for name in (ARTIFACTS, CONFIG, CACHE, LIVE, SEGMENTS, ".git")}
 
@@ -161,6 +163,8 @@ def check_commit(repo: GitRepository, commit: str, since: str = "") -> None:
 
 def _objection(path: str, mode: int) -> str:
     """Why a file of a commit is refused; empty where it is not."""
+    if not is_inside(path):
+        return "leads out of its directory"
     top, _, below = path.partition("/")
     if top.casefold() in _RESERVED and top not in (ARTIFACTS, CONFIG, LIVE, SEGMENTS):
         return "has a name that is kept for the engine's caches or for Git"

@@ -12,7 +12,7 @@ from agentx.storage import nofollow
 from agentx.storage.artifacts import entry_after
 from agentx.storage.blobs import BlobDamaged, BlobStore, blob_path, named_blobs
 from agentx.storage.codec import GENESIS, Codec
-from agentx.storage.events import Event, Purged, WriteReverted, changes_of
+from agentx.storage.events import Event, Purged, WriteReverted, changes_of, strays_of
 from agentx.storage.git.objects import ObjectDamaged, blob_id
 from agentx.storage.git.reading import ObjectReader
 from agentx.storage.git.repository import TreeEntry
@@ -133,6 +133,8 @@ class LogLook:
             self._fold(event, files)
 
     def _fold(self, event: Event, files: dict[str, TreeEntry]) -> None:
+        for stray in strays_of(event):
+            self._tell(f"event {event.seq}", f"names {stray.path[:200]!r}, which leads out of the artifacts")
         said = [(change.path, entry_after(change)) for change in changes_of(event)]
         for path, entry in said or self._purged_changes.get(event.seq, []):
             self._before[event.seq, path] = (files.get(path), entry)

@@ -43,6 +43,7 @@ from agentx.synthesis.pipelines.learned import Learned
 from agentx.synthesis.scribe.notes import NoteTaker
 from agentx.synthesis.scribe.sessions import Sessions
 from agentx.synthesizer import Synthesizer
+from agentx.trust.caches import claim
 from agentx.trust.trust import Restricted, Trust, restricted
 from agentx.write_path import WritePath
 
@@ -161,6 +162,7 @@ def open_engine(root: Path, settings: Settings, *, new: bool = False) -> Engine:
         )
     if clones.is_fresh(root):
         _check_clone(root)
+    claim(root, settings.state_dir)
     clones.set_up(root)
     trust = Trust(root, place, config, settings)
     why = "" if new else trust.why_restricted()

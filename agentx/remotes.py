@@ -20,7 +20,7 @@ from agentx.storage.blobs import blob_path, named_blobs
 from agentx.storage.codec import Codec
 from agentx.storage.committed_log import CommittedLog
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import Event, WorkspaceForked, WriteReverted, changes_of
+from agentx.storage.events import Event, WorkspaceForked, WriteReverted, changes_of, strays_of
 from agentx.storage.facts import FACTS
 from agentx.storage.git.program import Progress
 from agentx.storage.git.remotes import PushRefused, Remote, RemoteFailed
@@ -253,6 +253,10 @@ def _check_events(repo: GitRepository, log: CommittedLog, events: list[Event], s
     if last != said:
         raise HistoryDamaged(f"The chain of hashes ends at event {last}; its commits speak of event {said}.")
     for event in events:
+        for made in strays_of(event):
+            raise HistoryDamaged(
+                f"Event {event.seq} names {made.path[:200]!r}, which leads out of the artifacts."
+            )
         for path in map(blob_path, named_blobs(event.data)):
             if path not in log.entries:
                 raise HistoryDamaged(f"Event {event.seq} names {path}, which is missing.")

@@ -7,6 +7,7 @@ that no process sees, or builds upon, half of it. All of it runs under that lock
 import sys
 from pathlib import Path
 
+from agentx import layout
 from agentx.outside import ARTIFACTS
 from agentx.staging import WriteFailed
 from agentx.storage import nofollow
@@ -49,7 +50,8 @@ def finish(root: Path, repo: GitRepository, artifacts: Path) -> None:
     except FileNotFoundError:
         return
     try:
-        if repo.head in (old, new):
+        if repo.head in (old, new) and repo.descends(new, old):
+            layout.check_commit(repo, new, old)  # the journal may have come with a copy of the workspace
             _bring(root, repo, artifacts, old, new)
         nofollow.remove(journal)
         sync_directory(journal.parent)

@@ -12,7 +12,7 @@ import msgspec
 from agentx.storage import nofollow
 from agentx.storage.durable import TEMPORARY_PREFIX, write_temporary
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import FileChange
+from agentx.storage.events import FileChange, is_inside
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, TreeEntry
 from agentx.storage.ignore import IgnoreRules
@@ -82,6 +82,8 @@ class Artifacts:
             PathRefused: It leads out of the artifacts, or into what is no part of them: the workspace itself, or a
                 repository of its own.
         """
+        if not is_inside(path):
+            raise PathRefused(path, "it leads out of the artifacts.")
         target = resolve_file(self.root, path) if follow else resolve_inside(self.root, path)
         folder = str(self.root)
         for name in str(target)[len(folder) + 1 :].split("/"):
@@ -174,7 +176,7 @@ class Artifacts:
         return write_temporary(target.parent, content, 0o755 if executable else 0o644, sync=False)
 
     def put(self, temporary: Path, path: str) -> None:
-        """Give prepared content its name."""
+        """Give prepared content its name, which :meth:`prepare` has checked."""
         nofollow.replace(temporary, self.root / path)
 
     def remove(self, path: str) -> None:

@@ -3,6 +3,7 @@
 What an event names lies in the tree of a commit, or ``git gc`` and a clone would lose it.
 """
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,8 @@ from agentx.storage.events import Body, Payload
 from agentx.storage.git.objects import blob_id
 
 FOLDER = "history/blobs"
+
+_OID = re.compile("[0-9a-f]{40}")
 
 WHOLE_BYTES = 6_000
 """A text whose JSON is not longer stands in the event itself."""
@@ -101,14 +104,19 @@ def blob_path(oid: str) -> str:
 
     >>> blob_path("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391")
     'history/blobs/e6/9de29bb2d1d6434b8b29ae775ad8c2e48c5391'
+
+    Raises:
+        BlobDamaged: It is no id: what a history from elsewhere names may be a path.
     """
+    if not _OID.fullmatch(oid):
+        raise BlobDamaged(f"{oid[:80]!r} is no id of a blob.")
     return f"{FOLDER}/{oid[:2]}/{oid[2:]}"
 
 
 def named_blobs(payload: Payload) -> list[str]:
     """Ids of the blobs that a payload names."""
     values = (getattr(payload, name) for name in payload.__struct_fields__)
-    return [value.blob for value in values if isinstance(value, Body) and value.blob]
+    return [value.blob for value in values if isinstance(value, Body) and _OID.fullmatch(value.blob)]
 
 
 def _fit(text: str, limit_bytes: int) -> str:

@@ -382,8 +382,31 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def changes_of(event: Event) -> tuple[FileChange, ...]:
-    """The files that an event says were changed; none for an event of another kind."""
+    """The files that an event says were changed; none for an event of another kind.
+
+    A history from elsewhere can name any path. One that does not stay inside the artifacts is left out, so that no
+    reader of changes can be led out by it; :func:`strays_of` gives those.
+    """
+    return tuple(made for made in _changes(event) if is_inside(made.path))
+
+
+def strays_of(event: Event) -> tuple[FileChange, ...]:
+    """The changes of an event that no engine has recorded: their paths lead out of the artifacts."""
+    return tuple(made for made in _changes(event) if not is_inside(made.path))
+
+
+def _changes(event: Event) -> tuple[FileChange, ...]:
     changes: tuple[FileChange, ...] = (
         getattr(event.data, "changes", ()) if isinstance(event.data, ChangesFiles) else ()
     )
     return changes
+
+
+def is_inside(path: str) -> bool:
+    """Whether a recorded path stays below the directory that it is relative to, and out of Git's.
+
+    >>> is_inside("src/main.py"), is_inside("../main.py"), is_inside("/etc/passwd"), is_inside("a/.git/config")
+    (True, False, False, False)
+    """
+    parts = path.split("/")
+    return "\0" not in path and not any(part in ("", ".", "..") or part.lower() == ".git" for part in parts)

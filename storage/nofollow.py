@@ -43,10 +43,12 @@ _WRITE = {
 
 
 class LinkRefused(AgentXError, OSError):
-    """A symbolic link is in the place, or on the way to the place, of a file of the workspace."""
+    """A symbolic link, or ``..``, would lead from a path below the workspace to somewhere else."""
 
-    def __init__(self, path: str | Path) -> None:
-        OSError.__init__(self, errno.ELOOP, "a symbolic link is in its place or on the way to it", str(path))
+    def __init__(
+        self, path: str | Path, why: str = "a symbolic link is in its place or on the way to it"
+    ) -> None:
+        OSError.__init__(self, errno.ELOOP, why, str(path))
 
     def __str__(self) -> str:
         return f"{self.filename} is not used: {self.strerror}. Look where it leads and delete the link."
@@ -122,12 +124,19 @@ def open_directory(path: str | Path) -> int:
 
 def _open(path: str | Path, flags: int, mode: int = 0) -> int:
     name = os.fspath(path)
+    _require_inside(name)
     try:
         return _at_once()(name, flags, mode)
     except OSError as error:
         if error.errno == errno.ELOOP or (error.errno == errno.ENOTDIR and _is_link(name)):
             raise LinkRefused(name) from error
         raise
+
+
+def _require_inside(path: str) -> None:
+    """Refuse ``..``: a canonical path has none, so it came from a name that somebody else made up."""
+    if ".." in path and ".." in path.split("/"):
+        raise LinkRefused(path, "'..' in it leads out of its directory")
 
 
 def _is_link(path: str) -> bool:
@@ -206,6 +215,7 @@ class _parent:  # noqa: N801 - used like a function; a generator would take as l
 
     def __init__(self, path: str | Path) -> None:
         self._path = os.fspath(path)
+        _require_inside(self._path)
 
     def __enter__(self) -> tuple[int, str]:
         folder, _, name = self._path.rpartition("/")

@@ -348,9 +348,11 @@ class Remote:
                 f"{self.shown} belongs to another user, so Git refuses it. Run as that user, or allow it "
                 f"with `git config --global --add safe.directory {self._path}`."
             )
+        told = f"{self.shown} could not be reached: {_shown(why).rstrip('.')}."
+        if "not allowed" in why:  # plain Git might run what such an address names
+            return f"{told} Only directories and ssh, https, http and git addresses are used."
         return (
-            f"{self.shown} could not be reached: {_shown(why).rstrip('.')}. If plain Git can, use that: "
-            f"`git -C {self._root} push {self.name} main`, or `git fetch`."
+            f"{told} If plain Git can, use that: `git -C {self._root} push {self.name} main`, or `git fetch`."
         )
 
 
