@@ -155,7 +155,7 @@ class Files:
             folders[:] = [] if deepest else [name for name in folders if name not in _NEVER]
             folders[:] = [name for name in folders if hidden or not name.startswith(".")]
             for name in names:
-                if (hidden or not name.startswith(".")) and nofollow.is_file(root / folder / name):
+                if (hidden or not name.startswith(".")) and (root / folder / name).is_file():
                     yield (folder / name).as_posix()
 
 

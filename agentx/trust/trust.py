@@ -18,6 +18,7 @@ import msgspec
 
 from agentx.config import Config, change_value, effects, executable, read_config
 from agentx.settings import Settings
+from agentx.storage import nofollow
 from agentx.storage.errors import AgentXError
 from agentx.storage.history import LIVE, segment_path
 from agentx.storage.text import encodable
@@ -124,6 +125,7 @@ class Trust:
         Raises:
             ConfigInvalid: That cannot be read.
         """
+        root = nofollow.canonical(root)
         config = read_config(root)
         return cls(root, root / config.workspace.artifacts, config, settings)
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from agentx import Workspace
-from agentx.settings import Settings
+from agentx.settings import Settings, read_settings
+from agentx.trust import caches
+from agentx.trust.store import Store
 from agentx.verification import verify
 
 LIVE = "history.jsonl"
@@ -36,7 +38,11 @@ def template(tmp_path_factory):
 
 @pytest.fixture
 def root(template, tmp_path):
-    return Path(shutil.copytree(template, tmp_path / "task", symlinks=True))
+    """A copy of it, whose caches pass for made here."""
+    copy = Path(shutil.copytree(template, tmp_path / "task", symlinks=True))
+    key = caches._key(Store(read_settings().state_dir))
+    (copy / ".agentx" / caches._MARK).write_bytes(caches._mark(copy, key))
+    return copy
 
 
 def fingerprint(root):
