@@ -117,8 +117,12 @@ class Branch:
                         "If no git command is running, delete that file."
                     ) from None
                 time.sleep(_PAUSE_S)
-            except FileNotFoundError:  # Git removes directories of refs that became empty
+            except FileNotFoundError as error:  # Git removes directories of refs that became empty
                 nofollow.make_directory(self._lock.parent, parents=True)
+                if not nofollow.exists(self._scratch):  # the workspace's lock does not keep others out
+                    raise WriterConflict(
+                        f"Another writer moves {self._path} at this moment; what was recorded is committed next time."
+                    ) from error
             else:
                 return
 

@@ -3,6 +3,7 @@
 python -m tests.faults                    all of it, as `make faults` does
 python -m tests.faults --n 50             a tenth of it
 python -m tests.faults power locks        some sections
+python -m tests.faults queue:0:16x300:1   16 writers for 300 seconds
 python -m tests.faults cut:75::75         one run, by the name that stands beside a finding; its workspace is kept
 """
 
@@ -88,6 +89,7 @@ def _named(name: str) -> Job:
 def _document(outcomes: Sequence[Outcome]) -> dict[str, object]:
     return {
         "sections": {name: dataclasses.asdict(total) for name, total in plan.sums(outcomes).items()},
+        "notes": [note for one in outcomes for note in one.notes],
         "findings": [
             {"run": str(one.job), "step": one.step, "finding": finding} for one in outcomes for finding in one.findings
         ],
@@ -113,6 +115,9 @@ def _show(outcomes: Sequence[Outcome]) -> None:
             *_cells(plan.Sum("in all", *(sum(column) for column in zip(*map(_figures, totals), strict=True))))
         )
     console.print(table)
+    for one in outcomes:
+        for note in one.notes:
+            console.print(f"[dim]{note}[/dim]")
 
 
 def _figures(total: plan.Sum) -> tuple[int, ...]:

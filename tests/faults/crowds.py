@@ -55,6 +55,45 @@ def many(job: Job, outcome: Outcome, place: Path) -> None:
     outcome.judge(root, dict(said))
 
 
+def queue(job: Job, outcome: Outcome, place: Path) -> None:
+    """``16x60``: 16 writers for 60 seconds. None is refused, and the longest wait is noted."""
+    root = place / "task"
+    writers, seconds = map(int, job.detail.split("x"))
+    crowd = [start(partial(_write_for, root, name, seconds)) for name in _names(writers)]
+    said: list[tuple[int, str]] = []
+    longest, fewest = 0.0, sys.maxsize
+    for child in crowd:
+        child.finish(LONG_S + seconds)
+        written = outcome.hear(child)
+        said += written.items()
+        longest = max([longest, *(message["waited"] for message in child.told if "waited" in message)])
+        fewest = min(fewest, len(written))
+    outcome.survived = writers
+    outcome.findings += [f"a writer was refused: {one}" for one in outcome.refusals]
+    outcome.notes.append(
+        f"{writers} writers for {seconds} s: {len(said):,} writes, {len(outcome.refusals)} refused; "
+        f"the longest took {longest:.1f} s; the slowest writer did {fewest} of {len(said) // writers} on average"
+    )
+    outcome.judge(root, dict(said))
+
+
+def _write_for(root: Path, name: str, seconds: int, tell: Tell) -> None:
+    longest = 0.0
+
+    def numbers() -> Iterator[int]:
+        nonlocal longest
+        end = time.monotonic() + seconds
+        for number in count():
+            began = time.monotonic()
+            if began > end:
+                return
+            yield number
+            longest = max(longest, time.monotonic() - began)
+
+    write(root, name, numbers(), tell)
+    tell({"waited": longest})
+
+
 def _names(writers: int) -> list[str]:
     return [f"writer{number}" for number in range(writers)]
 

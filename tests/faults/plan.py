@@ -11,6 +11,7 @@ from .runs import Job, Outcome
 
 RUNS = {
     "many": crowds.many,
+    "queue": crowds.queue,
     "sabotage": crowds.sabotage,
     "locked_out": crowds.locked_out,
     "kill": runs.kill,
@@ -38,6 +39,7 @@ RUNS = {
 
 SECTIONS = {
     "writers": ("writers at once, amid readers", ("many", "locked_out")),
+    "queue": ("writers that wait for each other", ("queue",)),
     "unlocked": ("writers whose lock is broken", ("sabotage",)),
     "steps": ("crashes at each step", ("kill", "create")),
     "load": ("crashes under load", ("load",)),
@@ -63,6 +65,7 @@ WHOLE = 500
 _AFTERWARDS = 40
 """So many of the power cuts come after a clean end."""
 
+_QUEUE_S = 60
 _ROUNDS = 5
 _KILLED_A_ROUND = 3
 _STOPPED = 8
@@ -92,11 +95,8 @@ def jobs(section: str, n: int, seed: int, template: Path) -> list[Job]:
     draw = random.Random(f"{seed} {section}")
     share = min(1.0, n / WHOLE)
     match section:
-        case "writers":
-            size = "8x500" if share == 1 else f"4x{max(20, n // 2)}"
-            return [Job("many", detail=size, seed=seed), Job("locked_out")]
-        case "unlocked":
-            return [Job("sabotage", detail=f"4x{max(10, n // 5)}", seed=seed)]
+        case "writers" | "queue" | "unlocked":
+            return _crowds(n, seed)[section]
         case "steps":
             last = runs.count_steps(template)
             every = [
@@ -154,6 +154,16 @@ def jobs(section: str, n: int, seed: int, template: Path) -> list[Job]:
             every = [Job("full", 0, str(room)) for room in (0, 4, 16, 40, 80, 120, 200)]
             every += [Job("read_only"), *(Job("rights", 0, folder) for folder in disks.RIGHTS)]
             return _sample(every, share, draw)
+
+
+def _crowds(n: int, seed: int) -> dict[str, list[Job]]:
+    size = "8x500" if n >= WHOLE else f"4x{max(20, n // 2)}"
+    seconds = max(2, round(_QUEUE_S * min(1.0, n / WHOLE)))
+    return {
+        "writers": [Job("many", detail=size, seed=seed), Job("locked_out")],
+        "queue": [Job("queue", detail=f"16x{seconds}", seed=seed)],
+        "unlocked": [Job("sabotage", detail=f"4x{max(10, n // 5)}", seed=seed)],
+    }
 
 
 def _deaths_of_pipelines(draw: random.Random, times: int) -> Iterator[Job]:

@@ -52,6 +52,7 @@ class Outcome:
         findings: Everything that is not as it must be.
         torn: How many writes were torn or forgotten on the way.
         step: The call before which it happened, by the process that died.
+        notes: What was measured on the way.
         seconds: How long it took.
     """
 
@@ -62,6 +63,7 @@ class Outcome:
     torn: int = 0
     findings: list[str] = dataclasses.field(default_factory=list)
     refusals: list[str] = dataclasses.field(default_factory=list)
+    notes: list[str] = dataclasses.field(default_factory=list)
     step: str = ""
     seconds: float = 0.0
 

@@ -1,13 +1,18 @@
-"""One writer at a time, across threads and processes; a dead one stops nobody."""
+"""One writer at a time, across threads and processes, in order of arrival; a dead or stopped one stops nobody."""
 
+import errno
+import fcntl
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
-from agentx.storage.lock import FileLock, WorkspaceBusy
+from agentx.storage import lock as locks
+from agentx.storage.lock import FileLock, LockNotTaken, WorkspaceBusy
 
 _HOLDER = """
 import sys, time
@@ -52,7 +57,7 @@ def test_a_holder_in_another_process_keeps_us_out_until_it_dies(path):
     holder = subprocess.Popen([sys.executable, "-c", _HOLDER, str(path)], stdout=subprocess.PIPE, text=True)
     assert holder.stdout.readline() == "held\n"
     with (
-        pytest.raises(WorkspaceBusy, match=r"Another process has held .* try again"),
+        pytest.raises(WorkspaceBusy, match=r"Process \d+ \(python\S*\) has held .* try again"),
         FileLock(path, 0.1).hold(),
     ):
         pass
@@ -78,7 +83,7 @@ def test_a_thread_that_holds_it_too_long_is_told_of(path):
         thread = threading.Thread(target=other)
         thread.start()
         thread.join()
-    assert "Another thread has held" in refused[0]
+    assert "Another thread of this process has held" in refused[0]
 
 
 def test_an_error_inside_frees_it(path):
@@ -95,3 +100,259 @@ def test_no_file_descriptor_is_left(path):
         with FileLock(path).hold():
             pass
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+# --- the queue -----------------------------------------------------------------------------------------------------------
+
+_WAITER = """
+import sys
+from pathlib import Path
+from agentx.storage.lock import FileLock
+print("up", flush=True)
+sys.stdin.readline()
+with FileLock(Path(sys.argv[1])).hold():
+    with open(sys.argv[2], "a") as file:
+        file.write(sys.argv[3])
+"""
+
+
+class _Waiters:
+    """Threads and processes that wait for a lock, one behind the other, and write their names when they have it."""
+
+    def __init__(self, path, order):
+        self._path, self._order = path, order
+        self._fd = os.open(path, os.O_RDONLY)
+        self.started = []
+
+    def process(self, name):
+        command = [sys.executable, "-c", _WAITER, str(self._path), str(self._order), name]
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.started.append(child)
+        assert child.stdout.readline() == "up\n"
+        self._queued(lambda: child.stdin.write("\n") and child.stdin.flush())
+        return child
+
+    def thread(self, name, lock=None):
+        def work():
+            with (lock or FileLock(self._path)).hold(), self._order.open("a") as file:
+                file.write(name)
+
+        thread = threading.Thread(target=work)
+        self.started.append(thread)
+        self._queued(thread.start)
+
+    def _queued(self, act):
+        """Do what makes somebody wait; return when the place in the queue is taken."""
+        last = -1
+        while (taken := locks._first(self._fd, last + 1, locks._HOLDERS)) >= 0:
+            last = taken
+        act()
+        while locks._first(self._fd, last + 1, locks._HOLDERS) < 0:
+            time.sleep(0.001)
+
+    def end(self):
+        for one in self.started:
+            if isinstance(one, threading.Thread):
+                one.join()
+            else:
+                one.communicate()
+        os.close(self._fd)
+        return self._order.read_text()
+
+
+@pytest.fixture
+def waiters(path, tmp_path):
+    path.touch()
+    (tmp_path / "order").touch()
+    return _Waiters(path, tmp_path / "order")
+
+
+def test_threads_and_processes_are_served_in_order_of_arrival(path, waiters):
+    lock = FileLock(path)
+    with lock.hold():
+        waiters.process("a")
+        waiters.thread("b", lock)
+        waiters.process("c")
+        waiters.thread("d")
+        waiters.thread("e", lock)
+        waiters.process("f")
+    assert waiters.end() == "abcdef"
+    assert path.stat().st_size == 0
+
+
+def test_a_waiter_that_is_killed_leaves_no_gap(path, waiters):
+    with FileLock(path).hold():
+        first = waiters.process("a")
+        waiters.thread("b")
+        third = waiters.process("c")
+        waiters.thread("d")
+        first.kill()
+        third.kill()
+    assert waiters.end() == "bd"
+
+
+def test_a_waiter_that_is_stopped_is_skipped_and_served_when_it_goes_on(path, waiters, monkeypatch):
+    monkeypatch.setattr(locks, "_SKIP_S", 0.1)
+    with FileLock(path).hold():
+        first = waiters.process("a")
+        waiters.thread("b")
+        waiters.thread("c")
+        first.send_signal(signal.SIGSTOP)
+    for thread in waiters.started[1:]:
+        thread.join()
+    first.send_signal(signal.SIGCONT)
+    assert sorted(waiters.end()[:2]) == ["b", "c"]
+    assert waiters._order.read_text()[2:] == "a"
+
+
+def test_who_releases_it_may_take_it_again_for_the_rest_of_its_turn_only(path, waiters, monkeypatch):
+    monkeypatch.setattr(locks, "_TURN_S", 3600)
+    monkeypatch.setattr(locks, "_GAP_S", 3600)
+    lock = FileLock(path)
+    with lock.hold():
+        waiters.thread("b")
+    with lock.hold():
+        assert waiters._order.read_text() == ""
+    lock._turn_ends = 0.0
+    monkeypatch.setattr(locks, "_GAP_S", 0)
+    with lock.hold():
+        assert waiters._order.read_text() == "b"
+    waiters.end()
+
+
+def test_the_owner_of_a_turn_who_does_not_come_back_keeps_nobody_waiting(path, waiters, monkeypatch):
+    monkeypatch.setattr(locks, "_TURN_S", 3600)
+    with FileLock(path).hold():
+        waiters.thread("b")
+    assert waiters.end() == "b"
+
+
+class _Clock:
+    """Time that passes by sleeping alone; while somebody sleeps, something happens."""
+
+    def __init__(self, happens):
+        self.now = 1000.0
+        self._happens = happens
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+        self._happens(self.now - 1000.0)
+
+
+@pytest.mark.parametrize("moves", [True, False])
+def test_a_waiter_is_refused_only_if_the_queue_does_not_move(path, monkeypatch, moves):
+    path.touch()
+    holder = os.open(path, os.O_RDONLY)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    locks._set(holder, fcntl.F_RDLCK, locks._HOLDERS)
+    turns = []
+
+    def happens(passed):
+        if moves and passed // 20 > len(turns):  # every 20 seconds another one has it
+            locks._set(holder, fcntl.F_UNLCK, locks._HOLDERS + len(turns))
+            turns.append(passed)
+            locks._set(holder, fcntl.F_RDLCK, locks._HOLDERS + len(turns))
+        if len(turns) == 10:
+            locks._release(holder)
+            turns.append(passed)
+
+    monkeypatch.setattr(locks, "time", _Clock(happens))
+    lock = FileLock(path, 30)
+    if moves:
+        with lock.hold():
+            assert turns[-1] > 200
+    else:
+        with pytest.raises(WorkspaceBusy, match=r"has held .* for 30 s"), lock.hold():
+            pass
+        assert locks.time.now < 1031
+        locks._release(holder)
+
+
+def test_a_timeout_of_zero_does_not_wait_for_those_who_wait(path, waiters, monkeypatch):
+    monkeypatch.setattr(locks, "_TURN_S", 3600)
+    monkeypatch.setattr(locks, "_GAP_S", 3600)
+    with FileLock(path).hold():
+        waiters.thread("b")
+        with pytest.raises(WorkspaceBusy), FileLock(path, 0).hold():
+            pass
+    with FileLock(path, 0).hold():
+        monkeypatch.setattr(locks, "_GAP_S", 0)
+    assert waiters.end() == "b"
+
+
+def test_ctrl_c_of_a_waiter_lets_those_behind_it_pass(path, waiters):
+    with FileLock(path).hold():
+        first = waiters.process("a")
+        waiters.thread("b")
+        first.send_signal(signal.SIGINT)
+        first.stderr = None
+        first.wait()
+    assert waiters.end() == "b"
+
+
+def test_a_process_forked_meanwhile_does_not_keep_it(path):
+    lock = FileLock(path)
+    with lock.hold():
+        child = subprocess.Popen(
+            [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[lock._fd]
+        )
+    with FileLock(path, 0).hold():
+        pass
+    child.communicate(b"\n")
+
+
+def test_it_is_as_safe_where_there_are_no_byte_locks(path, monkeypatch):
+    monkeypatch.setattr(locks, "_byte_lock", lambda *_: (fcntl.F_UNLCK, 0, -1, 0, 0))
+    lock, inside, most = FileLock(path), [], []
+
+    def work():
+        for _ in range(20):
+            with lock.hold():
+                inside.append(1)
+                most.append(len(inside))
+                inside.pop()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(most) == 80
+    assert set(most) == {1}
+
+
+def test_a_file_system_without_locks_is_told_of(path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(LockNotTaken, match="could not be locked: No locks available"), FileLock(path).hold():
+        pass
+
+
+@pytest.mark.parametrize("how", ["locks that do nothing", "no file"])
+def test_where_no_file_can_be_locked_threads_still_exclude_each_other(path, monkeypatch, how):
+    if how == "no file":
+        lock = FileLock(path / "of/a/directory/that/is/missing", needed=False)
+    else:
+        lock = FileLock(path)
+        monkeypatch.setattr(lock, "_acquire", lambda _interrupts: os.open(os.devnull, os.O_RDONLY))
+    depths = []
+
+    def work():
+        for _ in range(50):
+            with lock.hold():
+                time.sleep(0)  # another thread's turn
+                with lock.hold():
+                    depths.append(lock.depth)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert depths == [2] * 200
+    assert not lock.held
