@@ -46,16 +46,16 @@ bench: dev  ## measure what is promised, beside git, GitPython and dulwich (15 m
 docs: dev  ## run the examples in README and docs alone
 	@$(BIN)/python -m pytest -q tests/test_docs.py
 
-eval: dev model  ## score capture, hot issues and search against labelled data (DATA=folder EVAL="locomo …" MODEL=PROVIDER/NAME)
+eval: dev model  ## score capture, hot issues and search against labelled data (DATA=folder EVAL="locomo …" MODEL=PROVIDER/NAME DOCS=1)
 	@test -n "$(DATA)" || { echo "agentx: which data? make eval DATA=folder" >&2; exit 1; }
-	@$(BIN)/python -m tests.eval --data $(DATA) $(if $(MODEL),--model $(MODEL)) $(EVAL)
+	@$(BIN)/python -m tests.eval --data $(DATA) $(if $(MODEL),--model $(MODEL)) $(if $(DOCS),--write-docs) $(EVAL)
 
 faults: dev  ## crashes, power cuts, full disks and many writers at once: nothing may be lost (twenty minutes; N=50 for a tenth)
 	@$(BIN)/python -m tests.faults --n $(or $(N),500) $(FAULTS)
 
 fuzz: dev  ## look for bytes that break what reads them, with atheris, and drive the store at random (N=30 seconds each)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris || \
-		{ echo "agentx: atheris cannot be had for $$($(BIN)/python -V); the tests alone look for such bytes here." >&2; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzz.txt || \
+		{ echo "agentx: atheris cannot be installed for $$($(BIN)/python -V); only the tests look for such bytes here." >&2; exit 1; }
 	@$(BIN)/python -m tests.fuzz --seconds $(or $(N),30) $(FUZZ)
 	@FUZZ_EXAMPLES=$(or $(N),30) $(BIN)/python -m pytest -q tests/agentx/test_state_machine.py
 
@@ -65,6 +65,7 @@ pins:  ## pin the newest allowed versions again (needs uv)
 	$(PINS) --upgrade requirements/checkout.in -c requirements/runtime.txt -o requirements/checkout.txt
 	$(PINS) --upgrade --group dev -c requirements/runtime.txt -c requirements/checkout.txt -o requirements/dev.txt
 	$(PINS) --upgrade --group bench -c requirements/runtime.txt -c requirements/dev.txt -o requirements/bench.txt
+	$(PINS) --upgrade --group fuzz -c requirements/runtime.txt -c requirements/dev.txt -o requirements/fuzz.txt
 
 clean:  ## remove .venv and every cache
 	@rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from agentx.quality.markdown import MarkdownText, blot, is_markdown, parse_markdown
-from agentx.quality.spelling import misspellings
+from agentx.quality.spelling import SpellingUnavailable, misspellings
 from agentx.quality.usage import usage_mistakes
 from agentx.storage.text import encodable
 from agentx.synthesis.checks.report import printable
@@ -82,7 +82,7 @@ def check_document(
     exists: Callable[[str], bool],
     read: Callable[[str], str | None] | None = None,
 ) -> DocumentReport:
-    r"""Check prose: spelling (codespell's dictionary), usage (proselint), and in Markdown links, headings and fences.
+    r"""Check prose: spelling (the program typos), usage (proselint), and in Markdown links, headings and fences.
 
     Code, addresses and tags are not taken for prose. Nothing is fetched: of addresses elsewhere only the form
     is checked. Spelling and usage know English alone.
@@ -118,20 +118,23 @@ def check_document(
         (n, "todo", f"left to do: {_short(line)}") for n, line in enumerate(prose, 1) if _TO_DO.search(line)
     ]
     if language.replace("_", "-").partition("-")[0] == "en":
-        problems += _language(
-            prose, language.replace("_", "-"), frozenset(word.lower() for word in extra_words)
-        )
+        known = frozenset(word.lower() for word in extra_words)
+        try:
+            problems += _misspellings(prose, language.replace("_", "-"), known)
+        except SpellingUnavailable as error:
+            notes.append(f"spelling was not checked. {error}")
+        problems += [(line, "usage", _short(message)) for line, message in usage_mistakes(prose)]
     else:
         notes.append(f"spelling and usage are checked in English only, not in {language}")
     found = [DocumentFinding(path, *problem) for problem in sorted(dict.fromkeys(problems))]
     return DocumentReport(path, tuple(found[:MAX_FINDINGS]), max(0, len(found) - MAX_FINDINGS), tuple(notes))
 
 
-def _language(prose: list[str], language: str, known: frozenset[str]) -> Iterator[Problem]:
-    for line, word, correction in misspellings(prose, language=language, known=known):
-        yield line, "spelling", f"{_short(word)!r} is misspelt: {correction}"
-    for line, message in usage_mistakes(prose):
-        yield line, "usage", _short(message)
+def _misspellings(prose: list[str], language: str, known: frozenset[str]) -> list[Problem]:
+    return [
+        (line, "spelling", f"{_short(word)!r} is misspelt: {correction}")
+        for line, word, correction in misspellings(prose, language=language, known=known)
+    ]
 
 
 def _headings(parsed: MarkdownText) -> Iterator[Problem]:

@@ -212,15 +212,14 @@ def end_all(process: subprocess.Popen[bytes], cookie: str) -> bool:
     ):  # stuck in the kernel (a dead network disk): it is not waited for
         process.wait(timeout=KILL_WAIT_S)
     found = False
-    # A stray may fork between the look and the signal: look until nothing is there, a few times at most.
-    for _ in range(5):
-        strays = _strays(cookie)
-        if not strays:
-            break
+    # A stray may fork between the look and the signal, and takes a while to die: look until nothing is there.
+    end = time.monotonic() + KILL_WAIT_S
+    while (strays := _strays(cookie)) and time.monotonic() < end:
         found = True
         for pid in strays:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+        time.sleep(POLL_S)
     return found
 
 

@@ -1,33 +1,43 @@
-"""Known misspellings, from codespell's dictionary.
+"""Known misspellings, found by the program typos, which its package brings along.
 
-Only its data is used, read once when first needed: one line for each misspelling, as codespell documents it
-(``misspelling->correction``, several corrections end in a comma, a reason may follow). Its one public function prints,
-and reads settings from the current directory; a process for each text would cost more than the text.
-A dictionary of mistakes, unlike one of words, says nothing against names, jargon and new words.
+Its dictionary holds mistakes and their corrections, so unlike a dictionary of words it accepts names, jargon and new
+words. The program reads standard input only (``--isolated``: no configuration file), so the process takes about 10 ms.
 """
 
 import functools
 import re
+import subprocess
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
+from importlib import metadata
+from itertools import groupby
+
+import msgspec
+
+from agentx.storage.errors import AgentXError
 
 ACRONYM = 5
 """Words in capitals up to this length are names of something."""
 
+TIMEOUT_S = 30.0
+FOUND = (0, 2)
+"""The program's exit statuses without and with misspellings."""
+
 _WORD = re.compile(r"[\w'’-]+")
+_AROUND = "_'’-"
 
-_AMERICAN = (
-    ("our", "or"),
-    ("ll", "l"),
-    ("ys", "yz"),
-    ("tre", "ter"),
-    ("tred", "tered"),
-    ("fence", "fense"),
-    ("tence", "tense"),
-)
-"""How British words become American in ways that leave no doubt: ``program`` or ``practice`` are British too."""
 
-_BRITISH_TOO = frozenset({"meter", "meters", "miter"})
+class SpellingUnavailable(AgentXError):
+    """The program that knows the misspellings is missing or cannot run."""
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """A line of the program's output; ``byte_offset`` counts from the beginning of the line."""
+
+    type: str
+    line_num: int = 0
+    byte_offset: int = 0
+    typo: str = ""
+    corrections: tuple[str, ...] = ()
 
 
 def misspellings(
@@ -36,26 +46,74 @@ def misspellings(
     """Find known misspellings.
 
     Args:
-        lines: What to check.
+        lines: What to check, without lone surrogates.
         language: ``en``; ``en-GB`` and ``en-US`` also find what is written the other way.
         known: Words in lower case that are right here.
 
     Yields:
         Line from 1, the word, and what it should be.
 
+    Raises:
+        SpellingUnavailable: The program typos is missing or cannot run.
+
     Example:
         >>> list(misspellings(["We recieved teh colour."], language="en-US", known=frozenset()))
         [(1, 'recieved', 'received'), (1, 'teh', 'the'), (1, 'colour', 'color')]
     """
-    corrections = _dictionary()
-    dialect = _dialect(language)
-    for number, line in enumerate(lines, 1):
-        for match in _WORD.finditer(line):
-            word = match[0].strip("_'’-")
-            plain = word.lower().replace("’", "'")
-            correction = corrections.get(plain) or dialect.get(plain)
-            if correction and plain not in known and not _is_name(word, correction):
-                yield number, word, correction
+    for number, found_here in groupby(_typos(lines, language), key=lambda found: found.line_num):
+        words = _words(lines[number - 1])
+        for found in found_here:
+            if words.get(found.byte_offset) == found.typo and found.typo.lower() not in known:
+                correction = " or ".join(found.corrections)
+                if not _is_name(found.typo, correction) and not _is_oxford(found.typo, correction):
+                    yield number, found.typo, correction
+
+
+def _typos(lines: Sequence[str], language: str) -> list[_Found]:
+    locale = language.lower() if language in {"en-GB", "en-US"} else "en"
+    command = [_program(), "--isolated", "--binary", "--format", "json", "--locale", locale, "-"]
+    text = "\n".join(lines).encode()
+    try:
+        done = subprocess.run(
+            command, input=text, capture_output=True, env={}, timeout=TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SpellingUnavailable(f"The program typos cannot run: {error}.") from error
+    if done.returncode not in FOUND:
+        raise SpellingUnavailable(f"The program typos failed with exit status {done.returncode}.")
+    try:
+        said = msgspec.json.Decoder(_Found).decode_lines(done.stdout)
+    except msgspec.DecodeError as error:
+        raise SpellingUnavailable(f"The program typos gave an answer of another form: {error}.") from error
+    return [found for found in said if found.type == "typo"]
+
+
+@functools.cache
+def _program() -> str:
+    try:
+        files = metadata.files("typos") or []
+    except metadata.PackageNotFoundError as error:
+        raise SpellingUnavailable("The package typos is not installed: pip install typos.") from error
+    for file in files:
+        if file.name == "typos":
+            return str(file.locate())
+    raise SpellingUnavailable("The package typos holds no program: pip install --force-reinstall typos.")
+
+
+def _words(line: str) -> dict[int, str]:
+    """Return the words of a line by the byte each begins at.
+
+    The program also looks into ``snake_case``, ``CamelCase`` and ``mis-parse``, whose parts need not be words.
+    """
+    words = {}
+    seen = place = 0
+    for match in _WORD.finditer(line):
+        word = match[0].strip(_AROUND)
+        start = match.start() + len(match[0]) - len(match[0].lstrip(_AROUND))
+        place += len(line[seen:start].encode())
+        seen = start
+        words[place] = word
+    return words
 
 
 def _is_name(word: str, correction: str) -> bool:
@@ -63,30 +121,6 @@ def _is_name(word: str, correction: str) -> bool:
     return (word.isupper() and len(word) <= ACRONYM) or (word.istitle() and " or " in correction)
 
 
-def _entries(name: str) -> Iterator[tuple[str, str]]:
-    for line in (files("codespell_lib") / "data" / name).read_text("utf-8").splitlines():
-        wrong, _, right = line.partition("->")
-        corrections, comma, reason = right.rpartition(",")
-        if not comma:
-            yield wrong.lower(), right.strip()
-        elif not reason.strip():  # with a reason, it is right somewhere
-            yield wrong.lower(), " or ".join(part.strip() for part in corrections.split(","))
-
-
-@functools.cache
-def _dictionary() -> dict[str, str]:
-    return dict(_entries("dictionary.txt"))
-
-
-@functools.cache
-def _dialect(language: str) -> dict[str, str]:
-    if language not in {"en-GB", "en-US"}:
-        return {}
-    american = dict(_entries("dictionary_en-GB_to_en-US.txt"))
-    if language == "en-US":
-        return american
-    return {
-        us: gb
-        for gb, us in american.items()
-        if us not in _BRITISH_TOO and any(gb.replace(*change) == us for change in _AMERICAN)
-    }
+def _is_oxford(word: str, correction: str) -> bool:
+    """Whether it is British, too: Oxford spelling has ``organize``."""
+    return word.replace("iz", "is") == correction

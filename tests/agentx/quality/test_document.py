@@ -1,7 +1,10 @@
 """Checking prose: each rule on a text that breaks it and on one that does not."""
 
+from importlib import metadata
+
 import pytest
 
+from agentx.quality import spelling
 from agentx.quality.document import MAX_CHARS, MAX_FINDINGS, check_document
 from agentx.synthesis.checks import parse_output
 
@@ -60,6 +63,71 @@ def test_the_spelling_of_a_country(check, language, wrong):
     text = "The colour and organise. \n\nThe color, program, meter, organize, modeled, center.\n"
     found = check(text, path="a.txt", language=language)
     assert sorted(m.split("'")[1] for _, rule, m in found if rule == "spelling") == sorted(wrong)
+
+
+def test_oxford_spelling_is_british_and_yse_is_not_american(check):
+    text = "We organize and capitalize, but analyse.\n"
+    assert check(text, path="a.txt", language="en-GB") == []
+    assert [m for _, _, m in check(text, path="a.txt", language="en-US")] == [
+        "'analyse' is misspelt: analyze"
+    ]
+
+
+def test_spelling_looks_at_whole_words_not_at_their_parts(check):
+    text = "Call teh_end, xTeh and mis-parse.\n«Señor» – _teh_ ‘recieve’ naïve wich's “wich”\n"
+    assert [(n, m) for n, _, m in check(text, path="a.txt")] == [
+        (2, "'recieve' is misspelt: receive"),
+        (2, "'teh' is misspelt: the"),
+        (2, "'wich' is misspelt: which or witch"),
+    ]
+
+
+def test_names_are_not_misspelt(check):
+    assert check("HPE, SELEC and Wirth, Ned; Recieved and RECIEVED.\n", path="a.txt") == [
+        (1, "spelling", "'RECIEVED' is misspelt: RECEIVED"),
+        (1, "spelling", "'Recieved' is misspelt: Received"),
+    ]
+
+
+def test_no_file_of_a_project_and_no_line_of_a_text_turns_spelling_off(check, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("typos.toml", "_typos.toml", ".typos.toml"):
+        (tmp_path / name).write_text('[default.extend-words]\nteh = "teh"\n[files]\nextend-exclude = ["*"]\n')
+    text = "%PDF-1.7 spellchecker:disable\0\nteh # spellchecker:disable-line\r\u2028\x0bteh\n"
+    assert [(n, rule) for n, rule, _ in check(text, path="a.txt")] == [(2, "spelling"), (3, "spelling")]
+
+
+@pytest.mark.parametrize("line", ["teh " * 20_000, "é teh " * 20_000, "teh-" * 20_000, "a" * 400_000])
+def test_one_long_line_is_checked(check, line):
+    found = check(line, path="a.txt")
+    assert {rule for _, rule, _ in found} <= {"spelling", "usage"}
+    assert any(rule == "spelling" for _, rule, _ in found) is ("teh " in line)
+
+
+@pytest.mark.parametrize("broken", ["missing", "no program", "not executable", "fails", "hangs", "babbles"])
+def test_where_the_program_is_missing_or_fails_the_report_says_so_and_checks_the_rest(
+    broken, tmp_path, monkeypatch
+):
+    program = tmp_path / "typos"
+    does = {"fails": "exit 78", "babbles": "echo teh; exit 2"}.get(broken, "exec sleep 60")
+    program.write_text(f"#!/bin/sh\n{does}\n")
+    program.chmod(0o600 if broken == "not executable" else 0o700)
+    if broken in {"missing", "no program"}:
+        monkeypatch.setattr(spelling.metadata, "files", {"missing": gone, "no program": lambda _: []}[broken])
+        spelling._program.cache_clear()
+    else:
+        monkeypatch.setattr(spelling, "_program", lambda: str(program))
+        monkeypatch.setattr(spelling, "TIMEOUT_S", 0.2 if broken == "hangs" else 30)
+    report = check_document("a.md", "# A\n\nteh should of gone TODO\n", exists=lambda path: False)
+    assert [found.rule for found in report.findings] == ["todo", "usage"]
+    assert len(report.notes) == 1
+    assert report.notes[0].startswith(
+        ("spelling was not checked. The program typos", "spelling was not checked. The package typos")
+    )
+
+
+def gone(name):
+    raise metadata.PackageNotFoundError(name)
 
 
 def test_another_language_is_not_checked_for_spelling_and_says_so():
