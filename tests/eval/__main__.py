@@ -34,7 +34,9 @@ from tests.eval.judged import SECTIONS as JUDGED
 from tests.eval.judged import with_model
 from tests.eval.labels import labels
 from tests.eval.page import page
+from tests.eval.preferences import preferences
 from tests.eval.refusals import refusals
+from tests.eval.results import PAGE, RESULTS, keep, read, tables
 from tests.eval.survival import survival
 from tests.figures import Figure, machine, show
 
@@ -42,6 +44,7 @@ Told = Callable[[str], None]
 Section = Callable[[Path, Path, Told], Iterator[Figure]]
 
 SECTIONS: dict[str, Section] = {
+    "prefeval": preferences,
     "beam": capture,
     "coding_transcripts": labels,
     "refusals": refusals,
@@ -68,15 +71,26 @@ def _arguments() -> argparse.Namespace:
     alone = ", ".join(sorted(ONLY_BY_NAME))
     said = f"which of {', '.join(SECTIONS)}; by default all but {alone}, which is run only when it is named"
     parser.add_argument("section", nargs="*", help=said)
-    parser.add_argument("--data", type=Path, required=True, help="the folder with the labelled data")
+    parser.add_argument("--data", type=Path, help="the folder with the labelled data")
     parser.add_argument("--out", type=Path, default=Path("eval.json"), help="where the flat object goes")
+    parser.add_argument(
+        "--write-docs",
+        action="store_true",
+        help=f"keep the results in {RESULTS.name} and write the tables of {PAGE.name}; without --data the tables alone",
+    )
     parser.add_argument("--model", default="", help="score capture with this model, too: PROVIDER/NAME")
     wanted = parser.parse_args()
     if unknown := [name for name in wanted.section if name not in SECTIONS]:
         parser.error(f"There is no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}.")
-    if not wanted.data.is_dir():
+    if wanted.data is None and not wanted.write_docs:
+        parser.error("Give the folder with the labelled data: --data FOLDER.")
+    if wanted.data is not None and not wanted.data.is_dir():
         parser.error(f"{wanted.data} is not a folder; give the one that holds beam/, locomo/ and the others.")
     return wanted
+
+
+def _write_tables() -> None:
+    PAGE.write_text(tables(PAGE.read_text(encoding="utf-8"), read()), encoding="utf-8")
 
 
 def _tell(status: Status, name: str, text: str) -> None:
@@ -85,6 +99,9 @@ def _tell(status: Status, name: str, text: str) -> None:
 
 def main() -> None:
     wanted = _arguments()
+    if wanted.data is None:
+        _write_tables()
+        return
     scratch = Path(tempfile.mkdtemp(prefix="agentx-eval-"))
     figures: list[Figure] = []
     broken = []
@@ -101,7 +118,10 @@ def main() -> None:
             with console.status(f"{name} …") as status:
                 told = partial(_tell, status, name)
                 try:
-                    figures += SECTIONS[name](wanted.data, scratch, told)
+                    made = list(SECTIONS[name](wanted.data, scratch, told))
+                    if made and wanted.write_docs:
+                        keep(name, made, time.monotonic() - start)
+                    figures += made
                     if model and name in JUDGED:
                         figures += with_model(name, model, figures, wanted.data, scratch, told)
                 except Exception:
@@ -113,6 +133,8 @@ def main() -> None:
             )
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+    if wanted.write_docs:
+        _write_tables()
     shown = wanted.out.with_suffix(".html")
     shown.write_text(page(figures, wanted.data), encoding="utf-8")
     show(figures, machine())

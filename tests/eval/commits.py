@@ -67,21 +67,37 @@ def commits(data: Path, _scratch: Path, told: Told) -> Iterator[Figure]:
     yield from _figures(orders)
 
 
+Measure = Callable[[Row, Sequence[str]], float]
+
+
 def _figures(orders: Mapping[str, Sequence[tuple[Row, list[str]]]]) -> Iterator[Figure]:
-    all_at_5 = {
-        name: _mean(float(_all_found(row, order)) for row, order in some) for name, some in orders.items()
-    }
-    mrr = {name: _mean(_reciprocal(row, order) for row, order in some) for name, some in orders.items()}
-    said = f"all changed files among the first {FIRST}, {len(orders['product'])} commit messages"
-    beside = "BM25 over whole files {floor:.3f}; words alone {words:.3f}"
-    for key, values, aim in (("all_at_5", all_at_5, ALL_AT_5), ("mrr", mrr, MRR)):
-        measure = said if key == "all_at_5" else "mean reciprocal rank of the first changed file"
-        value, floors = values["product"], beside.format(**values)
-        yield Figure(
-            f"commit_localisation.{key}", measure, value, aim, aim, more_is_better=True, beside=floors
+    said = f"commits: all changed files in the first {FIRST}, {len(orders['product'])} messages"
+    for key, measured, measure, target in (
+        ("all_at_5", said, _all_found, ALL_AT_5),
+        ("mrr", "commits: MRR of the first changed file", _reciprocal, MRR),
+    ):
+        values = {name: _mean(measure(*one) for one in some) for name, some in orders.items()}
+        halves = [_mean(measure(*one) for one in _half(orders["product"], start)) for start in (0, 1)]
+        aim = max(target, values["floor"])
+        beside = (
+            f"BM25 over whole files {values['floor']:.3f}; words alone {values['words']:.3f}; "
+            f"halves {halves[0]:.3f}, {halves[1]:.3f}"
         )
-        yield Figure(f"commit_localisation.words_{key}", f"the same, words alone, {key}", values["words"])
-        yield Figure(f"commit_localisation.floor_{key}", f"the same, the floor, {key}", values["floor"])
+        yield Figure(
+            f"commit_localisation.{key}",
+            measured,
+            values["product"],
+            aim,
+            aim,
+            more_is_better=True,
+            beside=beside,
+        )
+
+
+def _half(found: Sequence[tuple[Row, list[str]]], start: int) -> list[tuple[Row, list[str]]]:
+    """Every other message of each project, by the order of the data."""
+    by_name = sorted(found, key=lambda one: (one[0]["repo"], one[0].get("qid", "")))
+    return by_name[start::2]
 
 
 class _Tree:
@@ -162,8 +178,8 @@ def _embedded(
     return vectors
 
 
-def _all_found(row: Row, order: Sequence[str]) -> bool:
-    return set(row["gold_files"]) <= set(order[:FIRST])
+def _all_found(row: Row, order: Sequence[str]) -> float:
+    return float(set(row["gold_files"]) <= set(order[:FIRST]))
 
 
 def _reciprocal(row: Row, order: Sequence[str]) -> float:

@@ -22,6 +22,7 @@ from tests.eval.ranked import (
     beside,
     filled,
     floors,
+    least,
     mean,
     recall,
     reciprocal_rank,
@@ -186,6 +187,7 @@ def _reciprocal_rank(ranking: Ranking, question: Question) -> float:
 def _figure(key: str, said: str, found: Found, measure: Measure, target: float | None = None) -> Figure:
     means = {way: mean(mean(measure(*one) for one in part) for part in parts) for way, parts in found.items()}
     value = means.pop("")
+    target = least(target, means.values())
     every = [measure(*one) for part in found[""] for one in part]
     words = f"{beside(means)}; over {len(every)} questions {mean(every):.3f}"
     if len(found[""]) > 1:

@@ -3,7 +3,9 @@
 Each conversation is said to a workspace of its own, in order, so that repetition, supersession and retraction act as they
 do for a user; after each message is noted what the product drew from it. A *clear* label is one that two readers would
 share (in ``labels``, not in ``weak_labels``). The step ``active`` counts what became a rule at once, ``proposed`` what was
-at least proposed. Precision counts weak labels as right; recall is shown for clear and weak labels apart.
+at least proposed; what is taken of a labelled message counts where it rests on the labelled words. Precision is shown
+twice, with weak labels counted as right and as wrong; recall is shown for clear and weak labels apart, and F1 leaves
+the messages with a weak label out. Where nothing was taken, there is no precision.
 """
 
 import os
@@ -18,7 +20,8 @@ from agentx import Workspace
 from agentx.settings import Settings
 from agentx.synthesis.items import Kind, MemoryItem
 from tests.eval.data import Row, rows
-from tests.eval.scores import token_f1
+from tests.eval.linked import rests_on
+from tests.eval.scores import Score, token_f1
 from tests.figures import Figure
 
 Label = Literal["demand", "rejection"]
@@ -38,12 +41,20 @@ class Drawn:
     """What came of one message: the items that name it as evidence, as they stood right after it."""
 
     row: Row
+    seq: int
     items: tuple[MemoryItem, ...]
     new: frozenset[str]
 
     def taken(self, label: Label, *, active: bool = False) -> list[MemoryItem]:
         wanted = {"active"} if active else {"active", "proposed"}
         return [item for item in self.items if item.kind == KINDS[label] and item.status in wanted]
+
+    def hit(self, label: Label, *, active: bool = False) -> bool:
+        """Whether something was taken of the labelled words, or of a message without the label."""
+        span = (self.row.get("spans") or {}).get(label, "") if self.labelled(label) else ""
+        return any(
+            rests_on(item, self.seq, self.row["text"], span) for item in self.taken(label, active=active)
+        )
 
     def labelled(self, label: Label) -> bool:
         return label in self.row.get("labels", ())
@@ -88,35 +99,36 @@ def draw(
 
 def _said(ws: Workspace, row: Row, then: Callable[[Workspace], object]) -> Drawn:
     if not row.get("text", "").strip():
-        return Drawn(row, (), frozenset())
+        return Drawn(row, 0, (), frozenset())
     before = {item.id for item in ws.memory(status=None)}
     seq = ws.say(row["text"], actor="user").seq
     then(ws)
     items = tuple(
         item for item in ws.memory(status=None) if any(evidence.seq == seq for evidence in item.evidence)
     )
-    return Drawn(row, items, frozenset(item.id for item in items) - before)
+    return Drawn(row, seq, items, frozenset(item.id for item in items) - before)
 
 
 def _promised(drawn: Sequence[Drawn]) -> Iterator[Figure]:
     """The figures that the project promises; the floors beside them are those of :data:`PLAIN`."""
     share = 100 / len(drawn)
-    untrue = sum(len(one.taken("demand", active=True)) for one in drawn if not one.labelled("demand"))
-    plain = sum(_plain(one, "demand") and not one.labelled("demand") for one in drawn)
-    yield _figure(
-        "false_constraints_per_100", "false constraints in 100 messages", untrue * share, 1, 0.5,
-        beside=f"a plain pattern: {plain * share:.1f}",
-    )  # fmt: skip
+    for label, kind in KINDS.items():
+        untrue = sum(len(one.taken(label, active=True)) for one in drawn if not one.labelled(label))
+        plain = sum(_plain(one, label) and not one.labelled(label) for one in drawn)
+        yield _figure(
+            f"false_{kind}s_per_100", f"false active {kind}s in 100 messages", untrue * share, 1, 0.5,
+            beside=f"{untrue} of {len(drawn)}; a plain pattern {plain * share:.1f}",
+        )  # fmt: skip
     both = sum(_plain(one, label) for one in drawn for label in KINDS)
     yield _figure(
         "proposals_per_100", "proposals in 100 messages, right or wrong",
         sum(len(_proposals(one, label)) for one in drawn for label in KINDS) * share, 8, 6,
-        beside=f"a plain pattern: {both * share:.1f}",
+        beside=f"a plain pattern {both * share:.1f}",
     )  # fmt: skip
     for label, least, aim in (("demand", 1.0, 1.0), ("rejection", 0.4, 0.5)):
         clear = [one for one in drawn if one.clear(label)]
-        beside = f"a plain pattern: {_rate(_plain(one, label) for one in clear):.2f}; {len(clear)} messages"
-        recall = _rate(bool(one.taken(label)) for one in clear)
+        beside = f"a plain pattern {_rate(_plain(one, label) for one in clear):.3f}; {sum(one.hit(label) for one in clear)} of {len(clear)}"
+        recall = _rate(one.hit(label) for one in clear)
         yield _figure(
             f"{label}_recall", f"clear {label}s that are at least proposed", recall, least, aim,
             beside=beside, more_is_better=True,
@@ -127,14 +139,26 @@ def _of_label(drawn: Sequence[Drawn], label: Label) -> Iterator[Figure]:
     proposals = sum(len(_proposals(one, label)) for one in drawn)
     yield _figure(f"{label}_proposals_per_100", f"{label}s proposed in 100 messages", proposals * 100 / len(drawn))  # fmt: skip
     plain = [one for one in drawn if _plain(one, label)]
-    beside = f"a plain pattern: {_precision(plain, label):.2f}"
     for step in ("active", "proposed"):
-        taken = [one for one in drawn if one.taken(label, active=step == "active")]
-        name = f"{label}_{step}"
-        yield _figure(f"{name}_precision", f"{label}s {step}: right", _precision(taken, label), beside=beside, more_is_better=True)  # fmt: skip
+        active, name = step == "active", f"{label}_{step}"
+        taken = [one for one in drawn if one.taken(label, active=active)]
+        hits = [one for one in taken if one.hit(label, active=active)]
+        for key, said, has in (
+            ("", "right", Drawn.labelled),
+            ("_strict", "right, the weak ones counted as wrong", Drawn.clear),
+        ):
+            right, floor = (sum(has(one, label) for one in some) for some in (hits, plain))
+            beside = f"{right} of {len(taken)}; a plain pattern {floor / max(1, len(plain)):.3f}"
+            if taken:
+                yield _figure(f"{name}{key}_precision", f"{label}s {step}: {said}", right / len(taken), beside=beside, more_is_better=True)  # fmt: skip
         for strength, has in (("clear", Drawn.clear), ("weak", Drawn.weak)):
-            found = _rate(one in taken for one in drawn if has(one, label))
-            yield _figure(f"{name}_{strength}_recall", f"{label}s {step}: of the {strength} ones", found, more_is_better=True)  # fmt: skip
+            wanted = [one for one in drawn if has(one, label)]
+            beside = f"{sum(one in hits for one in wanted)} of {len(wanted)}"
+            yield _figure(f"{name}_{strength}_recall", f"{label}s {step}: of the {strength} ones", _rate(one in hits for one in wanted), beside=beside, more_is_better=True)  # fmt: skip
+        score, least = (
+            _clear_score(drawn, label, some, met) for some, met in ((taken, hits), (plain, plain))
+        )
+        yield _figure(f"{name}_f1", f"{label}s {step}: F1, the weak ones left out", score.f1, beside=f"a plain pattern {least.f1:.3f}", more_is_better=True)  # fmt: skip
     overlaps = [
         _span_f1(one, label) for one in drawn if one.taken(label) and label in (one.row.get("spans") or {})
     ]
@@ -143,7 +167,7 @@ def _of_label(drawn: Sequence[Drawn], label: Label) -> Iterator[Figure]:
         beside=f"{len(overlaps)} messages", more_is_better=True,
     )  # fmt: skip
     if label == "rejection":
-        either = _rate(bool(one.taken(label)) or _as_demand(one) for one in drawn if one.clear(label))
+        either = _rate(one.hit(label) or _as_demand(one) for one in drawn if one.clear(label))
         yield _figure("rejection_recall_either_kind", "clear rejections, a constraint on the same words counted", either, more_is_better=True)  # fmt: skip
 
 
@@ -170,20 +194,24 @@ def _proposals(one: Drawn, label: Label) -> list[MemoryItem]:
     return [item for item in one.taken(label) if item.status == "proposed" and item.id in one.new]
 
 
+def _clear_score(
+    drawn: Sequence[Drawn], label: Label, taken: Sequence[Drawn], hits: Sequence[Drawn]
+) -> Score:
+    """Of the messages without a weak label; other words than the labelled ones are wrong and missed."""
+    right = sum(one.clear(label) for one in hits)
+    wrong = sum(not one.weak(label) for one in taken) - right
+    return Score(right, wrong, sum(one.clear(label) for one in drawn) - right)
+
+
 def _rate(hits: Iterable[bool]) -> float:
     """The share that is true; of nothing it is 1, for nothing was missed."""
     counted = Counter(hits)
     return counted[True] / counted.total() if counted else 1.0
 
 
-def _precision(taken: Sequence[Drawn], label: Label) -> float:
-    return _rate(one.labelled(label) for one in taken)
-
-
 def _as_demand(one: Drawn) -> bool:
-    """Whether a constraint rests on words of the labelled rejection."""
-    span = (one.row.get("spans") or {}).get("rejection", "")
-    return any(token_f1(evidence.quote, span) > 0.5 for item in one.taken("demand") for evidence in item.evidence[-1:])  # fmt: skip
+    """Whether a constraint rests on the words of the labelled rejection."""
+    return any(one.meets(item, "rejection") for item in one.taken("demand"))
 
 
 def _span_f1(one: Drawn, label: Label) -> float:

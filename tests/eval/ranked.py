@@ -157,6 +157,14 @@ def bm25_orders(texts: Sequence[str], queries: Sequence[str]) -> list[list[int]]
     return np.argsort(-_bm25(texts, queries), axis=1, kind="stable").tolist()
 
 
+def vector_orders(texts: Sequence[str], queries: Sequence[str]) -> list[list[int]]:
+    """The same by the vectors of whole texts; nothing without a model."""
+    units, asked = embed(texts), embed(queries)
+    if not units or not asked:
+        return []
+    return np.argsort(-(np.array(asked) @ np.array(units).T), axis=1, kind="stable").tolist()
+
+
 def _words(text: str) -> list[str]:
     return re.findall(r"[a-z0-9]+", text.lower())
 
@@ -169,6 +177,11 @@ def _even(scores: Matrix) -> Matrix:
 
 def _ranked(scores: Matrix, names: Sequence[str]) -> Ranking:
     return [names[place] for place in np.argsort(-scores, kind="stable")[:HITS]]
+
+
+def least(target: float | None, values: Iterable[float]) -> float:
+    """The aim of a figure, never below the best of its floors."""
+    return max(*values, target or 0.0)
 
 
 def beside(values: Mapping[str, float]) -> str:

@@ -138,11 +138,11 @@ def _of_refusals(key: str, name: str, made: list[Told]) -> Iterator[Figure]:
         return
     kept = [one.f1 for one in given]
     plain = [token_f1(_last_line(one.row.get("raw") or ""), one.row["reason"]) for one in given]
-    beside = f"the last line of the harness's text: {_mean(plain):.2f}"
+    beside = f"the last line of the harness's text {_mean(plain):.3f}"
     yield _figure(f"{key}reason_f1", f"refusals {name}: words of the reason", _mean(kept), 0.8, 0.95, beside=beside)  # fmt: skip
     yield from _share(f"{key}reasons_kept", f"refusals {name}: reasons with an F1 of {KEPT} or more", [score >= KEPT for score in kept], 0.95, 1.0)  # fmt: skip
     active = [item for one in made for item in one.items if item.status == "active"]
-    yield Figure(f"refusals.{key}standing", f"refusals {name}: ideas that stand", len({item.text for item in active}), beside="; ".join(sorted({item.text for item in active}))[:400])  # fmt: skip
+    yield Figure(f"refusals.{key}standing", f"refusals {name}: ideas that stand", len({item.text for item in active}))  # fmt: skip
 
 
 def _last_line(text: str) -> str:
@@ -191,25 +191,32 @@ _PLAIN = {
 }
 """The floor: a message that holds one of these words."""
 
+_STANDS = ("active", "dormant", "proposed")
+"""An item that a message said again counts for that message, too; one that it ended does not."""
+
 
 def _of_notes(said: list[Drawn]) -> Iterator[Figure]:
     for kind, pattern in _PLAIN.items():
-        taken = [one for one in said if any(item.kind == kind and item.id in one.new for item in one.items)]
-        score = Score.of((one in taken, kind in one.row.get("labels", ())) for one in said)
-        plain = Score.of(
-            (bool(pattern.search(one.row.get("text", ""))), kind in one.row.get("labels", ())) for one in said
-        )
-        clear = [one for one in said if kind in one.row.get("labels", ()) and kind not in one.row.get("weak_labels", ())]  # fmt: skip
-        beside = f"{score.right} of {score.right + score.wrong}; a plain pattern: {plain.precision:.2f}"
-        yield _figure(f"{kind}_precision", f"notes of a {kind}: right", score.precision, beside=beside)
-        yield _figure(f"{kind}_clear_recall", f"notes of a {kind}: of the clear ones", _mean([float(one in taken) for one in clear]), beside=f"{len(clear)} clear; a plain pattern: {plain.recall:.2f} of all")  # fmt: skip
+        taken = [
+            one for one in said if any(item.kind == kind and item.status in _STANDS for item in one.items)
+        ]
+        plain = [one for one in said if pattern.search(one.row.get("text", ""))]
+        labelled = [one for one in said if kind in one.row.get("labels", ())]
+        clear = [one for one in labelled if kind not in one.row.get("weak_labels", ())]
+        for key, measure, gold, of in (
+            ("precision", "right", labelled, ""),
+            ("clear_recall", "of the clear ones", clear, "clear "),
+        ):
+            score, floor = (Score.of((one in some, one in gold) for one in said) for some in (taken, plain))
+            share, least = (score.recall, floor.recall) if of else (score.precision, floor.precision)
+            count = len(clear) if of else len(taken)
+            beside = f"{score.right} of {count}; a plain pattern {least:.3f}"
+            yield _figure(f"{kind}_{key}", f"notes of a {kind}: {measure}", share, beside=beside)
 
 
 def _share(key: str, measure: str, hits: list[bool], at_least: float, aim: float) -> Iterator[Figure]:
     """A share, and the two counts that it is made of."""
     yield _figure(key, measure, sum(hits) / len(hits), at_least, aim, beside=f"{sum(hits)} of {len(hits)}")
-    yield _figure(f"{key}_count", f"{measure}, count", sum(hits))
-    yield _figure(f"{key}_of_count", f"{measure}, in all", len(hits))
 
 
 def _figure(

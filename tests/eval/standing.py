@@ -67,19 +67,17 @@ def standing(
 def _made(
     refused: list[Row], said: list[Row], settings: Settings, scratch: Path, refuse: Refuse
 ) -> Iterator[str]:
-    """Where each rejection was made that stood right after it."""
+    """Where each rejection was said, for the first time or again, that stood right after it."""
     sessions: defaultdict[str, list[Row]] = defaultdict(list)
     for row in (*said, *refused):
         sessions[row.get("session") or ""].append(row)
     for number, (session, rows) in enumerate(sessions.items()):
         with Workspace.create(scratch / str(number), settings=settings) as ws:
-            before: set[str] = set()
             for turn, row in enumerate(sorted(rows, key=lambda row: row.get("ts") or "")):
                 text = row["text"] if "text" in row else row.get("reason") or ""
-                if "text" not in row:
-                    refuse(ws, turn, row)
-                elif text.strip():
-                    ws.say(text, actor="user")
-                now = {item.id for item in ws.memory("rejection")}
-                yield from (place(session, text) for _ in now - before)
-                before = now
+                if "text" in row and not text.strip():
+                    continue
+                event = ws.say(text, actor="user") if "text" in row else refuse(ws, turn, row)
+                for item in ws.memory("rejection"):
+                    if any(one.seq == event.seq for one in item.evidence):
+                        yield place(session, text)

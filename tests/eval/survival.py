@@ -1,11 +1,15 @@
 """The section ``survival``: what users demanded and ruled out still stands in a context after 2,000 turns about other things.
 
-Fifty messages in the words of real users are said first: instructions of ``beam/``, the first of each chat, then the second,
-and so on, and up to ten rejections of ``coding_transcripts/``. Then come 2,000 turns of ordinary conversation, messages of users
-and agents in which nothing lasting is demanded. Then contexts of 4,000 tokens are asked for, for a message about nothing and for
-real questions. *Captured* is every active constraint and rejection of a message that was stated, with what was proposed
-of them and accepted by a person at once; what ordinary messages gave rise to is *false*, and competes for the room. Ids and
-words are looked for of both.
+Messages in the words of real users are said first: instructions and preferences of ``beam/``, the first of each chat,
+then the second, and so on, and the clear rejections of ``coding_transcripts/`` (:data:`SAID`). Then come 2,000 turns of
+ordinary conversation, messages of users and agents in which nothing lasting is demanded. Then contexts of 4,000 tokens
+are asked for, for a message about nothing and for real questions.
+
+A message is *captured* when an active constraint or rejection names it as evidence, and of it the labelled words where
+the data says which they are; what was only proposed, a person accepts at once, and both are counted apart. It
+*survives* when such an item stands in the context. The share of what was said counts what was never captured as lost;
+the share of what was captured says what the context itself loses. What ordinary messages gave rise to is *false*, and
+competes for the room.
 
 A demand's words stand in a context when its text does, or, where the budget is tight, its short form of 15 words; the share
 that stands there whole is told beside it. The floors are the end of the conversation, and the messages that BM25 ranks
@@ -14,8 +18,8 @@ first, both up to 4,000 tokens: of them only words can be looked for.
 
 import os
 import shutil
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -26,12 +30,14 @@ from agentx.context_parts import on_one_line
 from agentx.settings import Settings
 from agentx.synthesis.items import Kind, MemoryItem, shorten
 from tests.eval.data import Row, rows
+from tests.eval.linked import rests_on
 from tests.eval.ranked import bm25_orders, mean
 from tests.eval.telling import Told, sizes_of, tell, within
 from tests.figures import Figure
 
-STATED = 50
-REJECTIONS = 10
+SAID = {"instruction": 40, "preference": 20, "rejection": 25}
+"""Messages of each kind at most; there are no more clear rejections."""
+
 MESSAGES = 4_000
 """Messages of ordinary conversation: 2,000 turns, each of a user and an agent."""
 
@@ -51,17 +57,31 @@ class Line(NamedTuple):
     text: str
 
 
+class Said(NamedTuple):
+    """A message that demands something or rules it out, the labelled words, and its event."""
+
+    kind: str
+    text: str
+    span: str
+    seq: int
+
+
 class Seen(NamedTuple):
-    """Of some memory items, the shares that contexts hold: by id, by words in either form, by the whole text; and the tokens."""
+    """The shares of some items that contexts hold, by id, by words in either form and by the whole text.
+
+    Attributes:
+        shown: Ids of what stands in each context.
+    """
 
     ids: float
     words: float
     whole: float
     tokens: float
+    shown: Sequence[AbstractSet[str]]
 
 
 def survival(data: Path, scratch: Path, told: Told) -> Iterator[Figure]:
-    """Share of what was captured that stands in a context of 4,000 tokens."""
+    """Shares of what was said, and of what was captured, that stand in a context of 4,000 tokens."""
     stated, talk, asked = _stated(data), _ordinary(data), [NEUTRAL, *_questions(data)]
     if not stated:
         return
@@ -70,32 +90,34 @@ def survival(data: Path, scratch: Path, told: Told) -> Iterator[Figure]:
         environ=dict(os.environ), cache_dir=scratch / "no-models", state_dir=scratch / "state"
     )
     with Workspace.create(root, settings=settings) as ws:
-        seqs = {ws.say(text, actor="user").seq for text in stated}
-        yield from _captured(ws, stated, seqs)
+        said = [Said(*one, ws.say(one[1], actor="user").seq) for one in stated]
+        by_itself = _captured(ws, said)
+        for item in [item for kind in KINDS for item in ws.memory(kind, status="proposed")]:
+            ws.review(item.id, accept=True)
+        with_help = _captured(ws, said)
         with ws.bulk():
             for number, line in enumerate(talk):
                 if number % 100 == 0:
                     told(f"message {number:,} of {len(talk):,}")
                 tell(ws, *line)
         held = _held(ws)
-        captured = [item for item in held if any(one.seq in seqs for one in item.evidence)]
-        yield Figure(
-            "survival.false",
-            "constraints and rejections of ordinary messages",
-            len(held) - len(captured),
-            beside=f"{len(talk):,} messages",
-        )
+        captured = [item for item in held if any(_rests(item, one) for one in said)]
         told("contexts")
         first = _seen(ws, captured, asked)
-        yield from _figures(
-            "", "", first, _floors([*(Line("user", one) for one in stated), *talk], captured, asked)
+        yield from _of_said(said, by_itself, with_help, _shown(said, held, first))
+        yield Figure(
+            "survival.false",
+            "constraints and rejections of ordinary messages, in the same context",
+            len(held) - len(captured),
+            beside=f"of {len(talk):,} messages",
         )
-        yield from _figures("_with_false", ", false ones counted", _seen(ws, held, asked))
+        lines = [*(Line("user", one.text) for one in said), *talk]
+        yield from _figures("", "", first, _floors(lines, captured, asked))
         least = _least(ws)
         yield Figure(
-            "survival.least_tokens", "the smallest context that holds all of it in short form", least
+            "survival.least_tokens", "the smallest context that holds all of it in short form, tokens", least
         )
-        yield from _figures("_at_least", f", in a context of {least:,} tokens", _seen(ws, held, asked, least))
+        yield from _figures("_at_least", f", in {least:,} tokens", _seen(ws, held, asked, least))
         told("maintenance")
         ws.maintain()
         yield from _figures("_after_maintain", ", after `agentx maintain`", _seen(ws, captured, asked))
@@ -103,25 +125,32 @@ def survival(data: Path, scratch: Path, told: Told) -> Iterator[Figure]:
     told("rebuild")
     with Workspace.open(root, settings=settings) as ws:
         ws.rebuild()
-        yield from _figures(
-            "_after_rebuild", ", after .agentx was deleted and rebuilt", _seen(ws, captured, asked)
-        )
+        yield from _figures("_after_rebuild", ", after `.agentx` was deleted", _seen(ws, captured, asked))
 
 
 # --- what is said ------------------------------------------------------------------------------------------------
 
 
-def _stated(data: Path) -> list[str]:
-    """The demands, of each chat in turn, then the rejections."""
-    by_chat: dict[str, list[str]] = {}
+def _stated(data: Path) -> list[tuple[str, str, str]]:
+    """The demands, of each chat in turn, then the rejections; each with its kind and the labelled words."""
+    by_kind = {
+        "instruction": _in_turn(data, "user_instruction"),
+        "preference": _in_turn(data, "preference"),
+        "rejection": [
+            (row["text"], (row.get("spans") or {}).get("rejection", ""))
+            for row in rows(data / "coding_transcripts" / "labels.jsonl.gz")
+            if "rejection" in row["labels"] and "rejection" not in row.get("weak_labels", ())
+        ],
+    }
+    return [(kind, *one) for kind, several in by_kind.items() for one in several[: SAID[kind]]]
+
+
+def _in_turn(data: Path, label: str) -> list[tuple[str, str]]:
+    by_chat: dict[str, list[tuple[str, str]]] = {}
     for row in _messages(data):
-        if row.get("label") == "user_instruction":
-            by_chat.setdefault(row["chat"], []).append(row["content"])
-    labelled = rows(data / "coding_transcripts" / "labels.jsonl.gz")
-    refused = [row["text"] for row in labelled if "rejection" in row["labels"] and not row.get("weak_labels")]
-    demands = list(filter(None, chain.from_iterable(zip_longest(*by_chat.values()))))
-    taken = refused[:REJECTIONS]
-    return [*demands[: STATED - len(taken)], *taken]
+        if row.get("label") == label:
+            by_chat.setdefault(row["chat"], []).append((row["content"], ""))
+    return list(filter(None, chain.from_iterable(zip_longest(*by_chat.values()))))
 
 
 def _ordinary(data: Path) -> list[Line]:
@@ -147,6 +176,22 @@ def _held(ws: Workspace) -> list[MemoryItem]:
     return [item for kind in KINDS for item in ws.memory(kind)]
 
 
+def _rests(item: MemoryItem, one: Said) -> bool:
+    return rests_on(item, one.seq, one.text, one.span)
+
+
+def _captured(ws: Workspace, said: Sequence[Said]) -> set[int]:
+    """The messages that an active item rests on."""
+    held = _held(ws)
+    return {one.seq for one in said if any(_rests(item, one) for item in held)}
+
+
+def _shown(said: Sequence[Said], held: Sequence[MemoryItem], seen: Seen) -> dict[int, float]:
+    """For each message, the share of the contexts in which an item that rests on it stands."""
+    rests = {one.seq: {item.id for item in held if _rests(item, one)} for one in said}
+    return {seq: mean(bool(ids & shown) for shown in seen.shown) for seq, ids in rests.items()}
+
+
 def _least(ws: Workspace) -> int:
     """Tokens that what must not be forgotten needs."""
     try:
@@ -157,17 +202,20 @@ def _least(ws: Workspace) -> int:
 
 def _seen(ws: Workspace, items: Sequence[MemoryItem], asked: Sequence[str], budget: int = BUDGET) -> Seen:
     """The shares over contexts; one that cannot be had holds nothing."""
-    found: list[Seen] = []
+    found: list[tuple[float, float, float, int]] = []
+    shown: list[set[str]] = []
     for message in asked:
         try:
             context = ws.get_relevant_context(message, max_tokens=budget)
         except BudgetTooSmall:
-            found.append(Seen(0, 0, 0, 0))
+            found.append((0.0, 0.0, 0.0, 0))
+            shown.append(set())
             continue
         ids = {one.id for one in context.items}
         words = _words_in(context.text, items)
-        found.append(Seen(mean(item.id in ids for item in items), *words, context.tokens))
-    return Seen(*map(mean, zip(*found, strict=True)))
+        found.append((mean(item.id in ids for item in items), *words, context.tokens))
+        shown.append(ids)
+    return Seen(*map(mean, zip(*found, strict=True)), shown)
 
 
 def _words_in(text: str, items: Sequence[MemoryItem]) -> tuple[float, float]:
@@ -195,30 +243,41 @@ def _joined(lines: Sequence[str], places: Sequence[int]) -> str:
 # --- figures -----------------------------------------------------------------------------------------------------
 
 
-def _captured(ws: Workspace, stated: Sequence[str], seqs: set[int]) -> Iterator[Figure]:
-    """What was captured at once; what was only proposed, a person then accepts."""
-    at_once = {one.seq for item in _held(ws) for one in item.evidence} & seqs
-    proposed = [item for kind in KINDS for item in ws.memory(kind, status="proposed")]
-    for item in proposed:
-        ws.review(item.id, accept=True)
-    kinds = Counter(item.kind for item in _held(ws))
-    yield Figure(
-        "survival.stated", "demands and rejections that were stated", len(stated), more_is_better=True
-    )
-    yield Figure("survival.captured", "of them, active at once", len(at_once), more_is_better=True)
-    yield Figure(
-        "survival.accepted",
-        "what was proposed of them, accepted by a person",
-        len(proposed),
-        more_is_better=True,
-        beside=f"{kinds['constraint']} constraints and {kinds['rejection']} rejections stand",
-    )
+def _of_said(
+    said: Sequence[Said], by_itself: AbstractSet[int], with_help: AbstractSet[int], shown: Mapping[int, float]
+) -> Iterator[Figure]:
+    """What became of what was said, in all and of each kind."""
+    kinds = dict.fromkeys(one.kind for one in said)
+    for key, name, part in (
+        ("", "messages that demand something or rule it out", said),
+        *((f"{kind}_", f"{kind}s", [one for one in said if one.kind == kind]) for kind in kinds),
+    ):
+        captured = [one for one in part if one.seq in with_help]
+        alone = [one for one in part if one.seq in by_itself]
+        count = len(part)
+        yield Figure(f"survival.{key}said", f"{name}: said", count, more_is_better=True)
+        yield _share(f"{key}active", f"{name}: active at once", len(alone), count)
+        yield _share(
+            f"{key}captured", f"{name}: active at once, or proposed and accepted", len(captured), count
+        )
+        survived = sum(shown[one.seq] for one in captured)
+        yield _share(f"{key}survived_of_said", f"{name}: survive, of what was said", survived, count)
+        unaided = sum(shown[one.seq] for one in alone)
+        yield _share(f"{key}survived_unaided", f"{name}: the same, with nobody to accept", unaided, count)
+        if captured:
+            measure = f"{name}: survive, of what was captured"
+            yield _share(f"{key}survived_of_captured", measure, survived, len(captured), 1.0)
+
+
+def _share(key: str, measure: str, hits: float, of: int, aim: float | None = None) -> Figure:
+    beside = f"{hits:g} of {of}"
+    return Figure(f"survival.{key}", measure, hits / of, aim, aim, more_is_better=True, beside=beside)
 
 
 def _figures(suffix: str, said: str, seen: Seen, beside: str = "") -> Iterator[Figure]:
     yield Figure(
         f"survival.ids_in_context{suffix}",
-        f"what was captured, its ids in a context{said}",
+        f"items of what was captured: in a context{said}",
         seen.ids,
         1.0,
         1.0,

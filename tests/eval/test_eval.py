@@ -71,6 +71,8 @@ DATA = {
         {"conv": "c", "category": 4, "question": "Which dog did Ann adopt?", "evidence": ["D1:1"]},
         {"conv": "c", "category": 1, "question": "What did Ann do about a dog and a city?", "evidence": ["D1:1", "D1:3"]},
     ],
+    "prefeval/preferences": [{"topic": "trips", "preference": "I prefer trains over planes.", "question": "How do I get to Oslo?"}],
+    "prefeval/ordinary": [{"text": "What is 2 + 2?"}],
     "cosqa/corpus": [{"id": 1, "code": _SOURCE}, {"id": 2, "code": "def shout(word):\n    return word.upper()\n"}],
     "cosqa/queries": [{"qid": "q", "query": "python sum of prices", "gold": 1}],
     "commit_localisation/queries": [
@@ -89,15 +91,16 @@ KEYS = {
         for name in ("false_constraints_per_100", "proposals_per_100", "demand_recall", "rejection_recall")
     },
     "refusals": {
-        "refusals.captured", "refusals.captured_of_count", "refusals.reason_f1", "refusals.bare_reasons_kept_count",
-        "refusals.standing_unlabelled", "refusals.answer_recorded_count",
+        "refusals.captured", "refusals.reason_f1", "refusals.bare_reasons_kept",
+        "refusals.standing_unlabelled", "refusals.answer_recorded",
     },
+    "prefeval": {"prefeval.f1", "prefeval.recall_or_proposed"},
     "tool_runs": {"coding_transcripts.failing_f1", "coding_transcripts.open_resolve_accuracy"},
     "test_logs": {"test_logs.failing_f1", "test_logs.failing_names_f1", "test_logs.pair_accuracy"},
     "locomo": {"locomo.recall_at_5", "locomo.recall_at_10", "locomo.mrr", "locomo.multi_hop_recall_at_5"},
     "beam_recall": {"beam.recall_at_10"},
     "survival": {
-        "survival.stated", "survival.captured", "survival.false", "survival.ids_in_context", "survival.words_in_context",
+        "survival.said", "survival.captured", "survival.survived_of_said", "survival.false", "survival.ids_in_context", "survival.words_in_context",
         "survival.tokens", "survival.ids_in_context_after_maintain", "survival.words_in_context_after_rebuild",
     },
     "evidence": {f"evidence.{name}_at_{budget}" for name in ("locomo", "beam") for budget in (2_000, 4_000, 8_000)},
@@ -138,12 +141,10 @@ def test_every_section_gives_its_figures_as_numbers_and_a_page(data, tmp_path):
     assert not {key for keys in KEYS.values() for key in keys} - set(figures)
     assert all(isinstance(value, int | float) and value == value for value in figures.values())  # noqa: PLR0124 - no NaN
     assert figures["beam.instruction_f1"] == figures["test_logs.failing_f1"] == figures["cosqa.mrr"] == 1
-    assert [figures[f"survival.{name}"] for name in ("stated", "captured", "accepted", "false")] == [
-        3,
-        2,
-        1,
-        0,
-    ]
+    counts = [figures[f"survival.{name}"] for name in ("said", "active", "captured", "false")]
+    assert counts == [4, 3 / 4, 1, 0]
+    assert figures["survival.survived_of_said"] == figures["survival.survived_of_captured"] == 1
+    assert [figures[f"survival.rejection_survived_{name}"] for name in ("of_said", "unaided")] == [1, 0]
     assert figures["survival.ids_in_context"] == figures["survival.words_in_context_after_rebuild"] == 1
     assert figures["evidence.locomo_at_2000"] == figures["evidence.beam_at_8000"] == 1
     assert figures["cognition.multi_hop_loop_250.ratio"] == figures["cognition.loop_250.recall"] == 1
@@ -183,4 +184,4 @@ def test_ideas_that_stand_are_right_where_the_labels_say_so(data, tmp_path, monk
     made = {figure.key: figure.value for figure in refusals(data, tmp_path, lambda _: None)}
     assert made["refusals.standing_precision"] == made["refusals.standing_recall"] == 1
     assert "refusals.standing_unlabelled" not in made
-    assert (made["refusals.captured_count"], made["refusals.reasons_kept_of_count"]) == (2, 1)
+    assert made["refusals.captured"] == made["refusals.reasons_kept"] == 1
