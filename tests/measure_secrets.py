@@ -15,6 +15,7 @@ from pathlib import Path
 from agentx.storage.redaction import find, redact
 
 from .storage.secret_samples import HARMLESS, hashes, samples
+from .storage.wrapped_samples import innocent, missed, wrapped
 
 SKIPPED = {"__pycache__", "site-packages", "test", "tests", ".git"}
 TEXT_BYTES = 500
@@ -25,8 +26,13 @@ def main(arguments: Sequence[str]) -> None:
     every = list(samples())
     found = sum(sample.secret not in redact(sample.text) for sample in every)
     print(f"recall      {found} of {len(every)} generated secrets ({100 * found / len(every):.1f}%)")
+    for name, hidden in (("wrapped", wrapped(each=6)), ("places", missed(each=4))):
+        found = sum(
+            sample.secret not in (told := redact(sample.text)) and told != sample.text for sample in hidden
+        )
+        print(f"{name:11} {found} of {len(hidden)}")
     machine = list(hashes(2_000))
-    for name, texts in (("harmless", HARMLESS), ("hashes", machine)):
+    for name, texts in (("harmless", HARMLESS), ("innocent", list(innocent())), ("hashes", machine)):
         print(f"{name:11} {sum(bool(find(text)) for text in texts)} false findings in {len(texts):,} texts")
     pieces: list[str] = []
     for place in arguments or [sysconfig.get_path("stdlib")]:

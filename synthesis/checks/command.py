@@ -95,8 +95,8 @@ _ALWAYS = {
     "bandit", "doctest", "compileall", "py_compile", "jest", "vitest", "mocha", "ava", "tap", "eslint", "tsc", "vue-tsc",
     "biome", "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "javac", "kotlinc", "ctest", "ninja", "rspec",
     "rubocop", "minitest", "phpunit", "phpstan", "shellcheck", "golangci-lint", "staticcheck", "gofmt", "goimports",
-    "gotestsum", "codespell", "vulture", "markdownlint", "stylelint", "hadolint", "runtests.py", "check_document", "trial", "nose2",
-    "clang-tidy", "cppcheck", "yamllint", "prettier", "black", "isort",
+    "gotestsum", "codespell", "typos", "vulture", "markdownlint", "stylelint", "hadolint", "runtests.py",
+    "check_document", "trial", "nose2", "clang-tidy", "cppcheck", "yamllint", "prettier", "black", "isort",
 }  # fmt: skip
 """Programs whose every run is a check."""
 

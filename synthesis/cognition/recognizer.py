@@ -13,6 +13,7 @@ import msgspec
 
 from agentx.storage.cognition_events import Extracted, InputType, Level, TopicAction
 from agentx.storage.text import one_line
+from agentx.synthesis.cognition.speakers import heading_length
 from agentx.synthesis.demands.material import own_words
 from agentx.synthesis.demands.sentences import Span, sentences
 from agentx.synthesis.demands.words import content_words, words_of
@@ -120,7 +121,9 @@ def extract(text: str) -> tuple[Extracted, ...]:
     >>> [(one.level, one.text) for one in extract("I went to Rome last week. My sister is a nurse. Thanks!")]
     [('L2', 'My sister is a nurse.'), ('L3', 'I went to Rome last week.')]
     """
-    plain = own_words(text)
+    # The name at the head of a turn says who speaks; it does not make the turn somebody else's words.
+    head = heading_length(text)
+    plain = " " * head + own_words(text[head:])
     stated = [one for one in sentences(plain) if _states(plain[one.start : one.end])]
     happened = [one for one in stated if _HAPPENED.search(plain, one.start, one.end)]
     known = [one for one in stated if one not in happened][:MOST_MEMORIES]

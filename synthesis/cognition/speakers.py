@@ -29,12 +29,23 @@ def speaker(actor: str, text: str) -> str:
     >>> speaker("user", "Note: the shop is closed."), speaker("user", "the plan: we move")
     ('', '')
     """
-    name = actor.partition(":")[2]
-    head = None if name else _HEAD.match(text)
-    if head is None:
-        return name
-    named = all(word[0].isupper() for word in head[1].split()) and not _LABEL.match(head[1])
-    return head[1] if named else ""
+    return actor.partition(":")[2] or _heading(text)
+
+
+def heading_length(text: str) -> int:
+    """Return how many characters the name at the head of a turn takes, with its colon; 0 where there is none.
+
+    >>> heading_length("Ben: I moved, too."), heading_length("Note: the shop is closed.")
+    (4, 0)
+    """
+    name = _heading(text)
+    return text.index(":") + 1 if name else 0
+
+
+def _heading(text: str) -> str:
+    head = _HEAD.match(text)
+    named = head and all(word[0].isupper() for word in head[1].split()) and not _LABEL.match(head[1])
+    return head[1] if head and named else ""
 
 
 def said_by(links: Iterable[Link]) -> str:

@@ -14,9 +14,10 @@ import msgspec
 from agentx.synthesis.demands import tables
 from agentx.synthesis.demands import vocabulary as v
 from agentx.synthesis.demands.clause import Clause, has, is_base_verb, lead_length, take_apart
-from agentx.synthesis.demands.material import NAME, own_words, straighten
+from agentx.synthesis.demands.material import doubtful_words, own_words, straighten
 from agentx.synthesis.demands.rejections import ruled_out
 from agentx.synthesis.demands.reversals import (
+    Echo,
     Fulfilment,
     Permission,
     Retraction,
@@ -31,6 +32,7 @@ from agentx.synthesis.demands.reversals import (
 from agentx.synthesis.demands.scope import reach_of
 from agentx.synthesis.demands.sentences import Span, clauses, sentences
 from agentx.synthesis.demands.shape import Shape
+from agentx.synthesis.demands.sources import NAME
 from agentx.synthesis.demands.spelling import Spelt, spelt_out
 from agentx.synthesis.demands.words import content_words
 from agentx.synthesis.items import Scope
@@ -150,6 +152,11 @@ def readings(text: str) -> Iterator[Reading]:
     found = [_reading(plain, original, sentence) for sentence in spans]
     for number in range(len(spans)):
         _record(plain, original, spans[max(0, number - 1) : number + 1], found, number)
+    doubted = doubtful_words(spelt.text) if any(one.reversals or one.rules for one in found) else ()
+    found = [
+        _doubted(one) if any(part.start < span.end and span.start < part.end for part in doubted) else one
+        for span, one in zip(spans, found, strict=True)
+    ]
     brief, left = _is_long(plain), MOST_OF_A_BRIEF
     for reading in _once(found):
         rules = _as_written(reading.rules, spelt)
@@ -167,6 +174,13 @@ def is_brief(text: str) -> bool:
 
 def _is_long(plain: str) -> bool:
     return sum(map(len, plain.replace(NAME, "").split())) > BRIEF_CHARACTERS
+
+
+def _doubted(reading: Reading) -> Reading:
+    """What is read of words that may be somebody else's: nothing ends or changes, and no rule is certain."""
+    if not reading.rules and all(isinstance(turn, Echo) for turn in reading.reversals):
+        return reading
+    return Reading((), tuple(msgspec.structs.replace(rule, certainty="proposed") for rule in reading.rules))
 
 
 def _of_brief(rules: tuple[Demand | Rejection, ...]) -> tuple[Demand | Rejection, ...]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from agentx.synthesis.demands import vocabulary as v
-from agentx.synthesis.demands.material import NAME
 from agentx.synthesis.demands.scope import reach_of
+from agentx.synthesis.demands.sources import NAME
 from agentx.synthesis.demands.words import content_words
 
 _POINTER = re.compile(r"\b(?:this|that|these|those|it|them)\b", re.IGNORECASE)
@@ -54,6 +54,8 @@ def take_apart(words: str) -> Clause:
     while clause.body and clause.body != before:
         before = clause.body
         if match := v.LEAD_INS.match(clause.body):
+            clause.body = clause.body[match.end() :]
+        if match := v.LABEL.match(clause.body):
             clause.body = clause.body[match.end() :]
         if match := v.COMMA_LEAD.match(clause.body):
             clause.leads.append(match["lead"])

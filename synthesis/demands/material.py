@@ -11,16 +11,17 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from agentx.synthesis.demands.attribution import attributed, is_own, merged
 from agentx.synthesis.demands.patterns import on_use
+from agentx.synthesis.demands.sentences import Span
+from agentx.synthesis.demands.sources import NAME, POSTSCRIPT, SIGNED
+from agentx.synthesis.demands.voice import doubtful
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 MAX_CHARACTERS = 40_000
 """How much of a message is read for demands: beyond that a message is a paste."""
-
-NAME = "ˣ"
-"""Stands for each character of an inline quote: a letter to every pattern, and no word of any."""
 
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "\u00a0": " ", "\u202f": " "})
 
@@ -48,7 +49,7 @@ _INLINE_CODE = on_use(r"``[^`]{1,400}``|`[^`\n]{1,400}`")
 _COMMENT = on_use(r"<!--(?:(?!-->).)*(?:-->)?", re.DOTALL)
 _INLINE_QUOTE = on_use(
     r'"(?:[^"\n]|\n(?![ \t]*\n)){1,2000}"'
-    r"|«[^»\n]{1,400}»"
+    r"|«[^»\n]{1,400}»|»[^«\n]{1,400}«|‹[^›\n]{1,400}›|「[^」]{1,400}」|『[^』]{1,400}』"
     r"|(?<![\w'])'(?=\S)[^'\n]{1,300}(?<=\S)'(?!\w)"
 )
 
@@ -59,88 +60,12 @@ _SUMMARY = on_use(
     re.IGNORECASE,
 )
 
-_SOURCES = (
-    r"read\s?me|docs?|documentation|document|file|page|website|site|web\s?page|article|blog|wiki|post|manual|guide|spec"
-    r"|specification|output|log|logs|trace|traceback|stack ?trace|error|errors|warning|message|comment|comments|docstring"
-    r"|test|tests|tool|linter|compiler|bot|copilot|bugbot|coderabbit|reviewer|review|feedback|issue|ticket|bug report|pr"
-    r"|pull request|commit|changelog|email|e-mail|mail|letter|transcript|summary|conversation|prompt|response|answer|reply"
-    r"|plan|snippet|code|config|configuration|diff|patch|content|contents|text|excerpt|quote|table|result|results|report"
-    r"|hook|plugin|terminal|console|cli|ci|claude\.md|agents\.md|instructions?|description|header|paper|book|chapter|chat|thread|screenshot"
-)
-_SAYS = (
-    r"says?|said|saying|states|stated|tells?|told|suggests?|suggested|recommends?|recommended|claims?|claimed|instructs?|instructed|insists?|insisted"
-    r"|advises?|advised|argues?|mentions|mentioned|demands|demanded"
-)
-_MAY_SAY = r"reads|state|contains|contained|writes|wrote|asks|asked|warns?|warned|goes|shows|thinks|prefers"
-"""What a text says, and what a program does ("the parser reads dates"): only what stands behind it tells."""
-
-_BEHIND = rf"(?=[ \t]*(?::|[\"']|{NAME}|,?[ \t]*\n|,? that\b))"
-_FOLLOWS = on_use(_BEHIND)
-_PEOPLE = (
-    r"he|she|it|they|some(?:one|body)|every(?:one|body)|people|folks|you|boss|colleagues?|co-?workers?|team-?mates?|teacher|professor|instructor|tutor|mentor|partner|wife"
-    r"|husband|friends?|brother|sister|guy|girl|person|dev|developers?|engineers?|lead|manager|cto|ceo|client|customer|maintainers?|authors?|expert|consultant|senior|intern"
-    r"|neighbou?r|stack ?overflow|reddit|google|gemini|chatgpt|gpt|copilot|youtuber|influencer|(?:one|some|most|many|all|each) of (?:my|our|the|his|her|their) [a-z-]{2,30}"
-)
-_FROM = r"(?:[ \t]+(?:on|at|from|in|of|over at|who|working)[ \t]+[\w'./@-]{1,40}(?:[ \t]+(?!(?:and|but|that|to|never|always)\b)[\w'./@-]{1,40}){0,3}?)?"
-"""Where somebody is from, between them and what they said."""
-
-_PEOPLE_SAY = (
-    rf"(?:(?:also|just|even|once|always|only|keeps|has|have|recently|often|usually)[ \t]+){{0,2}}(?:says?|said|saying|(?:tells?|told|telling) (?:you|me|us|everyone)|(?:wrote|writes){_BEHIND}"
-    r"|(?:claim|suggest|recommend|insist)(?:s|ed|ing)|advise[sd](?: (?:me|us))?|argue[sd]|swears|swore|mentioned)\b"
-)
-_HEARSAY = (
-    r"\bi(?:'ve| have)? (?:also |just |once |recently |always )?(?:(?:read|heard|learned|learnt|was told|been told|was advised)(?: (?:somewhere|once|recently|online|elsewhere))?"
-    r"(?: (?:on|in|at|from|by) [^.,;:!?\n]{2,40}?)?|(?:saw|seen|found|got this) (?:on|in|at|somewhere|online)(?: [^.,;:!?\n]{2,40}?)?)(?:,? that\b| to\b|:)"
-)
-_REPORTED = on_use(
-    rf"\b(?:{_SOURCES}|(?P<program>\w+\.(?:py|js|tsx?|jsx|go|rs|java|sh|rb|c|cpp))|\w+\.(?:md|txt|rst|html|json|toml|ya?ml|log))['\"`{NAME}]*"
-    rf"(?:[ \t]+(?!(?:i|you|we|when|if|to|that|about|not|and|or|should|must|may|can|could|might|never|always)\b)[\w'/.,`{NAME}-]{{1,40}}){{0,4}}?\s+"
-    rf"(?:(?(program)(?!))(?:{_SAYS})\b|(?:{_SAYS}|{_MAY_SAY})\b{_BEHIND})"
-    rf"|(?<!\bof )\b(?:{_PEOPLE}){_FROM}[ \t]+{_PEOPLE_SAY}"
-    rf"|\b(?-i:(?!(?:I|We|As|Just|Already|Again|Like|And|But|That|This|What)\b)[A-Z][a-z]{{1,20}}){_FROM} (?:wrote|writes|says|said|told (?:me|us|you)|recommends|suggests|insists|advises|swears)\b"
-    rf"|(?P<hearsay>{_HEARSAY})"
-    r"|\baccording to\b|\bquot(?:e|ing)\b:?",
-    re.IGNORECASE,
-)
-_SUBORDINATE = on_use(
-    r"\b(?:what(?:ever)?|how|which|if|whether|when(?:ever)?|where|who)[ \t]+(?:(?:the|an?|my|our|your|his|her|their|some|any)[ \t]+)?\Z",
-    re.IGNORECASE,
-)
-"""Stands before somebody's saying that is only a part of the user's own sentence ("log what a customer said")."""
-
-_LOOK_BACK = 24
-
-_ENDORSED = on_use(
-    r"(?:[,;.!–—-]|\band\b|\bso\b)\s*(?:(?:so|and|then|please|just|yes|ok(?:ay)?|i agree|agreed|now|from now on|let's|let us|i(?:'d)? (?:want|like) you to|we(?:'ll| will| should| must)|you should),? )*"
-    r"(?:do (?:that|so|it|this|the same|as (?:he|she|it|they) (?:says?|said))|(?:follow|obey|respect|adopt|stick to|stick with|keep to|go with) (?:that|this|it|them|him|her|his|their|the) ?(?:advice|rule|convention)?"
-    r"|(?:i|we) (?:fully |totally |completely )?agree(?: with (?:that|it|him|her|them))?|agreed|(?:he|she|they|it|that)(?:'s| is| are|'re) (?:absolutely |quite )?right|(?:that(?:'s| is)|make (?:that|it)) (?:now )?(?:our|the|my|a) rule"
-    r"|that's (?:how|what) (?:i|we) want(?: it| you to do)?|(?:i|we) want (?:that|this|it) too)(?:,? (?:too|please|here|from now on|always|as well|in this (?:project|repo)|for (?:this|our) (?:project|repo)))*\s*[.!]*\s*\Z",
-    re.IGNORECASE,
-)
-"""The user's own word for what somebody else says, at the end of a paragraph: then it is theirs."""
-
-_SENTENCE_END = on_use(r"[.!?](?=\s)")
-_SAID = on_use(r"(?:,? that\b| to\b)?[ \t]*[:,]?[ \t]*")
-
-_ENDORSABLE = 300
-"""Characters of a report that a user can mean with "do that"."""
-
-_INTRODUCED = on_use(
-    rf"^[^\n]{{0,160}}\b(?:{_SOURCES}|following|pasted|below|got this|getting this|got)\b[^\n:]{{0,60}}:[ \t]*$",
-    re.IGNORECASE | re.MULTILINE,
-)
-_WORK_ON_TEXT = on_use(
-    r"(?:^|[.!?,]\s+|\n|\bplease |\byou |\bto )(?:summari[sz]e|translate|proof-?read|rephrase|paraphrase|rewrite|reword|correct|analy[sz]e"
-    r"|explain|classify|extract|improve|interpret|spell-?check|fact-?check)\b[^\n:]{0,80}:\s",
-    re.IGNORECASE,
-)
-"""A request to work on a text that follows after a colon."""
-
-_OPENS_BELOW = on_use(r"[^\n:]{0,60}:[ \t]*\n")
+_HEADER = "from|to|cc|date|sent|subject|von|an|gesendet|datum|betreff|de|à|a|para|envoyé|enviado|fecha|objet|asunto|da|oggetto|van|aan|onderwerp|assunto|reply-to|received"
 _MAIL_OR_REVIEW = on_use(
-    r"^(?:-{2,} ?(?:original|forwarded) message|begin forwarded message"
-    r"|on [^\n]{6,120} wrote:[ \t]*$"
-    r"|from: [^\n]{1,200}\n(?:[a-z]{2,12}: [^\n]{0,200}\n)"
+    r"^(?:-{2,} ?(?:original|forwarded) message|begin forwarded message|(?:-{2,} ?)?(?:ursprüngliche nachricht|message d'origine|mensaje original)"
+    r"|(?:on|am|le|el|il|op|den) [^\n]{6,120}(?:wrote|schrieb[^\n:]{0,80}|a écrit|escribió|ha scritto|schreef[^\n:]{0,80}|skrev[^\n:]{0,80}) ?:[ \t]*$"
+    rf"|(?:{_HEADER}) ?: [^\n]{{1,200}}\n(?:(?:{_HEADER}) ?: [^\n]{{0,200}}\n)"
+    rf"|(?:subject|betreff|objet|asunto|oggetto|onderwerp|assunto) ?: [^\n]{{1,200}}\n(?=[ \t]*\n)"
     r"|(?:low|medium|high|critical) (?:severity|priority)[ \t]*$"
     r"|[*_#> ]{0,4}(?:actionable comments posted|nitpick comments|suggested change|potential issue|refactor suggestion|pull request overview|copilot reviewed)\b)",
     re.IGNORECASE | re.MULTILINE,
@@ -156,8 +81,16 @@ _PERSON = on_use(r"\b(?:i|i'\w+|me|my|we|we'\w+|us|our|you|you'\w+|your|please|l
 _PARAGRAPH = on_use(r"\S[^\n]*(?:\n[ \t]*\S[^\n]*)*")
 """A point of a review: how grave it is, or the line of a file. Two of them in words of nobody are somebody's review."""
 
+_KEY = on_use(
+    r"\s*(?:-\s+)?[\"']?[A-Za-z_$][\w./$-]*[\"']?:(?:\s|\Z)|\s*\[[\w.\"-]+\]\s*\Z|\s*[A-Za-z_][\w.-]* ?= ?\S"
+)
+_NESTED = on_use(
+    r"[ \t]+(?:-[ \t]+)?[\"']?[a-zA-Z_$][\w./$-]*[\"']?:(?:\s|\Z)|-[ \t]+[a-z_][\w.-]*:\s|\[[\w.\"-]+\]\s*\Z|[A-Z][A-Z_]+=\S"
+)
+"""A line of a configuration, and one that shows that it is no list of topics."""
+
 _SPEAKER = on_use(
-    r"^[*_]{0,2}(?P<role>user|human|assistant|ai|system|chatgpt|gpt|bot|agent|customer|support)[*_]{0,2}:[*_]{0,2}(?=\s)",
+    r"^(?:[*_]{0,2}(?P<role>user|human|assistant|ai|system|chatgpt|gpt|bot|agent|customer|support)[*_]{0,2}:[*_]{0,2}(?=\s)|(?P<nick>[\w.-]{2,20})> )",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -173,7 +106,7 @@ _MATERIAL_LINE = on_use(
     rf"|[=*~#-]{{3}}|{NAME}{{1,80}}:\s[^\n]{{0,300}}[,\[{{]\s*$|[\]\[{{}}]{{1,4}},?\s*$"
     r"|Traceback \(|File \"[^\"\n]*\", line \d|at [^\n]{1,200}\([^\n]{1,200}:\d+\)|\w*(?:Error|Exception|Warning): "
     r"|(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TODO|FIXME|XXX|HACK)\b"
-    r"|error(?:\[\w+\])?: |warning: |fatal: |panic: |hint: "
+    r"|[\w.-]+ (?:ERR!|ERROR|WARN|WARNING|FATAL)(?=[\s:])|error(?:\[\w+\])?: |warning: |fatal: |panic: |hint: "
     r"|[$❯%»] |>>> |\.\.\. |[\w.-]+@[\w.-]+[^\n]{0,60}[%$#] "
     r"|//|/\*|\*/|#(?:\s|!)|<!--|;;|\|"
     r"|\[[\w .:/-]{1,40}\] "
@@ -215,8 +148,8 @@ def own_words(text: str) -> str:
     ['See', 'this:']
     """
     plain = straighten(text[:MAX_CHARACTERS])
-    for _, spans in _SORTS:
-        plain = _fill(plain, spans(plain))
+    for _, left_out in _left_out(plain):
+        plain = _fill(plain, left_out)
     return plain
 
 
@@ -228,11 +161,51 @@ def material(text: str) -> tuple[Material, ...]:
     """
     plain = straighten(text[:MAX_CHARACTERS])
     taken = [Material(len(plain), len(text), "behind what is read")] if len(text) > len(plain) else []
+    for sort, left_out in _left_out(plain):
+        taken += (Material(start, end, sort) for start, end, _ in left_out)
+    return _apart(taken)
+
+
+def doubtful_words(text: str) -> tuple[Span, ...]:
+    """Sentences among the user's own words that may be somebody else's: no rule of them is certain.
+
+    Args:
+        text: The message; at most :data:`MAX_CHARACTERS` are read.
+    """
+    original = straighten(text[:MAX_CHARACTERS])
+    plain, _ = _masked(original)
+    return tuple(doubtful(plain, original, _lines(list(_pasted_lines(plain)))))
+
+
+def _masked(original: str) -> tuple[str, list[tuple[str, list[_Span]]]]:
+    """A message without what is marked as material, and what that is, sort by sort; each sees what those before it left."""
+    plain = original
+    taken = []
     for sort, spans in _SORTS:
         left_out = [span for span in spans(plain) if span.end > span.start]
-        taken += (Material(start, end, sort) for start, end, _ in left_out)
+        taken.append((sort, left_out))
         plain = _fill(plain, left_out)
-    return _apart(taken)
+    return plain, taken
+
+
+def _lines(pasted: list[_Span]) -> list[Span]:
+    return merged([Span(start, end) for start, end, _ in pasted])
+
+
+def _left_out(original: str) -> Iterator[tuple[str, list[_Span]]]:
+    """What is taken out, sort by sort."""
+    plain, taken = _masked(original)
+    yield from taken
+    pasted = list(_pasted_lines(plain))
+    lines = _lines(pasted)
+    yield (
+        "what somebody else says",
+        [
+            _Span(start, end, "\n")
+            for start, end in ((span.start, span.end) for span in attributed(plain, original, lines))
+        ],
+    )
+    yield "pasted lines", pasted
 
 
 def _apart(taken: Iterable[Material]) -> tuple[Material, ...]:
@@ -324,7 +297,18 @@ def _quotes(text: str) -> Iterator[_Span]:
 
 def _mail_or_review(text: str) -> Iterator[_Span]:
     if match := _MAIL_OR_REVIEW.search(text):
-        yield _Span(match.start(), len(text), "\n")
+        yield _Span(match.start(), _signed_off(text, match.end()), "\n")
+
+
+def _signed_off(text: str, position: int) -> int:
+    """Where the user speaks again behind the close of a letter; the end of the message where nothing says so."""
+    signed = False
+    for paragraph in _PARAGRAPH.finditer(text, position):
+        words = paragraph.group()
+        if signed and is_own(words) and not POSTSCRIPT.match(words):
+            return paragraph.start()
+        signed = signed or bool(SIGNED.search(words))
+    return len(text)
 
 
 def _review(text: str) -> Iterator[_Span]:
@@ -341,41 +325,21 @@ def _review(text: str) -> Iterator[_Span]:
 
 def _conversation(text: str) -> Iterator[_Span]:
     """A pasted conversation, from the first of its speakers; two take part in it."""
-    spoken = [(match.start(), match["role"].casefold()) for match in _SPEAKER.finditer(text)]
+    spoken = [
+        (match.start(), (match["role"] or match["nick"]).casefold()) for match in _SPEAKER.finditer(text)
+    ]
     if len({role for _, role in spoken}) > 1:
         yield _Span(spoken[0][0], len(text), "\n")
 
 
-def _reported(text: str) -> Iterator[_Span]:
-    """What somebody or something else says: to the end of the paragraph, or of the message where it begins behind a colon.
-
-    Of what the user makes their own ("…, so do that") only who said it is not theirs.
-    """
-    position = 0
-    while match := _REPORTED.search(text, position):
-        before = text[max(0, match.start() - _LOOK_BACK) : match.start()]
-        if _SUBORDINATE.search(before) and not _FOLLOWS.match(text, match.end()):
-            position = match.end()
-            continue
-        opens = _OPENS_BELOW.match(text, match.end())
-        position = len(text) if opens else max(_paragraph_end(text, match.end()), match.end())
-        short = not opens and position - match.end() <= _ENDORSABLE
-        if short and _ENDORSED.search(text, match.end(), position):
-            said = _SAID.match(text, match.end())
-            position = said.end() if said else match.end()
-        elif match["hearsay"] and (ended := _SENTENCE_END.search(text, match.end(), position)):
-            position = ended.end()
-        yield _Span(match.start(), position, "\n")
-
-
-def _introduced(text: str) -> Iterator[_Span]:
-    """Everything after a line such as "here is the log:" that introduces material."""
-    for match in _INTRODUCED.finditer(text):
-        if not _OWN_LIST.search(match.group()):
-            yield _Span(match.end(), len(text), "\n")
-            break
-    if work := _WORK_ON_TEXT.search(text):
-        yield _Span(work.end(), len(text), "\n")
+def _configuration(text: str) -> Iterator[_Span]:
+    """Lines of keys and values that are nested or stand in sections: a configuration that was pasted without a fence."""
+    for match in _PARAGRAPH.finditer(text):
+        lines = match.group().splitlines(keepends=True)
+        keys = [bool(_KEY.match(line)) for line in lines]
+        if sum(keys) > 1 and any(_NESTED.match(line) for line in lines):
+            first = keys.index(True)
+            yield _Span(match.start() + sum(map(len, lines[:first])), match.end(), "\n")
 
 
 def _pasted_lines(text: str) -> Iterator[_Span]:
@@ -406,13 +370,11 @@ _SORTS: tuple[tuple[str, Callable[[str], Iterator[_Span]]], ...] = (
     ("a name or code", _inline_code),
     ("a comment", _comments),
     ("tagged text", _tags),
+    ("a configuration", _configuration),
     ("a summary or a plan of an earlier session", _continued),
     ("a quote", _quotes),
     ("a mail or a review", _mail_or_review),
     ("a conversation", _conversation),
     ("a review", _review),
-    ("what somebody else says", _reported),
-    ("what a line introduces", _introduced),
-    ("pasted lines", _pasted_lines),
 )
-"""The sorts of material, in the order in which they are taken out: each sees what those before it left."""
+"""The sorts of material that is marked as such, in the order in which they are taken out."""

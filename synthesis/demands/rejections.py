@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from agentx.synthesis.demands.clause import lead_length
-from agentx.synthesis.demands.material import NAME
 from agentx.synthesis.demands.ruling import Ruling
 from agentx.synthesis.demands.rulings import (
     ASTONISHED,
@@ -17,6 +16,7 @@ from agentx.synthesis.demands.rulings import (
     REASON,
     RULINGS,
 )
+from agentx.synthesis.demands.sources import NAME
 from agentx.synthesis.demands.vocabulary import FEATURES, compiled
 from agentx.synthesis.demands.words import content_words
 

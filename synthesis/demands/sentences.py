@@ -80,7 +80,8 @@ def _wraps(plain: str, start: int, boundary: re.Match[str]) -> bool:
 def _trimmed(plain: str, start: int, end: int) -> Iterator[Span]:
     if item := _LIST_ITEM.match(plain, start, end):
         start = item.end()
-    while start < end and plain[start].isspace():
+    # What is left of a sentence whose beginning was taken out begins with a comma.
+    while start < end and (plain[start].isspace() or plain[start] in ",;"):
         start += 1
     while end > start and plain[end - 1].isspace():
         end -= 1

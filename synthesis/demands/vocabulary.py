@@ -191,12 +191,18 @@ PROCESS_VERB = compiled(
 # --- what comes before a demand and is no part of it --------------------------------------------------------------------
 
 LEAD_INS = compiled(
-    r"^(?:(?:so|and|but|though|also|ok|okay|yes|yeah|yep|no(?=\s*[,;:!-])|well|then|please|pls|plz|just|btw|by the way|fyi|hey|hi|oh|hmm|right|thanks|thank you|great|good"
+    r"^(?:(?:so|and|but|though|also|ok|okay|yes|yeah|yep|no(?=\s*[,;:!.-])|well|then|please|pls|plz|just|btw|by the way|fyi|hey|hi|oh|hmm|right|thanks|thank you|great|good"
     r"|cool|perfect|nice|sure|actually|again|in addition|additionally|furthermore|moreover|finally|lastly|firstly|secondly|remember(?! to\b| that\b| you\b)|reminder"
     r"|important|note(?: that)?|attention|nb|ps|p\.s|new rule|rule(?: \d+)?|one (?:more|other|last) (?:thing|rule)|one thing|another thing|two things"
     r"|first of all|for the record|to be clear|like i said|as i said|i(?:'ll| will| must| have to)? remind you(?: of| that)?|i repeat|once more|in that case|because of that|therefore|hence"
     r"|claude|assistant|agent|everyone|dear agent|kindly|seriously|honestly|look|listen)(?:\s*[,:;!.–—-]+\s*|\s+|$))+"
 )
+
+LABEL = compiled(
+    r"^(?!(?:\S+ ){0,4}?\S*(?:problem|bug|issue|question|error|reason|cause|result|idea|goal|expected|actual|status|fact|todo|task|context|background|hypothesis|theory|assumption|example))"
+    r"(?:[\w'./;#-]+[ \t]+){0,4}[\w'./;#-]+:[ \t]+(?=(?:all|every|each|any|no)\b)"
+)
+"""What stands before a colon and announces a demand on all of a kind ("Requirement: every endpoint …", "Tests: all names …")."""
 
 ORDER_FRAME = compiled(
     r"^(?:(?:can|could|would|will) (?:you|we)(?: please| kindly)?\s+|(?:make|be) (?:absolutely )?sure(?: that)?(?: you| to| we| it)?(?: to)?\s+"

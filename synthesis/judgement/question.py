@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from agentx.storage.text import one_line
-from agentx.synthesis.demands.material import NAME, own_words, straighten
+from agentx.synthesis.demands.material import own_words, straighten
 from agentx.synthesis.demands.sentences import sentences
+from agentx.synthesis.demands.sources import NAME
 from agentx.synthesis.items import ConstraintDetail, MemoryItem
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
 from agentx.synthesis.model.prompts import parameters, prompt

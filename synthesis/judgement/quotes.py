@@ -3,8 +3,9 @@
 import re
 
 from agentx.synthesis.demands.clause import lead_length
-from agentx.synthesis.demands.material import NAME, own_words, straighten
+from agentx.synthesis.demands.material import own_words, straighten
 from agentx.synthesis.demands.sentences import Span, clauses, sentences
+from agentx.synthesis.demands.sources import NAME
 
 MAX_QUOTE = 400
 """Characters of the longest quote."""

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from agentx.storage.text import one_line
-from agentx.synthesis.demands.material import NAME, own_words, straighten
+from agentx.synthesis.demands.material import own_words, straighten
 from agentx.synthesis.demands.patterns import on_use
 from agentx.synthesis.demands.sentences import Span, clauses, sentences
+from agentx.synthesis.demands.sources import NAME
 from agentx.synthesis.demands.words import content_words
 
 MAX_STATEMENTS = 3

@@ -56,7 +56,7 @@ class Says:
 
 
 def soon():
-    return time.monotonic() + 20
+    return time.monotonic() + 100
 
 
 def recognize(model, said=SAID):
