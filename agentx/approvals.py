@@ -55,7 +55,7 @@ def granted(engine: Engine, call: PendingCall) -> dict[str, Any] | None:
 
 def _arguments(engine: Engine, call: PendingCall, recorded: str) -> dict[str, Any]:
     """The arguments that a person saw: kept aside where the record holds them redacted."""
-    if kept := kept_arguments(engine.root, call.call_id, recorded):
+    if kept := kept_arguments(engine, call.call_id, recorded):
         return kept
     try:
         found: dict[str, Any] = json.loads(recorded)

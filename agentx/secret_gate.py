@@ -1,15 +1,18 @@
 """Secrets in artifacts: what a write would newly put there, and the arguments of a call that waits for a person's word.
 
-The record never holds a secret, so a call that waits keeps its own arguments beside it, in ``.agentx/``, readable by
-their owner alone, until it has run or was refused.
+The record never holds a secret, so a call that waits keeps its own arguments beside it, in ``.agentx/``, encrypted with a
+key of its owner's, until it has run or was refused.
 """
 
+import contextlib
 import json
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from agentx.cache import CACHE
+from agentx.engine import Engine
 from agentx.secret_notes import secrets_in, text_of
 from agentx.staging import Content
 from agentx.storage import nofollow
@@ -17,7 +20,11 @@ from agentx.storage.durable import write_file
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.git.objects import blob_id
 from agentx.storage.redaction import clean_value, find
+from agentx.trust.sealing import seal, unseal
 from agentx.write_path import WritePath
+
+_SETTLED_S = 3_600
+"""A call of another process is on record by then."""
 
 MARK = "[redacted: "
 """How what stands for a secret begins."""
@@ -60,17 +67,24 @@ def check_marks(write_path: WritePath, contents: Mapping[str, Content | None]) -
             )
 
 
-def keep_arguments(root: Path, call_id: str, arguments: Mapping[str, Any]) -> None:
-    """Keep the arguments of a call that waits, where the record can hold them only redacted."""
-    place = _place(root, call_id)
+def keep_arguments(engine: Engine, call_id: str, arguments: Mapping[str, Any]) -> None:
+    """Keep the arguments of a call that waits, where the record can hold them only redacted.
+
+    Raises:
+        StoreUnusable: This user has no state directory for the key.
+    """
+    _forget_settled(engine)
+    place = _place(engine.root, call_id)
     nofollow.make_directory(place.parent, parents=True)
-    write_file(place, json.dumps(arguments, default=str).encode("utf-8", "surrogatepass"), mode=0o600)
+    content = json.dumps(arguments, default=str).encode("utf-8", "surrogatepass")
+    write_file(place, seal(engine.settings.state_dir, content), mode=0o600)
 
 
-def kept_arguments(root: Path, call_id: str, recorded: str) -> dict[str, Any] | None:
+def kept_arguments(engine: Engine, call_id: str, recorded: str) -> dict[str, Any] | None:
     """The kept arguments of a call, if they are those that a person saw redacted; ``None`` where there are none."""
     try:
-        kept = json.loads(nofollow.read(_place(root, call_id)))
+        sealed = nofollow.read(_place(engine.root, call_id))
+        kept = json.loads(unseal(engine.settings.state_dir, sealed) or b"")
     except (OSError, ValueError):
         return None
     same = isinstance(kept, dict) and json.dumps(clean_value(kept), default=str) == recorded
@@ -80,6 +94,16 @@ def kept_arguments(root: Path, call_id: str, recorded: str) -> dict[str, Any] | 
 def forget_arguments(root: Path, call_id: str) -> None:
     """The call has run, or was refused: its arguments go."""
     nofollow.remove(_place(root, call_id), missing_ok=True)
+
+
+def _forget_settled(engine: Engine) -> None:
+    """Remove the arguments of calls that wait no more: refused on another machine, or never recorded after a crash."""
+    pending = engine.write_path.state.pending.values()
+    waiting = {_place(engine.root, call.call_id).name for call in pending if call.approved is not False}
+    with contextlib.suppress(OSError):
+        for kept in nofollow.listed(engine.root / CACHE / "waiting"):
+            if kept.name not in waiting and time.time() - nofollow.status(kept).st_mtime > _SETTLED_S:
+                nofollow.remove(kept, missing_ok=True)
 
 
 def _place(root: Path, call_id: str) -> Path:

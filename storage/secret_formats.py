@@ -28,7 +28,8 @@ _PREFIXED: tuple[tuple[str, str, str], ...] = (
     ("teams webhook", "webhook.office.com/webhookb2/", r"[0-9A-Za-z@-]{30,90}/IncomingWebhook/[0-9a-f]{32}/[0-9A-Za-z-]{20,60}"),
     ("api key", "sk-ant- sk-proj- sk-or- sk-live- sk-svcacct- sk-admin- sk-lf-", rf"[{_WORD}]{{20,400}}"),
     ("api key", "sk-", rf"[0-9A-Za-z]{{32,250}}|[{_WORD}]{{20,150}}T3BlbkFJ[{_WORD}]{{20,150}}"),
-    ("api key", "gsk_ xai- pplx- r8_ hf_ api_org_ tvly- fc- pcsk_ csk- nvapi- lsv2_pt_ lsv2_sk_", rf"[{_WORD}]{{30,250}}"),
+    ("api key", "gsk_ r8_ hf_ api_org_", r"[0-9A-Za-z]{30,250}"),
+    ("api key", "xai- pplx- tvly- fc- pcsk_ csk- nvapi- lsv2_pt_ lsv2_sk_", rf"[{_WORD}]{{30,250}}"),
     ("stripe key", "sk_live_ sk_test_ rk_live_ rk_test_", r"[0-9A-Za-z]{16,250}"),
     ("signing secret", "whsec_", r"[0-9A-Za-z+/=]{24,100}"),
     ("google api key", "AIza", rf"[{_WORD}]{{35}}"),
@@ -78,6 +79,7 @@ _PREFIXED: tuple[tuple[str, str, str], ...] = (
 
 _INSIDE: tuple[tuple[str, str, str], ...] = (
     ("telegram token", ":AA", rf"\b[0-9]{{8,10}}:AA[{_WORD}]{{33}}(?![{_WORD}])"),
+    ("telegram token", "/bot", rf"(?<=/bot)[0-9]{{6,12}}:[{_WORD}]{{30,60}}(?![{_WORD}])"),
     ("mailchimp key", "-us", r"\b[0-9a-z]{32}-us[0-9]{1,2}\b"),
     ("azure client secret", "Q~", r"(?<![\w.~-])[0-9A-Za-z_~.-]{3}[0-9]Q~[0-9A-Za-z_~.-]{31,34}(?![\w~-])"),
     ("azure devops token", "AZDO", r"\b[0-9A-Za-z]{76}AZDO[0-9A-Za-z]{4}\b"),
@@ -85,6 +87,8 @@ _INSIDE: tuple[tuple[str, str, str], ...] = (
 )
 """Formats whose fixed part stands within or behind: name, what a text must hold, the whole pattern."""
 
+_ALONE = frozenset(("SK AC", "key-"))
+"""Beginnings that file names and keys of caches have as well: these count only where nothing is tied to them."""
 
 _SHORTEST = 20
 _SHAPE = bytes(ord(" " if bytes((one,)).isspace() else "x") for one in range(256))
@@ -93,20 +97,42 @@ _RUN = re.compile(rf"[{_WORD}]{{14}}")
 # Every format is a word of 20 characters or more, with 14 in a row that are no punctuation. Most texts hold none such.
 
 
-def formats_in(text: str) -> Iterator[tuple[str, re.Pattern[str]]]:
-    """The formats whose fixed part stands in a text: the name of each, and the pattern to search with."""
-    chunks = " ".join(_long_words(text))
-    if not _RUN.search(chunks):
+def may_hold_format(words: str) -> bool:
+    """Whether the fixed part of a format stands in the long words of a text."""
+    return _RUN.search(words) is not None and any(head in words for head, _ in _heads())
+
+
+def tokens(text: str, words: str) -> Iterator[tuple[str, re.Match[str]]]:
+    """Find what has a format: the name of the format, and the match.
+
+    Args:
+        text: Where to look.
+        words: Its long words.
+    """
+    if not _RUN.search(words):
         return
-    seen = -1
     for head, row in _heads():
-        if row != seen and head in chunks:
-            seen = row
-            yield _format(row)
+        if head not in words:
+            continue
+        name, pattern = _format(row)
+        if row >= len(_PREFIXED):
+            yield from ((name, match) for match in pattern.finditer(text))
+            continue
+        at = text.find(head)
+        while at >= 0:
+            match = pattern.match(text, at)
+            if match:
+                yield name, match
+            at = text.find(head, match.end() if match else at + 1)
+
+
+def long_words(text: str) -> str:
+    """The words of a text that are long enough for a format, or look so."""
+    return " ".join(_long_words(text))
 
 
 def _long_words(text: str) -> Iterator[str]:
-    """The words of a text that are long enough, or look so: in UTF-8, in which they are found without a look at each."""
+    # In UTF-8, in which they are found without a look at each.
     data = text.encode("utf-8", "surrogatepass")
     shape = data.translate(_SHAPE)
     start = shape.find(_LONG)
@@ -129,6 +155,8 @@ def _format(row: int) -> tuple[str, re.Pattern[str]]:
         name, _, pattern = _INSIDE[row - len(_PREFIXED)]
         return name, re.compile(pattern)
     name, heads, rest = _PREFIXED[row]
+    if heads in _ALONE:
+        return name, re.compile(rf"(?<![\w./-])(?:{'|'.join(heads.split())}){rest}(?![\w/-]|\.\w|[ ]?:)")
     # The beginning first, so that the search can leap to it, then a look back.
     guarded = "|".join(
         rf"{re.escape(head)}(?<![0-9A-Za-z]{re.escape(head)})" if head[0].isalnum() else re.escape(head)

@@ -222,7 +222,7 @@ class Job(msgspec.Struct):
         # Redacted before it becomes JSON, in which a secret can have a quotation mark as its neighbour.
         whole = json.dumps(clean_value(self.given), default=str)
         if whole != json.dumps(self.given, default=str):
-            keep_arguments(self.tools.engine.root, self.call_id, self.given)
+            keep_arguments(self.tools.engine, self.call_id, self.given)
         self.announce(whole, awaits_approval=True)
 
     def announce(self, whole: str = "", *, awaits_approval: bool = False) -> None:
@@ -417,10 +417,10 @@ class ToolSet:
             self.engine.trust.used(job.call_id, job.tool, job.given)
 
     def _record(self, job: Job, status: ToolStatus, output: str) -> None:
+        if self.engine.write_path.read_only:
+            return  # the record is read, and nothing is added to it
         if job.approved or job.call_id in self.engine.write_path.state.pending:
             self._forget(job)
-        if self.engine.write_path.read_only:
-            return  # a newer version's record is read, and nothing is added to it
         payload = job.payload(status, output, job.changes)
         (job.event,) = self.engine.write_path.record([Draft(data=payload, actor=self.actor, run=self.run)])
         if status == "DENIED" or job.exit_code is not None:

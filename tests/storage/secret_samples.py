@@ -125,7 +125,7 @@ PLACED = (
     "mongodb+srv://root:{p}@cluster0.mongodb.net/?retryWrites=true", "Authorization: Bearer {t}", "-H 'Authorization: Basic {b}'",
     '{{"Authorization": "Bearer {t}"}}', "authorization=Token {t}", "Proxy-Authorization: Basic {b}", "curl -u admin:{p} https://example.org",
     "machine example.org login me password {p}", "//registry.npmjs.org/:_authToken={u}", '{{"auths": {{"r.io": {{"auth": "{b}"}}}}}}',
-    "sshpass -p {p} ssh host", "https://acc.blob.core.windows.net/c?sv=2022-11-02&sig={g}&se=2027",
+    "config.ini:14:password = {p}", "sshpass -p {p} ssh host", "https://acc.blob.core.windows.net/c?sv=2022-11-02&sig={g}&se=2027",
 )  # fmt: skip
 """Where the place tells; b is user and password in base64, u a UUID, g a signature."""
 

@@ -15,7 +15,7 @@ _SECRETS = {
     "AKIA" + "IOSFODNN7EXAMPLE": "aws",
     "ghp_" + "a1B2" * 9: "github",
     "github_pat_" + "a1B2_" * 14: "github",
-    "glpat-" + "x" * 20: "gitlab",
+    "glpat-" + "x1Y2z" * 4: "gitlab",
     "xoxb-" + "1234567890-abcdef": "slack",
     "sk-" + "a" * 48: "api key",
     "sk-ant-" + "api03-" + "b" * 40: "api key",

@@ -1,6 +1,8 @@
 """A secret gets into an artifact only with a person's word, and to a model, the log and the index not at all."""
 
+import os
 import subprocess
+import time
 
 import pytest
 
@@ -18,11 +20,11 @@ def call(ws, tool="write_file", call_id="call-1", **arguments):
 
 
 def everything(root):
-    """Every byte that the workspace keeps, but for what waits for a word and the artifacts themselves."""
+    """Every byte that the workspace keeps, but for the artifacts themselves."""
     names = [
         p
         for p in root.rglob("*")
-        if p.is_file() and not {"artifacts", "waiting", ".git"} & set(p.relative_to(root).parts)
+        if p.is_file() and not {"artifacts", ".git"} & set(p.relative_to(root).parts)
     ]
     log = subprocess.run(
         ["git", "-C", str(root), "log", "--format=%B"], capture_output=True, check=True
@@ -59,9 +61,25 @@ def test_once_approved_exactly_that_call_writes_the_secret_itself(ws, lexical):
 def test_a_refused_call_writes_nothing_and_its_arguments_are_gone(ws):
     call(ws, path=".env", content=ENV)
     ws.approve("call-1", approved=False, reason="use the environment")
+    assert not list((ws.root / ".agentx" / "waiting").iterdir()), (
+        "they go with the refusal, not with the next call"
+    )
     assert "use the environment" in call(ws, path=".env", content=ENV).output
     assert not (ws.artifacts / ".env").exists()
     assert not list((ws.root / ".agentx" / "waiting").iterdir())
+
+
+def test_arguments_of_calls_that_wait_no_more_are_removed_with_the_next_that_waits(ws):
+    """A refusal that came from another machine, or a crash before the call was recorded, leaves them behind."""
+    call(ws, path=".env", content=ENV)
+    folder = ws.root / ".agentx" / "waiting"
+    for name, age_s in (("left-behind", 7_200), ("of-another-process", 10)):
+        (folder / name).write_text("x")
+        os.utime(folder / name, times=(time.time() - age_s,) * 2)
+    call(ws, path="b.env", content=ENV, call_id="call-2")
+    kept = {place.name for place in folder.iterdir()}
+    assert "left-behind" not in kept
+    assert len(kept) == 3
 
 
 def test_arguments_that_are_not_those_that_were_shown_are_not_run(ws):

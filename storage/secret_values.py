@@ -1,0 +1,122 @@
+"""What looks like a value that somebody made up or a machine drew, and what is a word, a placeholder or a reference."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+LONGEST = 2_048
+"""Characters of a value in quotes or on a line by itself; what is longer is data."""
+
+PASSWORD_LENGTH = 6
+RANDOM_LENGTH = 16
+_RANDOM_DIGITS = 3
+
+Span = tuple[int, int]
+"""From where to where a secret stands, in characters."""
+
+Places = list[tuple[int, str]]
+"""Where the words stand that the names of secrets hold, in order, and which."""
+
+_PLACEHOLDER = re.compile(
+    r"""[<$%{\[(*&|^]               # <your token>, ${TOKEN}, %s, {{ token }}, [redacted], ****
+    |\.{1,2}/|~?/(?!\S*[+=])|[A-Za-z]:[\\/]    # a path
+    |[a-z][a-z0-9+.-]{1,20}://      # an address
+    |\#(?:/|[0-9a-fA-F]{3,8}$)      # a reference within a document, a colour
+    |[-+]?[0-9.]+e[-+]?[0-9]+$      # a number
+    |os\.environ|process\.env|env[./]
+    |[xX0*.•_-]+$                   # xxxx, ...
+    |.{0,4096}?(?:\.\.\.|…|<|\$\{|\{\{|%\(|xxxx|XXXX|\*\*\*)
+    """,
+    re.VERBOSE,
+)
+_LETTER, _DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
+_PLAIN_WORD = re.compile(r"[^\W\d_]?[a-z]+|[A-Z]+")
+_NUMBERED = re.compile(r"[a-zA-Z]{0,8}[0-9]{1,2}")
+_FEW_DIGITS = 6
+_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_COMMON = frozenset(
+    """
+    a abc access account actual admin aes after age algorithm an and anonymous any api app application argon asdf at auth authorization b bad bar base baz bearer
+    bcrypt before body bot bytes by c callback ca cat cert change changed changeme char check class client code column com config
+    confirm content cookie count created credential credentials csrf current custom d data date db default demo dev digest disabled
+    do dog dummy ec empty enabled encoding end env error es encoded example expected expired f fail fake false field file first fixme foo for form
+    from func function get global good grant group guest gzip h hash head header hello hex hidden hmac host hs http https i id identity
+    iam in index info initial input insert int integer invalid is it item jwt k key keys kind label last latin len length line list local
+    localhost login long m main max md me message method min missing mock model my mysql n name new next nil no node none not null
+    number o oauth ok old on one optional or order org os other out p page param parameter pass passed passphrase password passwords path
+    pbkdf pem phone pin placeholder plain port post postgres prefix private prod production provider public put pwd pwned qwerty r random rb raw read
+    real redacted redis ref refresh regex region register replace req request required res reset response result role root row rs rsa s salt sample
+    scope scrypt second secret secrets secure self send service session set sha shared short sign signature signed smtp some source
+    ssh ssl sso start state status stop str string strong super swordfish system t tag tbd temp template temporary test tested testing text
+    the this time title tls tmp to todo token tokenizer tokens true two type uint undefined unknown unset update upper uri url use user username users utf uuid v val
+    valid value values var variable version via void want was weak web webhook with word wrong www x xsrf y yes you your z zero
+    """.split()  # noqa: SIM905 - a list of words reads best as words
+)
+"""Words that names and placeholders are made of: a value of nothing else (``id_token_v2``, ``test1234``) is one."""
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether it stands for a value, or refers to one."""
+    if _PLACEHOLDER.match(value) or len(set(value)) <= 2:  # noqa: PLR2004 - aaaa, abab
+        return True
+    return is_worded(value) or value.lower() in "abcdefghijklmnopqrstuvwxyz 01234567890123456789 qwertyuiop"
+
+
+def is_worded(value: str) -> bool:
+    """Whether a value is made of common words and small numbers, or is a name of several plain words."""
+    words = [part.lower() for part in _PART.findall(value) if not part.isdigit()]
+    digits = sum(map(str.isdigit, value))
+    if not words:
+        return False
+    if digits <= _FEW_DIGITS and all(word in _COMMON for word in words):
+        return not set(value) & set("!#%^*+=~?@$")
+    pieces = [piece for piece in re.split(r"[-_./: ]", value) if piece]
+    plain = [piece for piece in pieces if _PLAIN_WORD.fullmatch(piece)]
+    return len(plain) > 1 and all(piece in plain or _NUMBERED.fullmatch(piece) for piece in pieces)
+
+
+def is_mixed(value: str) -> bool:
+    """Whether both letters and digits stand in it."""
+    return bool(_LETTER.search(value) and _DIGIT.search(value))
+
+
+def is_random(value: str) -> bool:
+    """Whether it is long and mixed as no name in code is."""
+    return len(value) >= RANDOM_LENGTH and sum(map(str.isdigit, value)) >= _RANDOM_DIGITS
+
+
+_PATTERN = re.compile(r"%[sdr(]|\{|\\[wdsbSD]|\[\^?[a-zA-Z]-|\(\?|\.\*|^\^|\$$")
+
+
+def is_made_up(value: str, shortest: int) -> bool:
+    """Whether a quoted value is one word of letters and digits, or of letters and signs, and no placeholder."""
+    if not shortest <= len(value) <= LONGEST or len(value.split(None, 1)) != 1:
+        return False
+    if is_placeholder(value) or _PATTERN.search(value):
+        return False
+    if is_mixed(value) or (value.isdigit() and shortest == PASSWORD_LENGTH):
+        return True
+    return bool(_LETTER.search(value)) and bool(set(value[1:]) & set("!@#^*+=~?"))
+
+
+# --- windows ---------------------------------------------------------------------------------------------------------
+
+
+def finds(text: str, sign: str) -> Iterator[int]:
+    """Where a sign stands in a text."""
+    at = text.find(sign)
+    while at >= 0:
+        yield at
+        at = text.find(sign, at + 1)
+
+
+def windows(places: Iterable[int], before: int, after: int, end: int) -> Iterator[Span]:
+    """The parts of a text around places, which are in order; those that meet are one."""
+    start = stop = -1
+    for place in places:
+        if stop < 0 or place - before > stop:
+            if stop >= 0:
+                yield start, stop
+            start = max(0, place - before)
+        stop = min(place + after, end)
+    if stop >= 0:
+        yield start, stop

@@ -1,0 +1,340 @@
+"""Views of a text without its wrapping, each with a map back to the text: what a terminal, a parser or a shell makes of it.
+
+A secret is often stored behind a colour code, an escape sequence, percent-encoding or a line break that a terminal, a
+mail program or a diff put into it. Each view undoes one layer of that. Searches run on the views; what they find is
+replaced in the text itself, and everything else stays byte for byte. A text without wrapping has no views, and the
+check for that is one linear search.
+"""
+
+import base64
+import functools
+import html
+import re
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+_DEPTH = 5
+"""Layers of encoding that are undone: ``%25253D``, JSON in JSON in JSON."""
+
+_ENCODED = 8_192
+"""Longest text in base64 that is decoded, in characters; what is longer is a file."""
+
+
+_REACH = 400
+"""How far from a replacement a secret can stand that is found only because of it, in characters."""
+
+
+class View(NamedTuple):
+    """A text with some pieces replaced, and where each piece stood.
+
+    Attributes:
+        text: The text after the replacements.
+        before: The text was made from this view; from the original where it is ``None``.
+        starts, ends: Where each replacement begins and ends in ``text``.
+        origins, stops: Where the piece that it replaces begins and ends in the text before.
+    """
+
+    text: str
+    before: "View | None"
+    starts: "array[int]"
+    ends: "array[int]"
+    origins: "array[int]"
+    stops: "array[int]"
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Map a span of the view to the original; a piece that was replaced is never cut in half."""
+        start, end = self._place(start, self.origins, 0), self._place(end - 1, self.stops, 1)
+        return self.before.span(start, end) if self.before else (start, end)
+
+    def _place(self, offset: int, side: "array[int]", beyond: int) -> int:
+        at = bisect_right(self.starts, offset) - 1
+        if at < 0:
+            return offset + beyond
+        if offset < self.ends[at]:
+            return side[at]
+        return self.stops[at] + offset - self.ends[at] + beyond
+
+    def changed(self) -> Iterator[tuple[int, int]]:
+        """Yield the parts of the view around its replacements, from line to line; the rest is as in the text before."""
+        start = end = -1
+        for first, last in zip(self.starts, self.ends, strict=True):
+            if end < 0 or first - _REACH > end:
+                if end >= 0:
+                    yield start, end
+                start = self._blank(max(0, first - _REACH))
+            end = min(last + _REACH, len(self.text))
+        yield start, end
+
+    def _blank(self, at: int) -> int:
+        """Where the word at a place begins."""
+        before = max(0, at - 4 * _REACH)
+        return max(self.text.rfind("\n", before, at), self.text.rfind(" ", before, at)) + 1 or at
+
+    def narrowed(self, start: int, end: int) -> tuple[int, int]:
+        """Keep a span of the text before from cutting a piece in half: it begins with it, and ends before it."""
+        at = bisect_right(self.origins, end - 1) - 1
+        if at >= 0 and start < self.origins[at] < end < self.stops[at]:
+            end = self.origins[at]
+        at = bisect_right(self.origins, start) - 1
+        if at >= 0 and self.origins[at] < start < self.stops[at] < end:
+            start = self.origins[at]
+        return start, end
+
+
+# --- encodings -------------------------------------------------------------------------------------------------------
+
+_INVISIBLE = (
+    r"\x00-\x06\x0e-\x1a\x1c-\x1f\x7f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e"
+    r"\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+)
+_FULLWIDTH = r"\uff01-\uff5e"
+_CONTROL = r"[0-?]{0,64}[ -/]{0,4}[@-~]"
+_BLANK = {9: " ", 10: " ", 13: " ", 12: " ", 11: " ", 27: " "}
+_BREAK = r"\r?\n[ \t]{0,80}"
+_LOST = re.compile(r"\[(?:(?:[0-9]{1,3};){0,4}[0-9]{1,3}m(?=\w)|0m)")
+_UNSEEN = re.compile(f"[{_INVISIBLE}]")
+_WIDE = re.compile(f"[{_FULLWIDTH}]")
+_ALTERNATIVES: tuple[tuple[Callable[[str], object], str], ...] = (
+    (
+        lambda text: "\\" in text,
+        rf"\\(?:{_BREAK}|(?P<back>u\{{[0-9a-fA-F]{{1,6}}\}}|u[0-9a-fA-F]{{4}}|U[0-9a-fA-F]{{8}}|x[0-9a-fA-F]{{2}}|[01][0-7]{{2}}|[\"'/\\ntrbfave0`]))",
+    ),
+    (lambda text: "%" in text, r"%(?:25){0,8}(?P<byte>[0-9a-fA-F]{2})"),
+    (lambda text: "&" in text, r"&(?P<entity>\#[0-9]{1,7};|\#[xX][0-9a-fA-F]{1,6};|[A-Za-z]{2,8};)"),
+    (
+        lambda text: "\x1b" in text,
+        rf"\x1b(?:\[{_CONTROL}|\][^\x07\x1b\n]{{0,2048}}(?:\x07|\x1b\\)|[PX^_][^\x1b\n]{{0,2048}}\x1b\\|[ -/]{{0,3}}[0-~])?",
+    ),
+    (lambda text: "\x9b" in text, rf"\x9b{_CONTROL}"),
+    (lambda text: "^" in text and "m" in text, rf"\^(?:\[\[[0-9;]{{0,16}}[A-Za-z]|[ ]?{_BREAK})"),
+    (lambda text: " `" in text, rf"`(?<=[ \t]`)[ ]?{_BREAK}"),
+    (lambda text: "[" in text and _LOST.search(text), _LOST.pattern),
+    (lambda text: not text.isascii() or not text.translate(_BLANK).isprintable(), f"[{_INVISIBLE}]"),
+    (lambda text: not text.isascii() and _WIDE.search(text), f"(?P<wide>[{_FULLWIDTH}])"),
+    (lambda text: "</" in text, r"</?[A-Za-z][0-9A-Za-z]{0,15}(?:[ ][^<>\n]{0,300})?>"),
+    (lambda text: "\b" in text, r"(?P<struck>.\x08)"),
+    (
+        lambda text: any(sign in text for sign in ("=3D", "=\n", "=\r\n")),
+        r"=(?:(?P<soft>\r?\n)|(?P<quoted>[0-9A-F]{2}))",
+    ),
+)
+"""When an encoding can stand in a text, and its pattern; each begins with one sign, for the search to leap to it."""
+
+
+def _encodings(text: str) -> re.Pattern[str] | None:
+    """The pattern of the encodings that can stand in a text."""
+    return _joined(tuple(number for number, (can, _) in enumerate(_ALTERNATIVES) if can(text)))
+
+
+@functools.cache
+def _joined(numbers: tuple[int, ...]) -> re.Pattern[str] | None:
+    return re.compile("|".join(_ALTERNATIVES[number][1] for number in numbers)) if numbers else None
+
+
+_CONTROLS = {
+    "n": "\n", "t": "\t", "r": "\r", "b": "", "f": "\f", "a": "", "v": "\v", "e": "\x1b", "0": "", "`": "`",
+}  # fmt: skip
+
+
+def _decoded(match: re.Match[str]) -> str | None:
+    """What an encoded character stands for; ``None`` where it is not one."""
+    kind = match.lastgroup
+    if kind in (None, "struck", "soft"):
+        return ""
+    if kind == "back":
+        return _unescaped(match["back"])
+    if kind in ("byte", "quoted"):
+        return _of_byte(match[kind])
+    if kind == "entity":
+        char = html.unescape(match[0])
+        return char if char != match[0] else None
+    return chr(ord(match[0]) - 0xFEE0)
+
+
+def _unescaped(escape: str) -> str | None:
+    kind = escape[0]
+    if len(escape) == 1:
+        return _CONTROLS.get(kind, escape)
+    if kind in "01":
+        return chr(int(escape, 8))
+    code = int(escape.strip("uUx{}"), 16)
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else None  # noqa: PLR2004 - Unicode's
+
+
+def _of_byte(digits: str) -> str | None:
+    """A byte that percent-encoding names: of the rest of UTF-8, no part can tell a secret."""
+    char = chr(int(digits, 16))
+    return char if char.isascii() and (char.isprintable() or char in "\n\r\t\x1b") else None
+
+
+# --- what is split ---------------------------------------------------------------------------------------------------
+
+_PREFIX = (
+    r"[ \t]{0,120}+(?:(?:[>|+*;#-]|//|--|REM|\d{1,6}[|:])[ \t]{1,8}|[+>|-]"  # quotes, comments, diffs, line numbers
+    r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.,]{0,16}(?:Z|[+-]\d\d:?\d\d)?\]?[ \t]{1,8}(?:\[?[A-Z]{4,8}\]?:?[ \t]{1,8})?"
+    r"|\d\d:\d\d:\d\d[\d.,]{0,8}[ \t]{1,8}|[\w.-]{1,60}[ \t]{0,20}\|[ \t]{1,8})?"
+)
+_CHUNK = r"[0-9A-Za-z+/_~.-]"
+_SPLIT = re.compile(
+    r"[\r\n\"'\\](?:"
+    rf"(?:(?<=[\w+/=~.:\"'-]{{3}}\n)|(?<=[\w+/=~.:\"'-]{{3}}\r)\n){_PREFIX}(?:(?=[0-9A-Za-z]{{1,3}}[\"'])|(?=[a-z_./-]{{0,80}}+[0-9A-Z])"
+    rf"(?=(?P<chunk>{_CHUNK}{{10,512}}+={{0,2}}(?![:=\w])|{_CHUNK}{{2,9}}+={{0,2}}(?=[\r\n\"'`,;)@&]|$))))"
+    r"|(?<=[\w+/=~.-][\"'])(?:"
+    r"(?:[ \t]{0,40}+[+&.~<|][&.<|]?)?[ \t]{0,40}+\\?\r?\n?[ \t]{0,120}+(?:[+&.~<|][&.<|]?[ \t]{0,40}+)?[rbufRBUF]?[\"'](?=[\w+/=~.-])"
+    r"|[ \t]{0,4}(?:;[ \t]{0,4}|\r?\n)[ \t]{0,8}[A-Za-z_]\w{0,60}\+=[\"'](?=\w)"  # KEY="a"; KEY+="b"
+    r"|(?<=\w[\"'])(?<!\W[rbufRBUF][\"'])[\"']?(?=\w)(?!(?:s|t|re|ll|ve|d|m)\b))"
+    r"|(?<=[ ][\"'])[\"'](?=\w)|(?<=\w\\)(?=[ghijklmopqyz_A-CE-RT-VX-Z2-9-]))"
+    r"|`(?<=\w`)(?=[\w$])"
+)
+_SHORT, _RANDOM_DIGITS = 10, 2
+_WORDS = re.compile(
+    r"(?:[A-Z]?[a-z]+|[A-Z]+)(?:[-_./](?:[A-Z]?[a-z]+|[A-Z]+|[0-9]{1,4})){0,40}[.]?(?:[0-9]{1,2})?"
+)
+
+
+def _glued(match: re.Match[str]) -> str | None:
+    """Nothing in place of a break, where what follows looks like the rest of a token and not like a word."""
+    chunk = match["chunk"]
+    if chunk is None or _is_rest(chunk):
+        return ""
+    # What could be a numbered word is a rest where what stands before the break is random.
+    head = _TAIL.search(match.string, max(0, match.start() - _HEAD), match.start())
+    numbered = (
+        head
+        and any(map(str.isdigit, chunk))
+        and not chunk.isdigit()
+        and match.end() + len(chunk) <= len(match.string)
+    )
+    ends = match.string[match.end() + len(chunk) : match.end() + len(chunk) + 1] in ("", "\n", "\r", '"', "'")
+    return (
+        ""
+        if head and numbered and ends and sum(map(str.isdigit, head[0])) > 1 and not _WORDS.fullmatch(head[0])
+        else None
+    )
+
+
+_HEAD = 64
+_TAIL = re.compile(r"[0-9A-Za-z]{6,}\Z")
+
+
+def _is_rest(chunk: str) -> bool:
+    """Whether a piece at the beginning of a line is random: the rest of a token that a line end cut in two."""
+    if _WORDS.fullmatch(chunk) or chunk.count("/") > 2 + len(chunk) // 12:
+        return False
+    digits = sum(map(str.isdigit, chunk))
+    if digits == len(chunk):
+        return False
+    if len(chunk) < _SHORT:
+        return digits > 0 or _CAMEL.search(chunk) is not None
+    return digits >= _RANDOM_DIGITS or _CAMEL.search(chunk) is not None
+
+
+_CAMEL = re.compile("[a-z][A-Z]")
+
+
+# --- views -----------------------------------------------------------------------------------------------------------
+
+
+def decodings(text: str) -> Iterator[View]:
+    """Undo encodings layer by layer: escape sequences, invisible characters, escapes, percent-encoding, entities."""
+    view: View | None = None
+    for _ in range(_DEPTH):
+        source = view.text if view else text
+        pattern = _encodings(source)
+        view = _replaced(source, pattern, _decoded, view) if pattern else None
+        if view is None:
+            return
+        yield view
+
+
+def glued(text: str, before: View | None) -> View | None:
+    """Join what lines, quotation marks and concatenations split, in a text or in a view of it."""
+    return _replaced(text, _SPLIT, _glued, before)
+
+
+def _replaced(
+    text: str, pattern: re.Pattern[str], by: Callable[[re.Match[str]], str | None], before: View | None
+) -> View | None:
+    parts: list[str] = []
+    starts, ends, origins, stops = array("q"), array("q"), array("q"), array("q")
+    last = shift = 0
+    for match in pattern.finditer(text):
+        new = by(match)
+        if new is None:
+            continue
+        start, stop = match.span()
+        parts += (text[last:start], new)
+        starts.append(start + shift)
+        ends.append(start + shift + len(new))
+        origins.append(start)
+        stops.append(stop)
+        shift += len(new) - (stop - start)
+        last = stop
+    if not starts:
+        return None
+    parts.append(text[last:])
+    return View("".join(parts), before, starts, ends, origins, stops)
+
+
+_LINK = re.compile(r"(?:\x1b\]|\x9d)([^\x07\x1b\x9c\x9d\n]{6,2048})")
+
+
+def commands(text: str) -> Iterator[tuple[int, int]]:
+    """Where the contents of a terminal's commands stand: the address of a hyperlink, the title of a window."""
+    if "\x1b]" in text or "\x9d" in text:
+        yield from (match.span(1) for match in _LINK.finditer(text))
+
+
+_BASE64 = re.compile(
+    r"(?<![0-9A-Za-z+/_-])(?:[CI-Za-f][0-9A-Za-z+/_-]{3}){4,}+[0-9A-Za-z+/_-]{0,3}={0,2}(?![0-9A-Za-z+/_=-])"
+)
+# The first of four characters holds six bits of a byte that is printable in ASCII: digits and hashes fall out at once.
+
+
+def may_encode(words: str) -> bool:
+    """Whether one of the long words of a text can be base64."""
+    return _RUN.search(words) is not None and _BASE64.search(words) is not None
+
+
+def encoded(text: str) -> Iterator[tuple[int, int, str]]:
+    """Texts in base64 within a text: from where, to where, and what they say."""
+    for match in _BASE64.finditer(text):
+        piece = match[0].rstrip("=").translate(_URL_SAFE)
+        if len(piece) > _ENCODED or len(piece) % 4 == 1:
+            continue
+        said = base64.b64decode(piece + "=" * (-len(piece) % 4))
+        if said.isascii() and (shown := said.decode("ascii")).translate(_BLANKS).isprintable():
+            yield *match.span(), shown
+
+
+_RUN = re.compile("[0-9A-Za-z]{14}")
+_URL_SAFE = str.maketrans("-_", "+/")
+_BLANKS = str.maketrans("\n\r\t", "   ")
+
+_TRACES = re.compile(
+    rf"[\\%&^'=[{_INVISIBLE}{_FULLWIDTH}](?:(?<=\\)(?:u[0-9a-fA-F]{{4}}|\\[uxe0-9\"'/\n]|[\"'](?<=\w..)(?=\w)|n(?<=\\\\\n))|(?<=%)(?:25)*[0-9a-fA-F]{{2}}"
+    rf"|(?<=&)#?\w{{2,8}};|(?<=\^)\[\[|(?<=\w')\w|(?<==)(?:3D|\\n)|(?<=\[)[0-9;]{{1,12}}m|(?<=[{_INVISIBLE}{_FULLWIDTH}]))"
+)
+
+
+def may_hide(encoded_json: str) -> bool:
+    """Whether the JSON of a text can hold a name or a token that only a view shows."""
+    return _TRACES.search(encoded_json) is not None
+
+
+_HARD = re.compile(
+    r"\\(?:u[0-9a-fA-F{]|U0|x[0-9a-fA-F]{2}|e\[|[01][0-7]{2}|\r?\n)|%(?:25)*[2-7][0-9a-fA-F]|&\#?\w{2,8};|\^\[\["
+    r"|=(?:3D|\r?\n)|''(?<=\w'')(?=\w)|\"\"(?<=\w\"\")(?=\w)"
+)
+_UNUSUAL = str.maketrans("\n\r\t", "   ")
+
+
+def may_build(text: str) -> bool:
+    """Whether undoing the wrapping of a text can make a name or the beginning of a token that does not stand in it."""
+    if not text.isascii() and (_UNSEEN.search(text) or _WIDE.search(text)):
+        return True
+    if text.isascii() and not text.translate(_UNUSUAL).isprintable():
+        return True
+    return _HARD.search(text) is not None or ("[" in text and _LOST.search(text) is not None)
