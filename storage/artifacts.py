@@ -4,7 +4,7 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,8 +13,9 @@ from agentx.storage import nofollow
 from agentx.storage.durable import TEMPORARY_PREFIX, write_temporary
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import FileChange, is_inside
-from agentx.storage.git.objects import blob_id
-from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, TreeEntry
+from agentx.storage.git.objects import LARGEST, blob_id
+from agentx.storage.git.reading import TreeEntry
+from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR
 from agentx.storage.ignore import IgnoreRules
 from agentx.storage.paths import PathRefused, check_path, resolve_file, resolve_inside
 
@@ -63,7 +64,7 @@ class Artifacts:
 
     def __init__(self, root: Path, max_file_bytes: int, skip: tuple[Path, ...] = ()) -> None:
         self.root = root
-        self.max_file_bytes = max_file_bytes
+        self.max_file_bytes = min(max_file_bytes, LARGEST["blob"])  # a larger one would not be read again
         self._skip = {str(path) for path in skip}
         self._stamps: dict[str, Stamp] = {}
         self._leftovers: list[str] = []
@@ -260,6 +261,14 @@ class Artifacts:
                 nofollow.remove(self.root / leftover)
         self._leftovers.clear()
 
+    def are_one(self, paths: Sequence[str]) -> bool:
+        """Whether several names lead to one file with one name: the file system takes them for the same."""
+        try:
+            found = [nofollow.status(self.root / path) for path in paths]
+        except OSError:
+            return False
+        return len({(info.st_dev, info.st_ino) for info in found}) == 1 and found[0].st_nlink == 1
+
     def scan(self, known: Mapping[str, TreeEntry]) -> Scan:
         """Compare the working files with what a tree says.
 
@@ -287,7 +296,7 @@ class Artifacts:
                     raise PathRefused(path, "it is neither a file nor a link.")
                 entry = self._entry(path, self.root / path, info)  # the walk entered nothing that is refused
             except (AgentXError, OSError) as error:
-                notes.append(str(error))
+                notes.append(f"{error} It is not recorded.")
                 continue
             if entry != known.get(path):
                 changes.append(change(path, known.get(path), entry, info.st_size))

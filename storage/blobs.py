@@ -10,7 +10,7 @@ import msgspec
 
 from agentx.storage import nofollow
 from agentx.storage.durable import write_file
-from agentx.storage.errors import AgentXError
+from agentx.storage.errors import AgentXError, DiskRefused
 from agentx.storage.events import Body, Payload
 from agentx.storage.git.objects import blob_id
 
@@ -31,7 +31,7 @@ class BlobDamaged(AgentXError):
     """A blob is missing or is not what its name says."""
 
 
-class BlobNotKept(AgentXError):
+class BlobNotKept(DiskRefused):
     """A long content could not be written: a full disk, missing rights."""
 
 

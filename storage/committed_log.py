@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from agentx.storage.codec import GENESIS, Codec, DamagedLine, Parts, split
 from agentx.storage.events import Event
-from agentx.storage.git.repository import GitRepository, TreeEntry
+from agentx.storage.git.repository import GitRepository
 from agentx.storage.history import LIVE, SEGMENTS, HistoryDamaged, segment_path
 
 
@@ -29,7 +29,7 @@ class CommittedLog:
         self._codec = codec
         self._commit = commit
         tree = repo.tree_of(commit)
-        self.entries: dict[str, TreeEntry] = dict(repo.files(repo.subtree(tree, SEGMENTS), f"{SEGMENTS}/"))
+        self.entries = dict(repo.files(repo.subtree(tree, SEGMENTS), f"{SEGMENTS}/"))
         segments = [path for path in self.entries if path.endswith(".jsonl") and path[8:11].isdigit()]
         self.files = [segment_path(number) for number in range(1, len(segments) + 1)] + [LIVE]
         live = repo.entry(tree, LIVE)

@@ -90,9 +90,17 @@ def replace(temporary: Path, target: Path) -> None:
 
 
 def write_file(target: Path, content: bytes, mode: int = 0o644) -> None:
-    """Write a whole file durably, replacing what was there."""
+    """Write a whole file durably, replacing what was there.
+
+    Raises:
+        OSError: The disk refuses; it names the file, and not the temporary one.
+    """
     make_directory(target.parent)
-    temporary = write_temporary(target.parent, content, mode)
+    try:
+        temporary = write_temporary(target.parent, content, mode)
+    except OSError as error:
+        error.filename = os.fspath(target)
+        raise
     try:
         replace(temporary, target)
     except BaseException:

@@ -14,6 +14,10 @@ class AgentXError(Exception):
     exit_code = 1
 
 
+class DiskRefused(AgentXError):
+    """The file system refused: it is full or read-only, or rights are missing."""
+
+
 class UsageError(AgentXError):
     """What was asked for cannot be meant: a wrong argument, an unknown name, a setting that is no setting."""
 

@@ -22,7 +22,7 @@ from agentx.storage import nofollow
 from agentx.storage.chain import Chain
 from agentx.storage.codec import GENESIS, MAX_LINE_BYTES, Codec, DamagedLine
 from agentx.storage.durable import TEMPORARY_PREFIX, make_directory, sync_directory
-from agentx.storage.errors import AgentXError, WriterConflict
+from agentx.storage.errors import AgentXError, DiskRefused, WriterConflict
 from agentx.storage.events import Draft, Event
 from agentx.storage.orphans import Orphans
 
@@ -46,7 +46,7 @@ class HistoryRewound(HistoryDamaged):
     """The log no longer holds an event that was read from it: it was set back, as `git reset --hard` does."""
 
 
-class HistoryWriteFailed(AgentXError):
+class HistoryWriteFailed(DiskRefused):
     """Events could not be made durable; the sentence says whether any of them were recorded."""
 
 

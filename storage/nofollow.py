@@ -287,6 +287,21 @@ def _mode(path: str | Path) -> int:
         return 0
 
 
+def may_write(path: str | Path) -> bool:
+    """Whether the file system lets this process write a file or directory, as far as it tells beforehand."""
+    try:
+        with _parent(path) as (fd, name):
+            return os.access(name, os.W_OK, dir_fd=fd, effective_ids=os.access in os.supports_effective_ids)
+    except OSError:
+        return False
+
+
+def is_on_read_only_media(path: str | Path) -> bool:
+    """Whether a directory's file system is mounted read-only."""
+    with opened_directory(path) as fd:
+        return bool(os.fstatvfs(fd).f_flag & os.ST_RDONLY)
+
+
 def names(path: str | Path) -> list[str]:
     """The names in a directory, sorted.
 

@@ -37,6 +37,9 @@ def log_lines(root: Path, first: int = 1) -> Iterator[Line]:
                 yield path, 0, b""
                 number += 1
                 continue
+            if not nofollow.exists(root / LIVE):
+                yield LIVE, 0, b""
+                return
             path, file = LIVE, nofollow.open_file(root / LIVE)
         with file:
             info = os.fstat(file.fileno())
@@ -135,7 +138,7 @@ class Proof:
             if event.seq > self.seq and self._takes(parts, event, place, before):
                 self._line = line
                 yield event, line
-            elif event.seq <= self.seq and line != self._line:
+            elif event.seq <= self.seq and (line != self._line or path == before):
                 self._tell(place, f"is a second event {event.seq}", line)
         self._settle()
 

@@ -120,7 +120,10 @@ class Snapshots:
     def _newest_first(self) -> list[Path]:
         """By the time of writing, for a log that was set back has new snapshots of lower events."""
         found = []
-        with contextlib.suppress(FileNotFoundError), nofollow.entries(self._folder) as entries:
+        with (
+            contextlib.suppress(FileNotFoundError, NotADirectoryError),
+            nofollow.entries(self._folder) as entries,
+        ):
             for entry in entries:
                 if entry.name.endswith(_SUFFIX):
                     with contextlib.suppress(FileNotFoundError):

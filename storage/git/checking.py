@@ -15,7 +15,7 @@ import msgspec
 
 from agentx.storage import nofollow
 from agentx.storage.git.branch import BRANCH
-from agentx.storage.git.objects import ObjectDamaged, read_loose
+from agentx.storage.git.objects import ObjectDamaged, ObjectTooLarge, read_loose
 from agentx.storage.git.reading import loose_objects
 
 STALE_S = 10.0
@@ -39,11 +39,13 @@ class Fault(msgspec.Struct, frozen=True):
         path: Relative to ``.git``.
         what: What is wrong with it, to follow the path in a sentence.
         oid: The object that it is; empty for other files.
+        whole: Whether it may be whole: it is over a limit, so it was not read.
     """
 
     path: str
     what: str
     oid: str = ""
+    whole: bool = False
 
 
 def find_faults(git_dir: Path, told: Told) -> Iterator[Fault]:
@@ -124,6 +126,13 @@ def loose_fault(git_dir: Path, oid: str, path: Path) -> Fault | None:
     """What is wrong with a loose object; ``None`` where it is whole, or was packed meanwhile."""
     try:
         read_loose(path, oid)
+    except ObjectTooLarge:
+        return Fault(
+            path.relative_to(git_dir).as_posix(),
+            "is over the size limit for its kind, so it is not read",
+            oid,
+            whole=True,
+        )
     except ObjectDamaged:
         return Fault(path.relative_to(git_dir).as_posix(), "is damaged", oid)
     except OSError as error:

@@ -8,7 +8,8 @@ from agentx.storage.durable import TEMPORARY_PREFIX, write_file
 from agentx.storage.git import local
 from agentx.storage.git.index_file import IndexFile
 from agentx.storage.git.objects import blob_id
-from agentx.storage.git.repository import EXECUTABLE, LINK, GitRepository, TreeEntry
+from agentx.storage.git.reading import TreeEntry
+from agentx.storage.git.repository import EXECUTABLE, LINK, GitRepository
 from agentx.storage.lock import FileLock
 
 

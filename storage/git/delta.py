@@ -9,6 +9,8 @@ from collections import deque
 
 import msgspec
 
+from agentx.storage.git.objects import ObjectDamaged
+
 MAX_DEPTH = 50
 """So many deltas are followed to read one object, at most; Git's own limit."""
 
@@ -22,6 +24,7 @@ _BLOCK = 16
 _AMBIGUOUS = -1
 _COPY_BYTES = 0x10000
 _INSERT_BYTES = 127
+_MORE = 0x80
 
 
 class Base(msgspec.Struct):
@@ -181,4 +184,71 @@ def _size(number: int) -> bytes:
         out.append(number & 0x7F | 0x80)
         number >>= 7
     out.append(number)
+    return bytes(out)
+
+
+def result_size(delta: bytes, base_bytes: int) -> tuple[int, int]:
+    """Size that a delta declares for its result, and where its instructions begin.
+
+    Args:
+        delta: The delta, or its first bytes.
+        base_bytes: Size of the base, which the delta declares too.
+
+    Raises:
+        ObjectDamaged: It is for a base of another size, or cut off.
+    """
+    try:
+        declared, at = _number(delta, 0)
+        result, at = _number(delta, at)
+    except IndexError:
+        raise ObjectDamaged("A delta of Git is cut off.") from None
+    if declared != base_bytes:
+        raise ObjectDamaged(f"A delta of Git is for a base of {declared:,} bytes, which has {base_bytes:,}.")
+    return result, at
+
+
+def _number(content: bytes, at: int) -> tuple[int, int]:
+    """A number of seven bits a byte, and where it ends."""
+    value = shift = 0
+    while True:
+        byte, at = content[at], at + 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if not byte & _MORE:
+            return value, at
+
+
+def apply(base: bytes, delta: bytes) -> bytes:
+    """Apply a delta to its base; the caller bounds the declared :func:`result_size`.
+
+    >>> apply(b"abc", bytes.fromhex("030490030164"))
+    b'abcd'
+
+    Raises:
+        ObjectDamaged: It is cut off, or does not give what it declares.
+    """
+    size, at = result_size(delta, len(base))
+    out = bytearray()
+    try:
+        while at < len(delta) and len(out) <= size:
+            code, at = delta[at], at + 1
+            if not code & _MORE:
+                if not code or at + code > len(delta):
+                    raise ObjectDamaged("A delta of Git holds an invalid instruction.")
+                out += delta[at : at + code]
+                at += code
+                continue
+            start = length = 0
+            for bit in range(7):
+                if code & 1 << bit:
+                    if bit < 4:  # noqa: PLR2004 - four bytes of the place, three of the length
+                        start |= delta[at] << 8 * bit
+                    else:
+                        length |= delta[at] << 8 * (bit - 4)
+                    at += 1
+            out += base[start : start + (length or _COPY_BYTES)]
+    except IndexError:
+        raise ObjectDamaged("A delta of Git is cut off.") from None
+    if len(out) != size:
+        raise ObjectDamaged(f"A delta of Git makes {len(out):,} bytes where it declares {size:,}.")
     return bytes(out)

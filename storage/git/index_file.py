@@ -27,9 +27,9 @@ from pygit2.ffi import ffi
 
 from agentx.storage import nofollow
 from agentx.storage.durable import sync_directory, sync_file, write_synced
-from agentx.storage.errors import AgentXError
+from agentx.storage.errors import AgentXError, DiskRefused
 from agentx.storage.git.objects import blob_id
-from agentx.storage.git.repository import TreeEntry
+from agentx.storage.git.reading import ObjectReader, TreeEntry
 
 _MARK = b"agentx "
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -48,7 +48,7 @@ class GitIsBusy(AgentXError):
     """A git command holds ``.git/index.lock``."""
 
 
-class IndexNotWritten(AgentXError):
+class IndexNotWritten(DiskRefused):
     """Git's index file could not be written: a full disk, missing rights."""
 
 
@@ -144,7 +144,7 @@ class IndexFile:
             GitIsBusy: A git command holds the lock and does not let go.
             IndexNotWritten: The disk refuses.
         """
-        deadline = time.monotonic() + _GIT_WAIT_S
+        deadline = 0.0
         while True:
             try:
                 mark = self.mark
@@ -155,6 +155,7 @@ class IndexFile:
                     return
                 self._put(Mark.of_this_process(seq), os.link)
             except FileExistsError:
+                deadline = deadline or time.monotonic() + self._patience_s()
                 if time.monotonic() > deadline:
                     raise GitIsBusy(
                         f"A git command is at work in this workspace ({self._lock} is there). "
@@ -165,6 +166,16 @@ class IndexFile:
                 raise IndexNotWritten(f"{self._lock} could not be written: {error.strerror}.") from error
             else:
                 return
+
+    def _patience_s(self) -> float:
+        """Return how long to wait for the git command that holds the lock: less if it has held it for long already.
+
+        Writers come one after another, and each waits while it holds the workspace's lock.
+        """
+        with contextlib.suppress(OSError):
+            age_s = time.time() - nofollow.status(self._lock).st_mtime
+            return min(max(_GIT_WAIT_S - age_s, _GIT_WAIT_S / 10), _GIT_WAIT_S)
+        return _GIT_WAIT_S
 
     def _put(self, mark: Mark, name: Callable[[Path, Path], None]) -> None:
         """Make the lock with its mark inside in one step, durably: an empty one, left by a crash, would pass for Git's."""
@@ -262,21 +273,18 @@ class IndexFile:
         Returns:
             An entry by path, ``None`` for a path that goes.
         """
-        repo = pygit2.Repository(str(self._path.parent))
         try:
-            index = repo.index
+            index = _Index(str(self._path))
         except pygit2.GitError:
             nofollow.remove(self._path, missing_ok=True)
-            index = repo.index
-        delta = index.diff_to_tree(repo[tree or repo.TreeBuilder().write()].peel(pygit2.Tree))
-        wanted: dict[str, TreeEntry | None] = {}
-        for change in delta.deltas:  # a file that became a link is given as two: one goes, one comes
-            known = change.old_file
-            if any(known.id.raw):
-                wanted[known.path] = TreeEntry(str(known.id), int(known.mode))
-            else:
-                wanted.setdefault(change.new_file.path, None)
-        return wanted
+            index = _Index(str(self._path))
+        known = {str(entry.path): TreeEntry(str(entry.id), int(entry.mode)) for entry in index}
+        for conflict in index.conflicts or ():
+            known |= {str(entry.path): TreeEntry("", 0) for entry in conflict if entry is not None}
+        reader = ObjectReader(self._path.parent)
+        wanted: dict[str, TreeEntry | None] = dict.fromkeys(known)
+        wanted |= dict(reader.files(tree)) if tree else {}
+        return {path: entry for path, entry in wanted.items() if known.get(path) != entry or entry is None}
 
     def release(self) -> None:
         """Let git commands in although the index file is behind: they are needed to mend what stops the engine."""
@@ -311,7 +319,11 @@ class IndexFile:
         except pygit2.GitError:
             changes, clean = self._differences(tree), True
             index = self._copy()
+        unmerged = {one.path for stages in index.conflicts or () for one in stages if one is not None}
+        clean = clean and not unmerged
         for path, entry in changes.items():
+            if path in unmerged:
+                continue  # a person's merge: to resolve it is theirs
             if entry is not None:
                 index.add(_StatEntry(path, entry, root, skip=self._outer and path.startswith("artifacts/")))
             elif path in index:

@@ -1,12 +1,14 @@
 """What a repository needs so that files are taken byte for byte: it is in no commit, and so a clone does not bring it."""
 
 import contextlib
+import re
 from pathlib import Path
 
 import pygit2
 
 from agentx.storage import nofollow
 from agentx.storage.durable import TEMPORARY_PREFIX, write_file
+from agentx.storage.errors import AgentXError
 
 _SETTINGS = {
     "core.autocrlf": "false",
@@ -23,7 +25,13 @@ history.jsonl -diff
 history/** -diff
 """
 
+_REMOTE = re.compile(r"remote\.(.+)\.url", re.DOTALL)
+
 _EXCLUDE = f"{TEMPORARY_PREFIX}*\n"
+
+
+class SettingsRefused(AgentXError):
+    """A repository's configuration cannot be read, or not be changed."""
 
 
 def is_set_up(git_dir: Path) -> bool:
@@ -40,12 +48,55 @@ def setting(path: Path, key: str) -> str:
         return ""
 
 
+def remotes(git_dir: Path) -> dict[str, str]:
+    """URL of each remote, by name, as the repository's own configuration says, without ``url.*.insteadOf``.
+
+    libgit2 would apply what the repository itself says there, and send a push for one address to another.
+    """
+    found: dict[str, str] = {}
+    with contextlib.suppress(OSError, ValueError, pygit2.GitError):
+        for entry in pygit2.Config(str(git_dir / "config")):
+            if named := _REMOTE.fullmatch(str(entry.name)):
+                found.setdefault(named[1], str(entry.value))
+    return found
+
+
+def problem(path: Path) -> str:
+    """Why a configuration file cannot be read, for the middle of a sentence; empty where it can."""
+    try:
+        for _ in pygit2.Config(str(path)):
+            pass
+    except (OSError, ValueError, pygit2.GitError) as error:
+        return str(error).removeprefix("failed to parse config file: ")
+    return ""
+
+
 def set_up(git_dir: Path) -> None:
-    """Give a repository what it lacks; cheap where it lacks nothing."""
-    config = pygit2.Config(str(git_dir / "config"))
-    for key, value in _SETTINGS.items():
-        if key not in config or config[key] != value:
-            config[key] = value
+    """Give a repository what it lacks; cheap where it lacks nothing.
+
+    Raises:
+        SettingsRefused: Its configuration cannot be read, or not be changed.
+    """
+    added = ""
+    try:
+        config = pygit2.Config(str(git_dir / "config"))
+        for key, wanted in _SETTINGS.items():
+            values = list(config.get_multivar(key))
+            if values[-1:] == [wanted]:
+                continue
+            if (
+                len(values) > 1 or None in values
+            ):  # libgit2 refuses to set the one, and crashes over the other
+                section, _, name = key.rpartition(".")
+                added += f"\n[{section}]\n\t{name} = {wanted}\n"  # the last one counts
+            else:
+                config[key] = wanted
+    except (ValueError, pygit2.GitError) as error:
+        raise SettingsRefused(
+            f"{git_dir}/config cannot be used: {error}. Correct it with `git config --file {git_dir}/config --edit`."
+        ) from error
+    if added:
+        write_file(git_dir / "config", nofollow.read(git_dir / "config") + added.encode())
     for name, wanted in (("exclude", _EXCLUDE), ("attributes", _ATTRIBUTES)):
         path = git_dir / "info" / name
         with contextlib.suppress(FileNotFoundError):

@@ -10,9 +10,8 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
-import pygit2
-
 from agentx.storage import nofollow
+from agentx.storage.git import local
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.git.reading import ObjectReader, loose_objects
 from agentx.storage.history import LIVE, ORPHANS, SEGMENTS
@@ -127,11 +126,8 @@ def _all(reader: ObjectReader) -> Iterator[str]:
 
 def _remotes(git_dir: Path) -> Iterator[tuple[str, Path]]:
     """Name and Git directory of each remote that is a directory on this machine."""
-    with contextlib.suppress(pygit2.GitError, OSError):
-        repo = pygit2.Repository(str(git_dir))
-        known = {str(remote.name): str(remote.url or "") for remote in repo.remotes}
-        repo.free()
-        for name, url in known.items():
+    for name, url in local.remotes(git_dir).items():
+        with contextlib.suppress(OSError, ValueError):
             place = (git_dir.parent / url.removeprefix("file://")).resolve()
             for folder in (place / ".git", place):
                 if nofollow.is_directory(folder / "objects"):

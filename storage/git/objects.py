@@ -7,10 +7,13 @@ under the SHA-1 of that, in ``objects/ab/cdef…``.
 
 import contextlib
 import hashlib
+import io
 import os
+import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
+from typing import IO
 
 from agentx.storage import nofollow
 from agentx.storage.durable import make_directory, sync_directory, sync_file, write_all
@@ -24,8 +27,57 @@ _TEMPORARY = "tmp_obj_"
 """As Git names its own, which it prunes."""
 
 
+LARGEST = {"commit": 4 << 20, "tag": 4 << 20, "tree": 64 << 20, "blob": 256 << 20}
+"""Size limit for each kind of object, inflated: zlib packs a gigabyte of zeros into a megabyte."""
+
+_HEADER = re.compile(rb"(commit|tree|blob|tag) (0|[1-9][0-9]{0,15})")
+_HEADER_BYTES = 32
+_PART_BYTES = 1 << 18
+
+
 class ObjectDamaged(AgentXError):
     """A Git object is truncated, or its content is not what its name says."""
+
+
+class ObjectTooLarge(ObjectDamaged):
+    """A Git object declares a size over the limit for its kind; it is not inflated."""
+
+
+def require_size(oid: str, kind: str, size: int) -> None:
+    """Refuse a size over the limit for a kind of object.
+
+    Raises:
+        ObjectTooLarge: It is.
+    """
+    if size > LARGEST[kind]:
+        raise ObjectTooLarge(
+            f"The Git object {oid} is a {kind} of {size:,} bytes, over the limit of {LARGEST[kind]:,}, "
+            "so it is not read."
+        )
+
+
+def inflate(stream: "zlib._Decompress", size: int, more: Callable[[], bytes]) -> bytes | None:
+    """Inflate exactly ``size`` bytes; ``None`` if the stream holds fewer or more.
+
+    Memory is bounded by ``size``, whatever the stream inflates to.
+
+    Args:
+        stream: A decompressor; what it has not consumed is used first.
+        size: The declared size.
+        more: Returns further compressed bytes; empty at the end.
+
+    Raises:
+        zlib.error: The stream is invalid.
+    """
+    out, left = io.BytesIO(), size
+    while left >= 0 and not stream.eof:
+        given = stream.unconsumed_tail or more()
+        part = stream.decompress(given, min(left + 1, _PART_BYTES))
+        if not given and not part:
+            return None
+        left -= len(part)
+        out.write(part)
+    return out.getvalue() if left == 0 else None
 
 
 def blob_id(content: bytes) -> str:
@@ -42,24 +94,47 @@ def loose_path(git_dir: Path, oid: str) -> Path:
     return Path(f"{git_dir}/objects/{oid[:2]}/{oid[2:]}")
 
 
-def read_loose(path: Path, oid: str) -> tuple[str, bytes] | None:
+def read_loose(path: Path, oid: str, kinds: Collection[str] = LARGEST.keys()) -> tuple[str, bytes] | None:
     """Read a loose object; its type and content, or ``None`` where there is none.
 
+    Args:
+        path: Its file.
+        oid: Its name, in hex.
+        kinds: Contents of other kinds are neither inflated nor checked, and are returned empty.
+
     Raises:
+        ObjectTooLarge: It declares a size over the limit for its kind.
         ObjectDamaged: It is there, but is not what its name says.
     """
     try:
-        compressed = nofollow.read(path)
+        with nofollow.open_file(path) as file:
+            return _read(file, oid, kinds)
     except FileNotFoundError:
         return None
-    try:
-        whole = zlib.decompress(compressed)
     except zlib.error as error:
         raise ObjectDamaged(f"The Git object {oid} is damaged: {error}.") from error
-    if hashlib.sha1(whole, usedforsecurity=False).hexdigest() != oid:
+
+
+def _read(file: IO[bytes], oid: str, kinds: Collection[str]) -> tuple[str, bytes]:
+    stream = zlib.decompressobj()
+    start = stream.decompress(file.read(_PART_BYTES), _HEADER_BYTES)
+    header, _, begin = start.partition(b"\0")
+    found = _HEADER.fullmatch(header)
+    if found is None or len(header) == len(start):
+        raise ObjectDamaged(f"The Git object {oid} is damaged: its header cannot be read.")
+    kind, size = found[1].decode(), int(found[2])
+    if kind not in kinds:
+        return kind, b""
+    require_size(oid, kind, size)
+    rest = inflate(stream, size - len(begin), lambda: file.read(_PART_BYTES))
+    if rest is None:
+        raise ObjectDamaged(f"The Git object {oid} is damaged: it does not inflate to {size:,} bytes.")
+    content = begin + rest if begin else rest
+    digest = hashlib.sha1(b"%s\0" % header, usedforsecurity=False)
+    digest.update(content)
+    if digest.hexdigest() != oid:
         raise ObjectDamaged(f"The Git object {oid} does not hold what its name says.")
-    header, _, content = whole.partition(b"\0")
-    return header.split(b" ")[0].decode(), content
+    return kind, content
 
 
 def write_blob(git_dir: Path, content: bytes) -> str:

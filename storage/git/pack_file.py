@@ -19,7 +19,8 @@ import msgspec
 
 from agentx.storage import nofollow
 from agentx.storage.durable import sync_directory
-from agentx.storage.errors import AgentXError
+from agentx.storage.git import delta
+from agentx.storage.git.objects import ObjectDamaged, ObjectTooLarge, inflate, require_size
 
 KINDS = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 OFFSET_DELTA, NAMED_DELTA = 6, 7
@@ -36,8 +37,25 @@ _INDEXED_BYTES = _HASH_BYTES + 4 + 4
 _HEADER = struct.Struct(">4sII")
 _LARGE = 1 << 31
 
+_NAMES = {number: kind for kind, number in KINDS.items()}
+_DEEPEST = 4_095
+"""Git makes no longer chains of deltas."""
 
-class PackDamaged(AgentXError):
+_LARGEST_DELTA_BYTES = 64 << 20
+_DELTA_WEIGHT = 32
+_CHAIN_BYTES = 4 << 30
+"""Limit for the sizes along one chain, inflated, where a byte of a delta costs as much as 32 of a result: a
+megabyte can declare thousands of deltas, each of which is within the limit."""
+
+_READ_BYTES = 1 << 14
+_HEAD_BYTES = 4_096
+"""A table of Huffman codes, of some 300 bytes, can come before the first byte."""
+
+_CACHED_BYTES = 1 << 20
+_CACHED = 64
+
+
+class PackDamaged(ObjectDamaged):
     """A pack file or its index is not what Git wrote."""
 
 
@@ -88,6 +106,7 @@ class Pack:
             raise PackDamaged(f"The index of {path} is not one of {self.count} objects.")
         self._crc_at = _OIDS_AT + self.count * _HASH_BYTES
         self._offsets_at = self._crc_at + self.count * 4
+        self._cache: dict[int, tuple[str, bytes]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -99,9 +118,118 @@ class Pack:
         self._index.close()
 
     def __contains__(self, oid: bytes) -> bool:
+        return self._find(oid) is not None
+
+    def _find(self, oid: bytes) -> int | None:
+        """Place of an object in the index."""
         low, high = self._fanout[oid[0] - 1] if oid[0] else 0, self._fanout[oid[0]]
         place = bisect_left(range(high), oid, low, key=self._oid)
-        return place < high and self._oid(place) == oid
+        return place if place < high and self._oid(place) == oid else None
+
+    def oids(self) -> Iterator[str]:
+        """Name of every object, in hex."""
+        return (self._oid(place).hex() for place in range(self.count))
+
+    def beginning(self, prefix: str) -> Iterator[str]:
+        """Names, in hex, that begin so."""
+        first = bytes.fromhex(prefix + "0" * (2 * _HASH_BYTES - len(prefix)))
+        place = bisect_left(range(self.count), first, key=self._oid)
+        while place < self.count and (name := self._oid(place).hex()).startswith(prefix):
+            yield name
+            place += 1
+
+    def read(self, oid: str) -> tuple[str, bytes] | None:
+        """Kind and content of an object, or ``None`` where it is not in this pack; its hash is not checked.
+
+        Sizes are checked before anything is inflated to them.
+
+        Raises:
+            ObjectTooLarge: It, or an object that it is a delta against, is over a limit.
+            ObjectDamaged: It cannot be read.
+        """
+        place = self._find(bytes.fromhex(oid))
+        if place is None:
+            return None
+        try:
+            return self._unpack(oid, self._offset(place))
+        except (IndexError, struct.error, zlib.error) as error:
+            raise PackDamaged(f"The Git object {oid} is damaged in {self.path}: {error}.") from error
+
+    def _unpack(self, oid: str, at: int) -> tuple[str, bytes]:
+        """Follow the deltas back to a whole object, then apply them, one at a time."""
+        waiting: list[Entry] = []
+        entered: set[int] = set()
+        while (known := self._cache.get(at)) is None:
+            if at in entered or len(waiting) > _DEEPEST:
+                raise PackDamaged(f"The Git object {oid} is damaged in {self.path}: its deltas lead nowhere.")
+            entered.add(at)
+            entry = self._entry_at(at)
+            if entry.kind in _NAMES:
+                require_size(oid, _NAMES[entry.kind], entry.size)
+                known = _NAMES[entry.kind], self.content(entry)
+                break
+            waiting.append(entry)
+            at = self._base(entry)
+        kind, content = known
+        work = 0
+        for entry in reversed(waiting):
+            work += self._weigh(oid, kind, entry, len(content))
+            if work > _CHAIN_BYTES:
+                raise ObjectTooLarge(
+                    f"The Git object {oid} is a chain of deltas of more than {_CHAIN_BYTES:,} bytes, so it is not read."
+                )
+            content = delta.apply(content, self.content(entry))
+            self._remember(entry.at, kind, content)
+        return kind, content
+
+    def _weigh(self, oid: str, kind: str, entry: Entry, base_bytes: int) -> int:
+        """What it costs to apply a delta, by its declared sizes."""
+        if entry.size > _LARGEST_DELTA_BYTES:
+            raise ObjectTooLarge(
+                f"The Git object {oid} is a delta of {entry.size:,} bytes, so it is not read."
+            )
+        body = _body(entry)
+        start = zlib.decompressobj().decompress(self._data[body : body + _HEAD_BYTES], 20)
+        size, _ = delta.result_size(start, base_bytes)
+        require_size(oid, kind, size)
+        return size + _DELTA_WEIGHT * entry.size
+
+    def content(self, entry: Entry) -> bytes:
+        """Inflate an object that is whole, or a delta, to its declared size.
+
+        Raises:
+            PackDamaged: It inflates to another size, or not at all.
+        """
+        try:
+            content = inflate(zlib.decompressobj(), entry.size, _Reader(self._data, _body(entry)).read)
+        except zlib.error:
+            content = None
+        if content is None:
+            raise PackDamaged(f"{self.path} is damaged at byte {entry.at}.")
+        return content
+
+    def _remember(self, at: int, kind: str, content: bytes) -> None:
+        """Keep what other deltas may be against."""
+        if len(content) <= _CACHED_BYTES:
+            self._cache[at] = kind, content
+            if len(self._cache) > _CACHED:
+                self._cache.pop(next(iter(self._cache)), None)
+
+    def _base(self, entry: Entry) -> int:
+        """Where the base of a delta begins."""
+        if entry.kind == OFFSET_DELTA:
+            return entry.base
+        if entry.kind == NAMED_DELTA:
+            place = self._find(self._data[entry.body : entry.body + _HASH_BYTES])
+            if place is not None:
+                return self._offset(place)
+        raise PackDamaged(f"{self.path} is damaged at byte {entry.at}.")
+
+    def _entry_at(self, at: int) -> Entry:
+        end = len(self._data) - _HASH_BYTES
+        if not _HEADER.size <= at < end:
+            raise PackDamaged(f"{self.path} has no object at byte {at}.")
+        return self._entry(at, end)
 
     def _oid(self, place: int) -> bytes:
         at = _OIDS_AT + place * _HASH_BYTES
@@ -159,6 +287,24 @@ class Pack:
     def raw(self, start: int, end: int) -> bytes:
         """The bytes of the file between two places."""
         return self._data[start:end]
+
+
+def _body(entry: Entry) -> int:
+    """Where the compressed content begins."""
+    return entry.body + (_HASH_BYTES if entry.kind == NAMED_DELTA else 0)
+
+
+class _Reader:
+    """Reads a map in parts, from one place on."""
+
+    def __init__(self, data: mmap.mmap, at: int) -> None:
+        self._data = data
+        self._at = at
+
+    def read(self) -> bytes:
+        """The next part; empty at the end."""
+        start, self._at = self._at, self._at + _READ_BYTES
+        return self._data[start : self._at]
 
 
 def _mapped(path: Path) -> mmap.mmap:

@@ -14,7 +14,6 @@ What other processes do meanwhile is safe:
 """
 
 import contextlib
-import os
 import re
 import subprocess
 import sys
@@ -237,7 +236,7 @@ class Packer:
                 reached[ahead.pop()] = None
                 continue
             entered.add(oid)
-            ahead += (below for below in _names(loose[oid].path) if below in loose and below not in entered)
+            ahead += (below for below in _names(loose[oid]) if below in loose and below not in entered)
         past_ns = time.time_ns() - _FLIGHT_NS
         forgotten = (oid for oid, one in loose.items() if oid not in reached and one.mtime_ns < past_ns)
         return [loose[oid] for oid in [*forgotten, *reached][:MOST_OBJECTS]]
@@ -297,8 +296,12 @@ class Packer:
                     continue
                 if found is not None:
                     composer.whole(bytes.fromhex(one.oid), KINDS[found[0]], found[1])
-            for pack, entries in packs.items():
-                composer.wholes(pack, entries)
+            for pack, entries in list(packs.items()):
+                try:
+                    composer.wholes(pack, entries)
+                except PackDamaged as error:
+                    damaged.append(str(error))
+                    del packs[pack]  # it stays
             for pack, entries in packs.items():
                 composer.deltas(pack, entries)
             return composer.writer.finish()
@@ -351,7 +354,8 @@ class _Composer:
             if entry.kind in self._bases and oid not in self.writer.offsets:
                 body = pack.raw(entry.body, entry.end)
                 if entry.size <= LARGEST_BYTES:
-                    self.whole(oid, entry.kind, zlib.decompress(body), standing[entry.at], body)
+                    content = pack.content(entry)
+                    self.whole(oid, entry.kind, content, standing[entry.at], body)
                 else:
                     self.writer.add(oid, entry.kind, entry.size, body)
 
@@ -375,29 +379,15 @@ def _heights(entries: _Entries) -> dict[int, int]:
     return found
 
 
-def _names(path: str) -> list[str]:
-    """The objects that a loose commit, tree or tag names; none for a file, and for what cannot be read.
-
-    Hashes are checked later: a damaged object could at worst have another one packed early.
-    """
+def _names(one: _Loose) -> list[str]:
+    """The objects that a loose commit, tree or tag names; none for a file, and for what cannot be read."""
     try:
-        compressed = _content(path)
-        if zlib.decompressobj().decompress(compressed, 5) == b"blob ":
-            return []
-        header, _, content = zlib.decompress(compressed).partition(b"\0")
-    except (FileNotFoundError, zlib.error):
+        kind, content = read_loose(Path(one.path), one.oid, ("commit", "tree", "tag")) or ("", b"")
+    except ObjectDamaged:
         return []
-    if header.startswith(b"tree "):
+    if kind == "tree":
         return [oid.hex() for oid in _ENTRY.findall(content)]
     return [oid.decode() for oid in _NAMED.findall(content)]
-
-
-def _content(path: str) -> bytes:
-    fd = nofollow.open_descriptor(path, os.O_RDONLY)
-    try:
-        return os.read(fd, _LARGEST_LOOSE_BYTES)
-    finally:
-        os.close(fd)
 
 
 def _age_ns(path: Path) -> int:

@@ -64,6 +64,7 @@ _ENVIRON = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_GRAFT_FILE": os.devnull,
+    "GIT_ALLOC_LIMIT": "1g",  # a megabyte from elsewhere may declare an object of gigabytes; large files are streamed
 }
 
 _NOBODYS = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
@@ -107,6 +108,10 @@ _THERE = {
     "core.multiPackIndex": "false",
     "core.useReplaceRefs": "false",
     "pack.useBitmaps": "false",
+    "core.fsmonitor": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "receive.autogc": "false",  # `gc.recentObjectsHook` runs a program
     "receive.unpackLimit": "1",
     "safe.directory": "*",  # who owns it was checked when it was opened
 }

@@ -18,8 +18,8 @@ from agentx.storage.codec import Codec
 from agentx.storage.events import Event, WriteReverted, changes_of
 from agentx.storage.facts import FACTS
 from agentx.storage.git.objects import ObjectDamaged, blob_id, write_blob
-from agentx.storage.git.reading import ObjectReader
-from agentx.storage.git.repository import REGULAR, CommitInfo, GitRepository, TreeEntry
+from agentx.storage.git.reading import CommitInfo, ObjectReader, TreeEntry
+from agentx.storage.git.repository import REGULAR, GitRepository
 from agentx.storage.history import (
     LIVE,
     ORPHANS,

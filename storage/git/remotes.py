@@ -19,10 +19,11 @@ from pygit2.enums import RepositoryOpenFlag
 from agentx.storage import nofollow
 from agentx.storage.durable import sync_directory, write_file
 from agentx.storage.errors import AgentXError, UsageError
-from agentx.storage.git import program, transfer
+from agentx.storage.git import local, program, transfer
 from agentx.storage.git.branch import BRANCH
 from agentx.storage.git.checking import release_lock
 from agentx.storage.git.program import GitFailed, Objects, Progress, objects_of
+from agentx.storage.git.reading import ObjectReader
 
 _DEFAULT = "origin"
 _THEIRS = "refs/remotes/other/main"
@@ -34,6 +35,7 @@ _ASKED = (
     "Authentication failed",
     "Permission denied (",
 )
+_CONTROL = re.compile(r"[\0-\x1f\x7f]")
 _HINTS = ("hint: ", "Please make sure", "and the repository exists", "To ", "From ")
 _BROKEN = re.compile(
     r"missing \w+|bad object|not our ref|corrupt|unable to read|index-pack failed|did not send all|"
@@ -90,11 +92,9 @@ class Remote:
             environ: The environment of git where it talks to a server; this process's own, without keys, by default.
 
         Raises:
-            NoRemote: There is none of that name, or it is somewhere else.
+            NoRemote: There is none of that name, it is somewhere else, or its URL is refused.
         """
-        repo = pygit2.Repository(str(root / ".git"))
-        known = {str(remote.name): str(remote.url) for remote in repo.remotes}
-        repo.free()
+        known = local.remotes(root / ".git")
         name = name or (next(iter(known)) if len(known) == 1 and not url else _DEFAULT)
         if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
             raise NoRemote(f"{name!r} cannot be the name of a remote; use letters, digits and dashes.")
@@ -103,6 +103,7 @@ class Remote:
             raise NoRemote(
                 f"There is no remote {name!r}.{others} Name one with `agentx push {name} --url URL`."
             )
+        _check_url(name, url or known[name])
         here = _local(root, url) if url else None
         url = str(here) if here else url
         if url and known.get(name, url) != url:
@@ -293,9 +294,9 @@ class Remote:
         if not commit:
             return False
         with self._opened() as repo:
-            head = repo.references[BRANCH].target if BRANCH in repo.references else None
-            other = pygit2.Oid(hex=commit)
-            return head is not None and other in repo and (head == other or repo.descendant_of(head, other))
+            head = str(repo.references[BRANCH].target) if BRANCH in repo.references else ""
+        reader = ObjectReader(self._git_dir)
+        return bool(head) and reader.exists(commit) and (head == commit or reader.descends(head, commit))
 
     def _keep(self, commit: str) -> None:
         """Remember the remote, and what its branch names, as git does."""
@@ -338,6 +339,8 @@ class Remote:
             return (
                 f"There was no room on the disk while objects were copied from {self.shown} or to it: {why}."
             )
+        if "attempting to allocate" in why:
+            return f"{self.shown} holds an object that is too large to be read within 1 GB of memory: {why}."
         if _BROKEN.search(why):
             return f"{self.shown} is damaged, or does not give all that its branch leads to: {why}."
         return self._unreached(why)
@@ -349,10 +352,40 @@ class Remote:
                 f"with `git config --global --add safe.directory {self._path}`."
             )
         told = f"{self.shown} could not be reached: {_shown(why).rstrip('.')}."
+        if isinstance(self._path, Path) and not self._path.exists():
+            return f"{told} Make a place for backups there first: `git init --bare -b main {self._path}`."
         if "not allowed" in why:  # plain Git might run what such an address names
             return f"{told} Only directories and ssh, https, http and git addresses are used."
         return (
             f"{told} If plain Git can, use that: `git -C {self._root} push {self.name} main`, or `git fetch`."
+        )
+
+
+def _check_url(name: str, url: str) -> None:
+    """Refuse a URL that could ask a credential helper for another host than the one that it goes to.
+
+    The protocol of credential helpers has one value per line, and takes no host for any host (CVE-2020-5260,
+    CVE-2020-11008, CVE-2024-52006); not every Git that is in use refuses such URLs itself.
+
+    Raises:
+        NoRemote: It holds a control character, or names no host.
+    """
+    is_url = "://" in url
+    for text in (url, unquote(url)) if is_url else (url,):
+        if _CONTROL.search(text):
+            raise NoRemote(
+                f"The URL of the remote {name!r} holds a control character ({_shown(ascii(url))}), so it is not "
+                f"used. Set another: `git remote set-url {name} URL`."
+            )
+    try:
+        parts = urlsplit(url)
+        wrong = is_url and parts.scheme != "file" and not unquote(parts.hostname or "").strip("-")
+    except ValueError:
+        wrong = True
+    if wrong:
+        raise NoRemote(
+            f"The URL of the remote {name!r} names no host ({_shown(ascii(url))}). Set another: "
+            f"`git remote set-url {name} URL`."
         )
 
 

@@ -30,10 +30,9 @@ from agentx.storage.git.checking import (
     stale_locks,
 )
 from agentx.storage.git.index_file import Mark, is_abandoned, read_mark, this_boot
-from agentx.storage.git.objects import ObjectDamaged, loose_path, read_loose
-from agentx.storage.git.reading import ObjectReader, loose_objects
+from agentx.storage.git.objects import ObjectDamaged, ObjectTooLarge, loose_path, read_loose
+from agentx.storage.git.reading import CommitInfo, ObjectReader, loose_objects
 from agentx.storage.git.remaking import Remaking
-from agentx.storage.git.repository import CommitInfo
 from agentx.storage.git.salvage import salvage
 from agentx.storage.git.trees import SUBMODULE, entries
 from agentx.storage.lock import FileLock
@@ -139,6 +138,30 @@ def repair(root: Path) -> str:
     return f"A crash, or Git's tidying, left the repository damaged, and it was mended: {told}{more}."
 
 
+def require_whole(root: Path) -> None:
+    """Look at the repository of a workspace that cannot be mended, for libgit2 hangs on a damaged object.
+
+    Raises:
+        RepositoryDamaged: Something that its latest commit needs is damaged or missing.
+    """
+    git_dir = root / ".git"
+    rebooted = (mark := read_mark(git_dir)) is not None and mark.rebooted
+    if any(ref_faults(git_dir)) or not _is_whole_since(git_dir) or (rebooted and not _is_all_whole(git_dir)):
+        raise RepositoryDamaged(
+            f"The repository in {root} is damaged, and it cannot be mended where nothing can be written. Copy the whole "
+            f"directory to a place where you can write, for example with `cp -a`, and run `agentx repair` there."
+        )
+
+
+def _is_all_whole(git_dir: Path) -> bool:
+    reader, missing = ObjectReader(git_dir), list[str]()
+    try:
+        _look_at_each(reader, read_ref(git_dir), "", lambda _path, oid, _problem: missing.append(oid))
+    except ObjectDamaged:
+        return False
+    return not missing
+
+
 def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
     """Mend the repository; runs under the workspace's lock.
 
@@ -200,7 +223,8 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
 
 def _damaged_objects(git_dir: Path, since_ns: int) -> Iterator[Fault]:
     for oid, path in loose_objects(git_dir / "objects", since_ns):
-        if fault := loose_fault(git_dir, oid, path):
+        fault = loose_fault(git_dir, oid, path)
+        if fault and not fault.whole:
             yield fault
 
 
@@ -350,15 +374,31 @@ def _stale_index_lock(git_dir: Path) -> Iterator[Fault]:
 
 
 def _git_at_work(root: Path) -> bool:
-    """Whether a git program runs in a directory, or above it; where the system does not tell, yes."""
+    """Whether a git program runs inside a directory or names a path inside it; where the system does not tell, yes."""
+    root = root.resolve()
     processes = list(Path("/proc").glob("[0-9]*"))
-    for folder in processes:
-        with contextlib.suppress(OSError):
-            if (folder / "comm").read_text("utf-8", "replace").startswith("git"):
-                place = (folder / "cwd").resolve()
-                if place.is_relative_to(root.resolve()) or root.resolve().is_relative_to(place):
-                    return True
-    return not processes
+    return not processes or any(_is_git_in(process, root) for process in processes)
+
+
+def _is_git_in(process: Path, root: Path) -> bool:
+    """Whether a process of ``/proc`` is Git, and its directory, an argument or a ``GIT_…`` variable lies inside ``root``."""
+    try:
+        if not (process / "comm").read_bytes().startswith(b"git"):
+            return False
+        directory = (process / "cwd").resolve()
+        named = (process / "cmdline").read_bytes().split(b"\0")
+        named += [word for word in (process / "environ").read_bytes().split(b"\0") if word.startswith(b"GIT_")]
+    except OSError:  # it ended, or belongs to somebody else
+        return False
+    values = [value for word in named for value in (word, word.partition(b"=")[2])]
+    return any(_lies_in(directory / os.fsdecode(value), root) for value in (b"", *values))
+
+
+def _lies_in(path: Path, root: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(root)
+    except OSError:  # an argument that is no path
+        return False
 
 
 def _salvage_packs(git_dir: Path, aside: Aside) -> Iterator[Mended]:
@@ -467,7 +507,10 @@ def _broken(git_dir: Path) -> list[Fault]:
     links: dict[str, list[str]] = {}
     paths: dict[str, Path] = {}
     for oid, path in loose_objects(git_dir / "objects"):
-        kind, content = read_loose(path, oid) or ("", b"")
+        try:
+            kind, content = read_loose(path, oid, ("commit", "tree")) or ("", b"")
+        except ObjectTooLarge:
+            continue
         if kind == "commit":
             links[oid] = [found.decode() for found in _NAMED.findall(content.partition(b"\n\n")[0])]
         elif kind == "tree":

@@ -1,32 +1,39 @@
 """The repository: trees changed along one path, commits, and the one ref, moved by compare-and-swap.
 
-Nothing here runs the git program, reads a person's Git configuration, or touches the working files.
+Nothing here runs the git program, reads a person's Git configuration, or touches the working files. libgit2 reads refs
+and configuration; objects are read by :mod:`agentx.storage.git.reading`, within limits.
 """
 
 import contextlib
+import re
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import msgspec
 import pygit2
-from pygit2.enums import DeltaStatus, FileMode, ObjectType
+from pygit2.enums import FileMode
 
-from agentx.storage import nofollow
-from agentx.storage.errors import AgentXError
+from agentx.storage.errors import AgentXError, DiskRefused
 from agentx.storage.git import local, objects, trees
 from agentx.storage.git.branch import BRANCH, Branch, Move
+from agentx.storage.git.reading import CommitInfo, ObjectMissing, ObjectReader, TreeEntry
 
 REGULAR = int(FileMode.BLOB)
 EXECUTABLE = int(FileMode.BLOB_EXECUTABLE)
 LINK = int(FileMode.LINK)
+SUBMODULE = int(FileMode.COMMIT)
 
 HOST = ".agentx.invalid"
 """How the mail address of every actor ends, and of nobody else (RFC 2606 keeps ``.invalid`` free)."""
 
 TREES_KEPT = 64
 """So many trees are kept in memory."""
+
+_TREE = int(FileMode.TREE)
+_REVISION = re.compile(r"(.*?)((?:~\d{0,6}|\^\d?)*)", re.DOTALL)
+_STEP = re.compile(r"([~^])(\d*)")
+_OID = re.compile("[0-9a-f]{40}")
 
 _NOT_IN_A_NAME = "<>\n\0"
 
@@ -37,35 +44,8 @@ class NotARepository(AgentXError):
     """The directory has no Git repository that can be used."""
 
 
-class NotCommitted(AgentXError):
+class NotCommitted(DiskRefused):
     """Git's objects could not be written: a full disk, missing rights. What was recorded is kept."""
-
-
-class TreeEntry(msgspec.Struct, frozen=True):
-    """What a tree says of a path: blob id in hex, and Git's file mode (100644, 100755 or 120000, octal)."""
-
-    oid: str
-    mode: int
-
-
-class CommitInfo(msgspec.Struct, frozen=True):
-    """A commit, as much of it as a person or the engine asks for.
-
-    Attributes:
-        at: UTC, seconds since 1970.
-        committer: Mail address of whoever made the commit object, which `git commit --amend` changes.
-        trailers: ``AgentX-…`` trailers of its message.
-    """
-
-    id: str
-    subject: str
-    message: str
-    author: str
-    committer: str
-    at: int
-    tree: str
-    parents: tuple[str, ...]
-    trailers: dict[str, str]
 
 
 class GitRepository:
@@ -85,7 +65,7 @@ class GitRepository:
         except pygit2.GitError as error:
             raise NotARepository(_refusal(root, str(error))) from error
         self.git_dir = Path(self._repo.path)
-        self._packs = _changed_ns(self.git_dir)
+        self._reader = ObjectReader(self.git_dir)
         self._branch = Branch(self.git_dir)
         self._unsynced: deque[str] = deque()
         self._trees: dict[str, bytes] = {}
@@ -100,16 +80,8 @@ class GitRepository:
         return cls(root)
 
     def follow_packs(self) -> None:
-        """Take a new handle where packs came or went.
-
-        libgit2 lets go of no pack that it has seen: after a hundred that were merged since, each look-up costs ten
-        times as much, and their disk is not given back.
-        """
-        packs = _changed_ns(self.git_dir)
-        if packs != self._packs:
-            old, self._repo, self._packs = self._repo, pygit2.Repository(str(self.git_dir)), packs
-            for view in ("branches", "references", "remotes", "submodules"):
-                delattr(old, view)  # they name it back; so it goes when its last reader is done
+        """Open packs that came, and let go of those that went: until then their disk is not given back."""
+        self._reader.follow()
 
     def close(self) -> None:
         """Release libgit2's handles."""
@@ -175,16 +147,11 @@ class GitRepository:
         Raises:
             ObjectDamaged: It is not there, or not what its name says.
         """
-        loose = objects.read_loose(objects.loose_path(self.git_dir, oid), oid)
-        if loose is not None:
-            return loose[1]
-        try:
-            found = self._repo[oid]
-        except (KeyError, ValueError) as error:
-            raise objects.ObjectDamaged(f"The Git object {oid} is not in {self.root}.") from error
-        if not isinstance(found, pygit2.Blob):
-            raise objects.ObjectDamaged(f"The Git object {oid} is no file content.")
-        return found.data
+        with self._reading(oid):
+            kind, content = self._reader.read(oid)
+        if kind != "blob":
+            raise objects.ObjectDamaged(f"The Git object {oid} is a {kind}, not a file content.")
+        return content
 
     def has_blob(self, oid: str) -> bool:
         """Whether a blob can be read whole."""
@@ -235,15 +202,11 @@ class GitRepository:
             return base
         return self._keep(self._put("tree", new), new) if new else ""
 
-    def _tree(self, oid: str) -> pygit2.Tree:
-        with self._reading(oid):
-            return self._repo[oid].peel(pygit2.Tree)
-
     @contextlib.contextmanager
     def _reading(self, oid: str) -> Iterator[None]:
         try:
             yield
-        except (KeyError, ValueError, pygit2.GitError) as error:
+        except ObjectMissing as error:
             raise objects.ObjectDamaged(
                 f"The Git object {oid}, or one that it names, is not in {self.root}; `agentx repair` may restore it."
             ) from error
@@ -268,7 +231,9 @@ class GitRepository:
         known = self._trees.get(tree)
         if known is None:
             with self._reading(tree):
-                known = self._repo.read(tree)[1]
+                kind, known = self._reader.read(tree)
+            if kind != "tree":
+                raise objects.ObjectDamaged(f"The Git object {tree} is a {kind}, not a tree.")
             self._keep(tree, known)
         return known
 
@@ -280,46 +245,34 @@ class GitRepository:
 
     def subtree(self, tree: str, path: str) -> str:
         """Id of a directory in a tree; empty where there is none. ``""`` names the tree itself."""
-        if not path:
-            return tree
-        try:
-            found = self._tree(tree)[path] if tree else None
-        except KeyError:
-            return ""
-        return str(found.id) if isinstance(found, pygit2.Tree) else ""
+        for name in path.split("/") if path else ():
+            found = trees.find(self._raw(tree), name.encode("utf-8", "surrogateescape")) if tree else None
+            tree = found.oid if found is not None and found.mode == trees.DIRECTORY else ""
+        return tree
 
     def names(self, tree: str, path: str) -> list[str]:
         """What lies in a directory of a tree; nothing where there is none."""
         found = self.subtree(tree, path)
-        return [str(entry.name) for entry in self._tree(found)] if found else []
+        return list(self._reader.entries(found)) if found else []
 
     def files(self, tree: str, prefix: str = "") -> Iterator[tuple[str, TreeEntry]]:
-        """Every file below a tree, with its path, in Git's order."""
+        """Every file below a tree, with its path, in Git's order; no submodules."""
         if not tree:
             return
-        for found in self._tree(tree):
-            path = prefix + str(found.name)
-            if found.type == ObjectType.TREE:
-                yield from self.files(str(found.id), path + "/")
-            elif found.type == ObjectType.BLOB:
-                yield path, TreeEntry(str(found.id), int(found.filemode))
+        with self._reading(tree):
+            entries = self._reader.entries(tree)
+        for name, entry in entries.items():
+            if entry.mode == _TREE:
+                yield from self.files(entry.oid, f"{prefix}{name}/")
+            elif entry.mode != SUBMODULE:
+                yield prefix + name, entry
 
     def diff(self, old: str, new: str) -> dict[str, tuple[TreeEntry | None, TreeEntry | None]]:
         """Files that differ between two trees: before and after, by path; only what differs is read."""
-        found: dict[str, tuple[TreeEntry | None, TreeEntry | None]] = {}
         if old == new:
-            return found
-        empty = str(self._repo.TreeBuilder().write())
+            return {}
         with self._reading(new):
-            delta = self._tree(old or empty).diff_to_tree(self._tree(new or empty), context_lines=0)
-        for change in delta.deltas:
-            before, after = change.old_file, change.new_file
-            if change.status != DeltaStatus.ADDED:
-                found[before.path] = (TreeEntry(str(before.id), int(before.mode)), None)
-            if change.status != DeltaStatus.DELETED:
-                earlier = found.get(after.path, (None, None))[0]
-                found[after.path] = (earlier, TreeEntry(str(after.id), int(after.mode)))
-        return found
+            return {path: (was, now) for path, was, now in self._reader.differences(old, new)}
 
     # --- commits ---------------------------------------------------------------------------------------------------
 
@@ -380,19 +333,44 @@ class GitRepository:
             ObjectDamaged: There is no such commit.
         """
         try:
-            found = self._repo.revparse_single(commit).peel(pygit2.Commit)
-        except (KeyError, ValueError, pygit2.GitError) as error:
+            return self._reader.commit(self._reader.peel(commit, "commit"))
+        except ObjectMissing as error:
             raise objects.ObjectDamaged(f"There is no commit {commit} in {self.root}.") from error
-        return _info(found)
+
+    def resolve(self, revision: str) -> str:
+        """Id of the commit that a person names: an id or its beginning, a ref, either with ``~2`` or ``^`` behind it.
+
+        Raises:
+            ObjectDamaged: There is no such commit.
+        """
+        name, steps = _REVISION.fullmatch(revision).groups()  # type: ignore[union-attr]  # it matches every text
+        oid = name if _OID.fullmatch(name) else self._of_ref(name) or self._reader.full_id(name)
+        oid = self._reader.peel(oid, "commit")
+        for kind, number in _STEP.findall(steps):
+            for place in [1] * int(number or 1) if kind == "~" else [int(number or 1)]:
+                parents = (oid, *self._reader.commit(oid).parents)
+                if place >= len(parents):
+                    raise objects.ObjectDamaged(f"There is no commit {revision} in {self.root}.")
+                oid = parents[place]
+        return oid
+
+    def _of_ref(self, name: str) -> str:
+        """The object that a ref names; empty where there is no such ref."""
+        try:
+            if "\0" in name:  # libgit2 sees what stands before it
+                return ""
+            return str(self._repo.lookup_reference_dwim(name).resolve().target)
+        except (KeyError, ValueError, pygit2.GitError):
+            return ""
 
     def has_commit(self, commit: str) -> bool:
         """Whether a commit is there."""
-        return commit in self._repo
+        return self._reader.exists(commit)
 
     def log(self, start: str = "") -> Iterator[CommitInfo]:
         """Commits from the branch (or from ``start``) back, along first parents; read one by one."""
         commit = start or self.head
-        while commit and commit in self._repo:  # a shallow clone has no more
+        while commit and self.has_commit(commit):  # a shallow clone has no more
             info = self.info(commit)
             yield info
             commit = info.parents[0] if info.parents else ""
@@ -403,10 +381,7 @@ class GitRepository:
 
     def descends(self, commit: str, ancestor: str) -> bool:
         """Whether a commit has another among its ancestors; false where either is unknown."""
-        try:
-            return bool(self._repo.descendant_of(pygit2.Oid(hex=commit), pygit2.Oid(hex=ancestor)))
-        except (KeyError, ValueError, pygit2.GitError):
-            return False
+        return self._reader.descends(commit, ancestor)
 
     def stashes(self) -> list[str]:
         """The commits of ``git stash``, oldest first."""
@@ -420,34 +395,11 @@ class GitRepository:
         """The tree of a commit; empty for no commit."""
         if commit and commit != self._tree_of[0]:
             with self._reading(commit):
-                self._tree_of = commit, str(self._repo[commit].peel(pygit2.Commit).tree_id)
+                self._tree_of = commit, self._reader.peel(commit, "tree")
         return self._tree_of[1] if commit else ""
 
 
 _Nested = dict[str, "TreeEntry | _Nested | None"]
-
-
-def _changed_ns(git_dir: Path) -> int:
-    return nofollow.status(git_dir / "objects" / "pack").st_mtime_ns
-
-
-def _info(found: pygit2.Commit) -> CommitInfo:
-    trailers = {
-        key: value
-        for key, separator, value in (line.partition(": ") for line in found.message.splitlines())
-        if separator and key.startswith("AgentX-")
-    }
-    return CommitInfo(
-        id=str(found.id),
-        subject=found.message.partition("\n")[0],
-        message=found.message,
-        author=found.author.name,
-        committer=found.committer.email,
-        at=found.commit_time,
-        tree=str(found.tree_id),
-        parents=tuple(str(parent) for parent in found.parent_ids),
-        trailers=trailers,
-    )
 
 
 def _refusal(root: Path, reason: str) -> str:
@@ -456,4 +408,4 @@ def _refusal(root: Path, reason: str) -> str:
             f"{root} belongs to another user, so Git refuses it. Run as that user, or allow it with "
             f"`git config --global --add safe.directory {root}`."
         )
-    return f"{root} has no Git repository that can be opened: {reason}."
+    return f"{root} has no Git repository that can be opened: {reason}. Undo the last change to {root}/.git, or clone a backup."

@@ -7,15 +7,13 @@ made anew is made anew. Author, committer and times stay. What stands in many tr
 import hashlib
 import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-
-import pygit2
-from pygit2.enums import SortMode
 
 from agentx.storage.git import trees
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.git.pack_file import KINDS, PackWriter
+from agentx.storage.git.reading import ObjectReader
 
 EditFile = Callable[[str, str, Callable[[], bytes]], bytes | str]
 """Given path and id of a file, and a function that reads it: its new content, its id where it stays, or ``""`` where it goes.
@@ -51,7 +49,8 @@ class Rewriter:
     def __init__(
         self, git_dir: Path, edit_file: EditFile, edit_message: EditMessage, *, write: bool = True
     ) -> None:
-        self._repo = pygit2.Repository(str(git_dir))
+        self._git_dir = git_dir
+        self._reader = ObjectReader(git_dir)
         self._edit_file = edit_file
         self._edit_message = edit_message
         self._folder = git_dir / "objects" / "pack"
@@ -81,14 +80,12 @@ class Rewriter:
                 self._rewrite(tip, progress)
             if self._writer is not None:
                 self._writer.finish()
-        except (KeyError, ValueError, pygit2.GitError) as error:
+        except ObjectDamaged as error:
             self._discard()
-            raise ObjectDamaged(f"The commits of {self._repo.path} cannot all be read: {error}.") from error
+            raise ObjectDamaged(f"The commits of {self._git_dir} cannot all be read: {error}") from error
         except BaseException:
             self._discard()
             raise
-        finally:
-            self._repo.free()
         return {tip: self._commits[tip] for tip in tips}
 
     def _discard(self) -> None:
@@ -96,12 +93,25 @@ class Rewriter:
             self._writer.discard()
 
     def _rewrite(self, tip: str, progress: Progress) -> None:
-        walk = self._repo.walk(pygit2.Oid(hex=tip), SortMode.TOPOLOGICAL | SortMode.REVERSE)
-        ahead = [oid for commit in walk if (oid := str(commit.id)) not in self._commits]
+        ahead = list(self._parents_first(tip))
         for number, oid in enumerate(ahead, start=1):
             self._commits[oid] = self._commit(oid)
             if not number % 100 or number == len(ahead):
                 progress("Making commits anew", number, len(ahead))
+
+    def _parents_first(self, tip: str) -> Iterator[str]:
+        """Every commit that was not made anew yet, behind its parents."""
+        waiting, entered, done = [tip], set[str](), set(self._commits)
+        while waiting:
+            oid = waiting[-1]
+            if oid in done or oid in entered:
+                waiting.pop()
+                if oid not in done:
+                    done.add(oid)
+                    yield oid
+                continue
+            entered.add(oid)
+            waiting += (parent for parent in self._reader.commit(oid).parents if parent not in done)
 
     def _commit(self, oid: str) -> str:
         old = self._read(oid)
@@ -152,7 +162,7 @@ class Rewriter:
         return known
 
     def _read(self, oid: str) -> bytes:
-        return bytes(self._repo.read(oid)[1])
+        return self._reader.read(oid)[1]
 
     def _put(self, kind: str, content: bytes) -> str:
         name = hashlib.sha1(b"%s %d\0" % (kind.encode(), len(content)) + content, usedforsecurity=False)

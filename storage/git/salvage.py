@@ -5,7 +5,9 @@ it says where each begins; otherwise the row is walked as far as it goes. An obj
 what is whole proves itself.
 """
 
+import contextlib
 import hashlib
+import itertools
 import struct
 import zlib
 from pathlib import Path
@@ -14,7 +16,8 @@ import msgspec
 
 from agentx.storage import nofollow
 from agentx.storage.durable import write_file
-from agentx.storage.git.objects import loose_path
+from agentx.storage.git import delta
+from agentx.storage.git.objects import LARGEST, ObjectDamaged, inflate, loose_path, read_loose, require_size
 
 _KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 _OFFSET_DELTA, _NAMED_DELTA = 6, 7
@@ -22,15 +25,17 @@ _HASH_BYTES = 20
 _FIRST = 12
 _FANOUT_AT = 8
 _MORE = 0x80
+_PART_BYTES = 1 << 14
 
 
 class _Piece(msgspec.Struct, frozen=True):
     """What stands at one place: a content, or a delta and what it is against (a place or a name)."""
 
     kind: int
-    content: bytes
+    size: int
     base: int | str
-    end: int
+    body: int
+    end: int = 0
 
 
 def salvage(git_dir: Path, pack: Path) -> tuple[int, int]:
@@ -46,17 +51,19 @@ def salvage(git_dir: Path, pack: Path) -> tuple[int, int]:
     data, named = _bytes(pack), _index(_bytes(pack.with_suffix(".idx")))
     pieces = _pieces(data, sorted(named.values()))
     saved: dict[str, int] = {}
-    contents: dict[int, tuple[int, bytes]] = {}
+    placed: dict[int, str] = {}
     left = dict(pieces)
     while left:  # a delta waits until its base is there
-        ready = {at: found for at, piece in left.items() if (found := _resolve(at, piece, contents, saved))}
-        for at, (kind, content) in ready.items():
-            contents[at] = (kind, content)
-            saved[_write(git_dir, _KINDS[kind], content)] = at
+        ready = [at for at, piece in left.items() if _is_ready(piece, placed, saved)]
+        for at in ready:
+            with contextlib.suppress(ObjectDamaged):
+                kind, content = _resolve(git_dir, data, left[at], placed)
+                placed[at] = oid = _write(git_dir, kind, content)
+                saved[oid] = at
             del left[at]
         if not ready:
             break
-    return len(saved), max(len(named.keys() - saved.keys()), len(left))
+    return len(saved), len(named.keys() - saved.keys()) if named else len(pieces) - len(saved)
 
 
 def _write(git_dir: Path, kind: str, content: bytes) -> str:
@@ -103,9 +110,11 @@ def _pieces(data: bytes, places: list[int]) -> dict[int, _Piece]:
 def _piece(data: bytes, at: int) -> _Piece | None:
     try:
         place, byte = at + 1, data[at]
-        kind = byte >> 4 & 7
+        kind, size, shift = byte >> 4 & 7, byte & 15, 4
         while byte & _MORE:
             byte, place = data[place], place + 1
+            size |= (byte & 0x7F) << shift
+            shift += 7
         base: int | str = 0
         if kind == _OFFSET_DELTA:
             byte, place = data[place], place + 1
@@ -116,53 +125,40 @@ def _piece(data: bytes, at: int) -> _Piece | None:
             base = at - distance
         elif kind == _NAMED_DELTA:
             base, place = data[place : place + _HASH_BYTES].hex(), place + _HASH_BYTES
-        stream = zlib.decompressobj()
-        content = stream.decompress(memoryview(data)[place:])
-    except (IndexError, zlib.error):
+        if kind not in {*_KINDS, _OFFSET_DELTA, _NAMED_DELTA} or size > LARGEST[_KINDS.get(kind, "blob")]:
+            return None
+        piece = _Piece(kind, size, base, place)
+        _, end = _inflated(data, piece)
+    except (IndexError, ObjectDamaged):
         return None
-    if not stream.eof or kind not in {*_KINDS, _OFFSET_DELTA, _NAMED_DELTA}:
-        return None
-    return _Piece(kind, content, base, len(data) - len(stream.unused_data))
+    return msgspec.structs.replace(piece, end=end)
 
 
-def _resolve(
-    at: int, piece: _Piece, contents: dict[int, tuple[int, bytes]], saved: dict[str, int]
-) -> tuple[int, bytes] | None:
-    """Kind and content of an object whose base, if it has one, is there."""
-    del at
-    if piece.kind in _KINDS:
-        return piece.kind, piece.content
-    place = saved.get(piece.base, -1) if isinstance(piece.base, str) else piece.base
-    if place not in contents:
-        return None
-    kind, base = contents[place]
+def _inflated(data: bytes, piece: _Piece) -> tuple[bytes, int]:
+    """What stands in a piece, and where it ends."""
+    stream, parts = zlib.decompressobj(), itertools.count(piece.body, _PART_BYTES)
     try:
-        return kind, _applied(base, piece.content)
-    except IndexError:
-        return None
+        content = inflate(stream, piece.size, lambda: data[(at := next(parts)) : at + _PART_BYTES])
+    except zlib.error as error:
+        raise ObjectDamaged(f"An object of a pack is damaged: {error}.") from error
+    if content is None or not stream.eof:
+        raise ObjectDamaged("An object of a pack does not inflate to its size.")
+    return content, min(next(parts), len(data)) - len(stream.unused_data)
 
 
-def _applied(base: bytes, delta: bytes) -> bytes:
-    """What a delta makes of its base."""
-    at = 0
-    for _ in range(2):  # the sizes of base and result
-        while delta[at] & _MORE:
-            at += 1
-        at += 1
-    out = bytearray()
-    while at < len(delta):
-        code, at = delta[at], at + 1
-        if not code & _MORE:
-            out += delta[at : at + code]
-            at += code
-            continue
-        values = []
-        for bits in (range(4), range(4, 7)):
-            value = 0
-            for shift, bit in enumerate(bits):
-                if code & 1 << bit:
-                    value, at = value | delta[at] << 8 * shift, at + 1
-            values.append(value)
-        start, length = values[0], values[1] or 1 << 16
-        out += base[start : start + length]
-    return bytes(out)
+def _is_ready(piece: _Piece, placed: dict[int, str], saved: dict[str, int]) -> bool:
+    """Whether the base of a piece, if it has one, was saved."""
+    if piece.kind in _KINDS:
+        return True
+    return piece.base in saved if isinstance(piece.base, str) else piece.base in placed
+
+
+def _resolve(git_dir: Path, data: bytes, piece: _Piece, placed: dict[int, str]) -> tuple[str, bytes]:
+    """Kind and content of an object; its base is read back, so that no more than one is in memory."""
+    content, _ = _inflated(data, piece)
+    if piece.kind in _KINDS:
+        return _KINDS[piece.kind], content
+    oid = piece.base if isinstance(piece.base, str) else placed[piece.base]
+    kind, base = read_loose(loose_path(git_dir, oid), oid) or ("", b"")
+    require_size(oid, kind, delta.result_size(content, len(base))[0])
+    return kind, delta.apply(base, content)

@@ -15,7 +15,9 @@ from agentx.storage import nofollow
 from agentx.storage.durable import sync_directory, write_file
 from agentx.storage.git import transfer
 from agentx.storage.git.branch import BRANCH
+from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.git.program import GitFailed, Progress
+from agentx.storage.git.reading import ObjectReader
 
 _NEW = "agentx-swept"
 _NONE = "0" * 40
@@ -45,13 +47,13 @@ def why_not(git_dir: Path) -> str:
 
 def other_refs(git_dir: Path) -> dict[str, str]:
     """Every ref but the branch: the commit that it leads to, in hex; empty where it leads to none."""
-    repo = pygit2.Repository(str(git_dir))
+    repo, reader = pygit2.Repository(str(git_dir)), ObjectReader(git_dir)
     found: dict[str, str] = {}
     try:
         for name in sorted(set(repo.references) - {BRANCH}):
             try:
-                found[name] = str(repo.references[name].peel(pygit2.Commit).id)
-            except (KeyError, ValueError, pygit2.GitError):
+                found[name] = reader.peel(_target(repo, name), "commit")
+            except ObjectDamaged:
                 found[name] = ""
     finally:
         repo.free()

@@ -23,6 +23,7 @@ from agentx.storage.events import (
     ToolCallExecuted,
     WorkspaceCreated,
 )
+from agentx.storage.git.delta import delta
 from agentx.storage.git.index_file import Mark
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.pack_file import KINDS, PackWriter
@@ -32,11 +33,13 @@ from agentx.storage.keys import Keys
 from agentx.synthesis.conclusions import Add, Concluded
 from agentx.synthesis.items import Evidence, MemoryItem
 from agentx.synthesis.state import State
+from tests.storage.wrapped_samples import WRAPPINGS
 from tests.synthesis.pipelines.book import BOOK
 
 from .targets import CODEC, LIFTED, SEAL, TARGETS, Renamed, message, write_log
 
 OID = blob_id(b"content")
+QUOTING = Path(__file__).parents[1] / "synthesis/demands/quoting.txt"
 _MOMENT = datetime(2026, 11, 20, 9, 31, 5, 123456, tzinfo=UTC)
 _SALT = b"\7" * 16
 
@@ -152,7 +155,8 @@ def _packs() -> list[bytes]:
         for content in (b"", b"content", b"x" * 5_000):
             oid = hashlib.sha1(b"blob %d\0" % len(content) + content).digest()
             base = writer.add(oid, KINDS["blob"], len(content), zlib.compress(content))
-        writer.add(b"\x80" * 20, 6, 4, zlib.compress(b"\0\0\0\0"), base)
+        made = delta(b"x" * 5_000, b"x" * 4_000)
+        writer.add(b"\x80" * 20, 6, len(made), zlib.compress(made), base)
         written = writer.finish()
         return [written.read_bytes() + SEAL * 4 + written.with_suffix(".idx").read_bytes()]
 
@@ -209,8 +213,22 @@ def _texts() -> list[bytes]:
         key + key[:-20],
         b"token = [redacted: secret] ghp_" + b"a1B2" * 9,
         b"\xed\xa0\x80 password: \xc4\xb0x9y8z7w6\r\n<password>abc123xyz</password>",
+        b"mysql -p\\u00a1B2c3D4<a>{%25",
         "İ password=abc123XYZ İ secret: 'q1w2e3r4t5'".encode(),
     ]
+
+
+def _wrapped() -> list[bytes]:
+    around = b"\x1b]8;;https://example.org \\u00 %2 &#x 'it''s' \x1c +diff\n> mail =\r\n REJf \x1b["
+    return [bytes((number,)) + around for number in range(len(WRAPPINGS))]
+
+
+def _quotings() -> list[bytes]:
+    """Messages that hold words of others, and one whose marks of quotes do not match."""
+    rows = QUOTING.read_text("utf-8").splitlines()
+    messages = [row[2:].replace("\\n", "\n") for row in rows if row.startswith("< ")]
+    crossed = 'Anna: "never `use\n> tabs", says\n\n~~~\nthe „log“: <b> » never « 「x\n\n— the wiki'
+    return [message.encode() for message in (*messages[::3], crossed)]
 
 
 def _keys() -> list[bytes]:
@@ -230,6 +248,26 @@ _CONFIGS = [
     b"a." * 3_000 + b"b = 1",
     b"[limits]\nmax_file_bytes = 1e999\n",
 ]
+_GIT_CONFIGS = [
+    b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n[commit]\n\tgpgSign = false\n",
+    b'[remote "origin"]\n\turl = https://pat:word@example.org/x.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n',
+    b'[remote "a"]\n\turl = "https://a.example/\\nhost=b.example"\n[remote "b"]\n\turl = https://a%0Ahost=b/x\n',
+    b'[url "https://evil.example/"]\n\tinsteadOf = ../\n[remote "origin"]\n\turl = ../backup.git\n',
+    b'[core]\n\tsshCommand = x\n\tfsmonitor = x\n[filter "x"]\n\tclean = x\n[credential]\n\thelper = !x\n',
+    b"[core]\n\tworktree = /\n[include]\n\tpath = /etc/passwd\n",
+    b"[commit]\n\tgpgSign = true\n\tgpgSign = true\n[extensions]\n\tobjectFormat = sha256\n",
+]
+_GIT_OBJECTS = [
+    *(zlib.compress(b"%s %d\0" % (kind, 7) + b"content") for kind in (b"blob", b"tree", b"commit", b"tag")),
+    zlib.compress(b"blob 3221225472\0" + bytes(9_000)),
+    zlib.compress(b"blob 3\0" + bytes(9_000)),
+    zlib.compress(b"blob 9000\0" + bytes(9_000)),
+]
+_GIT_DELTAS = [
+    b"abc" + SEAL + b"\3\4\x90\3\1d",
+    b"abc" + SEAL + b"\3\x80\x80\x80\x80\x10\x90\3",
+    b"x" * 300 + SEAL + delta(b"x" * 300, b"x" * 200 + b"and other words" + b"x" * 100),
+]
 _IGNORES = [b"*.txt\n!file.txt\n/folder/\n[a-\n!\n**/x\n\\", b"a*a*a*\n" * 3, b"[[:alpha:]-z]\n(?P<x>\n"]
 
 _MADE: dict[str, Callable[[], list[bytes]]] = {
@@ -248,6 +286,8 @@ _MADE: dict[str, Callable[[], list[bytes]]] = {
     "snapshot": _snapshots,
     "waiting": _waiting,
     "text": _texts,
+    "wrapped": _wrapped,
+    "quoting": _quotings,
     "orphans": lambda: [
         b"".join(lines()),
         b'{"why":"x","content":"y"}\n' + SEAL + b"".join(lines()) + b"\xff\n\xff",
@@ -256,6 +296,9 @@ _MADE: dict[str, Callable[[], list[bytes]]] = {
     "config": lambda: _CONFIGS,
     "pipeline": lambda: [BOOK.encode()],
     "keys": _keys,
+    "git_config": lambda: _GIT_CONFIGS,
+    "git_object": lambda: _GIT_OBJECTS,
+    "git_delta": lambda: _GIT_DELTAS,
 }
 
 

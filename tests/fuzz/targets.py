@@ -6,25 +6,32 @@ as damage. Anything else that leaves a target is a bug. The tests run them on ha
 """
 
 import contextlib
+import hashlib
 import json
 import os
+import re
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 
+from agentx import layout
 from agentx.config import ConfigInvalid, read_config
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import GENESIS, Codec, DamagedLine, EventRefused, EventTooLarge, split
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Body, Draft, Payload, Purged, Unknown, UserMessageSent
 from agentx.storage.facts import FACTS
-from agentx.storage.git import trees
+from agentx.storage.git import delta, local, trees
 from agentx.storage.git.branch import BRANCH, Branch
 from agentx.storage.git.index_file import read_mark
-from agentx.storage.git.objects import ObjectDamaged
+from agentx.storage.git.objects import LARGEST, ObjectDamaged, read_loose
 from agentx.storage.git.pack_file import Pack, PackDamaged
+from agentx.storage.git.remotes import NoRemote, Remote
+from agentx.storage.git.repository import GitRepository
 from agentx.storage.history import LIVE, Damage, History, HistoryDamaged, HistoryWriter, segment_path
 from agentx.storage.ignore import IgnoreRules
 from agentx.storage.index.waiting import Follower, Overlay, WaitingFile
@@ -33,16 +40,22 @@ from agentx.storage.orphans import Orphans
 from agentx.storage.paths import check_path
 from agentx.storage.redaction import clean, find, redact
 from agentx.storage.snapshots import Snapshots
+from agentx.storage.wrapping import decodings
 from agentx.synthesis.conclusions import CONCLUSIONS
+from agentx.synthesis.demands.classify import Demand, Rejection, findings
+from agentx.synthesis.demands.material import MAX_CHARACTERS, material, own_words, straighten
 from agentx.synthesis.pipelines.faults import PipelineInvalid
 from agentx.synthesis.pipelines.reading import read
 from agentx.synthesis.pipelines.steps import resolve
 from agentx.synthesis.state import State
+from tests.storage.wrapped_samples import WRAPPINGS
 
 Target = Callable[[bytes, Path], None]
 
 SEAL = b"\x1c"
 """Cuts one input into several files: into segments and the live log, into a pack and its index."""
+
+TOKEN = "ghp_" + "a1B2" * 9
 
 CODEC = Codec(FACTS | CONCLUSIONS)
 SECRET = b"what lies outside"
@@ -206,6 +219,11 @@ def pack(content: bytes, root: Path) -> None:
             assert 0 < entry.at < entry.body <= entry.end <= len(body)
             assert 0 <= entry.base < entry.at
             assert len(opened.raw(entry.body, entry.end)) == entry.end - entry.body
+        for oid in opened.oids():
+            with contextlib.suppress(ObjectDamaged):
+                found = opened.read(oid)
+                assert found is not None
+                assert len(found[1]) <= LARGEST[found[0]]
 
 
 def branch(content: bytes, root: Path) -> None:
@@ -284,12 +302,48 @@ def text(content: bytes, _root: Path) -> None:
     assert redact(given, keep_lines=True).count("\n") == given.count("\n")
 
 
+def wrapped(content: bytes, _root: Path) -> None:
+    """A token is found in any wrapping, whatever stands around it, and every view leads back to the text."""
+    before, _, after = content[1:].decode("latin-1").partition("\x1c")
+    around = list(WRAPPINGS.values())
+    hidden = around[content[0] % len(around) if content else 0](f"export TOKEN={TOKEN}", TOKEN)
+    given = f"{before}\n \n{hidden}\n \n{after}"
+    cleaned = clean(given)
+    assert TOKEN[20:] not in cleaned
+    assert hidden not in cleaned
+    assert clean(cleaned) == cleaned
+    for view in decodings(given):
+        spans = [view.span(at, at + 1) for at in range(0, len(view.text), max(1, len(view.text) // 50))]
+        assert all(0 <= start < end <= len(given) for start, end in spans)
+        assert spans == sorted(spans)
+
+
 def _is_text(content: bytes) -> bool:
     try:
         content.decode("utf-8", "surrogatepass" if b"\xed" in content else "surrogateescape")
     except UnicodeDecodeError:
         return False
     return True
+
+
+def quoting(content: bytes, _root: Path) -> None:
+    """Own words stand where they stood, nothing rests on what was left out, and what is quoted whole gives nothing."""
+    given = content.decode("utf-8", "replace")
+    plain, read = own_words(given), straighten(given[:MAX_CHARACTERS])
+    assert len(plain) == len(read)
+    assert all(mine == theirs or mine in "\nˣ" for mine, theirs in zip(plain, read, strict=True))
+    end = 0
+    for part in material(given):
+        assert end <= part.start < part.end <= len(given)
+        end = part.end
+    for found in findings(given):
+        assert 0 <= found.evidence.start < found.evidence.end <= len(given)
+        if isinstance(found, Demand | Rejection):
+            assert any(map(str.isalnum, plain[found.evidence.start : found.evidence.end]))
+    lines = re.split(r"\r\n?|\n", given)[: MAX_CHARACTERS // 4]
+    assert not findings("\n".join(f"> {line}" for line in lines)[:MAX_CHARACTERS])
+    ticks = "`" * (max(map(len, re.findall("`+", given)), default=2) + 3)
+    assert not findings(f"{ticks}\n{given[: MAX_CHARACTERS // 2]}\n{ticks}")
 
 
 def orphans(content: bytes, root: Path) -> None:
@@ -322,6 +376,48 @@ def config(content: bytes, root: Path) -> None:
         read_config(root)
 
 
+def git_config(content: bytes, root: Path) -> None:
+    """Any ``.git/config`` opens a repository whose remotes are plain addresses, or is refused."""
+    git_dir = root / ".git"
+    for name in ("objects/pack", "refs/heads", "info"):
+        (git_dir / name).mkdir(parents=True)
+    (git_dir / "HEAD").write_text("ref: refs/heads/main\n")
+    (git_dir / "config").write_bytes(content)
+    with contextlib.suppress(AgentXError):
+        layout.check(root)
+        local.set_up(git_dir)
+        GitRepository(root).close()
+        for name in local.remotes(git_dir):
+            with contextlib.suppress(NoRemote):
+                found = Remote.find(root, name)
+                assert found.url == local.remotes(git_dir)[name]
+                shown = unquote(found.url) if "://" in found.url else found.url
+                assert not any(char < " " or char == "\x7f" for char in shown)
+                assert found.shown.isascii() or found.shown
+
+
+def git_object(content: bytes, root: Path) -> None:
+    """Any file is the object that its name says, whose size is within bounds, or it is damaged."""
+    (root / "one").write_bytes(content)
+    name = ""
+    with contextlib.suppress(zlib.error):
+        name = hashlib.sha1(zlib.decompressobj().decompress(content, 1 << 20)).hexdigest()
+    with contextlib.suppress(ObjectDamaged):
+        found = read_loose(root / "one", name)
+        assert found is not None
+        assert len(found[1]) <= LARGEST[found[0]]
+        assert hashlib.sha1(f"{found[0]} {len(found[1])}\0".encode() + found[1]).hexdigest() == name
+
+
+def git_delta(content: bytes, _root: Path) -> None:
+    """Any delta makes what it declares of its base, or it is damaged."""
+    base, _, made = content.partition(SEAL)
+    with contextlib.suppress(ObjectDamaged):
+        size, _ = delta.result_size(made, len(base))
+        if size <= 1 << 20:
+            assert len(delta.apply(base, made)) == size
+
+
 def pipeline(content: bytes, root: Path) -> None:
     """Any file is a pipeline whose steps are known, or is refused with what is wrong with it."""
     (root / "book.yaml").write_bytes(content)
@@ -347,6 +443,7 @@ TARGETS: dict[str, Target] = {
     made.__name__: made
     for made in (
         *(log, event, path, tree, pack, branch, mark, snapshot),
-        *(waiting, text, orphans, ignored, config, keys, pipeline),
+        *(waiting, text, quoting, wrapped, orphans, ignored, config, keys, pipeline),
+        *(git_config, git_object, git_delta),
     )
 }

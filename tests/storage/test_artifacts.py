@@ -10,7 +10,8 @@ from agentx.storage.artifacts import ArtifactMissing, Artifacts, FileTooLarge, e
 from agentx.storage.durable import TEMPORARY_PREFIX
 from agentx.storage.events import FileChange
 from agentx.storage.git.objects import blob_id
-from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, TreeEntry
+from agentx.storage.git.reading import TreeEntry
+from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR
 from agentx.storage.nofollow import LinkRefused
 from agentx.storage.paths import PathRefused
 
@@ -118,7 +119,8 @@ import os, sys
 from pathlib import Path
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.git.objects import blob_id
-from agentx.storage.git.repository import REGULAR, TreeEntry
+from agentx.storage.git.reading import TreeEntry
+from agentx.storage.git.repository import REGULAR
 root = Path(sys.argv[1])
 if os.getuid() == 0:
     os.setuid(65534)

@@ -4,13 +4,15 @@ import os
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 from agentx.storage.git import index_file
 from agentx.storage.git.index_file import GitIsBusy, IndexFile, Mark
 from agentx.storage.git.objects import blob_id
-from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository, TreeEntry
+from agentx.storage.git.reading import TreeEntry
+from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository
 
 
 @pytest.fixture
@@ -295,3 +297,20 @@ def test_artifacts_outside_the_working_directory_are_not_looked_for(repo, tmp_pa
     repo.move_ref(repo.commit(tree, "", "m\n", ("a", "a@x")), "", "test")
     index.refresh(entries, tmp_path, tree)
     assert git("status", "--porcelain").stdout == ""
+
+
+@pytest.mark.parametrize(("age_s", "patience_s"), [(0, 10), (6, 4), (3600, 1), (-3600, 10)])
+def test_writers_who_come_one_after_another_do_not_each_wait_for_a_git_command_that_hangs(
+    index, tmp_path, monkeypatch, age_s, patience_s
+):
+    lock = tmp_path / ".git/index.lock"
+    lock.touch()
+    os.utime(lock, (1_000_000 - age_s, 1_000_000 - age_s))
+    slept = []
+    clock = SimpleNamespace(
+        monotonic=lambda: sum(slept) + 5, time=lambda: 1_000_000 + sum(slept), sleep=slept.append
+    )
+    monkeypatch.setattr(index_file, "time", clock)
+    with pytest.raises(GitIsBusy):
+        index.hold()
+    assert round(sum(slept)) == patience_s

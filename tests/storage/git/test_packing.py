@@ -15,7 +15,8 @@ import pytest
 from agentx.storage.git import packing
 from agentx.storage.git.objects import loose_path, write_blob
 from agentx.storage.git.packing import Packer, PackingFailed
-from agentx.storage.git.repository import REGULAR, GitRepository, TreeEntry
+from agentx.storage.git.reading import TreeEntry
+from agentx.storage.git.repository import REGULAR, GitRepository
 
 ROOT = Path(__file__).parents[3]
 

@@ -93,18 +93,40 @@ def test_a_lock_of_a_ref_that_a_dead_git_left_is_removed_once_it_is_old(root, so
     sound()
 
 
-def test_an_index_lock_is_left_to_a_git_that_is_at_work(root, sound):
+@pytest.mark.parametrize("how", ["inside", "by --git-dir", "by GIT_DIR"])
+def test_an_index_lock_is_left_to_a_git_that_is_at_work(root, sound, how):
     lock = root / ".git/index.lock"
     lock.touch()
     os.utime(lock, (0, 0))
     (root / ".git/index").write_bytes(b"")  # a reason to look closely
-    with subprocess.Popen(["git", "cat-file", "--batch"], cwd=root, stdin=subprocess.PIPE) as at_work:
+    option, place, named = {
+        "inside": [[], root, {}],
+        "by --git-dir": [[f"--git-dir={root.name}/.git"], root.parent, {}],
+        "by GIT_DIR": [[], "/", {"GIT_DIR": str(root / ".git")}],
+    }[how]
+    with subprocess.Popen(
+        ["git", *option, "cat-file", "--batch"], cwd=place, env=os.environ | named, stdin=subprocess.PIPE
+    ) as at_work:
         repair(root)
         assert lock.read_bytes() == b""
         at_work.communicate()
     (root / ".git/index").write_bytes(b"")
     repair(root)
     assert lock.read_bytes().startswith(b"agentx ")  # the engine's: the next open fills the index anew
+    sound()
+
+
+def test_a_git_that_runs_above_a_workspace_and_names_nothing_in_it_keeps_no_lock_alive(root, tmp_path_factory, sound):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    subprocess.run(["git", "init", "-q", str(elsewhere)], check=True)
+    lock = root / ".git/index.lock"
+    lock.write_bytes(b"\0" * 12)
+    os.utime(lock, (0, 0))
+    command = ["git", f"--git-dir={elsewhere}/.git", "cat-file", "--batch"]
+    with subprocess.Popen(command, cwd="/", stdin=subprocess.PIPE) as at_work:
+        repair(root)
+        assert not lock.exists() or lock.read_bytes().startswith(b"agentx ")
+        at_work.communicate()
     sound()
 
 

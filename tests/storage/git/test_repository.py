@@ -7,18 +7,13 @@ import zlib
 
 import pytest
 
+from agentx.storage import nofollow
 from agentx.storage.errors import WriterConflict
 from agentx.storage.git import branch
 from agentx.storage.git.branch import BRANCH, RefLocked
 from agentx.storage.git.objects import ObjectDamaged, blob_id, loose_path, read_loose, write_blob
-from agentx.storage.git.repository import (
-    EXECUTABLE,
-    LINK,
-    REGULAR,
-    GitRepository,
-    NotARepository,
-    TreeEntry,
-)
+from agentx.storage.git.reading import TreeEntry
+from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository, NotARepository
 
 _AUTHOR = ("agent:writer", "writer@agent.agentx.invalid")
 
@@ -297,6 +292,57 @@ def test_the_branch_that_head_names_is_told(repo, git):
 def test_a_directory_without_a_repository_is_told(tmp_path):
     with pytest.raises(NotARepository, match="has no Git repository"):
         GitRepository(tmp_path)
+
+
+def test_where_another_writer_takes_the_scratch_file_away_a_conflict_is_told(repo, monkeypatch):
+    """Locks that do nothing let another one in; it removes the file when it is done."""
+    first = _commit(repo, repo.update_tree("", {"a": _put(repo, b"a\n")}))
+    link = nofollow.link
+
+    def taken_away(source, target):
+        nofollow.remove(source)
+        link(source, target)
+
+    monkeypatch.setattr(nofollow, "link", taken_away)
+    with pytest.raises(WriterConflict, match="Another writer moves"):
+        repo.move_ref(first, first, "test")
+    monkeypatch.setattr(nofollow, "link", link)
+    repo.move_ref(first, first, "test")
+
+
+@pytest.fixture
+def chain(repo):
+    """The commits of a long history, oldest first, and one that parted from its middle."""
+    tree = repo.update_tree("", {"a": _put(repo, b"a\n")})
+    commits = [""]
+    for number in range(40):
+        commits.append(_commit(repo, tree, commits[-1], f"{number}\n"))
+    return commits[1:], repo.commit(tree, commits[20], "aside\n", _AUTHOR)
+
+
+def test_a_commit_descends_from_those_before_it_alone(repo, chain, git):
+    commits, aside = chain
+    every = [*commits[::7], commits[19], aside]
+    for one in every:
+        for other in every:
+            done = subprocess.run(
+                ["git", "--git-dir", str(repo.git_dir), "merge-base", "--is-ancestor", other, one],
+                check=False,
+            )
+            assert repo.descends(one, other) == (done.returncode == 0 and one != other)
+    assert not repo.descends(commits[5], "0" * 40)
+
+
+@pytest.mark.parametrize(("one", "other"), [(-1, -3), (-3, -1)])
+def test_whether_close_commits_descend_from_each_other_is_told_without_the_whole_history(
+    repo, chain, monkeypatch, one, other
+):
+    """Each process asks this whenever another one has committed."""
+    commits, _ = chain
+    read, reader = [], repo._reader
+    monkeypatch.setattr(reader, "commit", lambda oid: read.append(oid) or reader._commit(oid))
+    assert repo.descends(commits[one], commits[other]) == (one > other)
+    assert len(read) < 10
 
 
 def test_a_commit_that_is_not_there_is_said_to_be_missing(repo):

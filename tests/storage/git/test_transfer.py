@@ -10,7 +10,8 @@ from agentx.storage.git import transfer
 from agentx.storage.git.objects import ObjectDamaged, loose_path, write_blob
 from agentx.storage.git.pack_file import Pack
 from agentx.storage.git.packing import Packer
-from agentx.storage.git.repository import REGULAR, GitRepository, TreeEntry
+from agentx.storage.git.reading import TreeEntry
+from agentx.storage.git.repository import REGULAR, GitRepository
 
 COMMITS = 60
 
