@@ -13,5 +13,7 @@ def make_cache(root: Path) -> None:
     with contextlib.suppress(OSError):
         nofollow.make_directory(root / CACHE)
         ignore = root / CACHE / ".gitignore"
-        if not nofollow.exists(ignore):
-            nofollow.write(ignore, b"*\n")
+        with contextlib.suppress(FileNotFoundError):
+            if nofollow.status(ignore).st_size:  # a process that died while it wrote left an empty one
+                return
+        nofollow.write(ignore, b"*\n")

@@ -30,8 +30,8 @@ from agentx.storage.events import (
     changes_of,
 )
 from agentx.storage.git.objects import ObjectDamaged
-from agentx.storage.git.reading import ObjectMissing, ObjectReader
-from agentx.storage.git.repository import HOST, CommitInfo, TreeEntry
+from agentx.storage.git.reading import CommitInfo, ObjectMissing, ObjectReader, TreeEntry
+from agentx.storage.git.repository import HOST
 from agentx.storage.history import LIVE, SEGMENTS, segment_number, segment_path
 
 CHECK = "commits"
@@ -139,7 +139,12 @@ class CommitChain:
                 later = None
             if not is_ours(commit):
                 continue
-            if parent is None or is_ours(parent) or parent.id == until:
+            if self._reader.is_cut_off(commit.id):
+                self.notes.append(
+                    f"This clone is shallow, so nothing before commit {commit.id[:12]} was looked at; "
+                    "`git fetch --unshallow` brings the rest."
+                )
+            elif parent is None or is_ours(parent) or parent.id == until:
                 self._check_step(commit, parent, differences)
             else:
                 later = commit

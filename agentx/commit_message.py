@@ -226,7 +226,7 @@ def tell(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each type o
         case FileAmended(path=path, reason=reason):
             return f"Amend {path}: {shorten(reason, WORDS)}"
         case SourceScanned(source=source, files=files):
-            return f"Scan source {source}: {files} files"
+            return f"Scan source {source}: {files} file{'s' * (files != 1)}"
         case EventsPurged(events=events, reason=reason):
             return f"Purge {_numbers(events)}" + (f": {reason}" if reason else "")
         case Purged():

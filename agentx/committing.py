@@ -23,13 +23,14 @@ from agentx.storage.chain import next_event
 from agentx.storage.codec import GENESIS, Codec, DamagedLine
 from agentx.storage.committed_log import CommittedLog
 from agentx.storage.durable import TEMPORARY_PREFIX, sync_directory, sync_file
-from agentx.storage.errors import AgentXError
+from agentx.storage.errors import AgentXError, DiskRefused
 from agentx.storage.events import Event, WriteReverted, changes_of
 from agentx.storage.git.branch import BRANCH
 from agentx.storage.git.index_file import IndexFile
 from agentx.storage.git.objects import ObjectDamaged, blob_id
+from agentx.storage.git.reading import TreeEntry
 from agentx.storage.git.repair import note_settled
-from agentx.storage.git.repository import REGULAR, GitRepository, TreeEntry
+from agentx.storage.git.repository import REGULAR, GitRepository
 from agentx.storage.history import (
     LIVE,
     ORPHANS,
@@ -51,7 +52,7 @@ class BranchLeft(AgentXError):
     """Git is on another branch than the one that holds the record."""
 
 
-class NotSynced(AgentXError):
+class NotSynced(DiskRefused):
     """What was written could not be made durable: the disk fails."""
 
 
@@ -82,6 +83,7 @@ class Committer:
         notes: Where to say what a person should know.
         codec: Knows the event types.
         outer: Whether the artifacts lie outside the working directory.
+        reading: Whether nothing may be changed: no ref, no lock, no index file.
 
     Attributes:
         head: The commit that the next one builds upon.
@@ -90,7 +92,16 @@ class Committer:
         anchor: The engine's commit that the branch was at before a person's Git moved it; empty where it was not.
     """
 
-    def __init__(self, root: Path, artifacts: Path, notes: list[str], codec: Codec, *, outer: bool) -> None:
+    def __init__(
+        self,
+        root: Path,
+        artifacts: Path,
+        notes: list[str],
+        codec: Codec,
+        *,
+        outer: bool,
+        reading: bool = False,
+    ) -> None:
         self.repo = GitRepository(root)
         self.index = IndexFile(self.repo.git_dir, outer=outer)
         self.head = ""
@@ -99,6 +110,7 @@ class Committer:
         self.anchor = ""
         self.index_unknown = False
         self._root = root
+        self._reading = reading
         self._artifacts = artifacts
         self._blobs = BlobStore(root)
         self._codec = codec
@@ -123,12 +135,13 @@ class Committer:
         if left == BRANCH:
             return
         # In the middle of the engine's work Git is kept off the files, so that a new branch changed nothing but HEAD.
-        if self.index.held and self.repo.go_back():
+        if not self._reading and self.index.held and self.repo.go_back():
             self._notes.append(
                 f"Git had gone to {left!r}; it is back on main, and the new branch stays where it is."
             )
             return
-        self.index.release()  # or `git switch` could not go back
+        if not self._reading:
+            self.index.release()  # or `git switch` could not go back
         self.index_unknown = True
         raise BranchLeft(
             f"In {self._root} Git is on {left.removeprefix('refs/heads/')!r}, but the record is kept on the branch main. "
@@ -140,7 +153,8 @@ class Committer:
         head = self.repo.head
         lost = recovery.lost_commit(self.repo, head)
         self._take_head(head, lost)
-        self.index_unknown |= bool(lost) or self.index.held or self.index.discard_damaged(self.tree)
+        if not self._reading:
+            self.index_unknown |= bool(lost) or self.index.held or self.index.discard_damaged(self.tree)
 
     def follow(self) -> None:
         """The branch was moved by another process: the engine elsewhere, or a person's Git."""
@@ -162,7 +176,8 @@ class Committer:
         """
         self.anchor = known
         if known and (not head or self.repo.descends(known, head)):
-            self._set_forward(known, head)
+            if not self._reading:
+                self._set_forward(known, head)
             head, self.index_unknown = known, True
         self.head = head
         recorded = recovery.last_recorded(self.repo, head)

@@ -10,6 +10,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,6 +41,9 @@ END_S = 10.0
 """A run that is told to end has so long to say so on record."""
 
 QUEUE = "agentx"
+OLDEST_SQLITE = (3, 35)
+"""DBOS needs ``RETURNING``; with an older SQLite its queue fails in a thread, and nothing is ever run."""
+
 _AGAIN = "Start it again: nothing is lost, what is due stands in the workspaces."
 _WAITING = ("ENQUEUED", "PENDING", "DELAYED")
 
@@ -74,6 +78,22 @@ class _Handle(Protocol):
     def get_status(self) -> Any: ...
 
     def get_result(self) -> str: ...
+
+
+class SqliteWithMilliseconds(sqlite3.Connection):
+    """A SQLite connection on which ``unixepoch('subsec')`` works with every version of SQLite.
+
+    From Python 3.12 on, DBOS stamps its rows with this call, also in column defaults. SQLite supports ``subsec`` since
+    3.42; before, the call gives NULL, which the columns refuse (Debian 12 has 3.40). The function is replaced whatever
+    the version, so that there is one path to test. The connection that inserts evaluates a default, so a file created
+    under one version of Python or SQLite works under the others.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # Some builds of SQLite let no default call a function that was added.
+        self.execute("PRAGMA trusted_schema = ON")
+        self.create_function("unixepoch", 1, _unixepoch)
 
 
 class _Watched:
@@ -230,10 +250,20 @@ class Daemon:
                 "The daemon runs on DBOS, which is not installed: pip install 'agentx-workspace[daemon]'. Without it, cron and "
                 "`agentx schedule run-due` do the same for one workspace."
             ) from error
+        database = self._database or self._own_database()
+        on_sqlite = database.startswith("sqlite")
+        if on_sqlite and sqlite3.sqlite_version_info < OLDEST_SQLITE:
+            raise DaemonFailed(
+                f"The daemon needs SQLite 3.35 or newer, and this Python has {sqlite3.sqlite_version}: use a newer "
+                "Python, or Postgres (--database postgresql://…). Without it, cron and `agentx schedule run-due` do the "
+                "same for one workspace."
+            )
+        engine = {"connect_args": {"factory": SqliteWithMilliseconds}} if on_sqlite else {}
         DBOS(
             config={
                 "name": QUEUE,
-                "system_database_url": self._database or self._own_database(),
+                "system_database_url": database,
+                "db_engine_kwargs": engine,
                 "application_version": "1",
                 "executor_id": QUEUE,  # one for all, so that each daemon takes up what any left when it died
                 "log_level": "CRITICAL",
@@ -352,6 +382,13 @@ def _mark(root: Path) -> tuple[int, int, int]:
     except OSError:
         return (0, 0, 0)
     return (found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def _unixepoch(what: str) -> float:
+    """Return the time in seconds, to the millisecond, as SQLite 3.42 and newer do."""
+    if what != "subsec":
+        raise ValueError(what)  # DBOS calls it in no other way; the statement fails
+    return time.time_ns() // 1_000_000 / 1000
 
 
 def _now() -> str:

@@ -13,7 +13,6 @@ import msgspec
 
 from agentx.background import SearchLate, done_by
 from agentx.bus import Bus
-from agentx.cache import CACHE
 from agentx.commit_index import CommitIndex
 from agentx.config import Config
 from agentx.indexer import Indexer
@@ -32,7 +31,7 @@ from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.state import State
 from agentx.synthesizer import Synthesizer
 from agentx.trust.trust import Trust
-from agentx.write_path import ReadOnly, WritePath
+from agentx.write_path import WritePath
 
 EMBED_S = 2.0
 """How long a search embeds what is new, where nothing does so in the background."""
@@ -81,10 +80,10 @@ class Engine:
         self.synthesizer = synthesizer
         self.indexer = indexer
         self.summaries: OrderedDict[tuple[str, str, str], str] = OrderedDict()
-        self.meanings = Meanings(indexer, root, root / CACHE / "meanings")
-        self.recaps = Recaps(write_path.history, root / CACHE / "recap")
-        self.past_runs = PastRuns(write_path.history, root / CACHE / "runs", self.read_body)
-        self.commits = CommitIndex(write_path.repo, root / CACHE / "commits")
+        self.meanings = Meanings(indexer, root, write_path.cache / "meanings")
+        self.recaps = Recaps(write_path.history, write_path.cache / "recap")
+        self.past_runs = PastRuns(write_path.history, write_path.cache / "runs", self.read_body)
+        self.commits = CommitIndex(write_path.repo, write_path.cache / "commits")
         self._enforced: tuple[State, int, tuple[MemoryItem, ...]] = State(), -1, ()
 
     @property
@@ -96,11 +95,10 @@ class Engine:
         """Put everything on record, what people edited too, and commit it; the commit, and the last event.
 
         Raises:
-            ReadOnly: The workspace was written by a newer version.
+            ReadOnly: The workspace is open for reading only.
             HistoryDamaged: The log is damaged.
         """
-        if self.write_path.read_only:
-            raise ReadOnly(self.write_path.read_only)
+        self.write_path.require_writable()
         with self.write_path.exclusive():
             self.write_path.refuse_damaged()
             self.write_path.scan()

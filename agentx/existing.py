@@ -14,7 +14,8 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from agentx.storage import nofollow
-from agentx.storage.git.repository import GitRepository, TreeEntry
+from agentx.storage.git.reading import TreeEntry
+from agentx.storage.git.repository import GitRepository
 from agentx.storage.text import decoded, one_line
 from agentx.synthesis.flows import terms
 from agentx.synthesis.gates import Line

@@ -21,7 +21,8 @@ from agentx.storage.events import (
     RunStarted,
 )
 from agentx.storage.git.objects import blob_id
-from agentx.storage.git.repository import LINK, TreeEntry
+from agentx.storage.git.reading import TreeEntry
+from agentx.storage.git.repository import LINK
 from agentx.storage.pipeline_events import Dispatched, FileAmended, FileClass, FileRule
 from agentx.synthesis.pipelines.naming import path_pattern
 from agentx.synthesis.state import Lease, State

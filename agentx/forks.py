@@ -29,7 +29,8 @@ from agentx.storage.facts import FACTS
 from agentx.storage.git import transfer
 from agentx.storage.git.index_file import IndexFile
 from agentx.storage.git.program import Progress
-from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository, TreeEntry
+from agentx.storage.git.reading import TreeEntry
+from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository
 from agentx.storage.history import LIVE, HistoryDamaged, HistoryWriter, count_segments, segment_path
 from agentx.storage.lock import FileLock, WorkspaceBusy
 from agentx.synthesis.conclusions import CONCLUSIONS

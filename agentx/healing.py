@@ -18,9 +18,8 @@ from agentx.storage.codec import Codec, DamagedLine
 from agentx.storage.durable import write_file
 from agentx.storage.git.log_search import log_sources
 from agentx.storage.git.objects import ObjectDamaged, blob_id
-from agentx.storage.git.reading import ObjectReader
+from agentx.storage.git.reading import CommitInfo, ObjectReader
 from agentx.storage.git.repair import Aside, Mended, read_ref
-from agentx.storage.git.repository import CommitInfo
 from agentx.storage.history import LIVE, ORPHANS, SEGMENTS, HistoryDamaged, HistoryWriteFailed
 from agentx.storage.orphans import Orphans
 from agentx.storage.proven_log import THIS_PROCESS, Rebuilding, Rebuilt

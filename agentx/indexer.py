@@ -6,10 +6,10 @@ first, so that a fresh write is found at once; vectors come behind, in the backg
 never bring an old passage back behind each other; nobody else waits for anything.
 """
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
@@ -21,6 +21,7 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.events import Event, changes_of
 from agentx.storage.history import told_already
 from agentx.storage.index.manifest import IndexDamaged, IndexUnavailable, set_aside
+from agentx.storage.index.memory import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter, MemoryIndex, Vector
 from agentx.storage.index.waiting import locked
 from agentx.synthesis.embedding.port import Embedder
@@ -93,6 +94,7 @@ class Indexer:
         self._place = place
         self._open_index = open_index
         self._open_embedder = open_embedder
+        self._in_memory = bool(write_path.read_only)
         self._index: MemoryIndex | None = None
         self._embedder: Embedder | None = None
         self._reading = threading.RLock()
@@ -117,7 +119,7 @@ class Indexer:
         """The backend, opened when it is first asked for."""
         with self._reading:
             if self._index is None:
-                self._index = self._open_index()
+                self._index = InMemoryIndex() if self._in_memory else self._open_index()
                 self.embedder()
                 self._match_versions(self._index)
             return self._index
@@ -188,9 +190,12 @@ class Indexer:
             with self._feeding():
                 return self._feed(index, until)
 
-    @contextmanager
+    @contextlib.contextmanager
     def _feeding(self) -> Iterator[None]:
         """Hold other processes off the reading of the history, for one batch."""
+        if self._in_memory:
+            yield
+            return
         with locked(self._place.with_name(f"{self._place.name}.feeding")):
             yield
 
@@ -290,7 +295,8 @@ class Indexer:
 
     def start(self) -> None:
         """Index, embed and maintain in the background until :meth:`close`, in whichever process owns that work."""
-        self._background.start()
+        if not self._in_memory:
+            self._background.start()
 
     def _turn(self) -> bool:
         """One piece of background work; whether there is more."""
@@ -343,7 +349,7 @@ class Indexer:
         with self._idle:
             self._searches += 1
         try:
-            return self._mending(lambda: self._search(query, k, where, embed_s, deadline, files=files))
+            return self._anyhow(lambda: self._search(query, k, where, embed_s, deadline, files=files))
         finally:
             with self._idle:
                 self._searches -= 1
@@ -381,6 +387,19 @@ class Indexer:
             self._start_again(trouble)
         return work()
 
+    def _anyhow(self, work: Callable[[], T]) -> T:
+        """Do something with the index; where the disk takes none, with one in memory that serves until the end."""
+        try:
+            return self._mending(work)
+        except IndexUnavailable as trouble:
+            with self._reading:
+                self._write_path.notes.append(f"{trouble} Until then it is made in memory each time.")
+                if self._index is not None:
+                    with contextlib.suppress(IndexUnavailable):
+                        self._index.close()
+                self._index, self._passages, self._in_memory = None, None, True
+        return work()
+
     def _start_again(self, damage: AgentXError) -> None:
         """Set a damaged index aside; the next look fills a new one."""
         with self._reading:
@@ -411,7 +430,7 @@ class Indexer:
             self.embed(deadline_s=max(0.0, deadline - time.monotonic()), progress=progress)
             return self.settled
 
-        return self._mending(work)
+        return self._anyhow(work)
 
     @property
     def settled(self) -> bool:

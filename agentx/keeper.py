@@ -56,10 +56,11 @@ class Keeper:
     def _look(self) -> None:
         info = nofollow.status(self._write_path.root / LIVE)
         now = (info.st_ino, info.st_size)
-        if now != self._seen:
+        now_s = time.monotonic()
+        if now != self._seen and now_s - self._write_path.last_look > _PAUSE_S:
             self._seen = now
             self._write_path.refresh()
-        now_s = time.monotonic()
+            now_s = time.monotonic()
         if not self._write_path.unsettled or self._write_path.read_only:
             self._unsettled_since = now_s
         elif now_s - self._write_path.last_write > IDLE_S or now_s - self._unsettled_since > BUSY_S:

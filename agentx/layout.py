@@ -14,11 +14,12 @@ from agentx.cache import CACHE
 from agentx.config import FILE as CONFIG
 from agentx.outside import ARTIFACTS
 from agentx.storage import nofollow
+from agentx.storage.blobs import FOLDER as BLOBS
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import is_inside
 from agentx.storage.git import local
 from agentx.storage.git.repository import EXECUTABLE, REGULAR, GitRepository
-from agentx.storage.history import LIVE, SEGMENTS
+from agentx.storage.history import LIVE, ORPHANS, SEGMENTS
 from agentx.storage.nofollow import LinkRefused, NotAFile
 
 _DIRECTORIES = (
@@ -29,10 +30,29 @@ _DIRECTORIES = (
     ".git/info",
     ".git/refs",
     ".git/logs",
+    ".git/refs/heads",
+    ".git/agentx-swept",
     ARTIFACTS,
     CACHE,
     SEGMENTS,
+    BLOBS,
 )
+_FILES = (
+    LIVE,
+    CONFIG,
+    ORPHANS,
+    ".git/HEAD",
+    ".git/config",
+    ".git/index",
+    ".git/index.lock",
+    ".git/packed-refs",
+    ".git/refs/heads/main",
+    ".git/logs/refs/heads/main",
+    ".git/info/attributes",
+    ".git/info/exclude",
+)
+"""Beside these and the directories, everything in `.git` whose name begins with `agentx` is a file."""
+
 _LISTED = (".git", ".git/objects", ".git/objects/info", ".git/objects/pack", ".git/info", CACHE, SEGMENTS)
 """Directories of which every entry is looked at, one level deep."""
 
@@ -67,8 +87,9 @@ def check(root: Path) -> None:
             f"{root}/.git is a file that names a repository elsewhere (a linked worktree or a submodule). A workspace "
             "needs a repository of its own: make one with `git clone`."
         )
-    for name in (LIVE, CONFIG):
-        nofollow.require_plain(root / name)
+    own = {f".git/{path.name}" for path in nofollow.listed(root / ".git", "agentx")}
+    for name in (*_FILES, *sorted(own.difference(_DIRECTORIES))):
+        _require_file(root / name)
     for name in _DIRECTORIES:
         _require_directory(root / name)
     for name in _LISTED:
@@ -78,10 +99,20 @@ def check(root: Path) -> None:
     _check_git(root)
 
 
+def _require_file(path: Path) -> None:
+    nofollow.require_plain(path)
+    if nofollow.is_directory(path):
+        raise LayoutRefused(
+            f"{path} is a directory where a file belongs. Move it away, and run `agentx repair`."
+        )
+
+
 def _require_directory(path: Path) -> None:
     nofollow.require_plain(path)
     if nofollow.is_file(path):
-        raise LayoutRefused(f"{path} is a file where a directory belongs. Move it away, and try again.")
+        raise LayoutRefused(
+            f"{path} is a file where a directory belongs. Move it away, and run `agentx repair`."
+        )
 
 
 def _check_entries(folder: Path) -> None:
@@ -117,6 +148,10 @@ def _check_config(root: Path, path: Path) -> None:
     if _INCLUDE.search(content):
         raise LayoutRefused(
             f"{path} includes another file. Copy the settings that you need into it, and delete its include sections."
+        )
+    if why := local.problem(path):
+        raise LayoutRefused(
+            f"Git cannot read {path}: {why}. Correct that line with an editor, and try again."
         )
     elsewhere = local.setting(path, "core.worktree")
     if elsewhere and Path(os.path.realpath(path.parent / elsewhere)) != root:

@@ -19,7 +19,8 @@ from agentx.outside import ARTIFACTS
 from agentx.storage import nofollow
 from agentx.storage.artifacts import ArtifactMissing
 from agentx.storage.errors import AgentXError
-from agentx.storage.git.repository import GitRepository, NotARepository, TreeEntry
+from agentx.storage.git.reading import TreeEntry
+from agentx.storage.git.repository import GitRepository, NotARepository
 from agentx.storage.history import LIVE
 from agentx.storage.paths import PathRefused, check_path
 

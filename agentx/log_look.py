@@ -14,8 +14,8 @@ from agentx.storage.blobs import BlobDamaged, BlobStore, blob_path, named_blobs
 from agentx.storage.codec import GENESIS, Codec
 from agentx.storage.events import Event, Purged, WriteReverted, changes_of, strays_of
 from agentx.storage.git.objects import ObjectDamaged, blob_id
-from agentx.storage.git.reading import ObjectReader
-from agentx.storage.git.repository import TreeEntry
+from agentx.storage.git.reading import ObjectReader, TreeEntry
+from agentx.storage.git.repository import SUBMODULE
 from agentx.storage.history import LIVE, ORPHANS, SEGMENTS, segment_number, segment_path
 from agentx.storage.proof import Proof, log_lines
 from agentx.synthesis.state import State
@@ -119,13 +119,14 @@ class LogLook:
     # --- files -----------------------------------------------------------------------------------------------------
 
     def files_of(self, tree: str) -> dict[str, TreeEntry]:
-        """The artifacts of a commit's tree.
+        """The artifacts of a commit's tree, without submodules, which are not recorded.
 
         Raises:
             ObjectDamaged: It cannot be read.
         """
         folder = self._reader.entry(tree, ARTIFACTS)
-        return dict(self._reader.files(folder.oid)) if folder else {}
+        found = self._reader.files(folder.oid) if folder else ()
+        return {path: entry for path, entry in found if entry.mode != SUBMODULE}
 
     def go_on(self, events: Iterable[Event], files: dict[str, TreeEntry]) -> None:
         """Fold what was recorded since into some artifacts."""

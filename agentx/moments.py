@@ -93,7 +93,7 @@ def _at_commit(engine: Engine, text: str) -> int:
     repo, head = engine.write_path.repo, engine.write_path.head
     too_short = re.fullmatch(f"[0-9a-fA-F]{{0,{_SHORTEST_ID - 1}}}", text)
     try:
-        wanted = "" if too_short else repo.info(text).id
+        wanted = "" if too_short else repo.resolve(text)
     except ObjectDamaged:
         wanted = ""
     if not wanted:

@@ -1,5 +1,6 @@
 """Making and opening a workspace: its files on the disk, and its parts wired together."""
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -21,10 +22,14 @@ from agentx.settings import Settings
 from agentx.storage import nofollow
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import Codec
-from agentx.storage.errors import UsageError
+from agentx.storage.errors import AgentXError, DiskRefused, UsageError
 from agentx.storage.events import EventsPurged
 from agentx.storage.facts import FACTS
 from agentx.storage.git import clones
+from agentx.storage.git.branch import RefLocked
+from agentx.storage.git.index_file import GitIsBusy
+from agentx.storage.git.reading import ObjectReader
+from agentx.storage.git.repair import read_ref
 from agentx.storage.git.repository import GitRepository
 from agentx.storage.history import LIVE, told_already
 from agentx.storage.index.lance import open_index
@@ -43,7 +48,7 @@ from agentx.synthesis.pipelines.learned import Learned
 from agentx.synthesis.scribe.notes import NoteTaker
 from agentx.synthesis.scribe.sessions import Sessions
 from agentx.synthesizer import Synthesizer
-from agentx.trust.caches import claim
+from agentx.trust.caches import claim, readable
 from agentx.trust.trust import Restricted, Trust, restricted
 from agentx.write_path import WritePath
 
@@ -52,6 +57,9 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 """Number of the record's format; a workspace with a higher one opens read-only."""
+
+WRITTEN = (".git", ".git/objects", ".git/refs/heads", LIVE)
+"""What every event and its commit are written to, beside the workspace's directory itself."""
 
 _CONFIG = """\
 # What this workspace is told to do; `agentx config` shows every setting.
@@ -78,9 +86,29 @@ def find_root(start: Path) -> Path:
     for folder in (start, *start.parents):
         if is_workspace(folder):
             return folder
+    if nofollow.is_directory(start / "objects") and _holds_log(start):
+        raise NotAWorkspace(
+            f"{start} is a bare repository, as a backup is. Make a workspace of it with `git clone {start} DIR`."
+        )
+    if _holds_log(start / ".git"):
+        raise NotAWorkspace(
+            f"{start} is a workspace whose files were not checked out. Do that with `git -C {start} checkout main -- .`."
+        )
+    if nofollow.is_file(start / LIVE):
+        raise NotAWorkspace(
+            f"{start} has a {LIVE} and no Git repository. Bring its .git directory back from a backup, or clone the backup."
+        )
     raise NotAWorkspace(
         f"{start} is not in a workspace. Make one with `agentx init`, or name one with -C DIR."
     )
+
+
+def _holds_log(git_dir: Path) -> bool:
+    """Whether the branch of a repository holds a log."""
+    with contextlib.suppress(AgentXError, OSError):
+        reader, head = ObjectReader(git_dir), read_ref(git_dir)
+        return bool(head) and reader.entry(reader.commit(head).tree, LIVE) is not None
+    return False
 
 
 def is_workspace(folder: Path) -> bool:
@@ -162,8 +190,6 @@ def open_engine(root: Path, settings: Settings, *, new: bool = False) -> Engine:
         )
     if clones.is_fresh(root):
         _check_clone(root)
-    claim(root, settings.state_dir)
-    clones.set_up(root)
     trust = Trust(root, place, config, settings)
     why = "" if new else trust.why_restricted()
     if why:
@@ -175,18 +201,7 @@ def open_engine(root: Path, settings: Settings, *, new: bool = False) -> Engine:
     bus = Bus()
     artifacts = Artifacts(place, config.limits.max_file_bytes, skip=(root,))
     outer = place != root / ARTIFACTS
-    write_path = WritePath(root, Codec(FACTS | CONCLUSIONS), artifacts, bus, outer=outer)
-    write_path.load()
-    if write_path.state.format > FORMAT:
-        write_path.make_read_only(
-            f"{root} was written by a newer version (format {write_path.state.format}; this one knows {FORMAT}), so it is "
-            "open for reading only. Upgrade with `pip install --upgrade agentx-workspace`."
-        )
-    elif abroad:
-        outside = f"{root} is open for reading only: its files lie outside of it"
-        write_path.make_read_only(str(Restricted(outside, restricted(abroad))))
-    else:
-        write_path.recover()
+    write_path = _open_write_path(root, settings, artifacts, bus, outer=outer, abroad=abroad)
     # What has lapsed is laid aside before a message is read, which may bring it back.
     # Notes are taken last, of what the others made of the same fact.
     notes = (NoteTaker(capture_assistant=config.scribe.capture_assistant),) * config.scribe.auto_capture
@@ -217,6 +232,73 @@ def open_engine(root: Path, settings: Settings, *, new: bool = False) -> Engine:
     if config.memory.maintain == "nightly":
         Nightly(engine)
     return engine
+
+
+def _open_write_path(
+    root: Path, settings: Settings, artifacts: Artifacts, bus: Bus, *, outer: bool, abroad: str
+) -> WritePath:
+    """Open the write path; for reading only where the disk refuses what opening has to write.
+
+    Args:
+        root: The workspace's directory.
+        settings: What the environment says.
+        artifacts: The working files.
+        bus: Gets each event.
+        outer: Whether the artifacts lie outside the working directory.
+        abroad: Why nothing may be recorded of artifacts that lie outside; empty where that does not matter.
+    """
+    codec = Codec(FACTS | CONCLUSIONS)
+    why = why_refused(root)
+    if not why:
+        write_path: WritePath | None = None
+        try:
+            claim(root, settings.state_dir)
+            clones.set_up(root)
+            write_path = WritePath(root, codec, artifacts, bus, outer=outer)
+            write_path.load()
+            if not _only_reads(write_path, abroad):
+                write_path.recover()
+        except (DiskRefused, GitIsBusy, RefLocked) as error:
+            why = str(error)
+        except OSError as error:
+            if isinstance(error, AgentXError):
+                raise
+            why = f"{error.filename or root}: {error.strerror}."
+        else:
+            return write_path
+        if write_path is not None:
+            write_path.close()
+    cache = readable(root, settings.state_dir)
+    reason = f"{root} is open for reading only. {why}"
+    write_path = WritePath(root, codec, artifacts, bus, outer=outer, cache=cache, read_only=reason)
+    write_path.load()
+    return write_path
+
+
+def why_refused(root: Path) -> str:
+    """Why the disk takes nothing; empty where it does, as far as that can be seen beforehand."""
+    for path in (root, *(root / name for name in WRITTEN)):
+        if not nofollow.exists(path) or nofollow.may_write(path):
+            continue
+        copy = "To record something, copy the whole directory to one that you can write (`cp -a`), and work there."
+        if nofollow.is_on_read_only_media(path if nofollow.is_directory(path) else path.parent):
+            return f"The file system of {path} is read-only. {copy}"
+        return f"You have no right to write {path}. {copy}"
+    return ""
+
+
+def _only_reads(write_path: WritePath, abroad: str) -> bool:
+    """Whether a workspace that could be written is open for reading only, because of what is in it."""
+    root, found = write_path.root, write_path.state.format
+    if found > FORMAT:
+        write_path.make_read_only(
+            f"{root} was written by a newer version (format {found}; this one knows {FORMAT}), so it is "
+            "open for reading only. Upgrade with `pip install --upgrade agentx-workspace`."
+        )
+    elif abroad:
+        outside = f"{root} is open for reading only: its files lie outside of it"
+        write_path.make_read_only(str(Restricted(outside, restricted(abroad))))
+    return bool(write_path.read_only)
 
 
 def _check_clone(root: Path) -> None:

@@ -4,13 +4,17 @@ Each function looks at the repository and the working files and says which chang
 path records them.
 """
 
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
+from agentx.storage import nofollow
 from agentx.storage.artifacts import ArtifactMissing, Artifacts, change, entry_after
 from agentx.storage.events import ArtifactChanged, Draft, FileChange
-from agentx.storage.git.repository import GitRepository, TreeEntry
+from agentx.storage.git.reading import TreeEntry
+from agentx.storage.git.repository import SUBMODULE, GitRepository
 
 ARTIFACTS = "artifacts"
 
@@ -21,12 +25,68 @@ _PREFIX = f"{ARTIFACTS}/"
 
 
 def between(repo: GitRepository, old: str, new: str) -> list[FileChange]:
-    """The artifacts that differ between two trees."""
+    """The artifacts that differ between two trees; a submodule is none, for its files lie in another repository."""
     return [
-        change(path.removeprefix(_PREFIX), before, after)
+        change(path.removeprefix(_PREFIX), _file(before), _file(after))
         for path, (before, after) in repo.diff(old, new).items()
-        if path.startswith(_PREFIX)
+        if path.startswith(_PREFIX) and (_file(before) or _file(after))
     ]
+
+
+def _file(entry: TreeEntry | None) -> TreeEntry | None:
+    return None if entry is not None and entry.mode == SUBMODULE else entry
+
+
+def submodules(repo: GitRepository, old: str, new: str) -> list[str]:
+    """A note on each submodule that came between two trees."""
+    return [
+        f"{path} is a submodule: its files are in another repository, and are neither recorded nor searched."
+        for path, (_, after) in repo.diff(old, new).items()
+        if after is not None and after.mode == SUBMODULE
+    ]
+
+
+_UNFINISHED = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}
+
+
+def unfinished(git_dir: Path) -> list[str]:
+    """A note on each thing that a person's Git is in the middle of."""
+    return [
+        f"Git is in the middle of a {what}: finish it with `git commit`, or go back with `git {what} --abort`. "
+        "Your edits are recorded then."
+        for name, what in _UNFINISHED.items()
+        if nofollow.exists(git_dir / name)
+    ]
+
+
+def clashes(paths: Iterable[str], among: Iterable[str]) -> list[tuple[str, ...]]:
+    """Paths that differ only in letter case or in how Unicode composes their characters.
+
+    Args:
+        paths: All of them.
+        among: Only groups in which one of these is.
+
+    >>> clashes(["a", "Case.txt", "case.txt"], ["case.txt"])
+    [('Case.txt', 'case.txt')]
+    """
+    wanted = {_folded(path) for path in among}
+    groups: dict[str, list[str]] = {}
+    for path in sorted(paths) if wanted else ():
+        if (folded := _folded(path)) in wanted:
+            groups.setdefault(folded, []).append(path)
+    return [tuple(group) for group in groups.values() if len(group) > 1]
+
+
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFC", path).casefold()
+
+
+def told(clash: Sequence[str]) -> str:
+    """A sentence on paths that clash."""
+    return (
+        f"{' and '.join(map(repr, clash))} differ only in letter case or in how their characters are encoded: on macOS "
+        "and Windows one takes the place of the other. Rename one."
+    )
 
 
 def staged(

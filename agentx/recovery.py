@@ -16,15 +16,8 @@ from agentx.storage.durable import TEMPORARY_PREFIX
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import Event, FileChange, WriteReverted, changes_of
 from agentx.storage.git.objects import ObjectDamaged
-from agentx.storage.git.repository import (
-    EXECUTABLE,
-    HOST,
-    LINK,
-    REGULAR,
-    CommitInfo,
-    GitRepository,
-    TreeEntry,
-)
+from agentx.storage.git.reading import CommitInfo, TreeEntry
+from agentx.storage.git.repository import EXECUTABLE, HOST, LINK, REGULAR, GitRepository
 
 _REFLOG_ENTRIES = 100
 

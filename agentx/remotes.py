@@ -23,8 +23,9 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.events import Event, WorkspaceForked, WriteReverted, changes_of, strays_of
 from agentx.storage.facts import FACTS
 from agentx.storage.git.program import Progress
+from agentx.storage.git.reading import TreeEntry
 from agentx.storage.git.remotes import PushRefused, Remote, RemoteFailed
-from agentx.storage.git.repository import GitRepository, TreeEntry
+from agentx.storage.git.repository import GitRepository
 from agentx.storage.history import ORPHANS, HistoryDamaged
 from agentx.storage.paths import check_path
 from agentx.synthesis.conclusions import CONCLUSIONS

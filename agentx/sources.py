@@ -11,7 +11,6 @@ from pathlib import Path
 import msgspec
 from pathspec import GitIgnoreSpec
 
-from agentx.cache import CACHE
 from agentx.config import SourceSection
 from agentx.engine import Engine
 from agentx.indexer import Progress
@@ -63,7 +62,7 @@ class Sources:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._manifests = engine.root / CACHE / "sources"
+        self._manifests = engine.write_path.cache / "sources"
 
     def scan(self, progress: Progress | None = None) -> list[SourceReport]:
         """Bring the index up to every declared source; a scan that is cut off goes on where it was.
@@ -81,6 +80,8 @@ class Sources:
         return [self._scan(section, progress) for section in declared]
 
     def _forget_all_but(self, declared: set[str]) -> None:
+        if self._engine.write_path.read_only:
+            return  # the index is in memory, and was empty
         for path in nofollow.listed(self._manifests, suffix=".json"):
             if path.stem not in declared:
                 for file in self._load(path.stem):
@@ -170,6 +171,8 @@ class Sources:
             return {}
 
     def _save(self, name: str, manifest: dict[str, Seen]) -> None:
+        if self._engine.write_path.read_only:
+            return
         write_file(self._manifests / f"{name}.json", msgspec.json.encode(manifest))
         self._engine.indexer.index.write_meta(f"source:{name}", "indexed")
 

@@ -12,8 +12,9 @@ import msgspec
 
 from agentx.storage import nofollow
 from agentx.storage.artifacts import Artifacts, change
-from agentx.storage.errors import AgentXError
-from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository, TreeEntry
+from agentx.storage.errors import DiskRefused
+from agentx.storage.git.reading import TreeEntry
+from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 from agentx.storage.paths import PathRefused
 
 
-class WriteFailed(AgentXError):
+class WriteFailed(DiskRefused):
     """A file could not be written: a full disk, missing rights, a read-only file system. Nothing was recorded."""
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import msgspec
 
 from agentx.bus import ALL, Bus
-from agentx.cache import CACHE
 from agentx.storage import nofollow
 from agentx.storage.blobs import BlobDamaged
 from agentx.storage.events import Draft, Event, Payload
@@ -48,7 +47,7 @@ class Synthesizer:
         self._extractors = extractors
         versions = [f"{one.name} {one.version}" for one in extractors]
         version = blake2b("\n".join([*versions, settings]).encode(), digest_size=16).hexdigest()
-        self._mark = _ReadMark(write_path.root / CACHE / "read-through", version)
+        self._mark = _ReadMark(write_path.cache / "read-through", version)
         self._taken = write_path.state.watermark
         self._damaged = False
         bus.subscribe(ALL, self.take)
@@ -89,7 +88,7 @@ class Synthesizer:
     def _take(self, event: Event) -> None:
         if isinstance(event.data, Concluded):
             return
-        with self._write_path.lock.hold():  # most facts lead to nothing: no need to look what others wrote
+        with self._write_path.folding:  # most facts lead to nothing: no need to wait for other processes
             drafts, known = self._conclude(event), self._write_path.state.seq
             if not drafts:
                 return

@@ -14,10 +14,11 @@ from agentx.storage import nofollow
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.durable import sync_directory, write_file
 from agentx.storage.errors import AgentXError
-from agentx.storage.git.repository import EXECUTABLE, LINK, GitRepository, TreeEntry
+from agentx.storage.git.reading import TreeEntry
+from agentx.storage.git.repository import EXECUTABLE, LINK, GitRepository
 from agentx.storage.history import LIVE, SEGMENTS
 
-_JOURNAL = "agentx-pull"
+NAME = "agentx-pull"
 
 _Change = tuple[TreeEntry | None, TreeEntry | None]
 
@@ -34,7 +35,7 @@ def take_over(root: Path, repo: GitRepository, artifacts: Path, commit: str) -> 
     Raises:
         WriteFailed: The disk refuses; the rest is done when the workspace is used again.
     """
-    write_file(repo.git_dir / _JOURNAL, f"{repo.head} {commit}".encode())
+    write_file(repo.git_dir / NAME, f"{repo.head} {commit}".encode())
     finish(root, repo, artifacts)
 
 
@@ -44,7 +45,7 @@ def finish(root: Path, repo: GitRepository, artifacts: Path) -> None:
     Raises:
         WriteFailed: The disk refuses.
     """
-    journal = repo.git_dir / _JOURNAL
+    journal = repo.git_dir / NAME
     try:
         old, new = nofollow.read_text(journal).split()
     except FileNotFoundError:

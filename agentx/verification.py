@@ -27,9 +27,8 @@ from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.facts import FACTS
 from agentx.storage.git.checking import find_faults
 from agentx.storage.git.objects import ObjectDamaged
-from agentx.storage.git.reading import ObjectReader
+from agentx.storage.git.reading import ObjectReader, TreeEntry
 from agentx.storage.git.repair import read_ref
-from agentx.storage.git.repository import TreeEntry
 from agentx.storage.history import History
 from agentx.storage.ignore import IgnoreRules
 from agentx.storage.lock import FileLock
@@ -138,7 +137,8 @@ class _Verification:
         with self._check("history") as said:
             log.run(start, end, states, self._progress)
             said.append(
-                f"{log.events:,} events{'' if log.damaged else ', each in its place'}; {log.blobs:,} long texts"
+                f"{log.events:,} event{'s' * (log.events != 1)}{'' if log.damaged else ', each in its place'}; "
+                f"{log.blobs:,} long text{'s' * (log.blobs != 1)}"
             )
         with self._check("artifacts") as said:
             said.append(self._look_at_artifacts(log, end))
@@ -202,7 +202,7 @@ class _Verification:
             differing = self._once_more(log, expected, differing)
         for path, what in differing.items():
             self._findings.append(Finding("artifacts", f"{ARTIFACTS}/{path}", what, _EDITED))
-        return f"{len(expected):,} files"
+        return f"{len(expected):,} file{'s' * (len(expected) != 1)}"
 
     def _artifacts(self) -> Artifacts:
         config = read_config(self._root)

@@ -41,6 +41,7 @@ from agentx.purging.purge import PurgePlan, PurgeReport
 from agentx.remotes import Exchanged
 from agentx.repairing import Repaired
 from agentx.scribe import Scribe
+from agentx.secret_gate import forget_arguments
 from agentx.settings import Settings, read_settings
 from agentx.sources import SourceReport, Sources
 from agentx.standing import Rebuilt, WorkspaceStatus
@@ -305,6 +306,8 @@ class Workspace:
         (event,) = self.record(
             Draft(data=decided, actor=self.settings.actor, run=waiting.run, cause=waiting.seq)
         )
+        if not approved:
+            forget_arguments(self.root, waiting.call_id)
         return event
 
     def configure(self, name: str, value: str) -> Config:

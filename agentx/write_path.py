@@ -7,6 +7,7 @@ crash (:mod:`agentx.recovery`), or at the end of a turn by :meth:`WritePath.flus
 
 import contextlib
 import logging
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,15 +25,16 @@ from agentx.purging import journal
 from agentx.secret_notes import note_on, secrets_in, text_of
 from agentx.staging import Content, Staged, WriteFailed
 from agentx.storage import nofollow
-from agentx.storage.artifacts import Artifacts, change
+from agentx.storage.artifacts import Artifacts, Scan, change
 from agentx.storage.blobs import WHOLE_BYTES, BlobStore, blob_path
 from agentx.storage.codec import GENESIS, Codec
 from agentx.storage.errors import AgentXError, UsageError, WriterConflict
 from agentx.storage.events import Body, Draft, Event, EventsPurged, FileChange, Payload, changes_of
 from agentx.storage.git.branch import RefLocked
 from agentx.storage.git.objects import blob_id
-from agentx.storage.git.repair import Aside, note_whole, read_ref, repair
-from agentx.storage.git.repository import NotCommitted, TreeEntry
+from agentx.storage.git.reading import TreeEntry
+from agentx.storage.git.repair import Aside, note_whole, read_ref, repair, require_whole
+from agentx.storage.git.repository import NotCommitted
 from agentx.storage.history import (
     LIVE,
     Damage,
@@ -73,7 +75,7 @@ class WorkspaceClosed(UsageError):
 
 
 class ReadOnly(AgentXError):
-    """The workspace was written by a newer version, and opens for reading only."""
+    """The workspace is open for reading only: its disk refuses, or a newer version wrote it."""
 
 
 class WritePath:
@@ -84,39 +86,64 @@ class WritePath:
         codec: Knows the event types.
         artifacts: The working files.
         bus: Gets each event once it is durable.
+        outer: Whether the artifacts lie outside the working directory.
+        cache: Where the caches lie; ``.agentx`` by default.
+        read_only: Why nothing can be written. Then nothing is changed from the beginning, not even what a crash left.
 
     Attributes:
         state: The fold of everything that this process has read; call :meth:`refresh` for what others wrote.
+        folding: Held by the thread that changes the state. Holding it alone is enough to read the state, and does not
+            wait for other processes; do not take the lock meanwhile.
+        last_write: ``time.monotonic()`` of the latest append of this process.
+        last_look: ``time.monotonic()`` at which what others wrote was last folded.
         damage: What was found wrong with the log.
         unsound: Why the log must be healed before anything is recorded; empty if it is sound. Until then nothing in
             the workspace is changed.
     """
 
     def __init__(
-        self, root: Path, codec: Codec, artifacts: Artifacts, bus: Bus, *, outer: bool = False
+        self,
+        root: Path,
+        codec: Codec,
+        artifacts: Artifacts,
+        bus: Bus,
+        *,
+        outer: bool = False,
+        cache: Path | None = None,
+        read_only: str = "",
     ) -> None:
-        make_cache(root)
         self.root = root
         self.artifacts = artifacts
-        self.notes: list[str] = [note] if (note := repair(root)) else []
+        self.cache = cache or root / CACHE
+        self.read_only = read_only
+        self._reading = bool(read_only)
+        if self._reading:
+            require_whole(root)
+            self.notes: list[str] = [read_only]
+        else:
+            make_cache(root)
+            self.notes = [note] if (note := repair(root)) else []
         self._whole = read_ref(root / ".git")
-        self.git = Committer(root, artifacts.root, self.notes, codec, outer=outer)
+        self.git = Committer(root, artifacts.root, self.notes, codec, outer=outer, reading=self._reading)
         self.repo = self.git.repo
         self.blobs = BlobStore(root)
         self.history = History(root, codec)
         self._codec = codec
-        self.lock = FileLock(self.repo.git_dir / "agentx.lock", brief=True)
+        self.lock = FileLock(self.repo.git_dir / "agentx.lock", brief=True, needed=not self._reading)
+        self.folding = threading.RLock()
         self.state = State()
         self.damage: list[Damage] = []
         self.unsound = ""
         self._seen_unsound: object = None
+        self._seen_log: object = None
         self.last_write = 0.0
+        self.last_look = 0.0
         self._bus = bus
         self._writer = HistoryWriter(root, codec)
         version = f"{FOLD_VERSION}-{codec.fingerprint}"
-        self._snapshots = Snapshots(root / CACHE / "snapshots", self.history, version, sealed=True)
+        self._snapshots = Snapshots(self.cache / "snapshots", self.history, version, sealed=True)
         self._snapshot_seq = 0
-        self._keys = Keys(root / CACHE / "keys.sqlite3", self.history)
+        self._keys = Keys(self.cache / "keys.sqlite3", self.history)
         self._held = False
         self._unplaced = False
         self._bulk = 0
@@ -124,22 +151,45 @@ class WritePath:
         self._crash: Mark | None = None
         self._unsettled = False
 
-    read_only = ""
-
     def make_read_only(self, reason: str) -> None:
         """Refuse every write from now on, with this sentence."""
         self.read_only = reason
         self.notes.append(reason)
 
+    def require_writable(self) -> None:
+        """Refuse a change where nothing may be written.
+
+        Raises:
+            ReadOnly: Nothing may.
+        """
+        if self.read_only:
+            raise ReadOnly(self.read_only)
+
     # --- opening and closing -------------------------------------------------------------------------------------
 
     def load(self) -> None:
         """Fold the whole log; then :meth:`recover` what a crash cut off, and this object can be written through."""
-        with self.lock.hold():  # a commit between two looks would pass for a lost one
+        with self.lock.hold(), self.folding:  # a commit between two looks would pass for a lost one
             self._load()
 
     def _load(self) -> None:
         self.git.require_branch()
+        if self._reading:
+            self._refuse_half_done()
+        else:
+            self._finish_half_done()
+        self.git.open()
+        self._fold_from_snapshot()
+        self._seen_log = self._stamp()
+        self.unsound = self._why_unsound()
+        if self.unsound and self._is_set_back() and not self._reading:
+            self._restore_log()
+        elif self.unsound:
+            self._tell_unsound()
+        self._expect_pending()
+
+    def _finish_half_done(self) -> None:
+        """Finish a purge or a pull that was cut off, and see what else a crash left."""
         if journal.finish(self.root, self.repo.git_dir):
             self.repo.follow_packs()
         takeover.finish(self.root, self.repo, self.artifacts.root)
@@ -148,14 +198,13 @@ class WritePath:
         self._crash = mark if mark is not None and mark.is_left else None
         if self._crash is not None and self._crash.rebooted:
             self.repo.break_lock()
-        self.git.open()
-        self._fold_from_snapshot()
-        self.unsound = self._why_unsound()
-        if self.unsound and self._is_set_back():
-            self._restore_log()
-        elif self.unsound:
-            self._tell_unsound()
-        self._expect_pending()
+
+    def _refuse_half_done(self) -> None:
+        for name, what in ((journal.NAME, "purge"), (takeover.NAME, "pull")):
+            if nofollow.exists(self.repo.git_dir / name):
+                raise ReadOnly(
+                    f"A {what} was cut off and has to be finished before anything is read. {self.read_only}"
+                )
 
     # --- a damaged log --------------------------------------------------------------------------------------
 
@@ -223,8 +272,7 @@ class WritePath:
             HistoryDamaged: They do not hold what is damaged.
             ReadOnly: Nothing may be written.
         """
-        if self.read_only:
-            raise ReadOnly(self.read_only)
+        self.require_writable()
         if self.unsound:
             with self.exclusive():
                 if self.unsound:
@@ -373,7 +421,7 @@ class WritePath:
             raise WorkspaceClosed(f"The workspace {self.root} was closed; open it again.")
         outermost = False
         try:
-            with self.lock.hold():
+            with self.lock.hold(), self.folding:
                 outermost = self.lock.depth == 1
                 if outermost:
                     self._held = False
@@ -384,8 +432,21 @@ class WritePath:
             if outermost:
                 self._bus.deliver()
 
+    def _read_on(self) -> None:
+        """Fold what others appended, and change nothing."""
+        if self._stamp() == self._seen_log:
+            return
+        self._seen_log = self._stamp()
+        if self.git.moved:
+            self.git.follow()
+        self._fold(list(self.history.read(self.state.seq, told_already)))
+        self._expect_pending()
+
     def _catch_up(self) -> None:
         self.repo.follow_packs()
+        if self._reading:
+            self._read_on()
+            return
         self.git.require_branch()
         takeover.finish(self.root, self.repo, self.artifacts.root)
         moved = self.git.moved
@@ -397,6 +458,7 @@ class WritePath:
             self._load()
         if not self.unsound:
             self._follow_log(moved=moved)
+        self.last_look = time.monotonic()
 
     def _follow_log(self, *, moved: bool) -> None:
         """Fold what others appended and finish what they announced; if the log is damaged, say so and stop."""
@@ -443,6 +505,7 @@ class WritePath:
         since = known.commit if known.seq > ours.seq else ours.commit
         layout.check_commit(self.repo, self.head, since)
         base = self.repo.tree_of(since)
+        self.notes += outside.submodules(self.repo, base, self.tree)
         said = [made for event in self.git.pending for made in changes_of(event)]
         made = outside.unsaid(outside.between(self.repo, base, self.tree), said)
         if base and made:
@@ -623,8 +686,11 @@ class WritePath:
             if self.unsound:
                 return []
             self._record_stashes()
+            if unfinished := outside.unfinished(self.repo.git_dir):
+                self.notes += [note for note in unfinished if note not in self.notes]
+                return []  # a commit of files now would take the conflict for resolved
             known = self.manifest()
-            found = self.artifacts.scan(known)
+            found = self._without_clashes(self.artifacts.scan(known), known)
             self.notes += [note for note in found.notes if note not in self.notes]
             edited = {made.path: made.after for made in found.changes}
             self._record_staged({path: known.get(path) for path in edited}, edited)
@@ -634,6 +700,16 @@ class WritePath:
             self.record_changes(made, noticed=noticed)
             self._commit_config()
             return list(found.changes)
+
+    def _without_clashes(self, found: Scan, known: Mapping[str, TreeEntry]) -> Scan:
+        """Note files whose names differ too little; where this file system takes them for one, none was edited."""
+        changes, notes = list(found.changes), list(found.notes)
+        added = [made.path for made in changes if made.after]
+        for clash in outside.clashes({*known, *added}, added):
+            notes.append(outside.told(clash))
+            if self.artifacts.are_one(clash):
+                changes = [made for made in changes if made.path not in clash]
+        return Scan(tuple(changes), tuple(notes))
 
     def _commit_config(self) -> None:
         """A person edits ``agentx.toml`` by hand; it belongs to the record as it is."""

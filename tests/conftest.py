@@ -12,6 +12,7 @@ import os
 import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +33,9 @@ MEMORY = Path("/dev/shm")
 
 _ROOM = 2**30
 """Bytes that must be free there: more than all tests leave behind."""
+
+_LEFT_S = 30.0
+"""A thread that is to end may take this long on a busy machine."""
 
 _OUTSIDE: list[str] = []
 """What the running test tried to reach; code that swallows the error does not hide it."""
@@ -133,6 +137,23 @@ def reached_outside():
     _OUTSIDE.clear()
     yield _OUTSIDE
     assert not _OUTSIDE, f"the test tried to reach {', '.join(_OUTSIDE)}"
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_of_ours_outlives_its_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    """One that did would work on with what the next test has patched, or on a directory that is gone.
+
+    A module whose tests share workspaces that are opened on first use says so: ``SHARES_WORKSPACES = True``.
+    """
+    if getattr(request.module, "SHARES_WORKSPACES", False):
+        yield
+        return
+    before = set(threading.enumerate())
+    yield
+    left = [one for one in threading.enumerate() if one not in before and one.name.startswith("agentx-")]
+    for thread in left:
+        thread.join(_LEFT_S)
+    assert not [one.name for one in left if one.is_alive()], "close the workspace, or wait for the thread"
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import dis
 import functools
+import gc
 import signal
 import sys
 
@@ -26,7 +27,8 @@ def interrupted_at(number, work):
             last.pop(id(frame), None)
         return trace
 
-    before = sys.gettrace()
+    before, collects = sys.gettrace(), gc.isenabled()
+    gc.disable()  # a finalizer would swallow the interrupt
     # CPython 3.12 tells of no bytecode unless a frame asked before tracing began.
     sys._getframe().f_trace_opcodes = True
     sys.settrace(trace)
@@ -34,6 +36,8 @@ def interrupted_at(number, work):
         work()
     finally:
         sys.settrace(before)
+        if collects:
+            gc.enable()
     return left <= 0
 
 

@@ -25,9 +25,8 @@ LAYERS = ("storage", "synthesis", "agentx")
 
 HOMES = {
     "blinker": "agentx/bus.py",
-    "codespell_lib": "agentx/quality/",
     "cronsim": "synthesis/due.py",
-    "cryptography": "agentx/trust/records.py",
+    "cryptography": "agentx/trust/",
     "dbos": "agentx/daemon.py",
     "jinja2": "synthesis/pipelines/templates.py",
     "jsonpath": "synthesis/directing/fields.py",
@@ -74,7 +73,7 @@ LAZY = {
 }
 """Heavy or optional: may be imported inside a function, and may not be loaded by importing any of our modules."""
 
-ALSO_IN_FUNCTIONS = LAZY | {"codespell_lib", "markdown_it", "readline"}
+ALSO_IN_FUNCTIONS = LAZY | {"markdown_it", "readline"}
 
 MAX_FUNCTION_LINES = 100
 MAX_MODULE_LINES = 1_000
@@ -149,6 +148,7 @@ OTHER_FILES = {
     "storage/git/program.py": "a temporary repository",
     "storage/git/remotes.py:_listing": "the objects of a backup, which are counted and not opened",
     "storage/git/repair.py:_git_at_work": "/proc",
+    "storage/git/repair.py:_is_git_in": "/proc",
     "synthesis/": "installed models, texts of ours, and scripts that a person names",
 }
 """Modules, folders and functions that reach other files than those below a workspace, and which."""
@@ -173,6 +173,7 @@ PROGRAMS = {
     "agentx/quality/confine.py": "tries whether Landlock works, and becomes what run_in_copy is given",
     "agentx/quality/process.py": "runs what run_in_copy is given, which is gated",
     "agentx/quality/sandbox.py": "removes a copy",
+    "agentx/quality/spelling.py": "runs typos, which looks words up in standard input",
     "storage/git/packing.py": "runs this program, isolated, to pack objects",
     "storage/git/program.py": "runs git on the objects of a repository, without its configuration and hooks",
     "synthesis/embedding/install.py": "fetches the model that a person installs",
@@ -645,9 +646,12 @@ print(json.dumps({"loaded": sorted(loaded), "files": files, "seen": seen}))
 
 
 def import_in_a_fresh_process(names: list[str], root: Path = ROOT) -> dict:
-    """Import modules by name in a process of their own; what they print comes before the result's line."""
+    """Import modules by name in a process of their own, where a warning is an error.
+
+    What they print comes before the line of the result.
+    """
     done = subprocess.run(
-        [sys.executable, "-B", "-c", IMPORT_ALL],
+        [sys.executable, "-B", "-W", "error", "-c", IMPORT_ALL],
         input=json.dumps(names),
         cwd=root,
         env={**os.environ, "PYTHONPATH": str(root)},

@@ -1,6 +1,7 @@
 """What is built holds the whole package, though two of its folders are links in the checkout."""
 
 import email
+import re
 import shutil
 import subprocess
 import sys
@@ -89,8 +90,19 @@ def test_the_wheel_says_what_it_is(built):
 
 def test_no_pin_names_a_place():
     files = sorted((ROOT / "requirements").glob("*.txt"))
-    assert [file.stem for file in files] == ["bench", "checkout", "dev", "runtime"]
+    assert [file.stem for file in files] == ["bench", "checkout", "dev", "fuzz", "runtime"]
     lines = [line.strip() for file in files for line in file.read_text().splitlines()]
     pins = [line for line in lines if not line.startswith(("#", "--hash=sha256:"))]
     assert all("==" in pin and "://" not in pin and not pin.startswith("-") for pin in pins)
     assert len(pins) > 100
+
+
+def test_whatever_is_installed_from_a_registry_is_checked_by_its_hash():
+    """Also for `make bench` and `make fuzz`; the checkout itself is installed without what it needs."""
+    files = [ROOT / "Makefile", *sorted((ROOT / "requirements").glob("*.sh")), ROOT / ".ci" / "run"]
+    lines = [line for file in files for line in file.read_text("utf-8").replace("\\\n", " ").splitlines()]
+    installs = [line.strip() for line in lines if re.search(r"\bpip install\b|^install ", line)]
+    assert len([line for line in installs if "--require-hashes" in line]) == 3
+    assert [line for line in installs if "--require-hashes" not in line and '"$@"' not in line] == [
+        "install --no-deps --no-build-isolation --editable ."
+    ]

@@ -20,7 +20,7 @@ from .fuzz.targets import CODEC, TARGETS, message, write_log
 
 FIXED = {"derandomize": True, "database": None, "deadline": None, "suppress_health_check": list(HealthCheck)}
 
-REFUSED_TOO = ("config", "path")
+REFUSED_TOO = ("config", "path", "git_config", "git_object")
 """Targets among whose seeds some are well-formed and are to be refused."""
 
 

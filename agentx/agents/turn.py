@@ -42,7 +42,7 @@ class Due(msgspec.Struct, frozen=True):
 
 def is_anyone_at_work(engine: Engine) -> bool:
     """Whether a run goes on in this workspace, in whichever process."""
-    lock = FileLock(engine.root / ".git" / LOCK, timeout_s=0)
+    lock = FileLock(engine.root / ".git" / LOCK, timeout_s=0, needed=not engine.write_path.read_only)
     try:
         with lock.hold():
             return False
@@ -56,7 +56,9 @@ def alone(engine: Engine) -> Iterator[None]:
 
     Raises:
         WorkspaceBusy: Another run goes on in this workspace.
+        ReadOnly: It is open for reading only.
     """
+    engine.write_path.require_writable()
     lock = FileLock(engine.root / ".git" / LOCK, timeout_s=LOOK_S)
     try:
         with lock.hold():

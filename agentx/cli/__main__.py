@@ -1,5 +1,6 @@
 """The entry point: arguments in, an exit status out; whatever goes wrong becomes one sentence."""
 
+import errno
 import gc
 import io
 import logging
@@ -19,6 +20,15 @@ from agentx.storage.errors import AgentXError
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 and the number of SIGINT."""
+
+_TODO = {
+    errno.EROFS: " Choose a place that can be written.",
+    errno.EACCES: " Give yourself the right to it, or run this as its owner.",
+    errno.EPERM: " Give yourself the right to it, or run this as its owner.",
+    errno.ENOSPC: " Make room, and do it again.",
+    errno.EDQUOT: " Make room, and do it again.",
+}
+"""What to do about what a system refuses."""
 
 _COLLECT_EACH = 200_000
 """So many objects are made between two looks for garbage; while a command loads there is none, and looking took a sixth of its time."""
@@ -80,7 +90,8 @@ def _tell(error: Exception, words: Sequence[str], terminal: Terminal) -> int:
             return error.exit_code
         case OSError() if error.strerror:
             about = f"{error.filename}: " if error.filename else ""
-            terminal.fail(f"{about}{error.strerror}.")
+            todo = _TODO.get(error.errno or 0, "")
+            terminal.fail(f"{about}{error.strerror}.{todo}")
         case _:
             name = called(words) or "agentx"
             terminal.fail(

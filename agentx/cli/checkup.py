@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from agentx.config import FILE, Config, ConfigInvalid, read_config
-from agentx.opening import FORMAT, is_workspace
+from agentx.opening import FORMAT, is_workspace, why_refused
 from agentx.quality.sandbox import SandboxPolicy, isolation_for
 from agentx.settings import Settings
 from agentx.storage.codec import Codec
@@ -157,14 +157,9 @@ def at_rest(root: Path, settings: Settings) -> Iterator[Finding]:
 
 
 def _rights(root: Path) -> Finding:
-    for place in (root, root / ".git", root / "history.jsonl"):
-        if not os.access(place, os.R_OK | os.W_OK):
-            return Finding(
-                "rights",
-                "failure",
-                f"{place} cannot be written by this user",
-                "Give this user the right to write, or run as its owner.",
-            )
+    if why := why_refused(root):
+        what, _, todo = why.partition(". ")
+        return Finding("rights", "warning", f"the workspace opens for reading only: {what}", todo)
     try:
         with tempfile.TemporaryFile(dir=root / ".git"):
             return Finding("rights", "ok", "everything can be read and written")
@@ -307,7 +302,7 @@ def _index(ws: Workspace) -> Finding:
     except AgentXError as error:
         return Finding("index", "warning", str(error), "agentx rebuild")
     left = [
-        f"{behind} events to read" * (behind > 0),
+        f"{behind} event{'s' * (behind != 1)} to read" * (behind > 0),
         f"{bare}{'+' * (bare == _MANY)} passages to embed" * (bare > 0),
     ]
     more = "; ".join(part for part in left if part)

@@ -97,7 +97,7 @@ def _shown(verdict: Verdict, width: int) -> Iterator[RenderableType]:
     for part in verdict.sections:
         parts += [Text(""), Text(part.title, "bold"), facts([_row(part, line) for line in part.lines])]
     yield panel(Group(*parts), title=title, width=width, style=colour)
-    left = f"; {verdict.omitted} lines left out" if verdict.omitted else ""
+    left = f"; {verdict.omitted} line{'s' * (verdict.omitted != 1)} left out" if verdict.omitted else ""
     woke = f"; woke {', '.join(verdict.woken)}" if verdict.woken else ""
     yield Text(f"{verdict.tokens:,} tokens{left}{woke}", "dim")
 

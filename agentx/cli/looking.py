@@ -102,7 +102,7 @@ def _facts(
     if stands.outside:
         yield "edited", f"{one_line(describe(stands.outside))}: now on record"
     if stands.damage:
-        yield "damage", Text(f"{len(stands.damage)} lines of the history: agentx doctor", "red")
+        yield "damage", Text(f"{_count('line', len(stands.damage))} of the history: agentx doctor", "red")
     yield "state digest", Text(stands.digest, "dim")
 
 

@@ -50,7 +50,7 @@ def init(
     if terminal.json:
         terminal.document({"root": str(ws.root), "title": made, "files": files, "left_out": left_out})
         return
-    count = f"{files} files in {ws.artifacts}" if files else f"empty, in {ws.artifacts}"
+    count = f"{files:,} file{'s' * (files != 1)} in {ws.artifacts}" if files else f"empty, in {ws.artifacts}"
     terminal.show(facts([(made, str(ws.root)), ("artifacts", count)]))
     _left_out(terminal, left_out)
     where = "" if root.absolute() == Path.cwd() else f" -C {root}"

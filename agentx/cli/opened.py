@@ -9,6 +9,7 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events import Event
 from agentx.trust.trust import restricted
 from agentx.workspace import Workspace
+from agentx.write_path import ReadOnly
 
 MOMENT = "an event's number, a date or time (UTC), '2h ago', or a commit"
 """How a person can say a moment, for the help of every option that takes one."""
@@ -31,7 +32,8 @@ def opened(terminal: Terminal, *, look: bool = False) -> Iterator[Workspace]:
     with Workspace.find(terminal.directory, settings=terminal.settings) as ws:
         if look and not ws.engine.write_path.read_only:
             ws.engine.write_path.scan()
-        said = _say(terminal, ws, 0)
+        why = ws.engine.write_path.read_only
+        said = _say(terminal, ws, 0, without=why)
         if ws.engine.write_path.damage:
             count = len(ws.engine.write_path.damage)
             terminal.note(
@@ -39,14 +41,21 @@ def opened(terminal: Terminal, *, look: bool = False) -> Iterator[Workspace]:
             )
         try:
             yield ws
-        finally:
+        except ReadOnly:
+            raise  # which says why
+        except BaseException:
             _say(terminal, ws, said)
+            raise
+        if why:
+            terminal.note(why)
+        _say(terminal, ws, said)
 
 
-def _say(terminal: Terminal, ws: Workspace, said: int) -> int:
+def _say(terminal: Terminal, ws: Workspace, said: int, without: str = "") -> int:
     notes = ws.engine.write_path.notes
     for note in notes[said:]:
-        terminal.note(note)
+        if note != without:
+            terminal.note(note)
     return len(notes)
 
 

@@ -37,7 +37,7 @@ def fork(
         return
     rows = [
         (state.title, str(made.root)),
-        ("history", f"{mark.at} events, then its own"),
+        ("history", f"{mark.at:,} event{'s' * (mark.at != 1)}, then its own"),
         ("artifacts", f"{files} file{'s' * (files != 1)}"),
     ]
     terminal.show(facts(rows))

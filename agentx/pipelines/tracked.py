@@ -5,7 +5,6 @@ import threading
 import msgspec
 
 from agentx.bus import ALL
-from agentx.cache import CACHE
 from agentx.engine import Engine
 from agentx.kept import Kept
 from agentx.storage.events import Event
@@ -25,7 +24,7 @@ def pipelines(engine: Engine) -> Pipelines:
                 made.take(event)
         return made
 
-    kept = Kept(history, engine.root / CACHE / "pipelines", str(VERSION), anew, Pipelines.take, Pipelines)
+    kept = Kept(history, engine.write_path.cache / "pipelines", str(VERSION), anew, Pipelines.take, Pipelines)
     return kept.at(engine.snapshot(), _copied)
 
 

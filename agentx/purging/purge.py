@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -28,7 +29,9 @@ from agentx.storage.git.repository import HOST
 from agentx.storage.git.sweeping import other_refs, remotes_of, why_not
 from agentx.storage.history import ORPHANS, told_already
 from agentx.storage.redaction import clean
-from agentx.write_path import ReadOnly, WritePath
+
+if TYPE_CHECKING:
+    from agentx.write_path import WritePath
 
 REASON_CHARACTERS = 1_000
 """A longer reason is cut."""
@@ -193,8 +196,7 @@ class _Look:
         self._refuse_current()
 
     def _check_ground(self) -> None:
-        if self._write_path.read_only:
-            raise ReadOnly(self._write_path.read_only)
+        self._write_path.require_writable()
         if why := why_not(self._git_dir):
             raise PurgeRefused(f"Nothing can be purged from this repository: {why}, and try again.")
         faults = [f".git/{fault.path} {fault.what}" for fault in find_faults(self._git_dir, lambda *_: None)]

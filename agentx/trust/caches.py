@@ -6,6 +6,7 @@ mark in them was made with a key of this user, for this very directory; all othe
 """
 
 import contextlib
+import os
 import secrets
 from hashlib import blake2b
 from pathlib import Path
@@ -16,10 +17,25 @@ from agentx.storage.lock import FileLock, LockNotTaken
 from agentx.trust.store import Store, StoreUnusable
 
 _KEY = "caches.key"
-_KEY_BYTES = 32
 _MARK = "made-here"
 _KEPT = {".gitignore", "repaired", "metrics"}
 """What is no cache: damaged files that were set aside, whose lines a hash chain proves before they are used, and logs."""
+
+NOWHERE = Path(os.devnull) / "caches"
+"""The place of the caches where there are none and none can be made: below a file nothing can be."""
+
+
+def readable(root: Path, state_dir: Path) -> Path:
+    """Where the caches of a workspace lie that may not be changed: nowhere, unless this user's AgentX made them.
+
+    Args:
+        root: The workspace's directory, canonical, whose layout was checked.
+        state_dir: The user's state directory.
+    """
+    with contextlib.suppress(StoreUnusable, OSError):
+        if _is_marked(root, Store(state_dir).key(_KEY)):
+            return root / CACHE
+    return NOWHERE
 
 
 def claim(root: Path, state_dir: Path) -> None:
@@ -32,7 +48,7 @@ def claim(root: Path, state_dir: Path) -> None:
         state_dir: The user's state directory.
     """
     try:
-        key = _key(Store(state_dir))
+        key = Store(state_dir).key(_KEY)
     except StoreUnusable:
         return
     with contextlib.suppress(OSError, LockNotTaken):  # a directory that may only be read
@@ -43,18 +59,6 @@ def claim(root: Path, state_dir: Path) -> None:
             if not _is_marked(root, key):
                 _empty(root / CACHE)
                 nofollow.write(root / CACHE / _MARK, _mark(root, key), 0o600)
-
-
-def _key(store: Store) -> bytes:
-    key = store.read(_KEY)
-    if key is not None and len(key) == _KEY_BYTES:
-        return key
-    with store.locked():
-        key = store.read(_KEY)
-        if key is None or len(key) != _KEY_BYTES:
-            key = secrets.token_bytes(_KEY_BYTES)
-            store.write(_KEY, key)
-    return key
 
 
 def _mark(root: Path, key: bytes) -> bytes:

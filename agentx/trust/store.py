@@ -7,6 +7,7 @@ others may write, is refused and never repaired silently: somebody else may have
 import contextlib
 import fcntl
 import os
+import secrets
 import stat
 import uuid
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ MAX_BYTES = 1_000_000
 """A larger record was not written by us."""
 
 _LOCK = "lock"
+_KEY_BYTES = 32
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -134,6 +136,22 @@ class Store:
                 yield
             finally:
                 os.close(fd)
+
+    def key(self, name: str) -> bytes:
+        """A random key of 32 bytes, kept under a name; made at the first call.
+
+        Raises:
+            StoreUnusable: The store is unsafe, or cannot be written.
+        """
+        key = self.read(name)
+        if key is not None and len(key) == _KEY_BYTES:
+            return key
+        with self.locked():
+            key = self.read(name)
+            if key is None or len(key) != _KEY_BYTES:
+                key = secrets.token_bytes(_KEY_BYTES)
+                self.write(name, key)
+        return key
 
     # --- the directory -------------------------------------------------------------------------------------------------
 

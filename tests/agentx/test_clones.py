@@ -155,3 +155,10 @@ def test_what_a_first_opening_left_that_was_killed_is_removed(filled, clone, lex
     (root / ".git/info/.agentx-tmp-x").write_text("half of it")
     is_the_same(root, filled, lexical)
     assert not list((root / ".git").rglob(".agentx-tmp-*"))
+
+
+def test_a_clone_whose_first_opening_died_while_it_made_its_cache_is_clean_in_git(clone, filled, lexical):
+    root = clone(filled.root, "half-opened")
+    (root / ".agentx").mkdir()
+    (root / ".agentx/.gitignore").touch()
+    is_the_same(root, filled, lexical)

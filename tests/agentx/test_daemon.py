@@ -4,11 +4,12 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import msgspec
 import pytest
 
 from agentx import Workspace
-from agentx.daemon import Daemon, DaemonFailed, workspaces
+from agentx.daemon import Daemon, DaemonFailed, SqliteWithMilliseconds, workspaces
 from agentx.storage import codec
 from agentx.storage.errors import UsageError
 from agentx.storage.events import Draft, RunStarted
@@ -71,8 +72,8 @@ def start(tmp_path):
         "AGENTX_CACHE_DIR": str(tmp_path / "no-models"),
     }
 
-    def start(folder, *options):
-        command = [sys.executable, "-m", "agentx", "daemon", str(folder), "--json", *options]
+    def start(folder, *options, program=("-m", "agentx")):
+        command = [sys.executable, *program, "daemon", str(folder), "--json", *options]
         started.append(subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True))
         return started[-1]
 
@@ -174,3 +175,53 @@ def test_where_dbos_is_not_installed_it_says_what_to_install_and_what_does_witho
 def test_a_directory_without_a_workspace_is_refused(tmp_path):
     with pytest.raises(UsageError, match="is no workspace and holds none"):
         workspaces([tmp_path])
+
+
+@pytest.fixture
+def stamped(tmp_path):
+    """A table whose rows are stamped as those of DBOS are under Python 3.12 and later."""
+    path = tmp_path / "stamped.sqlite"
+    with closing(sqlite3.connect(path)) as plain:
+        plain.execute("CREATE TABLE stamped (id, at INTEGER NOT NULL DEFAULT (unixepoch('subsec') * 1000))")
+    return path
+
+
+def test_the_database_stamps_rows_by_default_whatever_version_of_sqlite_and_python_made_it(stamped):
+    with closing(sqlite3.connect(stamped, factory=SqliteWithMilliseconds)) as table:
+        assert table.execute("PRAGMA trusted_schema").fetchone() == (1,)  # some builds begin with 0
+        before = time.time_ns() // 1_000_000
+        table.execute("INSERT INTO stamped (id) VALUES (1)")
+        ((at, kind),) = table.execute("SELECT at, typeof(at) FROM stamped")
+    assert kind in {"integer", "real"}
+    assert before <= round(at) <= time.time_ns() // 1_000_000
+
+
+AS_UNDER_3_12 = """
+import dbos._migration, dbos._sys_db
+from types import SimpleNamespace
+made = dbos._migration.sqlite_migrations
+made[:] = [one.replace("strftime('%s','now')", "unixepoch('subsec')") for one in made]
+assert "unixepoch('subsec')" in made[0]
+dbos._sys_db.sys = SimpleNamespace(version_info=(3, 12))
+from agentx.cli.__main__ import main
+main()
+"""
+"""What DBOS chooses by Python's version, chosen under every version."""
+
+
+def test_the_daemon_works_with_the_clock_that_dbos_takes_from_python_3_12_on(agents, start):
+    """An SQLite before 3.42 gives NULL for it, which the tables refuse."""
+    folder = agents(1)
+    told, _ = start(folder, "--once", program=("-c", AS_UNDER_3_12)).communicate()
+    *lines, end = [json.loads(line) for line in told.splitlines()]
+    assert end == {"workspaces": 1, "runs": len(lines)}
+    assert {line["status"] for line in lines} == {"COMPLETED"}
+    assert len(lines) >= DUE
+
+
+def test_with_an_sqlite_on_which_dbos_would_stand_still_the_daemon_says_so(agents, monkeypatch):
+    """DBOS needs 3.35; with less its queue fails in a thread, and nothing is ever run."""
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 1))
+    made = Daemon(workspaces([agents(1)]), settings("x"), lambda *_: None)
+    with pytest.raises(DaemonFailed, match=r"needs SQLite 3\.35 .*--database postgresql.*run-due"):
+        made.run(once=True)

@@ -4,6 +4,7 @@ import shutil
 
 from agentx import Workspace
 from agentx.storage.history import HistoryWriteFailed
+from agentx.storage.lock import FileLock
 from agentx.synthesis.demands.extractor import DemandExtractor
 
 
@@ -39,6 +40,17 @@ def test_demands_without_spaces_leave_room_in_the_smallest_context(tmp_path):
         for number in range(5):
             ws.remember("constraint", f"{'部署之前先运行测试' * 30}{number}")
         assert ws.get_relevant_context("部署", tier=0).tokens <= 1_000
+
+
+def test_a_fact_that_leads_to_nothing_does_not_wait_for_other_processes(tmp_path):
+    """A lock without waiting stands for it: taking the workspace's lock would be refused."""
+    with Workspace.create(tmp_path / "task") as ws:
+        ws._keeper.stop()
+        said = ws.say("Thank you.")
+        ws.engine.write_path.lock._timeout_s = 0
+        with FileLock(ws.root / ".git/agentx.lock").hold():
+            ws.engine.synthesizer._take(said)
+        ws.engine.write_path.lock._timeout_s = 30
 
 
 def test_what_led_to_nothing_is_not_read_again_by_the_next_process(tmp_path, monkeypatch):

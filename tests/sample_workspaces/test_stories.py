@@ -23,6 +23,7 @@ from agentx.synthesis.flows import told
 from agentx.synthesis.items import RequireImport
 from agentx.synthesis.touching import suggests
 
+SHARES_WORKSPACES = True
 SAMPLES = Path(__file__).parents[2] / "sample_workspaces"
 STORIES = ("rejected-idea", "deploy-flow", "lesson-to-check", "recovery")
 RUN = {name: f"$ agentx run --sample {name}" for name in STORIES}

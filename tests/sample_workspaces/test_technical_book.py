@@ -17,6 +17,7 @@ from agentx.storage.events import RunEnded, RunStarted, ToolCallExecuted
 from agentx.storage.pipeline_events import Dispatched, PipelineEnded, StageProved
 from agentx.synthesis.pipelines.naming import key_of
 
+SHARES_WORKSPACES = True
 SAMPLE = Path(__file__).parents[2] / "sample_workspaces" / "technical-book"
 CHAPTERS = [f"{number:02}" for number in range(1, 7)]
 

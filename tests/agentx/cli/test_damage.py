@@ -40,7 +40,7 @@ def template(tmp_path_factory):
 def root(template, tmp_path):
     """A copy of it, whose caches pass for made here."""
     copy = Path(shutil.copytree(template, tmp_path / "task", symlinks=True))
-    key = caches._key(Store(read_settings().state_dir))
+    key = Store(read_settings().state_dir).key(caches._KEY)
     (copy / ".agentx" / caches._MARK).write_bytes(caches._mark(copy, key))
     return copy
 

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -145,7 +146,7 @@ def test_a_program_that_prints_without_end_or_does_not_read_is_heard_all_the_sam
     ws, tmp_path, code, speaks, summary
 ):
     hands = Hands(ws.engine, {}, actor="agent:executor", run="r-1")
-    outcome = program(tmp_path, code, speaks).execute(Assignment(prompt=LONG, tools=hands, time_limit_s=20))
+    outcome = program(tmp_path, code, speaks).execute(Assignment(prompt=LONG, tools=hands, time_limit_s=200))
     assert outcome.status == "COMPLETED"
     assert outcome.summary.endswith(summary)
     assert len(outcome.summary) < 200_000
@@ -163,11 +164,17 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], 
 
 
 def gone(pid):
-    """Whether a process has ended; one that nobody has waited for has."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
+    """Whether a process ends within a while; one that nobody has waited for has."""
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.01)
+    return False
 
 
 @pytest.mark.skipif(
