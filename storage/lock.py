@@ -11,6 +11,8 @@ The byte locks belong to the open file ("open file description locks", fcntl(2))
 anew, so threads queue like processes. The bytes need not exist, and a read lock needs no right to write: the file stays
 empty. Where the kernel or the file system has no such locks, the lock is as safe, but waiters are not served in order.
 
+On a file system whose locks do nothing, no lock is given: two writers there could overwrite each other.
+
 A turn lasts :data:`_TURN_S`: until then its owner may release the lock and take it again before those who wait. A
 process that has just read what others wrote can write several times for the cost of one.
 """
@@ -46,7 +48,10 @@ _LOOKS = 16
 """The first waiter looks this often while the time that it waits for the end of a long hold doubles."""
 
 _SKIP_S = 1.0
-"""A waiter that leaves the free lock alone for this long (a stopped process) is skipped."""
+"""A waiter that leaves the free lock alone for this long (a stopped process) is skipped; if it goes on, it queues anew."""
+
+_PASSING = 2
+"""Holders that a first waiter may see: the one that goes, and one that does not wait in the queue."""
 
 _LOCKS = Path("/proc/locks")
 
@@ -56,7 +61,7 @@ class WorkspaceBusy(AgentXError):
 
 
 class LockNotTaken(DiskRefused):
-    """The lock file could not be opened or locked: a full disk, missing rights."""
+    """The lock file could not be opened or locked (a full disk, missing rights), or locks on it keep nobody out."""
 
 
 class FileLock:
@@ -82,6 +87,7 @@ class FileLock:
         self._fd = -1
         self._skipped = -1
         self._turn_ends = 0.0
+        self._excludes = False
 
     @property
     def held(self) -> bool:
@@ -122,7 +128,7 @@ class FileLock:
     def _take(self, interrupts: PutOff) -> None:
         fd = self._acquire(interrupts)
         try:
-            # Free already, unless there is no file or the file system's locks do nothing.
+            # Free already, unless there is no file.
             while not self._threads.acquire(timeout=_LONGEST_PAUSE_S):
                 interrupts.check()
         except BaseException:
@@ -143,6 +149,7 @@ class FileLock:
             if not (is_turn or _first(fd, 0, _HOLDERS) < 0) or not self._lock(fd):
                 self._queue(fd, interrupts)
                 is_turn = False
+            self._require_exclusion(fd)
             if not is_turn:
                 self._turn_ends = time.monotonic() + _TURN_S
             _set(fd, fcntl.F_RDLCK, _HOLDERS + int(self._turn_ends * 1e9))
@@ -150,6 +157,26 @@ class FileLock:
             _release(fd)
             raise
         return fd
+
+    def _require_exclusion(self, fd: int) -> None:
+        """Look once whether the lock keeps out whoever opens the file a second time, as it must.
+
+        Raises:
+            LockNotTaken: It does not.
+        """
+        if self._excludes:
+            return
+        second = self._open()
+        try:
+            same = os.path.sameopenfile(fd, second)  # or somebody replaced the file meanwhile
+            if same and self._lock(second):
+                raise LockNotTaken(
+                    f"File locks do nothing on the file system of {self._path}, so two writers could overwrite each "
+                    "other. Move the workspace to a local disk."
+                )
+        finally:
+            os.close(second)
+        self._excludes = same
 
     def _open(self) -> int:
         try:
@@ -179,14 +206,17 @@ class FileLock:
         """Take the lock when everyone who came before has had it."""
         if not self._timeout_s:
             raise self._busy()
-        if self._skipped >= 0 and _first(fd, self._skipped, self._skipped + 1) < 0:
-            self._skipped = -1
         place = _Place(fd)
         while not (place.is_turn(self._skipped + 1) and self._lock(fd)):
             if place.stuck_s > self._timeout_s:
                 raise self._busy()
+            if self._skipped >= 0 and _first(fd, self._skipped, self._skipped + 1) < 0:
+                self._skipped = -1
             if place.late_s > _SKIP_S:
                 self._skipped = place.before
+            if place.is_passed:
+                place.leave()
+                place = _Place(fd)
             interrupts.check()
             time.sleep(place.pause_s)
         place.leave()
@@ -215,6 +245,7 @@ class _Place:
         self._now = self._moved = self._handed_over = self._due = self._used = time.monotonic()
         self._turn_ends = self._now
         self._pace_s = 0.0
+        self._passing = set[int]()
 
     def is_turn(self, start: int) -> bool:
         """Look at the queue from a place on; whether to take the lock if it is free."""
@@ -226,9 +257,11 @@ class _Place:
             if 0 <= self.before < before:
                 self._pace_s = (self._now - self._moved) / (before - self.before)
             self._moved, self._leaving = self._now, holder
+            self._passing.clear()
         if before != self.before or holder == self._leaving >= 0:
             self._due = self._now
         if holder >= 0:
+            self._passing.add(holder)
             self._used = self._now
             self._turn_ends = min((holder - _HOLDERS) / 1e9, self._now + _TURN_S)
         self.before, self._holder = before, holder
@@ -243,6 +276,11 @@ class _Place:
     def late_s(self) -> float:
         """How long the first waiter has not taken the lock although its turn came."""
         return self._now - self._due if self.before >= 0 else 0.0
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether others pass this first waiter, because it seemed to be stopped: they would do so for ever."""
+        return self.before < 0 and len(self._passing) > _PASSING and self._now - self._moved > _SKIP_S
 
     @property
     def pause_s(self) -> float:

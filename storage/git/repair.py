@@ -387,7 +387,9 @@ def _is_git_in(process: Path, root: Path) -> bool:
             return False
         directory = (process / "cwd").resolve()
         named = (process / "cmdline").read_bytes().split(b"\0")
-        named += [word for word in (process / "environ").read_bytes().split(b"\0") if word.startswith(b"GIT_")]
+        named += [
+            word for word in (process / "environ").read_bytes().split(b"\0") if word.startswith(b"GIT_")
+        ]
     except OSError:  # it ended, or belongs to somebody else
         return False
     values = [value for word in named for value in (word, word.partition(b"=")[2])]

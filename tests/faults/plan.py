@@ -40,7 +40,7 @@ RUNS = {
 SECTIONS = {
     "writers": ("writers at once, amid readers", ("many", "locked_out")),
     "queue": ("writers that wait for each other", ("queue",)),
-    "unlocked": ("writers whose lock is broken", ("sabotage",)),
+    "unlocked": ("writers where locks do nothing", ("sabotage",)),
     "steps": ("crashes at each step", ("kill", "create")),
     "load": ("crashes under load", ("load",)),
     "power": ("power cuts", ("cut",)),

@@ -271,6 +271,30 @@ def test_a_waiter_is_refused_only_if_the_queue_does_not_move(path, monkeypatch, 
         locks._release(holder)
 
 
+def test_a_waiter_whom_others_pass_queues_anew_behind_them(path, monkeypatch):
+    path.touch()
+    holder, other = os.open(path, os.O_RDONLY), os.open(path, os.O_RDONLY)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    turns, places = [0], []
+    locks._set(holder, fcntl.F_RDLCK, locks._HOLDERS)
+
+    def happens(passed):
+        locks._set(other, fcntl.F_RDLCK, 1)
+        places.append(locks._first(other, 0, locks._HOLDERS))
+        if places[-1] > 1 or passed > 20:
+            locks._release(holder)
+            locks._set(other, fcntl.F_UNLCK, 1)
+        elif passed > 0.3 * len(turns):
+            locks._set(holder, fcntl.F_UNLCK, locks._HOLDERS + turns[-1])
+            turns.append(turns[-1] + 1)
+            locks._set(holder, fcntl.F_RDLCK, locks._HOLDERS + turns[-1])
+
+    monkeypatch.setattr(locks, "time", _Clock(happens))
+    with FileLock(path).hold():
+        assert set(places) == {0, 2}
+    os.close(other)
+
+
 def test_a_timeout_of_zero_does_not_wait_for_those_who_wait(path, waiters, monkeypatch):
     monkeypatch.setattr(locks, "_TURN_S", 3600)
     monkeypatch.setattr(locks, "_GAP_S", 3600)
@@ -333,13 +357,22 @@ def test_a_file_system_without_locks_is_told_of(path, monkeypatch):
         pass
 
 
-@pytest.mark.parametrize("how", ["locks that do nothing", "no file"])
-def test_where_no_file_can_be_locked_threads_still_exclude_each_other(path, monkeypatch, how):
-    if how == "no file":
-        lock = FileLock(path / "of/a/directory/that/is/missing", needed=False)
-    else:
-        lock = FileLock(path)
-        monkeypatch.setattr(lock, "_acquire", lambda _interrupts: os.open(os.devnull, os.O_RDONLY))
+def test_a_file_system_whose_locks_do_nothing_gives_no_lock(path, monkeypatch):
+    lock = FileLock(path)
+    monkeypatch.setattr(fcntl, "flock", lambda *_: None)
+    for _ in range(2):
+        with (
+            pytest.raises(LockNotTaken, match="two writers could overwrite each other"),
+            lock.hold(),
+        ):
+            pass
+    monkeypatch.undo()
+    with lock.hold():
+        assert lock.held
+
+
+def test_where_there_is_no_file_threads_still_exclude_each_other(path):
+    lock = FileLock(path / "of/a/directory/that/is/missing", needed=False)
     depths = []
 
     def work():

@@ -116,7 +116,9 @@ def test_an_index_lock_is_left_to_a_git_that_is_at_work(root, sound, how):
     sound()
 
 
-def test_a_git_that_runs_above_a_workspace_and_names_nothing_in_it_keeps_no_lock_alive(root, tmp_path_factory, sound):
+def test_a_git_that_runs_above_a_workspace_and_names_nothing_in_it_keeps_no_lock_alive(
+    root, tmp_path_factory, sound
+):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     subprocess.run(["git", "init", "-q", str(elsewhere)], check=True)
     lock = root / ".git/index.lock"
