@@ -8,7 +8,7 @@ import select
 import signal
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 TIMEOUT_S = 60.0
@@ -28,16 +28,16 @@ class Child:
     hung: bool = False
 
     def listen(self, until: float) -> None:
-        """Hear the child until it ends, or until a moment; one that is still there at :data:`TIMEOUT_S` is ended."""
-        while self.status is None:
-            ready, _, _ = select.select([self.pipe], [], [], max(0.0, until - time.monotonic()))
-            if not ready:
-                return
-            part = os.read(self.pipe, 1 << 16)
-            self.said += part
-            if not part:
-                os.close(self.pipe)
-                self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        """Hear the child until it ends, or until a moment."""
+        listen([self], until)
+
+    def read(self) -> None:
+        """Read what the child has said by now, which must be something, or its end."""
+        part = os.read(self.pipe, 1 << 16)
+        self.said += part
+        if not part:
+            os.close(self.pipe)
+            self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
     def finish(self, timeout_s: float = TIMEOUT_S) -> list[dict[str, Any]]:
         """Wait for the child's end; what it said, whole lines only."""
@@ -58,6 +58,16 @@ class Child:
     def told(self) -> list[dict[str, Any]]:
         """What the child has said so far."""
         return [json.loads(line) for line in self.said.split(b"\n")[:-1]]
+
+
+def listen(children: Sequence[Child], until: float) -> None:
+    """Hear several children until all have ended, or until a moment. One that nobody hears stops at a full pipe."""
+    while talking := {child.pipe: child for child in children if child.status is None}:
+        ready, _, _ = select.select(list(talking), [], [], max(0.0, until - time.monotonic()))
+        if not ready:
+            return
+        for pipe in ready:
+            talking[pipe].read()
 
 
 def start(work: Callable[[Tell], None]) -> Child:

@@ -21,7 +21,7 @@ from agentx.storage.lock import FileLock
 from agentx.synthesis.conclusions import CONCLUSIONS
 
 from . import oracle
-from .children import Child, Tell, start
+from .children import Tell, listen, start
 from .runs import Job, Outcome
 
 LONG_S = 900.0
@@ -36,8 +36,9 @@ def many(job: Job, outcome: Outcome, place: Path) -> None:
     readers = [start(partial(read, root, stop)), start(partial(ask, root, stop))]
     crowd = [start(partial(write, root, name, range(each))) for name in _names(writers)]
     said: list[tuple[int, str]] = []
+    listen(crowd, time.monotonic() + LONG_S)
     for child in crowd:
-        child.finish(LONG_S)
+        child.finish()
         said += outcome.hear(child).items()
     stop.touch()
     for reader in readers:
@@ -56,8 +57,9 @@ def queue(job: Job, outcome: Outcome, place: Path) -> None:
     crowd = [start(partial(_write_for, root, name, seconds)) for name in _names(writers)]
     said: list[tuple[int, str]] = []
     longest, fewest = 0.0, sys.maxsize
+    listen(crowd, time.monotonic() + LONG_S + seconds)
     for child in crowd:
-        child.finish(LONG_S + seconds)
+        child.finish()
         written = outcome.hear(child)
         said += written.items()
         longest = max([longest, *(message["waited"] for message in child.told if "waited" in message)])
@@ -150,20 +152,14 @@ def load(job: Job, outcome: Outcome, place: Path) -> None:
     for turn in range(int(job.detail)):
         crowd = [start(partial(write, root, f"{name}-{turn}", count())) for name in _names(3)]
         while not all(child.told or child.status is not None for child in crowd):
-            _listen(crowd, time.monotonic() + 0.05)
+            listen(crowd, time.monotonic() + 0.05)
         for child in draw.sample(crowd, len(crowd)):
-            _listen(crowd, time.monotonic() + draw.uniform(0, 0.2))
+            listen(crowd, time.monotonic() + draw.uniform(0, 0.2))
             child.kill()
             outcome.survived += 1
             acknowledged |= outcome.hear(child)
         outcome.findings += [f"turn {turn}: LOST {seq}" for seq in oracle.lost(root, acknowledged)[:5]]
     outcome.judge(root, acknowledged)
-
-
-def _listen(crowd: list[Child], until: float) -> None:
-    while time.monotonic() < until:
-        for child in crowd:
-            child.listen(time.monotonic() + 0.01)
 
 
 def sabotage(job: Job, outcome: Outcome, place: Path) -> None:
@@ -175,8 +171,9 @@ def sabotage(job: Job, outcome: Outcome, place: Path) -> None:
     acknowledged = outcome.hear(written)
     before = oracle.picture(root)
     crowd = [start(partial(_unlocked, root, name, range(each))) for name in _names(writers)]
+    listen(crowd, time.monotonic() + LONG_S)
     for child in crowd:
-        child.finish(LONG_S)
+        child.finish()
         if outcome.hear(child):
             outcome.findings.append("a writer without a lock wrote")
     outcome.survived = writers
