@@ -14,7 +14,7 @@ import msgspec
 from agentx.commit_message import through
 from agentx.findings import Finding, Found, Progress
 from agentx.healing import drops
-from agentx.outside import ARTIFACTS
+from agentx.layout import ARTIFACTS
 from agentx.recovery import is_ours
 from agentx.storage.blobs import FOLDER as BLOBS
 from agentx.storage.chain import next_event

@@ -14,7 +14,7 @@ import msgspec
 
 from agentx import commit_message, healing, recovery
 from agentx.config import FILE as CONFIG
-from agentx.outside import ARTIFACTS
+from agentx.layout import ARTIFACTS
 from agentx.storage import nofollow
 from agentx.storage.artifacts import entry_after
 from agentx.storage.blobs import FOLDER as BLOBS

@@ -10,6 +10,7 @@ from hashlib import blake2b
 
 import msgspec
 
+from agentx.passages import place
 from agentx.recap import Told
 from agentx.storage.errors import AgentXError
 from agentx.storage.events import ContextProvided
@@ -20,7 +21,6 @@ from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.rules import is_critical
 from agentx.synthesis.state import Message, PendingCall
 from agentx.synthesis.tokens import count_tokens, cut
-from agentx.tools.memory_tools import place
 
 _MESSAGE_TOKENS = 400
 _CHECK_TOKENS = 30

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from agentx.opening import is_workspace
+from agentx.layout import is_workspace
 from agentx.schedules import Carried, begins, carry_out_due, works_with
 from agentx.settings import Settings, hold_keys
 from agentx.storage.errors import AgentXError, UsageError

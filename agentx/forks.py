@@ -15,8 +15,8 @@ from agentx import commit_message, recovery
 from agentx.config import FILE as CONFIG_FILE
 from agentx.config import read_config, set_value
 from agentx.engine import Engine
+from agentx.layout import ARTIFACTS
 from agentx.moments import NoSuchMoment, resolve_moment
-from agentx.outside import ARTIFACTS
 from agentx.storage import nofollow
 from agentx.storage.artifacts import entry_after
 from agentx.storage.blobs import blob_path, named_blobs

@@ -1,10 +1,11 @@
-"""Where a workspace's own files lie, checked before a library opens one of them by its path.
+"""Where a workspace and its own files lie, checked before a library opens one of them by its path.
 
 libgit2, SQLite and LanceDB follow symbolic links, and a clone or a copied directory may bring them. So nothing of the
 engine's own may be a link, a FIFO or a device, the repository may not send Git elsewhere (a gitfile, ``commondir``,
 ``core.worktree``, objects of other repositories), and no commit that is taken over may put a link in such a place.
 """
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -12,15 +13,22 @@ from pathlib import Path
 
 from agentx.cache import CACHE
 from agentx.config import FILE as CONFIG
-from agentx.outside import ARTIFACTS
 from agentx.storage import nofollow
 from agentx.storage.blobs import FOLDER as BLOBS
-from agentx.storage.errors import AgentXError
+from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events import is_inside
 from agentx.storage.git import local
+from agentx.storage.git.reading import ObjectReader
+from agentx.storage.git.repair import read_ref
 from agentx.storage.git.repository import EXECUTABLE, REGULAR, GitRepository
 from agentx.storage.history import LIVE, ORPHANS, SEGMENTS
 from agentx.storage.nofollow import LinkRefused, NotAFile
+
+ARTIFACTS = "artifacts"
+"""The directory of the artifacts, where a workspace is not told otherwise."""
+
+FORMAT = 1
+"""Number of the record's format; a workspace with a higher one opens read-only."""
 
 _DIRECTORIES = (
     ".git",
@@ -65,8 +73,70 @@ _INCLUDE = re.compile(rb"\[\s*include", re.IGNORECASE)
 _RESERVED = {name.casefold() for name in (ARTIFACTS, CONFIG, CACHE, LIVE, SEGMENTS, ".git")}
 
 
+class NotAWorkspace(UsageError):
+    """A directory is no workspace."""
+
+
 class LayoutRefused(AgentXError):
     """A workspace sends the engine to files outside itself."""
+
+
+def find_root(start: Path) -> Path:
+    """The workspace at or above a directory, as git finds a repository.
+
+    Raises:
+        NotAWorkspace: There is none.
+    """
+    start = nofollow.canonical(start)
+    for folder in (start, *start.parents):
+        if is_workspace(folder):
+            return folder
+    if nofollow.is_directory(start / "objects") and _holds_log(start):
+        raise NotAWorkspace(
+            f"{start} is a bare repository, as a backup is. Make a workspace of it with `git clone {start} DIR`."
+        )
+    if _holds_log(start / ".git"):
+        raise NotAWorkspace(
+            f"{start} is a workspace whose files were not checked out. Do that with `git -C {start} checkout main -- .`."
+        )
+    if nofollow.is_file(start / LIVE):
+        raise NotAWorkspace(
+            f"{start} has a {LIVE} and no Git repository. Bring its .git directory back from a backup, or clone the backup."
+        )
+    raise NotAWorkspace(
+        f"{start} is not in a workspace. Make one with `agentx init`, or name one with -C DIR."
+    )
+
+
+def _holds_log(git_dir: Path) -> bool:
+    """Whether the branch of a repository holds a log."""
+    with contextlib.suppress(AgentXError, OSError):
+        reader, head = ObjectReader(git_dir), read_ref(git_dir)
+        return bool(head) and reader.entry(reader.commit(head).tree, LIVE) is not None
+    return False
+
+
+def is_workspace(folder: Path) -> bool:
+    """Whether a directory is a workspace: a repository with a log, or with the engine's lock where the log was lost."""
+    return (nofollow.exists(folder / LIVE) and nofollow.exists(folder / ".git")) or nofollow.is_file(
+        folder / ".git" / "agentx.lock"
+    )
+
+
+def artifacts_root(root: Path, artifacts: str) -> Path:
+    """Where the artifacts of a workspace lie.
+
+    Raises:
+        UsageError: Neither ``artifacts`` nor a directory that holds the workspace.
+    """
+    if artifacts == ARTIFACTS:
+        return root / ARTIFACTS
+    place = Path(os.path.normpath(root.absolute() / artifacts))
+    if place not in root.absolute().parents:
+        raise UsageError(
+            f"workspace.artifacts is {artifacts!r}; it can be 'artifacts', or a directory above the workspace like '..'."
+        )
+    return place
 
 
 def check(root: Path) -> None:

@@ -15,7 +15,7 @@ from pathspec import GitIgnoreSpec
 from agentx import layout
 from agentx.config import LinkSection
 from agentx.engine import Engine
-from agentx.outside import ARTIFACTS
+from agentx.layout import ARTIFACTS
 from agentx.storage import nofollow
 from agentx.storage.artifacts import ArtifactMissing
 from agentx.storage.errors import AgentXError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agentx.commit_chain import Logged
 from agentx.findings import Finding, Found, Progress
-from agentx.outside import ARTIFACTS
+from agentx.layout import ARTIFACTS
 from agentx.storage import nofollow
 from agentx.storage.artifacts import entry_after
 from agentx.storage.blobs import BlobDamaged, BlobStore, blob_path, named_blobs

@@ -1,8 +1,6 @@
 """Making and opening a workspace: its files on the disk, and its parts wired together."""
 
-import contextlib
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +13,8 @@ from agentx.config import FILE as CONFIG_FILE
 from agentx.config import Config, read_config, tightened
 from agentx.engine import Engine
 from agentx.indexer import Indexer
+from agentx.layout import ARTIFACTS, FORMAT, NotAWorkspace, artifacts_root, is_workspace
 from agentx.maintenance import Nightly
-from agentx.outside import ARTIFACTS
 from agentx.quality.commands import detect_commands
 from agentx.settings import Settings
 from agentx.storage import nofollow
@@ -28,8 +26,6 @@ from agentx.storage.facts import FACTS
 from agentx.storage.git import clones
 from agentx.storage.git.branch import RefLocked
 from agentx.storage.git.index_file import GitIsBusy
-from agentx.storage.git.reading import ObjectReader
-from agentx.storage.git.repair import read_ref
 from agentx.storage.git.repository import GitRepository
 from agentx.storage.history import LIVE, told_already
 from agentx.storage.index.lance import open_index
@@ -55,9 +51,6 @@ from agentx.write_path import WritePath
 if TYPE_CHECKING:
     from agentx.synthesis.extractor import Extractor
 
-FORMAT = 1
-"""Number of the record's format; a workspace with a higher one opens read-only."""
-
 WRITTEN = (".git", ".git/objects", ".git/refs/heads", LIVE)
 """What every event and its commit are written to, beside the workspace's directory itself."""
 
@@ -68,54 +61,8 @@ artifacts = {artifacts}
 """
 
 
-class NotAWorkspace(UsageError):
-    """A directory is no workspace."""
-
-
 class NotEmpty(UsageError):
     """A workspace cannot be made where other things lie."""
-
-
-def find_root(start: Path) -> Path:
-    """The workspace at or above a directory, as git finds a repository.
-
-    Raises:
-        NotAWorkspace: There is none.
-    """
-    start = nofollow.canonical(start)
-    for folder in (start, *start.parents):
-        if is_workspace(folder):
-            return folder
-    if nofollow.is_directory(start / "objects") and _holds_log(start):
-        raise NotAWorkspace(
-            f"{start} is a bare repository, as a backup is. Make a workspace of it with `git clone {start} DIR`."
-        )
-    if _holds_log(start / ".git"):
-        raise NotAWorkspace(
-            f"{start} is a workspace whose files were not checked out. Do that with `git -C {start} checkout main -- .`."
-        )
-    if nofollow.is_file(start / LIVE):
-        raise NotAWorkspace(
-            f"{start} has a {LIVE} and no Git repository. Bring its .git directory back from a backup, or clone the backup."
-        )
-    raise NotAWorkspace(
-        f"{start} is not in a workspace. Make one with `agentx init`, or name one with -C DIR."
-    )
-
-
-def _holds_log(git_dir: Path) -> bool:
-    """Whether the branch of a repository holds a log."""
-    with contextlib.suppress(AgentXError, OSError):
-        reader, head = ObjectReader(git_dir), read_ref(git_dir)
-        return bool(head) and reader.entry(reader.commit(head).tree, LIVE) is not None
-    return False
-
-
-def is_workspace(folder: Path) -> bool:
-    """Whether a directory is a workspace: a repository with a log, or with the engine's lock where the log was lost."""
-    return (nofollow.exists(folder / LIVE) and nofollow.exists(folder / ".git")) or nofollow.is_file(
-        folder / ".git" / "agentx.lock"
-    )
 
 
 def write_layout(root: Path, artifacts: str, project: Path | None = None) -> Path:
@@ -147,22 +94,6 @@ def write_layout(root: Path, artifacts: str, project: Path | None = None) -> Pat
     checks = "".join(f"\n[checks.{kind}]\ncommand = {json.dumps(line)}\n" for kind, line in commands.items())
     nofollow.write(root / CONFIG_FILE, (_CONFIG.format(artifacts=json.dumps(artifacts)) + checks).encode())
     nofollow.touch(root / LIVE)
-    return place
-
-
-def artifacts_root(root: Path, artifacts: str) -> Path:
-    """Where the artifacts of a workspace lie.
-
-    Raises:
-        UsageError: Neither ``artifacts`` nor a directory that holds the workspace.
-    """
-    if artifacts == ARTIFACTS:
-        return root / ARTIFACTS
-    place = Path(os.path.normpath(root.absolute() / artifacts))
-    if place not in root.absolute().parents:
-        raise UsageError(
-            f"workspace.artifacts is {artifacts!r}; it can be 'artifacts', or a directory above the workspace like '..'."
-        )
     return place
 
 

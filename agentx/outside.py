@@ -10,13 +10,12 @@ from pathlib import Path
 
 import msgspec
 
+from agentx.layout import ARTIFACTS
 from agentx.storage import nofollow
 from agentx.storage.artifacts import ArtifactMissing, Artifacts, change, entry_after
 from agentx.storage.events import ArtifactChanged, Draft, FileChange
 from agentx.storage.git.reading import TreeEntry
 from agentx.storage.git.repository import SUBMODULE, GitRepository
-
-ARTIFACTS = "artifacts"
 
 CHANGES_BYTES = 9_000
 """File changes in one event take at most so much of its line."""

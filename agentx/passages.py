@@ -20,6 +20,7 @@ from agentx.synthesis.chunking.messages import chunk_message
 from agentx.synthesis.chunking.pieces import Piece
 from agentx.synthesis.conclusions import Add, Concluded
 from agentx.synthesis.items import MemoryItem
+from agentx.synthesis.retrieval import SearchHit
 from agentx.synthesis.state import State
 from agentx.write_path import WritePath
 
@@ -141,3 +142,21 @@ class Passages:
             if item is None or item.kind == "hot_issue":
                 continue
             yield _memory_chunk(item, event.seq, actor=event.actor, at=event.at)
+
+
+def place(hit: SearchHit) -> str:
+    """Where a passage stands, in one line: path and lines, or the event.
+
+    Names come from files that anyone may have written, so a line break in one is shown as a space.
+    """
+    return " ".join(_place(hit).split())
+
+
+def _place(hit: SearchHit) -> str:
+    if hit.path:
+        source = f"{hit.source}:" if hit.source else ""
+        lines = f":{hit.start_line}-{hit.end_line}" if hit.start_line else ""
+        symbol = f" ({hit.symbol})" if hit.symbol else ""
+        return f"{source}{hit.path}{lines}{symbol}"
+    what = f"memory {hit.symbol}" if hit.kind == "memory" else hit.actor
+    return f"event {hit.seq}, {what}, {hit.at[:10]}"

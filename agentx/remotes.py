@@ -14,7 +14,7 @@ from agentx.cache import CACHE
 from agentx.config import FILE as CONFIG_FILE
 from agentx.config import Config
 from agentx.engine import Engine
-from agentx.outside import ARTIFACTS
+from agentx.layout import ARTIFACTS
 from agentx.storage.artifacts import entry_after
 from agentx.storage.blobs import blob_path, named_blobs
 from agentx.storage.codec import Codec

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import msgspec
 
-from agentx import healing, layout, opening
+from agentx import healing, layout
 from agentx.bus import Bus
 from agentx.cache import make_cache
 from agentx.config import read_config
 from agentx.findings import REPAIR, Finding, Progress
-from agentx.outside import ARTIFACTS
+from agentx.layout import ARTIFACTS
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import Codec
 from agentx.storage.errors import AgentXError
@@ -67,8 +67,8 @@ def repair(
         RepositoryDamaged: No commit can be read whole.
         HistoryWriteFailed: The disk refuses.
     """
-    if not opening.is_workspace(root):
-        raise opening.NotAWorkspace(f"{root} is not a workspace. Make one with `agentx init {root}`.")
+    if not layout.is_workspace(root):
+        raise layout.NotAWorkspace(f"{root} is not a workspace. Make one with `agentx init {root}`.")
     layout.check(root)
     aside = Aside(root)
     with FileLock(root / ".git" / "agentx.lock", brief=True).hold():
@@ -103,12 +103,12 @@ def _commit(root: Path) -> None:
     """Commit the log as it is now, where the last commit holds another."""
     with contextlib.suppress(AgentXError, OSError):  # what stands in the way is told by the look at the end
         config = read_config(root)
-        place = opening.artifacts_root(root, config.workspace.artifacts)
+        place = layout.artifacts_root(root, config.workspace.artifacts)
         artifacts = Artifacts(place, config.limits.max_file_bytes, skip=(root,))
         path = WritePath(root, _CODEC, artifacts, Bus(), outer=place != root / ARTIFACTS)
         try:
             path.load()
-            if path.state.format <= opening.FORMAT:
+            if path.state.format <= layout.FORMAT:
                 path.commit_healed()
         finally:
             path.close()

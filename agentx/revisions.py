@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from agentx import commit_message, outside
+from agentx import commit_message, layout, outside
 from agentx.engine import Engine
 from agentx.moments import NoSuchMoment, event_at
 from agentx.recovery import is_ours
@@ -153,7 +153,7 @@ def _committed(engine: Engine, seq: int) -> tuple[int, dict[str, FileChange]]:
     for commit in repo.log(engine.write_path.head):
         through = commit_message.through(commit.trailers) if is_ours(commit) else 0
         if 0 < through <= seq and not _cut_apart(engine, through):
-            files = repo.files(repo.subtree(commit.tree, outside.ARTIFACTS))
+            files = repo.files(repo.subtree(commit.tree, layout.ARTIFACTS))
             return through, {path: change_of(path, None, entry) for path, entry in files}
     return 0, {}
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from agentx import models
 from agentx.agents.loop import NothingToDo, run_task
 from agentx.agents.port import Limits
 from agentx.agents.turn import Due, alone
@@ -276,7 +277,7 @@ def _carry_out(ws: Workspace, rule: ScheduleSet, due: Due, means: Means) -> Carr
     before = ws.state.counts.get("RunStarted", 0)
     try:
         if rule.sort == "heartbeat":
-            beat(ws, lambda: means.model or configured.model(ws.engine))
+            beat(ws, lambda: means.model or models.model(ws.engine))
         elif rule.directed:
             _direct(ws, rule, due, means)
         else:
@@ -306,7 +307,7 @@ def _carry_out(ws: Workspace, rule: ScheduleSet, due: Due, means: Means) -> Carr
 
 
 def _work(ws: Workspace, rule: ScheduleSet, due: Due, means: Means) -> None:
-    model = means.model or configured.model(ws.engine)
+    model = means.model or models.model(ws.engine)
     limits = Limits.of(ws.config)
     if rule.time_limit_s:
         limits = msgspec.structs.replace(limits, max_time_s=rule.time_limit_s)
@@ -321,7 +322,7 @@ def _direct(ws: Workspace, rule: ScheduleSet, due: Due, means: Means) -> None:
         ws.engine,
         means.executor or configured.executor(ws.engine),
         means.functions,
-        model=means.model or configured.director_model(ws.engine),
+        model=means.model or models.director_model(ws.engine),
         agent=rule.agent,
         files=section.files,
         due=due,

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from agentx.directing import configured
+from agentx import models
 from agentx.engine import Engine
 from agentx.judging import Judged, judge_in, unread
 from agentx.storage.errors import AgentXError
@@ -87,7 +87,7 @@ class Scribe:
     @property
     def model(self) -> str:
         """The model that reads along: that of ``agentx.toml`` or the environment, where it may be used."""
-        name = configured.model_name(self._engine)
+        name = models.model_name(self._engine)
         return "" if name.startswith(SCRIPT) or not self._engine.config.scribe.auto_capture else name
 
     def pending(self, now: datetime | None = None) -> Pending:
@@ -134,7 +134,7 @@ class Scribe:
         """
         self.flush()
         if model is None and self.model:
-            model = configured.model(self._engine)
+            model = models.model(self._engine)
         self._tried = datetime.now(tz=UTC)  # one that fails is not tried at once again
         end = time.monotonic() + self._engine.config.scribe.timeout_s
         judged: list[Judged] = []

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from agentx import layout
-from agentx.outside import ARTIFACTS
+from agentx.layout import ARTIFACTS
 from agentx.staging import WriteFailed
 from agentx.storage import nofollow
 from agentx.storage.artifacts import Artifacts

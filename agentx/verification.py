@@ -12,15 +12,15 @@ from pathlib import Path
 
 import msgspec
 
-from agentx import layout, opening
+from agentx import layout
 from agentx.cache import CACHE
 from agentx.commit_chain import CommitChain, Logged
 from agentx.config import FILE as CONFIG_FILE
 from agentx.config import ConfigInvalid, read_config
 from agentx.findings import Finding, Progress
 from agentx.index_look import look_at_index
+from agentx.layout import ARTIFACTS
 from agentx.log_look import LogLook
-from agentx.outside import ARTIFACTS
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.codec import Codec
 from agentx.storage.errors import AgentXError, UsageError
@@ -100,8 +100,8 @@ def verify(
         NotAWorkspace: The directory is none.
         UsageError: ``since`` names no commit of the history.
     """
-    if not opening.is_workspace(root):
-        raise opening.NotAWorkspace(f"{root} is not a workspace. Make one with `agentx init {root}`.")
+    if not layout.is_workspace(root):
+        raise layout.NotAWorkspace(f"{root} is not a workspace. Make one with `agentx init {root}`.")
     layout.check(root)
     return _Verification(root, progress or _untold).run(since, states)
 
@@ -206,7 +206,7 @@ class _Verification:
 
     def _artifacts(self) -> Artifacts:
         config = read_config(self._root)
-        place = opening.artifacts_root(self._root, config.workspace.artifacts)
+        place = layout.artifacts_root(self._root, config.workspace.artifacts)
         return Artifacts(place, config.limits.max_file_bytes, skip=(self._root,))
 
     def _differing(self, expected: dict[str, TreeEntry]) -> dict[str, str]:

@@ -14,6 +14,7 @@ from agentx import (
     difference,
     following,
     forks,
+    layout,
     maintenance,
     material,
     moments,
@@ -35,7 +36,7 @@ from agentx.difference import Difference
 from agentx.flows import Flows
 from agentx.indexer import Progress
 from agentx.keeper import Keeper
-from agentx.outside import ARTIFACTS
+from agentx.layout import ARTIFACTS
 from agentx.purging import purge as purging
 from agentx.purging.purge import PurgePlan, PurgeReport
 from agentx.remotes import Exchanged
@@ -138,7 +139,7 @@ class Workspace:
         opening.write_layout(root, artifacts, Path(from_dir) if from_dir is not None else None)
         ws = cls(root, settings, new=True)
         title = clean(" ".join((title or root.name).split()))[:TITLE_CHARACTERS]
-        created = WorkspaceCreated(title=title, format=opening.FORMAT, artifacts=artifacts)
+        created = WorkspaceCreated(title=title, format=layout.FORMAT, artifacts=artifacts)
         ws.record(Draft(data=created, actor=settings.actor))
         if note := ws.engine.trust.created():
             ws.engine.write_path.notes.append(note)
@@ -168,7 +169,7 @@ class Workspace:
         Raises:
             NotAWorkspace: There is none.
         """
-        return cls.open(opening.find_root(Path(start)), settings=settings)
+        return cls.open(layout.find_root(Path(start)), settings=settings)
 
     def __enter__(self) -> Self:
         return self

@@ -13,13 +13,13 @@ from agentx.boot import boot as start
 from agentx.cli.opened import MOMENT, opened, scan_sources
 from agentx.cli.terminal import Terminal
 from agentx.context import BUDGETS, TITLES, BudgetTooSmall, Context
+from agentx.passages import place
 from agentx.relevant import DEADLINE_MS
 from agentx.storage.errors import UsageError
 from agentx.storage.index.port import ChunkKind
 from agentx.storage.text import encodable, one_line, plain
 from agentx.synthesis.policies import Section
 from agentx.synthesis.retrieval import SearchHit
-from agentx.tools.memory_tools import place
 from agentx.workspace import Workspace
 
 PASSAGE_LINES = 5

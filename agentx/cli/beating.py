@@ -5,10 +5,10 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from agentx import models
 from agentx.cli.opened import opened
 from agentx.cli.running import EXIT
 from agentx.cli.terminal import Terminal
-from agentx.directing import configured
 from agentx.heartbeat import Beat, Pulse, beat
 from agentx.storage.text import plain
 
@@ -33,7 +33,7 @@ def heartbeat(
     """
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.busy("A pulse …"):
-        found = beat(ws, lambda: configured.model(ws.engine, model))
+        found = beat(ws, lambda: models.model(ws.engine, model))
     _show(terminal, found)
     if status := _exit(found):
         raise typer.Exit(status)

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from agentx.cli.terminal import Terminal, table
 from agentx.findings import Finding
-from agentx.opening import find_root
+from agentx.layout import find_root
 from agentx.repairing import repair as repair_workspace
 from agentx.storage.errors import UsageError
 from agentx.storage.events import Lost

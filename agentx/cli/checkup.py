@@ -16,7 +16,8 @@ from typing import Literal
 import msgspec
 
 from agentx.config import FILE, Config, ConfigInvalid, read_config
-from agentx.opening import FORMAT, is_workspace, why_refused
+from agentx.layout import FORMAT, is_workspace
+from agentx.opening import why_refused
 from agentx.quality.sandbox import SandboxPolicy, isolation_for
 from agentx.settings import Settings
 from agentx.storage.codec import Codec

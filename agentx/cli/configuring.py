@@ -13,7 +13,7 @@ from rich.text import Text
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, table
 from agentx.config import FILE, read_config
-from agentx.opening import find_root
+from agentx.layout import find_root
 from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, plain
 from agentx.trust.trust import set_value

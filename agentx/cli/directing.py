@@ -9,10 +9,11 @@ from rich.text import Text
 from agentx.cli.opened import opened
 from agentx.cli.running import EXIT
 from agentx.cli.terminal import Terminal, facts, panel
-from agentx.directing.configured import director_model, executor
+from agentx.directing.configured import executor
 from agentx.directing.director import EXECUTOR, Director
 from agentx.directing.hands import Hands
 from agentx.directing.runs import DirectedRun, run_directed
+from agentx.models import director_model
 from agentx.moments import event_at
 from agentx.storage.direction_events import DirectiveFailed, DirectiveIssued
 from agentx.storage.errors import UsageError

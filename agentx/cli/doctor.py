@@ -9,7 +9,7 @@ from rich.text import Text
 from agentx.cli import checkup
 from agentx.cli.checkup import Finding
 from agentx.cli.terminal import Terminal
-from agentx.opening import NotAWorkspace, find_root
+from agentx.layout import NotAWorkspace, find_root
 from agentx.storage.errors import UsageError
 from agentx.storage.text import plain
 

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from agentx.cli.terminal import Terminal, table
 from agentx.config import FILE, Config, read_config
-from agentx.opening import NotAWorkspace, find_root
+from agentx.layout import NotAWorkspace, find_root
 from agentx.storage.errors import UsageError
 from agentx.synthesis.embedding.install import PACKAGE, install_minilm, is_whole, minilm_folder
 

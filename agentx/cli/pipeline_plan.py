@@ -11,12 +11,12 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from agentx import models
 from agentx.cli.opened import opened
 from agentx.cli.pipeline_matrix import File, by_role, planned
 from agentx.cli.terminal import Terminal, facts, table
 from agentx.config import Config
-from agentx.directing import configured
-from agentx.opening import NotAWorkspace, find_root
+from agentx.layout import NotAWorkspace, find_root
 from agentx.pipelines.costs import Outlook, Planned, outlook_of
 from agentx.pipelines.files import Files
 from agentx.pipelines.matrix import matrix_of
@@ -87,7 +87,7 @@ def _looked_up(terminal: Terminal, plan: Plan, folder: Path) -> Iterator[tuple[F
         schedule = Schedule(plan, pipelines(ws.engine).of(plan.pipeline.pipeline))
         done = {key for key in plan.steps if schedule.standing.get(key) == "done"}
         files = Files(ws.engine.write_path.artifacts, plan, folder, ws.engine.trust)
-        yield files, done, configured.model_name(ws.engine)
+        yield files, done, models.model_name(ws.engine)
 
 
 # --- all of it -------------------------------------------------------------------------------------------------------

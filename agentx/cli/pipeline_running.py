@@ -15,12 +15,12 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
+from agentx import models
 from agentx.agents.turn import is_anyone_at_work
 from agentx.cli.opened import opened
 from agentx.cli.pipeline_board import shown
 from agentx.cli.running import EXIT
 from agentx.cli.terminal import Terminal
-from agentx.directing import configured
 from agentx.pipelines.board import Board, board_of
 from agentx.pipelines.runner import Runner
 from agentx.pipelines.telling import LOOK_AT
@@ -67,7 +67,7 @@ def run_pipeline(
         runner = Runner(
             ws.engine,
             file,
-            lambda name: configured.model(ws.engine, name or model),
+            lambda name: models.model(ws.engine, name or model),
             jobs=jobs,
             note=terminal.note,
         )

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from agentx import models
 from agentx.cli.items import flow_rows, tell
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, facts, panel, table
 from agentx.curation import find
-from agentx.directing import configured
 from agentx.judging import Judged, judge
 from agentx.storage.blobs import BlobDamaged
 from agentx.storage.errors import UsageError
@@ -74,7 +74,7 @@ def _settle(terminal: Terminal, ws: Workspace, chosen: dict[str, bool]) -> None:
 
 
 def _ask_model(terminal: Terminal, ws: Workspace) -> None:
-    model = configured.model(ws.engine)
+    model = models.model(ws.engine)
     with terminal.busy(f"{model.name} reads what you said …"):
         judged = judge(ws, model, all_proposals=True)
     if terminal.json:

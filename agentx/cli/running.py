@@ -10,7 +10,7 @@ import msgspec
 import typer
 from rich.text import Text
 
-from agentx import approvals
+from agentx import approvals, models
 from agentx.agents.loop import run_task
 from agentx.agents.port import Approval, AskPerson, Limits, Observer, RunResult
 from agentx.cli import picture
@@ -20,7 +20,6 @@ from agentx.cli.playing import play
 from agentx.cli.reviewing import show_judged
 from agentx.cli.terminal import Terminal
 from agentx.cli.thinking import COGNITIVE, think
-from agentx.directing import configured
 from agentx.judging import judge
 from agentx.outcomes import settle, unknown
 from agentx.pipelines.tracked import pipelines
@@ -102,7 +101,7 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
         think(terminal, _text(message), model)
         return
     with opened(terminal, look=True) as ws:
-        client = configured.model(ws.engine, model)
+        client = models.model(ws.engine, model)
         say_restricted(terminal, ws)
         scan_sources(terminal, ws)
         ws.engine.indexer.start()

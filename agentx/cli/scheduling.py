@@ -14,7 +14,7 @@ from agentx.cli.opened import opened
 from agentx.cli.running import EXIT
 from agentx.cli.terminal import Terminal, table
 from agentx.daemon import Daemon, workspaces
-from agentx.opening import find_root
+from agentx.layout import find_root
 from agentx.schedules import Carried, NoSuchSchedule, Standing
 from agentx.storage.errors import UsageError
 from agentx.storage.lock import WorkspaceBusy

@@ -2,12 +2,12 @@
 
 from rich.text import Text
 
+from agentx import models
 from agentx.agents.port import RunResult
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal
 from agentx.cognition.agent import ROLE, SESSION
 from agentx.cognition.runs import run_cognitive
-from agentx.directing import configured
 from agentx.storage.errors import UsageError
 from agentx.storage.text import plain
 from agentx.workspace import Workspace
@@ -27,7 +27,7 @@ def think(terminal: Terminal, message: str, name: str) -> RunResult:
         raise UsageError('A cognitive agent answers a message: `agentx run --agent cognitive "…"`.')
     with opened(terminal, look=True) as ws:
         named = name or ws.config.model.name or terminal.settings.model
-        model = configured.model(ws.engine, name) if named else None
+        model = models.model(ws.engine, name) if named else None
         with terminal.busy("Thinking …"):
             result = run_cognitive(ws, message, model)
         if terminal.json:

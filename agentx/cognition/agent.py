@@ -17,7 +17,7 @@ from agentx.cognition import memories
 from agentx.cognition.logs import Logs
 from agentx.cognition.memories import Retrieval
 from agentx.cognition.telemetry import emit
-from agentx.directing.configured import named_models
+from agentx.models import named_models
 from agentx.storage.cognition_events import Extracted, Interacted, Recognized
 from agentx.storage.errors import UsageError
 from agentx.storage.events import AgentMessageSent, Body, Draft

@@ -18,8 +18,8 @@ import msgspec
 from agentx import file_rules
 from agentx.agents.turn import alone
 from agentx.amendments import amend, breaches
-from agentx.directing.configured import named_models
 from agentx.engine import Engine
+from agentx.models import named_models
 from agentx.pipelines.allowance import Allowance
 from agentx.pipelines.crew import Crew
 from agentx.pipelines.dispatch import Came, Dispatcher

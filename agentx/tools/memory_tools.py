@@ -5,7 +5,8 @@ from typing import Annotated
 import msgspec
 from pydantic import Field
 
-from agentx.outside import ARTIFACTS
+from agentx.layout import ARTIFACTS
+from agentx.passages import place
 from agentx.storage.artifacts import ArtifactMissing
 from agentx.storage.index.port import ChunkKind, Filter
 from agentx.storage.paths import check_folder
@@ -111,21 +112,3 @@ class MemoryTools(QualityTools):
                 if len(data) <= _SUMMARY_BYTES and not is_binary(data):
                     found[path] = data.decode("utf-8", "replace")
         return found
-
-
-def place(hit: SearchHit) -> str:
-    """Where a passage stands, in one line: path and lines, or the event.
-
-    Names come from files that anyone may have written, so a line break in one is shown as a space.
-    """
-    return " ".join(_place(hit).split())
-
-
-def _place(hit: SearchHit) -> str:
-    if hit.path:
-        source = f"{hit.source}:" if hit.source else ""
-        lines = f":{hit.start_line}-{hit.end_line}" if hit.start_line else ""
-        symbol = f" ({hit.symbol})" if hit.symbol else ""
-        return f"{source}{hit.path}{lines}{symbol}"
-    what = f"memory {hit.symbol}" if hit.kind == "memory" else hit.actor
-    return f"event {hit.seq}, {what}, {hit.at[:10]}"

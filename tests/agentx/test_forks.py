@@ -10,8 +10,8 @@ import pytest
 
 from agentx import Workspace
 from agentx.forks import ForkRefused
+from agentx.layout import is_workspace
 from agentx.moments import NoSuchMoment
-from agentx.opening import is_workspace
 from agentx.settings import Settings
 from agentx.storage.events import Draft, WorkspaceForked, WriteReverted
 from agentx.storage.git.packing import Packer

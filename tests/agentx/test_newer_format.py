@@ -6,7 +6,7 @@ import os
 import pytest
 
 from agentx import Workspace
-from agentx.opening import FORMAT
+from agentx.layout import FORMAT
 from agentx.storage.events import Draft, WorkspaceCreated
 from agentx.write_path import ReadOnly
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentx import Workspace
-from agentx.opening import NotAWorkspace
+from agentx.layout import NotAWorkspace
 from agentx.repairing import repair
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError

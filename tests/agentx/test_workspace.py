@@ -11,7 +11,8 @@ import pytest
 from agentx import AgentXError, Workspace
 from agentx.bus import MemoryChanged
 from agentx.config import read_config, set_value
-from agentx.opening import NotAWorkspace, NotEmpty
+from agentx.layout import NotAWorkspace
+from agentx.opening import NotEmpty
 from agentx.settings import Settings, read_settings
 from agentx.storage.errors import UsageError
 from agentx.storage.events import ToolCallExecuted, UserMessageSent, changes_of

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from agentx import Workspace, daemon, schedules
+from agentx import Workspace, daemon, models, schedules
 from agentx.agents.loop import run_task
 from agentx.cognition.agent import CognitiveAgent
 from agentx.directing import configured
@@ -118,9 +118,9 @@ STARTS = {
         ws, later(ws), means=schedules.Means(executor=Function("own", lambda _: "ok"))
     ),
     "director.executor": lambda ws: configured.executor(ws.engine),
-    "director.model": lambda ws: configured.director_model(ws.engine),
+    "director.model": lambda ws: models.director_model(ws.engine),
     "directive": lambda ws: run_directed(ws.engine, Function("own", lambda _: "ok")),
-    "model.name": lambda ws: configured.model(ws.engine),
+    "model.name": lambda ws: models.model(ws.engine),
     "cognition.response_model": lambda ws: CognitiveAgent(ws, model=ScriptedModel("/dev/null")),
     "pipeline": lambda ws: Runner(ws.engine, ws.artifacts / "pipeline.yaml").run(),
     "sources": lambda ws: ws.scan_sources(),
@@ -167,12 +167,12 @@ def test_the_key_does_not_go_to_an_address_that_came_with_the_workspace(hostile,
     """A model that the user names is asked where the user says, or at its provider's own address."""
     mine = msgspec.structs.replace(user, model="openai/mine", api_key="sk-my-own-key")
     with Workspace.open(hostile, settings=mine) as ws:
-        for client in (configured.model(ws.engine), configured.model(ws.engine, "openai/named")):
+        for client in (models.model(ws.engine), models.model(ws.engine, "openai/named")):
             assert client.name in ("openai/mine", "openai/named")
             assert client._api_base is None
     there = msgspec.structs.replace(mine, api_base=chat_server.base + "/mine")
     with Workspace.open(hostile, settings=there) as ws:
-        assert configured.model(ws.engine)._api_base == chat_server.base + "/mine"
+        assert models.model(ws.engine)._api_base == chat_server.base + "/mine"
 
 
 def test_a_model_that_the_user_names_works_in_a_restricted_workspace(hostile, user, tmp_path):
@@ -182,7 +182,7 @@ def test_a_model_that_the_user_names_works_in_a_restricted_workspace(hostile, us
     )
     mine = msgspec.structs.replace(user, model=f"script:{tmp_path}/mine.jsonl")
     with Workspace.open(hostile, settings=mine) as ws:
-        result = run_task(ws, "Look.", configured.model(ws.engine))
+        result = run_task(ws, "Look.", models.model(ws.engine))
         assert (result.status, result.answer) == ("COMPLETED", "Done.")
         assert "This workspace is restricted" in str([e.data for e in ws.events()])
 
@@ -192,7 +192,7 @@ def test_a_script_outside_is_not_read(foreign, user, tmp_path):
     (tmp_path / "turns.jsonl").write_text('{"answer": "Done."}\n')
     root = foreign(f'[model]\nname = "script:{tmp_path}/turns.jsonl"\n')
     with Workspace.open(root, settings=user) as ws, pytest.raises(Restricted, match=r"model\.name"):
-        configured.model(ws.engine)
+        models.model(ws.engine)
 
 
 def test_a_heartbeat_does_not_go_on_with_a_run_that_came_along(foreign, user, tmp_path):
