@@ -10,10 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agentx.context import Context
+    from agentx.context.assembler import Context
     from agentx.storage.errors import AgentXError
-    from agentx.storage.events import Event
-    from agentx.synthesis.items import MemoryItem
+    from agentx.storage.events.types import Event
+    from agentx.synthesis.memory.items import MemoryItem
     from agentx.workspace import Workspace
 
 __version__ = "0.1.0"
@@ -22,9 +22,9 @@ __all__ = ["AgentXError", "Context", "Event", "MemoryItem", "Workspace", "__vers
 
 _HOMES = {
     "AgentXError": "agentx.storage.errors",
-    "Context": "agentx.context",
-    "Event": "agentx.storage.events",
-    "MemoryItem": "agentx.synthesis.items",
+    "Context": "agentx.context.assembler",
+    "Event": "agentx.storage.events.types",
+    "MemoryItem": "agentx.synthesis.memory.items",
     "Workspace": "agentx.workspace",
 }
 

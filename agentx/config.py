@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agentx.storage import nofollow
-from agentx.storage.durable import write_file
 from agentx.storage.errors import UsageError
+from agentx.storage.files import nofollow
+from agentx.storage.files.durable import write_file
 from agentx.synthesis.cognition.config import ExecutorConfig
-from agentx.synthesis.effects import Effect
+from agentx.synthesis.memory.effects import Effect
 
 FILE = "agentx.toml"
 

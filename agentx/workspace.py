@@ -7,48 +7,36 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from agentx import (
-    approvals,
-    boot,
-    curation,
-    difference,
-    following,
-    forks,
-    layout,
-    maintenance,
-    material,
-    moments,
-    opening,
-    relevant,
-    remotes,
-    repairing,
-    revisions,
-    standing,
-    tracing,
-    verification,
-)
-from agentx.backtest import Backtested, backtest
-from agentx.capabilities import Capabilities
+from agentx import factory
 from agentx.config import FILE as CONFIG_FILE
 from agentx.config import Config
-from agentx.context import Context
-from agentx.difference import Difference
-from agentx.flows import Flows
-from agentx.indexer import Progress
-from agentx.keeper import Keeper
-from agentx.layout import ARTIFACTS
-from agentx.purging import purge as purging
-from agentx.purging.purge import PurgePlan, PurgeReport
-from agentx.remotes import Exchanged
-from agentx.repairing import Repaired
-from agentx.scribe import Scribe
-from agentx.secret_gate import forget_arguments
+from agentx.context import service, startup
+from agentx.context.assembler import Context
+from agentx.core import layout
+from agentx.core.layout import ARTIFACTS
+from agentx.engine import moment_parser
+from agentx.history import bisect, diff, event_stream, undo_restore
+from agentx.history import status as standing
+from agentx.history.bisect import Trace
+from agentx.history.diff import Difference
+from agentx.history.status import Rebuilt, WorkspaceStatus
+from agentx.integrity import repair, verify
+from agentx.integrity.purge import purge as purging
+from agentx.integrity.purge.purge import PurgePlan, PurgeReport
+from agentx.integrity.repair import Repaired
+from agentx.integrity.verify import Verified
+from agentx.memory import editing, maintenance
+from agentx.memory.backtest import Backtested, backtest
+from agentx.memory.flows import Flows
+from agentx.memory.note_taking import Scribe
+from agentx.policy import approvals
+from agentx.policy.secret_check import forget_arguments
+from agentx.recording.file_watcher import Watcher
+from agentx.recording.idle_committer import Keeper
+from agentx.search.indexer import Progress
 from agentx.settings import Settings, read_settings
-from agentx.sources import SourceReport, Sources
-from agentx.standing import Rebuilt, WorkspaceStatus
-from agentx.storage import nofollow
 from agentx.storage.errors import UsageError
-from agentx.storage.events import (
+from agentx.storage.events.types import (
     ApprovalDecided,
     Body,
     Draft,
@@ -57,19 +45,21 @@ from agentx.storage.events import (
     UserMessageSent,
     WorkspaceCreated,
 )
+from agentx.storage.files import nofollow
+from agentx.storage.files.paths import check_folder, check_path
 from agentx.storage.index.port import ChunkKind, Filter
-from agentx.storage.paths import check_folder, check_path
-from agentx.storage.redaction import clean
-from agentx.synthesis.enforcement import Violation
-from agentx.synthesis.items import Kind, MemoryItem, Scope, Status
-from agentx.synthesis.retrieval import SearchHit
-from agentx.synthesis.state import State
+from agentx.storage.secrets.redaction import clean
+from agentx.synthesis.gates.enforcement import Violation
+from agentx.synthesis.memory.items import Kind, MemoryItem, Scope, Status
+from agentx.synthesis.recall.retrieval import SearchHit
+from agentx.synthesis.state.state import State
+from agentx.tools.capabilities import Capabilities
 from agentx.tools.toolbox import Toolbox
-from agentx.tracing import Trace
+from agentx.transfer import fork, importing, push_pull
+from agentx.transfer.external_sources import SourceReport, Sources
+from agentx.transfer.push_pull import Exchanged
 from agentx.trust.items import in_state
 from agentx.trust.trust import set_value
-from agentx.verification import Verified
-from agentx.watcher import Watcher
 
 TITLE_CHARACTERS = 200
 """A longer title is cut."""
@@ -98,7 +88,7 @@ class Workspace:
 
     def __init__(self, root: Path, settings: Settings, *, new: bool = False) -> None:
         self.settings = settings
-        self.engine = opening.open_engine(root, settings, new=new)
+        self.engine = factory.open_engine(root, settings, new=new)
         self.root = root
         self.artifacts = self.engine.write_path.artifacts.root
         self.flows = Flows(self.engine)
@@ -136,7 +126,7 @@ class Workspace:
         root = nofollow.canonical(path)
         if from_dir is not None and not Path(from_dir).is_dir():
             raise UsageError(f"There is no directory {from_dir}.")
-        opening.write_layout(root, artifacts, Path(from_dir) if from_dir is not None else None)
+        factory.write_layout(root, artifacts, Path(from_dir) if from_dir is not None else None)
         ws = cls(root, settings, new=True)
         title = clean(" ".join((title or root.name).split()))[:TITLE_CHARACTERS]
         created = WorkspaceCreated(title=title, format=layout.FORMAT, artifacts=artifacts)
@@ -235,7 +225,7 @@ class Workspace:
         Raises:
             UsageError: There is no such kind, status or moment.
         """
-        return curation.listed(self.state if as_of is None else self.state_at(as_of), kind, status)
+        return editing.listed(self.state if as_of is None else self.state_at(as_of), kind, status)
 
     def status(self) -> WorkspaceStatus:
         """How the workspace stands; people's edits are put on record first."""
@@ -251,7 +241,7 @@ class Workspace:
             follow: Go on with what is still to come.
             timeout_s: With ``follow``: end after so long without a new event; ``None`` waits for ever.
         """
-        return following.events(self.engine, after, follow=follow, timeout_s=timeout_s)
+        return event_stream.events(self.engine, after, follow=follow, timeout_s=timeout_s)
 
     def on(self, name: str, receiver: Callable[[Any], object]) -> Callable[[], None]:
         """Call ``receiver`` with everything of a name from now on: an event type, ``MemoryChanged`` or ``*``.
@@ -332,13 +322,13 @@ class Workspace:
         Raises:
             UsageError: A path does not exist.
         """
-        added = material.add(self.engine, [Path(path) for path in paths], to, self.settings.actor)
+        added = importing.add(self.engine, [Path(path) for path in paths], to, self.settings.actor)
         self.flush()
         return added
 
     def import_project(self, source: Path) -> list[str]:
         """Make the files of an existing project the artifacts; what was left out and why."""
-        return material.import_project(self.engine, source, self.settings.actor)
+        return importing.import_project(self.engine, source, self.settings.actor)
 
     def bulk(self) -> contextlib.AbstractContextManager[None]:
         """For imports: what is written inside is as durable as ever, and stands in one commit for thousands of events."""
@@ -350,7 +340,7 @@ class Workspace:
         Raises:
             NothingToUndo: There is none.
         """
-        event = revisions.undo(self.engine, self.settings.actor)
+        event = undo_restore.undo(self.engine, self.settings.actor)
         self.flush()
         return event
 
@@ -365,7 +355,7 @@ class Workspace:
             NoSuchMoment: There is no such event, or nothing of that name.
             PathRefused: The path leads out of the artifacts.
         """
-        event = revisions.restore(self.engine, check_folder(path), self.moment(at), self.settings.actor)
+        event = undo_restore.restore(self.engine, check_folder(path), self.moment(at), self.settings.actor)
         self.flush()
         return event
 
@@ -376,7 +366,7 @@ class Workspace:
             ForkRefused: Something lies at ``new``, or it lies in this workspace.
             NoSuchMoment: There is none.
         """
-        root = forks.fork(self.engine, Path(new), at, progress)
+        root = fork.fork(self.engine, Path(new), at, progress)
         self.engine.trust.forked(root)
         return type(self).open(root, settings=self.settings)
 
@@ -387,7 +377,7 @@ class Workspace:
             HistoriesDiverged: The remote has events that this workspace has not; nothing was changed.
             RemoteFailed: It cannot be reached.
         """
-        return remotes.push(self.engine, remote, url, progress)
+        return push_pull.push(self.engine, remote, url, progress)
 
     def pull(self, remote: str = "", *, url: str = "", progress: Progress | None = None) -> Exchanged:
         """Bring this workspace up to a Git remote, checked event by event first.
@@ -396,7 +386,7 @@ class Workspace:
             HistoriesDiverged: This workspace has events that the remote has not; nothing was changed.
             RemoteRefused: What the remote holds is damaged or made up; nothing was taken over.
         """
-        return remotes.pull(self.engine, remote, url, progress)
+        return push_pull.pull(self.engine, remote, url, progress)
 
     def plan_purge(self, *events: int, also: bool = False) -> PurgePlan:
         """What :meth:`purge` would do; nothing is purged."""
@@ -411,7 +401,7 @@ class Workspace:
         agreed: PurgePlan | None = None,
         progress: Progress | None = None,
     ) -> PurgeReport:
-        """Drop events with every copy of them, as :func:`agentx.purging.purge.purge` says: history is rewritten.
+        """Drop events with every copy of them, as :func:`agentx.integrity.purge.purge.purge` says: history is rewritten.
 
         Raises:
             PurgeRefused: It cannot be done; nothing was changed.
@@ -428,23 +418,23 @@ class Workspace:
     ) -> MemoryItem:
         """Add a memory item in a person's own words."""
         scope, actor = scope or Scope(), self.settings.actor
-        return curation.add(self.engine, kind, text, scope=scope, until=until, score=score, actor=actor)
+        return editing.add(self.engine, kind, text, scope=scope, until=until, score=score, actor=actor)
 
     def edit_memory(self, item: str, text: str) -> MemoryItem:
         """Say an item in other words."""
-        return curation.edit(self.engine, item, text, self.settings.actor)
+        return editing.edit(self.engine, item, text, self.settings.actor)
 
     def retire(self, item: str) -> MemoryItem:
         """End an item; it stays in the history."""
-        return curation.retire(self.engine, item, self.settings.actor)
+        return editing.retire(self.engine, item, self.settings.actor)
 
     def pin(self, item: str, *, pinned: bool = True) -> MemoryItem:
         """Show an item in every context, or no longer."""
-        return curation.pin(self.engine, item, self.settings.actor, pinned=pinned)
+        return editing.pin(self.engine, item, self.settings.actor, pinned=pinned)
 
     def review(self, item: str, *, accept: bool) -> MemoryItem:
         """Settle a proposal."""
-        return curation.review(self.engine, item, self.settings.actor, accept=accept)
+        return editing.review(self.engine, item, self.settings.actor, accept=accept)
 
     def maintain(self, *, dry_run: bool = False) -> maintenance.Maintained:
         """Do what the nights since the last time call for: fade, merge, promote, lay aside."""
@@ -484,11 +474,11 @@ class Workspace:
         where = Filter(
             kinds=kinds, path=path, source=source, actor=actor, since=since, before=before, as_of=seq
         )
-        return relevant.search(self.engine, query, k, where, seq, files=files)
+        return service.search(self.engine, query, k, where, seq, files=files)
 
     def boot(self, agent: str = "", *, max_tokens: int = 2_000) -> Context:
         """What every agent needs at its start: mission, rules, demands, rejections, flows, capabilities, lessons."""
-        return boot.boot(self.engine, agent, max_tokens=max_tokens)
+        return startup.boot(self.engine, agent, max_tokens=max_tokens)
 
     def get_relevant_context(
         self,
@@ -497,7 +487,7 @@ class Workspace:
         max_tokens: int | None = None,
         tier: int = 1,
         as_of: int | str | None = None,
-        deadline_ms: float | None = relevant.DEADLINE_MS,
+        deadline_ms: float | None = service.DEADLINE_MS,
     ) -> Context:
         """What an agent must not forget, and what is relevant now.
 
@@ -517,7 +507,7 @@ class Workspace:
             UsageError: There is no such tier or event.
         """
         seq = None if as_of is None else self.moment(as_of)
-        return relevant.relevant_context(
+        return service.relevant_context(
             self.engine, message, max_tokens=max_tokens, tier=tier, seq=seq, deadline_ms=deadline_ms
         )
 
@@ -536,7 +526,7 @@ class Workspace:
         Raises:
             NoSuchMoment: There is none.
         """
-        return moments.resolve_moment(self.engine, moment)
+        return moment_parser.resolve_moment(self.engine, moment)
 
     def state_at(self, moment: int | str) -> State:
         """The state as it was at a moment, as :meth:`moment` takes it, folded anew.
@@ -544,7 +534,7 @@ class Workspace:
         Raises:
             NoSuchMoment: There is none.
         """
-        return moments.state_at(self.engine, self.moment(moment))
+        return moment_parser.state_at(self.engine, self.moment(moment))
 
     def diff(
         self, first: int | str | None = None, last: int | str | None = None, *, patches: bool = False
@@ -559,9 +549,9 @@ class Workspace:
         Raises:
             NoSuchMoment: There is no such moment, or the second is before the first.
         """
-        begin = difference.turn_begin(self.engine) if first is None else self.moment(first)
+        begin = diff.turn_begin(self.engine) if first is None else self.moment(first)
         end = self.state.seq if last is None else self.moment(last)
-        return difference.compare(self.engine, begin, end, patches=patches)
+        return diff.compare(self.engine, begin, end, patches=patches)
 
     def bisect(self, item: str = "", *, path: str = "", every: bool = False) -> Trace:
         """The event that made a memory item, or a file, what it is, with its causes up to the user's sentence.
@@ -576,8 +566,8 @@ class Workspace:
             ArtifactMissing: There never was such a file.
         """
         if path:
-            return tracing.trace_file(self.engine, check_path(path), every=every)
-        return tracing.trace_item(self.engine, item, every=every)
+            return bisect.trace_file(self.engine, check_path(path), every=every)
+        return bisect.trace_item(self.engine, item, every=every)
 
     def check_answer(self, text: str, message: str = "") -> tuple[Violation, ...]:
         """Which of the user's rules an answer would break, and what it suggests again although they ruled it out."""
@@ -620,7 +610,7 @@ class Workspace:
         Raises:
             UsageError: ``since`` names no commit of the history.
         """
-        return verification.verify(self.root, since=since, states=(self.state,), progress=progress)
+        return verify.verify(self.root, since=since, states=(self.state,), progress=progress)
 
     def repair(self, *, dry_run: bool = False, accept_loss: bool = False) -> Repaired:
         """Restore what is damaged or missing, from any place that proves to hold the same content.
@@ -629,7 +619,7 @@ class Workspace:
             dry_run: Change nothing.
             accept_loss: Go on without events that no place holds; each keeps its place, marked as lost.
         """
-        return repairing.repair(self.root, dry_run=dry_run, accept_loss=accept_loss)
+        return repair.repair(self.root, dry_run=dry_run, accept_loss=accept_loss)
 
     def rebuild(self, progress: Progress | None = None) -> Rebuilt:
         """Drop every cache and make state and index again from the history, without a model.
@@ -640,7 +630,7 @@ class Workspace:
         return standing.rebuild(self.engine, progress)
 
     def backtest(self, since: int | str | None = None, *, dry_run: bool = False) -> Backtested:
-        """Replay past runs, and propose the flows and lessons that they teach: :func:`agentx.backtest.backtest`."""
+        """Replay past runs, and propose the flows and lessons that they teach: :func:`agentx.memory.backtest.backtest`."""
         return backtest(self.engine, since=since, dry_run=dry_run)
 
     def resynthesize(self) -> list[Event]:

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import msgspec
 
-from agentx.storage import nofollow
-from agentx.storage.durable import TEMPORARY_PREFIX, write_temporary
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import FileChange, is_inside
+from agentx.storage.events.types import FileChange, is_inside
+from agentx.storage.files import nofollow
+from agentx.storage.files.durable import TEMPORARY_PREFIX, write_temporary
+from agentx.storage.files.ignore import IgnoreRules
+from agentx.storage.files.paths import PathRefused, check_path, resolve_file, resolve_inside
+from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.objects import LARGEST, blob_id
-from agentx.storage.git.reading import TreeEntry
 from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR
-from agentx.storage.ignore import IgnoreRules
-from agentx.storage.paths import PathRefused, check_path, resolve_file, resolve_inside
 
 _RACY_NS = 2_000_000_000
 """A file is read again until it is so old: a change within one tick of the clock (2 s on FAT) leaves no other trace."""
@@ -57,7 +57,7 @@ class Artifacts:
     """The working files below one directory.
 
     Args:
-        root: The directory, canonical (:func:`agentx.storage.nofollow.canonical`).
+        root: The directory, canonical (:func:`agentx.storage.files.nofollow.canonical`).
         max_file_bytes: Larger files are refused, and passed over by a scan.
         skip: Directories that are not part of the artifacts (the workspace itself, in an outer work tree).
     """
@@ -73,7 +73,7 @@ class Artifacts:
         """The working file of a checked path.
 
         Args:
-            path: As :func:`agentx.storage.paths.check_path` gives it.
+            path: As :func:`agentx.storage.files.paths.check_path` gives it.
             follow: Whether a link as its last component is followed; it must then stay inside.
 
         Returns:

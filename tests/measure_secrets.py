@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from agentx.storage.redaction import find, redact
+from agentx.storage.secrets.redaction import find, redact
 
 from .storage.secret_samples import HARMLESS, hashes, samples
 from .storage.wrapped_samples import innocent, missed, wrapped

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from agentx import Workspace
-from agentx.cli.samples import load_code
+from agentx.cli.work.samples import load_code
 from agentx.directing.executors import Assignment, Function, Outcome
 from agentx.directing.runs import run_directed
 from agentx.synthesis.model.port import ModelClient

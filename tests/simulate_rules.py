@@ -15,12 +15,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from agentx.storage.events import Event
-from agentx.synthesis.conclusions import MAINTENANCE, Add, Change, Concluded
-from agentx.synthesis.items import Evidence, MemoryItem, item_id
-from agentx.synthesis.rules import has_faded, reinforced, violated
-from agentx.synthesis.state import State
-from agentx.synthesis.upkeep import upkeep
+from agentx.storage.events.types import Event
+from agentx.synthesis.learning.maintenance_plan import upkeep
+from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Change, Concluded
+from agentx.synthesis.memory.items import Evidence, MemoryItem, item_id
+from agentx.synthesis.state.rules import has_faded, reinforced, violated
+from agentx.synthesis.state.state import State
 from tests.line_plot import Line, line_plot
 
 IMAGE = Path(__file__).resolve().parent.parent / "docs" / "images" / "rules-year.svg"

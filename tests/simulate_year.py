@@ -22,18 +22,19 @@ from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from pathlib import Path
 
-from agentx import Workspace, schedules
+from agentx import Workspace
 from agentx.directing.executors import Function
-from agentx.schedules import Means, begins, carry_out_due
+from agentx.scheduling import schedules
+from agentx.scheduling.schedules import Means, begins, carry_out_due
 from agentx.settings import Settings
-from agentx.storage.codec import Codec
-from agentx.storage.events import RunEnded, RunStarted
-from agentx.storage.facts import FACTS
-from agentx.storage.schedule_events import DuePassed, ScheduleSet
-from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.synthesis.due import times
-from agentx.synthesis.folding import fold
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.schedule_events import DuePassed, ScheduleSet
+from agentx.storage.events.types import RunEnded, RunStarted
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
 from agentx.synthesis.model.port import Reply, Usage
+from agentx.synthesis.scheduling.schedule_times import times
+from agentx.synthesis.state.parallel_fold import fold
 
 RULES = (
     ScheduleSet(id="news", cron="0 */12 * * *", task="Look for news.", catch_up="once"),

@@ -24,10 +24,10 @@ LAYERS = ("storage", "synthesis", "agentx")
 """Lowest first; a folder may import those before it."""
 
 HOMES = {
-    "blinker": "agentx/bus.py",
-    "cronsim": "synthesis/due.py",
+    "blinker": "agentx/core/event_bus.py",
+    "cronsim": "synthesis/scheduling/schedule_times.py",
     "cryptography": "agentx/trust/",
-    "dbos": "agentx/daemon.py",
+    "dbos": "agentx/scheduling/daemon.py",
     "jinja2": "synthesis/pipelines/templates.py",
     "jsonpath": "synthesis/directing/fields.py",
     "lancedb": "storage/index/lance",
@@ -41,12 +41,12 @@ HOMES = {
     "pygit2": "storage/git/",
     "rich": "agentx/cli/",
     "safetensors": "synthesis/embedding/",
-    "tiktoken": "synthesis/tokens.py",
+    "tiktoken": "synthesis/language/tokens.py",
     "tokenizers": "synthesis/embedding/",
     "tree_sitter": "synthesis/chunking/",
     "typer": "agentx/cli/",
-    "watchdog": "agentx/watcher.py",
-    "yaml": "synthesis/pipelines/yaml_lines.py",
+    "watchdog": "agentx/recording/file_watcher.py",
+    "yaml": "synthesis/pipelines/definition/yaml_lines.py",
 }
 """The one place where each vendor may be imported: a file, a folder, or files that begin so."""
 
@@ -77,6 +77,7 @@ ALSO_IN_FUNCTIONS = LAZY | {"markdown_it", "readline"}
 
 MAX_FUNCTION_LINES = 100
 MAX_MODULE_LINES = 1_000
+MAX_FOLDER_MODULES = 16
 
 ENVIRONMENT = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv", "expandvars"}
 AT_IMPORT = ENVIRONMENT | {
@@ -135,20 +136,20 @@ FILES = {
 
 OTHER_FILES = {
     "agentx/cli/": "files that a person names, and samples",
-    "agentx/cognition/report.py": "a template of ours",
-    "agentx/daemon.py": "the user's state directory, and a directory that a person names",
-    "agentx/forks.py:_sync": "a directory that was just made; no link is entered",
-    "agentx/material.py": "files that a person names",
+    "agentx/cognition/pictures/report.py": "a template of ours",
+    "agentx/scheduling/daemon.py": "the user's state directory, and a directory that a person names",
+    "agentx/transfer/fork.py:_sync": "a directory that was just made; no link is entered",
+    "agentx/transfer/importing.py": "files that a person names",
     "agentx/pipelines/files.py:_below": "names alone, in source trees that a person names; reading goes by locate",
     "agentx/pipelines/inputs.py": "the folder of a pipeline that a person names",
-    "agentx/purging/purge.py:_back_up": "a copy of the whole workspace, links as links",
+    "agentx/integrity/purge/purge.py:_back_up": "a copy of the whole workspace, links as links",
     "agentx/quality/": "copies for a run, outside of any workspace",
     "agentx/settings.py": "/proc",
     "agentx/trust/": "the user's state directory, by descriptors of its own",
-    "storage/git/program.py": "a temporary repository",
-    "storage/git/remotes.py:_listing": "the objects of a backup, which are counted and not opened",
-    "storage/git/repair.py:_git_at_work": "/proc",
-    "storage/git/repair.py:_is_git_in": "/proc",
+    "storage/git/exchange/program.py": "a temporary repository",
+    "storage/git/exchange/remotes.py:_listing": "the objects of a backup, which are counted and not opened",
+    "storage/git/recovery/repair.py:_git_at_work": "/proc",
+    "storage/git/recovery/repair.py:_is_git_in": "/proc",
     "synthesis/": "installed models, texts of ours, and scripts that a person names",
 }
 """Modules, folders and functions that reach other files than those below a workspace, and which."""
@@ -160,24 +161,24 @@ GATES = {"require", "require_commands", "require_item", "sandbox_policy", "trust
 """What a function that makes such a call asks first: whether a person trusts the workspace."""
 
 UNGATED = {
-    "agentx/cli/checkup.py:_model": "the doctor looks at the model of a workspace that is trusted",
-    "agentx/cli/playing_runs.py:play_runs": "a sample runs in a workspace that it has just made",
+    "agentx/cli/setup/checkup.py:_model": "the doctor looks at the model of a workspace that is trusted",
+    "agentx/cli/work/play_runs.py:play_runs": "a sample runs in a workspace that it has just made",
 }
 """Functions that start something without asking themselves, and why."""
 
 PROGRAMS = {
-    "agentx/cli/checkup.py": "asks git for its version",
+    "agentx/cli/setup/checkup.py": "asks git for its version",
     "agentx/directing/program.py": "runs a Command, which is gated",
-    "agentx/existing.py": "lists the keychain's labels, which is gated",
+    "agentx/policy/resource_lookup.py": "lists the keychain's labels, which is gated",
     "agentx/quality/bubblewrap.py": "tries whether bubblewrap works",
     "agentx/quality/confine.py": "tries whether Landlock works, and becomes what run_in_copy is given",
     "agentx/quality/process.py": "runs what run_in_copy is given, which is gated",
     "agentx/quality/sandbox.py": "removes a copy",
     "agentx/quality/spelling.py": "runs typos, which looks words up in standard input",
-    "storage/git/packing.py": "runs this program, isolated, to pack objects",
-    "storage/git/program.py": "runs git on the objects of a repository, without its configuration and hooks",
+    "storage/git/packs/packing.py": "runs this program, isolated, to pack objects",
+    "storage/git/exchange/program.py": "runs git on the objects of a repository, without its configuration and hooks",
     "synthesis/embedding/install.py": "fetches the model that a person installs",
-    "synthesis/folding.py": "runs this program, isolated, to fold a long log",
+    "synthesis/state/parallel_fold.py": "runs this program, isolated, to fold a long log",
 }
 """The modules that start a program, and which."""
 
@@ -207,6 +208,12 @@ class Module:
     def name(self) -> str:
         parts = self.path.removesuffix(".py").removesuffix("/__init__").split("/")
         return ".".join(parts if self.layer == "agentx" else ["agentx", *parts])
+
+    @property
+    def folder(self) -> str:
+        """The package; a module directly below one of the three parts counts as a folder of its own."""
+        package = self.name if self.path.endswith("/__init__.py") else self.name.rpartition(".")[0]
+        return self.name if package in {"agentx", "agentx.storage", "agentx.synthesis"} else package
 
     @cached_property
     def tree(self) -> ast.Module:
@@ -329,6 +336,68 @@ def import_circles(modules: list[Module]) -> list[str]:
         circle = error.args[1][::-1]
         return [f"{known[circle[0]].path}:1 imports run in a circle: {' → '.join(circle)}"]
     return []
+
+
+def folder_circles(modules: list[Module]) -> list[str]:
+    """No folder imports itself by way of others: they have an order."""
+    names = {m.name: m for m in modules}
+    graph: dict[str, set[str]] = {}
+    for module in modules:
+        graph.setdefault(module.folder, set()).update(_folders_imported(module, names))
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        circle = error.args[1][::-1]
+        first = next(module for module in modules if module.folder == min(circle))
+        return [first.at(first.tree, f"folders import each other: {' → '.join(circle)}")]
+    return []
+
+
+def undeclared_imports(modules: list[Module]) -> list[str]:
+    """The docstring of a folder says which others it imports, and says it truly; of a lower part, the part's name."""
+    names = {m.name: m for m in modules}
+    folders: dict[str, set[str]] = {}
+    for module in modules:
+        folders.setdefault(module.folder, set()).update(_folders_imported(module, names))
+    found = []
+    for module in modules:
+        if not module.path.endswith("/__init__.py") or module.name == "agentx":
+            continue
+        told = _MAY_IMPORT.search(ast.get_docstring(module.tree) or "")
+        declared = set(" ".join(told[1].split()).split(", ")) - {"nothing of ours"} if told else set()
+        used = {_short(folder, module.layer) for folder in folders.get(module.folder, ())}
+        if not told or declared != used:
+            line = f"May import: {', '.join(sorted(used)) or 'nothing of ours'}."
+            found.append(module.at(module.tree, f'does not say "{line}"'))
+    return found
+
+
+_MAY_IMPORT = re.compile(r"^May import: (.*?)\.$", re.MULTILINE | re.DOTALL)
+
+
+def _folders_imported(module: Module, names: dict[str, Module]) -> set[str]:
+    targets = {i.target for i in imports(module, frozenset(names)) if i.target in names}
+    return {names[target].folder for target in targets} - {module.folder}
+
+
+def _short(folder: str, layer: str) -> str:
+    """Return the name of a folder as a docstring gives it: below agentx, and of another layer only the layer."""
+    name = folder.removeprefix("agentx.")
+    top = name.split(".")[0]
+    return top if top in LAYERS and top != layer else name
+
+
+def crowded_folders(modules: list[Module]) -> list[str]:
+    """A folder has no more modules than one can keep in mind."""
+    sizes: dict[str, int] = {}
+    for module in modules:
+        folder = module.path.rpartition("/")[0]
+        sizes[folder] = sizes.get(folder, 0) + 1
+    return [
+        f"{folder}/__init__.py:1 {size} modules in one folder; at most {MAX_FOLDER_MODULES}"
+        for folder, size in sizes.items()
+        if size > MAX_FOLDER_MODULES
+    ]
 
 
 def imports_in_functions(modules: list[Module]) -> list[str]:
@@ -491,10 +560,10 @@ def errors_abroad(modules: list[Module]) -> list[str]:
 
 
 def files_by_path(modules: list[Module]) -> list[str]:
-    """Files below a workspace are reached through storage/nofollow.py alone."""
+    """Files below a workspace are reached through storage/files/nofollow.py alone."""
     broken = []
     for m in modules:
-        if m.path == "storage/nofollow.py" or any(m.path.startswith(place) for place in OTHER_FILES):
+        if m.path == "storage/files/nofollow.py" or any(m.path.startswith(place) for place in OTHER_FILES):
             continue
         exempt = {id(n) for f in functions(m) if f"{m.path}:{f.name}" in OTHER_FILES for n in ast.walk(f)}
         for n in (n for n in ast.walk(m.tree) if isinstance(n, ast.Call) and id(n) not in exempt):
@@ -506,7 +575,9 @@ def files_by_path(modules: list[Module]) -> list[str]:
             by_descriptor = any(k.arg and k.arg.endswith("dir_fd") for k in n.keywords)
             reads = kind and last_name(n.func) in FILES[kind] and not by_descriptor
             if reads or (isinstance(n.func, ast.Name) and n.func.id == "open" and not _of_descriptor(n)):
-                broken.append(m.at(n, f"{ast.unparse(n.func)} may follow a link; see storage/nofollow.py"))
+                broken.append(
+                    m.at(n, f"{ast.unparse(n.func)} may follow a link; see storage/files/nofollow.py")
+                )
     return broken
 
 
@@ -562,6 +633,12 @@ SHOWN: dict[Rule, list[tuple[str, str]]] = {
         ("storage/git/a.py", "from ...synthesis.items import Kind"),
     ],
     second_names: [("agentx/a.py", "import storage.events"), ("synthesis/a.py", "from storage import blobs")],
+    folder_circles: [("agentx/a/b.py", "from agentx.c import d")],
+    crowded_folders: [("agentx/a/__init__.py", "")],
+    undeclared_imports: [
+        ("agentx/a/__init__.py", '"""All of a."""'),
+        ("agentx/a/__init__.py", '"""All of a.\n\nMay import: storage.\n"""'),
+    ],
     import_circles: [("storage/a.py", "import agentx.storage.a"), ("storage/a.py", "from . import a")],
     imports_in_functions: [("agentx/a.py", "def f():\n    if f:\n        import json")],
     vendors_abroad: [
@@ -605,6 +682,13 @@ SHOWN: dict[Rule, list[tuple[str, str]]] = {
 }
 
 
+BESIDE: dict[Rule, list[Module]] = {
+    folder_circles: [Module("agentx/c/d.py", "from agentx.a import e"), Module("agentx/a/e.py", "")],
+    crowded_folders: [Module(f"agentx/a/m{number}.py", "") for number in range(MAX_FOLDER_MODULES)],
+}
+"""Further modules that an example needs."""
+
+
 @pytest.mark.parametrize("rule", SHOWN, ids=lambda rule: rule.__name__)
 def test_the_house_keeps_the_rule(rule, modules):
     broken = rule(modules)
@@ -617,7 +701,7 @@ def test_the_house_keeps_the_rule(rule, modules):
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_the_rule_sees_code_that_breaks_it(rule, path, source):
-    assert [line for line in rule([Module(path, source)]) if line.startswith(path)]
+    assert [line for line in rule([Module(path, source), *BESIDE.get(rule, [])]) if line.startswith(path)]
 
 
 # --- what only an import shows ---------------------------------------------------------------------------------------

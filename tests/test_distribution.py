@@ -66,7 +66,7 @@ def test_a_wheel_made_from_the_sdist_is_the_same(built):
 def test_an_installed_wheel_imports_from_its_own_files(built, tmp_path):
     with zipfile.ZipFile(built["again"]) as archive:
         archive.extractall(tmp_path)
-    code = "import agentx.storage.events as a, agentx.synthesis.items as b; print(a.__file__, b.__file__, sep='\\n')"
+    code = "import agentx.storage.events.types as a, agentx.synthesis.memory.items as b; print(a.__file__, b.__file__, sep='\\n')"
     done = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {code}"],
         cwd="/",

@@ -11,10 +11,10 @@ import pytest
 
 from agentx import Workspace, settings
 from agentx.config import Config, LinkSection, SourceSection
-from agentx.context import TITLES
-from agentx.storage.facts import FACTS
-from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.synthesis.items import Kind, Status
+from agentx.context.assembler import TITLES
+from agentx.storage.events.facts import FACTS
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.items import Kind, Status
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

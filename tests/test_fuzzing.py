@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agentx.storage.errors import AgentXError
 from agentx.storage.git import trees
-from agentx.storage.history import History
+from agentx.storage.log.history import History
 
 from .fuzz.harm import harmed
 from .fuzz.seeds import lines, seeds

@@ -3,9 +3,9 @@
 import time
 
 from agentx.agents.port import Limits
-from agentx.storage.events import RunStatus
+from agentx.storage.events.types import RunStatus
 from agentx.synthesis.model.port import Usage
-from agentx.synthesis.state import PendingCall
+from agentx.synthesis.state.state import PendingCall
 
 RAISE = "`agentx run` goes on, and limits.{} in agentx.toml allows more"
 """Says to a person how a limit is raised, by its name."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from agentx.storage.events import (
+from agentx.storage.events.types import (
     AgentMessageSent,
     AgentThoughtProcess,
     Body,

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from agentx import approvals
 from agentx.agents.bounds import Bounds, RunStops
 from agentx.agents.conversation import ANSWER, Conversation
 from agentx.agents.port import AskPerson, Limits, Observer, RunResult
 from agentx.agents.turn import Due, alone
-from agentx.context import BUDGETS
-from agentx.context_parts import provided
+from agentx.context.assembler import BUDGETS
+from agentx.context.rendering import provided
+from agentx.policy import approvals
 from agentx.storage.errors import AgentXError, UsageError
-from agentx.storage.events import (
+from agentx.storage.events.types import (
     AgentMessageSent,
     AgentThoughtProcess,
     Draft,
@@ -40,11 +40,11 @@ from agentx.storage.events import (
     ToolCallExecuted,
     UserMessageSent,
 )
-from agentx.storage.redaction import clean
-from agentx.synthesis.enforcement import Violation
-from agentx.synthesis.flows import match
+from agentx.storage.secrets.redaction import clean
+from agentx.synthesis.gates.enforcement import Violation
 from agentx.synthesis.model.port import ChatMessage, ModelClient, Reply, ToolCall
-from agentx.synthesis.state import PendingCall
+from agentx.synthesis.state.flows import match
+from agentx.synthesis.state.state import PendingCall
 
 if TYPE_CHECKING:
     from agentx.workspace import Workspace

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agentx.config import Config
-from agentx.storage.events import RunStatus
-from agentx.synthesis.enforcement import Violation
+from agentx.storage.events.types import RunStatus
+from agentx.synthesis.gates.enforcement import Violation
 from agentx.synthesis.model.port import Reply, ToolCall, Usage
-from agentx.synthesis.state import PendingCall
+from agentx.synthesis.state.state import PendingCall
 
 if TYPE_CHECKING:
-    from agentx.context import Context
-    from agentx.tools.base import ToolResult
+    from agentx.context.assembler import Context
+    from agentx.tools.toolset import ToolResult
 
 
 class Approval(msgspec.Struct, frozen=True):

@@ -5,10 +5,10 @@ from contextlib import contextmanager
 
 import msgspec
 
-from agentx.engine import Engine
-from agentx.storage.events import Draft, RunEnded
-from agentx.storage.lock import FileLock, WorkspaceBusy
-from agentx.synthesis.state import State
+from agentx.engine.engine import Engine
+from agentx.storage.events.types import Draft, RunEnded
+from agentx.storage.files.lock import FileLock, WorkspaceBusy
+from agentx.synthesis.state.state import State
 
 LOCK = "agentx-run.lock"
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import typer
 
-from agentx.background import WORKERS
 from agentx.cli.app import called, execute
 from agentx.cli.terminal import Terminal, hang_up
+from agentx.search.background_worker import WORKERS
 from agentx.settings import read_settings, take_environment
 from agentx.storage.errors import AgentXError
 

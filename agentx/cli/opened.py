@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from agentx.cli.terminal import Terminal
+from agentx.recording.write_path import ReadOnly
 from agentx.storage.errors import UsageError
-from agentx.storage.events import Event
+from agentx.storage.events.types import Event
 from agentx.trust.trust import restricted
 from agentx.workspace import Workspace
-from agentx.write_path import ReadOnly
 
 MOMENT = "an event's number, a date or time (UTC), '2h ago', or a commit"
 """How a person can say a moment, for the help of every option that takes one."""

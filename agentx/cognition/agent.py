@@ -17,12 +17,12 @@ from agentx.cognition import memories
 from agentx.cognition.logs import Logs
 from agentx.cognition.memories import Retrieval
 from agentx.cognition.telemetry import emit
-from agentx.models import named_models
-from agentx.storage.cognition_events import Extracted, Interacted, Recognized
+from agentx.engine.models import named_models
 from agentx.storage.errors import UsageError
-from agentx.storage.events import AgentMessageSent, Body, Draft
+from agentx.storage.events.cognition_events import Extracted, Interacted, Recognized
+from agentx.storage.events.types import AgentMessageSent, Body, Draft
 from agentx.storage.index.port import Vector
-from agentx.storage.redaction import clean
+from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.cognition import asking, prompts, recognizer, uncertainty
 from agentx.synthesis.cognition.asking import Asked
@@ -40,12 +40,12 @@ from agentx.synthesis.cognition.metrics import (
     Snapshot,
     TriggerReason,
 )
-from agentx.synthesis.cognition.mind import Mind, crowded_out, purged
 from agentx.synthesis.cognition.prompts import Exchange, Remembered, fitting, tokens_of
 from agentx.synthesis.cognition.statements import Rarity, terms_of
 from agentx.synthesis.cognition.telling import telling
 from agentx.synthesis.directing.wording import rule
 from agentx.synthesis.model.port import ModelClient, Usage
+from agentx.synthesis.state.mind import Mind, crowded_out, purged
 
 if TYPE_CHECKING:
     from agentx.workspace import Workspace

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 import msgspec
 
-from agentx.storage.cognition_events import Interacted, Recognized
-from agentx.storage.events import Body, Event
+from agentx.storage.events.cognition_events import Interacted, Recognized
+from agentx.storage.events.types import Body, Event
 from agentx.synthesis.cognition.metrics import Metrics, Snapshot
-from agentx.synthesis.cognition.mind import Mind, retention
+from agentx.synthesis.state.mind import Mind, retention
 
 UNREADABLE = "What was measured of this interaction cannot be read."
 

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import msgspec
 
-from agentx.cache import CACHE
 from agentx.cognition.collector import MetricsCollector
 from agentx.cognition.interactions import Interaction, Replay
 from agentx.cognition.tracking import ActivatorTracker
-from agentx.engine import Engine
-from agentx.storage import nofollow
-from agentx.storage.cognition_events import InputType
-from agentx.storage.durable import write_temporary
-from agentx.storage.history import told_already
+from agentx.core.cache_dir import CACHE
+from agentx.engine.engine import Engine
+from agentx.storage.events.cognition_events import InputType
+from agentx.storage.files import nofollow
+from agentx.storage.files.durable import write_temporary
+from agentx.storage.log.history import told_already
 from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.cognition.metrics import (
     ActivatorSnapshot,

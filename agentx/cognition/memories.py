@@ -5,19 +5,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from agentx.background import SearchLate
-from agentx.bus import MEMORY_CHANGED, MemoryChanged
-from agentx.engine import Engine
+from agentx.core.event_bus import MEMORY_CHANGED, MemoryChanged
+from agentx.engine.engine import Engine
+from agentx.search.background_worker import SearchLate
 from agentx.storage.index.port import Filter
 from agentx.synthesis.cognition.curation import Found
 from agentx.synthesis.cognition.expansion import SubQuery
 from agentx.synthesis.cognition.extractor import HAPPENED, LEVELS, OF_TOPIC, TELLS_OF
 from agentx.synthesis.cognition.metrics import BufferedMemory
-from agentx.synthesis.cognition.mind import FIRST_UTILITY, Mind, Slot, retention
 from agentx.synthesis.cognition.prompts import Remembered, Topic, tokens_of
 from agentx.synthesis.cognition.speakers import said_by
-from agentx.synthesis.items import MemoryItem
-from agentx.synthesis.state import State
+from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.state.mind import FIRST_UTILITY, Mind, Slot, retention
+from agentx.synthesis.state.state import State
 
 LINKED_SHARE = 0.5
 """What a memory counts for that was not found itself, but is linked to one that was."""

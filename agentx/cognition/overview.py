@@ -5,10 +5,10 @@ import msgspec
 from agentx.cognition.collector import Collected, MetricsCollector
 from agentx.cognition.interactions import DecayPoint, Interaction, interactions, sessions
 from agentx.cognition.tracking import ActivatorTracker, DecayTracker, Triggers
-from agentx.engine import Engine
-from agentx.storage.cognition_events import Level
+from agentx.engine.engine import Engine
 from agentx.storage.errors import UsageError
-from agentx.storage.history import told_already
+from agentx.storage.events.cognition_events import Level
+from agentx.storage.log.history import told_already
 from agentx.storage.text import one_line
 
 

@@ -3,11 +3,11 @@
 from agentx.agents.port import RunResult
 from agentx.agents.turn import alone
 from agentx.cognition.agent import ACTOR, ROLE, SESSION, CognitiveAgent
-from agentx.storage.events import Draft, RunEnded, RunStarted, RunStatus
+from agentx.storage.events.types import Draft, RunEnded, RunStarted, RunStatus
 from agentx.storage.text import one_line
 from agentx.synthesis.cognition.metrics import Metrics
 from agentx.synthesis.model.port import ModelClient, Usage
-from agentx.synthesis.state import RUN_TEXT
+from agentx.synthesis.state.state import RUN_TEXT
 from agentx.workspace import Workspace
 
 NO_MODEL = "deterministic"

@@ -2,8 +2,8 @@
 
 from agentx.agents.port import Limits
 from agentx.directing.executors import Command, Executor, Loop, outside_environ
-from agentx.engine import Engine
-from agentx.models import model
+from agentx.engine.engine import Engine
+from agentx.engine.models import model
 from agentx.synthesis.model.port import ModelError
 
 

@@ -12,26 +12,31 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from agentx.engine import Engine
-from agentx.moments import event_at
-from agentx.storage.blobs import BlobDamaged
-from agentx.storage.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained, ReusePolicy
+from agentx.engine.engine import Engine
+from agentx.engine.moment_parser import event_at
 from agentx.storage.errors import UsageError
-from agentx.storage.events import Draft, Event, RunStarted, UserMessageSent
-from agentx.storage.history import told_already
+from agentx.storage.events.direction_events import (
+    DirectiveFailed,
+    DirectiveIssued,
+    FieldExplained,
+    ReusePolicy,
+)
+from agentx.storage.events.types import Draft, Event, RunStarted, UserMessageSent
+from agentx.storage.log.blobs import BlobDamaged
+from agentx.storage.log.history import told_already
 from agentx.storage.text import one_line
-from agentx.synthesis.auditing import arguments_of, unsettled
 from agentx.synthesis.directing import briefing, explaining, fields
 from agentx.synthesis.directing.answer import Directive, read
 from agentx.synthesis.directing.composer import compose
 from agentx.synthesis.directing.past import Past, begin, gather, readable
 from agentx.synthesis.directing.policy import Decision, decide
 from agentx.synthesis.directing.wording import rule
-from agentx.synthesis.missions import seen_by
+from agentx.synthesis.learning.auditing import arguments_of, unsettled
 from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, ToolSchema, Usage
 from agentx.synthesis.model.prompts import prompt
 from agentx.synthesis.model.structured import ask
-from agentx.synthesis.state import RECENT_INSTRUCTIONS, State, is_instruction
+from agentx.synthesis.state.missions import seen_by
+from agentx.synthesis.state.state import RECENT_INSTRUCTIONS, State, is_instruction
 
 ACTOR = "agent:director"
 DETERMINISTIC = "deterministic"

@@ -12,12 +12,12 @@ import msgspec
 
 from agentx.agents.bounds import RAISE, Bounds, RunStops
 from agentx.agents.port import Limits
-from agentx.directing.hands import Result
+from agentx.directing.executor_tools import Result
 from agentx.directing.program import Program
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import RunStatus
+from agentx.storage.events.types import RunStatus
 from agentx.storage.text import one_line
-from agentx.synthesis.items import shorten
+from agentx.synthesis.memory.items import shorten
 from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, Reply, ToolSchema, Usage
 
 SUMMARY_CHARACTERS = 100_000

@@ -8,18 +8,18 @@ import msgspec
 
 from agentx.agents.turn import Due, alone
 from agentx.directing.director import Director
+from agentx.directing.executor_tools import Hands
 from agentx.directing.executors import SUMMARY_CHARACTERS, Assignment, Executor, Outcome, carry_out
-from agentx.directing.hands import Hands
-from agentx.engine import Engine
+from agentx.engine.engine import Engine
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import AgentMessageSent, Draft, Event, Payload, RunEnded, RunStarted
-from agentx.storage.lock import WorkspaceBusy
-from agentx.storage.redaction import clean
+from agentx.storage.events.types import AgentMessageSent, Draft, Event, Payload, RunEnded, RunStarted
+from agentx.storage.files.lock import WorkspaceBusy
+from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.policy import Decision
-from agentx.synthesis.items import shorten
+from agentx.synthesis.memory.items import shorten
 from agentx.synthesis.model.port import ModelClient
-from agentx.synthesis.state import RUN_TEXT
+from agentx.synthesis.state.state import RUN_TEXT
 
 _REASON_WORDS = 60
 

@@ -12,9 +12,9 @@ from functools import cached_property
 import msgspec
 
 from agentx.pipelines.costs import Price, price_in, takes_of
-from agentx.synthesis.pipelines.estimates import Estimator
-from agentx.synthesis.pipelines.plan import Plan, Step
-from agentx.synthesis.pipelines.progress import Progress
+from agentx.synthesis.pipelines.definition.plan import Plan, Step
+from agentx.synthesis.pipelines.dispatching.estimates import Estimator
+from agentx.synthesis.pipelines.running.progress import Progress
 
 _LOOK_UP_S = 0.5
 """Who waits looks up so often whether a person wants it all to stop."""

@@ -5,11 +5,11 @@ from typing import Literal
 
 import msgspec
 
-from agentx.synthesis.pipelines.definition import Loop
-from agentx.synthesis.pipelines.naming import key_of
-from agentx.synthesis.pipelines.plan import Plan, Step
-from agentx.synthesis.pipelines.progress import Progress, Sent
-from agentx.synthesis.pipelines.schedule import Schedule
+from agentx.synthesis.pipelines.definition.naming import key_of
+from agentx.synthesis.pipelines.definition.pipeline import Loop
+from agentx.synthesis.pipelines.definition.plan import Plan, Step
+from agentx.synthesis.pipelines.running.progress import Progress, Sent
+from agentx.synthesis.pipelines.running.schedule import Schedule
 
 _REOPENED = "Some of it is to be done again: `agentx pipeline run FILE` does it."
 

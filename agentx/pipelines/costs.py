@@ -7,8 +7,8 @@ import msgspec
 from agentx.pipelines.files import Files, PointerMissing
 from agentx.pipelines.inputs import missing
 from agentx.synthesis.model.litellm_client import price_of
-from agentx.synthesis.pipelines.estimates import Budget, Estimator
-from agentx.synthesis.pipelines.plan import Plan, ReadFile, is_by_engine, is_by_model
+from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, is_by_engine, is_by_model
+from agentx.synthesis.pipelines.dispatching.estimates import Budget, Estimator
 
 CALLS = 2
 """How often a model is asked in a dispatch: it writes, and when its writes were answered it says that it is done."""

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import msgspec
 
-from agentx.storage import nofollow
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.files import nofollow
 from agentx.storage.git.objects import blob_id
 from agentx.storage.text import decoded, is_binary
-from agentx.synthesis.pipelines.naming import path_pattern
-from agentx.synthesis.pipelines.plan import Plan, ReadFile
-from agentx.synthesis.pipelines.replaced import in_force
+from agentx.synthesis.pipelines.definition.naming import path_pattern
+from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile
+from agentx.synthesis.pipelines.running.replaced import in_force
 from agentx.trust.trust import Trust
 
 PYTHON = "python"

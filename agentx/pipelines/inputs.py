@@ -10,10 +10,10 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from agentx.pipelines.files import PYTHON, Files, PointerMissing
-from agentx.synthesis.pipelines.definition import Read
-from agentx.synthesis.pipelines.naming import path_pattern
-from agentx.synthesis.pipelines.plan import Plan, ReadFile, Step, is_by_engine, is_by_model
-from agentx.synthesis.pipelines.rules import checks_of
+from agentx.synthesis.pipelines.definition.naming import path_pattern
+from agentx.synthesis.pipelines.definition.pipeline import Read
+from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, Step, is_by_engine, is_by_model
+from agentx.synthesis.pipelines.definition.rules import checks_of
 
 _TOLD = 6
 """So many files are named; of more, the directory."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from agentx.synthesis.pipelines.definition import BY_MODEL, File, Loop, Pipeline, Role, Stage
+from agentx.synthesis.pipelines.definition.pipeline import BY_MODEL, File, Loop, Pipeline, Role, Stage
 
 Access = Literal["reads", "writes", "appends", "does_not_read"]
 """What a role does with a file, by the key of the pipeline's file; the engine ``appends`` to it when the role is done."""

@@ -11,17 +11,17 @@ from typing import Annotated, Any
 import msgspec
 from pydantic import Field
 
-from agentx.directing.hands import Result
-from agentx.engine import Engine
-from agentx.gates import Gates, Look
-from agentx.staging import Content
+from agentx.directing.executor_tools import Result
+from agentx.engine.engine import Engine
+from agentx.policy.action_gate import Gates, Look
+from agentx.recording.staging import Content
 from agentx.storage.errors import UsageError
-from agentx.storage.events import AgentThoughtProcess, Draft
-from agentx.storage.paths import PathRefused, check_path
+from agentx.storage.events.types import AgentThoughtProcess, Draft
+from agentx.storage.files.paths import PathRefused, check_path
 from agentx.storage.text import is_binary
 from agentx.synthesis.model.port import ToolSchema
-from agentx.tools.base import Job, NotApproved, ToolResult, ToolSet
 from agentx.tools.storage_tools import FileText, Written
+from agentx.tools.toolset import Job, NotApproved, ToolResult, ToolSet
 
 MAX_HITS = 20
 _KEPT = 3

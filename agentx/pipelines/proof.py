@@ -10,27 +10,34 @@ from typing import TypeVar
 
 import msgspec
 
-from agentx import file_rules
-from agentx.engine import Engine
-from agentx.moments import event_at
+from agentx.engine.engine import Engine
+from agentx.engine.moment_parser import event_at
 from agentx.pipelines.files import Files, FileText
-from agentx.pipelines.telling import LOOK_AT
+from agentx.policy import file_policy
 from agentx.quality.sandbox import run_in_copy
-from agentx.staging import Content
+from agentx.recording.pipeline_messages import LOOK_AT
+from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import Draft, Event, FileChange, Payload
+from agentx.storage.events.pipeline_events import ProvedFile, StageProved
+from agentx.storage.events.types import Draft, Event, FileChange, Payload
 from agentx.storage.git.objects import ObjectDamaged
-from agentx.storage.pipeline_events import ProvedFile, StageProved
-from agentx.storage.redaction import clean
+from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
-from agentx.synthesis.pipelines.checks import body_of, doubts, has_marker, look, marker_fault, verdict_of
-from agentx.synthesis.pipelines.definition import Check
-from agentx.synthesis.pipelines.markdown import lines_of
-from agentx.synthesis.pipelines.memory import Appending, appending, remembered, superseded
-from agentx.synthesis.pipelines.plan import Plan, Step, WriteFile
-from agentx.synthesis.pipelines.prompt import in_words
-from agentx.synthesis.pipelines.replaced import Added, in_force
-from agentx.synthesis.pipelines.schedule import Due
+from agentx.synthesis.pipelines.definition.checks import (
+    body_of,
+    doubts,
+    has_marker,
+    look,
+    marker_fault,
+    verdict_of,
+)
+from agentx.synthesis.pipelines.definition.pipeline import Check
+from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile
+from agentx.synthesis.pipelines.dispatching.prompt import in_words
+from agentx.synthesis.pipelines.proving.markdown import lines_of
+from agentx.synthesis.pipelines.running.memory import Appending, appending, remembered, superseded
+from agentx.synthesis.pipelines.running.replaced import Added, in_force
+from agentx.synthesis.pipelines.running.schedule import Due
 from agentx.tools.quality_tools import sandbox_policy
 
 ACTOR = "engine:pipeline"
@@ -248,7 +255,7 @@ class Examiner:
                 return msgspec.structs.replace(proved, changes=changes)
 
             def check() -> None:
-                file_rules.require(self._engine, contents, actor=ACTOR, run=run)
+                file_policy.require(self._engine, contents, actor=ACTOR, run=run)
 
             if contents:
                 return [*events, *path.write(contents, payload, actor=ACTOR, run=run, check=check)]

@@ -15,29 +15,29 @@ from typing import Literal
 
 import msgspec
 
-from agentx import file_rules
 from agentx.agents.turn import alone
-from agentx.amendments import amend, breaches
-from agentx.engine import Engine
-from agentx.models import named_models
+from agentx.engine.engine import Engine
+from agentx.engine.models import named_models
 from agentx.pipelines.allowance import Allowance
-from agentx.pipelines.crew import Crew
-from agentx.pipelines.dispatch import Came, Dispatcher
+from agentx.pipelines.dispatcher import Came, Dispatcher
 from agentx.pipelines.inputs import missing
 from agentx.pipelines.proof import ACTOR
 from agentx.pipelines.tracked import Tracker, pipelines
-from agentx.staging import Content
+from agentx.pipelines.worker_pool import Crew
+from agentx.policy import file_policy
+from agentx.policy.amendments import amend, breaches
+from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import Draft, FileChange, ToolCallExecuted
-from agentx.storage.pipeline_events import FileRule, PipelineEnded, PipelineStarted, StageReopened
+from agentx.storage.events.pipeline_events import FileRule, PipelineEnded, PipelineStarted, StageReopened
+from agentx.storage.events.types import Draft, FileChange, ToolCallExecuted
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import ModelClient, Usage
-from agentx.synthesis.pipelines.classes import rules_of
-from agentx.synthesis.pipelines.plan import Plan, Step, is_by_model
-from agentx.synthesis.pipelines.progress import Part, Progress
-from agentx.synthesis.pipelines.reading import read
-from agentx.synthesis.pipelines.schedule import Due, Schedule
-from agentx.synthesis.pipelines.steps import resolve
+from agentx.synthesis.pipelines.definition.classes import rules_of
+from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_model
+from agentx.synthesis.pipelines.definition.reading import read
+from agentx.synthesis.pipelines.definition.steps import resolve
+from agentx.synthesis.pipelines.running.progress import Part, Progress
+from agentx.synthesis.pipelines.running.schedule import Due, Schedule
 
 Models = Callable[[str], ModelClient]
 """Gives the model of a name; of an empty one, that which is configured."""
@@ -414,7 +414,7 @@ class Runner:
                 contents,
                 payload,
                 actor=ACTOR,
-                check=lambda: file_rules.require(self._engine, contents, actor=ACTOR),
+                check=lambda: file_policy.require(self._engine, contents, actor=ACTOR),
             )
 
 

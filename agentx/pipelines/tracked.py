@@ -4,13 +4,13 @@ import threading
 
 import msgspec
 
-from agentx.bus import ALL
-from agentx.engine import Engine
-from agentx.kept import Kept
-from agentx.storage.events import Event
-from agentx.storage.history import told_already
-from agentx.synthesis.pipelines.progress import VERSION, Pipelines, Progress
-from agentx.synthesis.state import State
+from agentx.core.cached_projection import Kept
+from agentx.core.event_bus import ALL
+from agentx.engine.engine import Engine
+from agentx.storage.events.types import Event
+from agentx.storage.log.history import told_already
+from agentx.synthesis.pipelines.running.progress import VERSION, Pipelines, Progress
+from agentx.synthesis.state.state import State
 
 
 def pipelines(engine: Engine) -> Pipelines:

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from agentx.synthesis.pipelines.checks import verdict_of
-from agentx.synthesis.pipelines.markdown import sections
+from agentx.synthesis.pipelines.definition.checks import verdict_of
+from agentx.synthesis.pipelines.proving.markdown import sections
 
 
 class View:

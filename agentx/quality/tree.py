@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
 
-from agentx.storage import nofollow
 from agentx.storage.errors import AgentXError
-from agentx.storage.ignore import IgnoreRules
+from agentx.storage.files import nofollow
+from agentx.storage.files.ignore import IgnoreRules
 
 CACHES = (
     "__pycache__/",

@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from agentx.engine import Engine
-from agentx.gates import Gates
+from agentx.engine.engine import Engine
+from agentx.policy.action_gate import Gates
 from agentx.storage.errors import AgentXError
-from agentx.storage.redaction import clean_value
-from agentx.synthesis.auditing import unsettled
-from agentx.synthesis.state import PendingCall
-from agentx.tools.base import IDEMPOTENCY_KEY, Job, ToolSet
+from agentx.storage.secrets.redaction import clean_value
+from agentx.synthesis.learning.auditing import unsettled
+from agentx.synthesis.state.state import PendingCall
+from agentx.tools.toolset import IDEMPOTENCY_KEY, Job, ToolSet
 
 
 class ToolFailed(AgentXError):

@@ -5,16 +5,16 @@ from typing import Annotated
 import msgspec
 from pydantic import Field
 
-from agentx.layout import ARTIFACTS
-from agentx.passages import place
+from agentx.core.layout import ARTIFACTS
+from agentx.search.event_chunks import place
 from agentx.storage.artifacts import ArtifactMissing
+from agentx.storage.files.paths import check_folder
 from agentx.storage.index.port import ChunkKind, Filter
-from agentx.storage.paths import check_folder
 from agentx.storage.text import is_binary
-from agentx.synthesis.retrieval import SearchHit
-from agentx.synthesis.summaries import directory_purpose, summarize_decisions
-from agentx.tools.base import Job, tool
+from agentx.synthesis.recall.retrieval import SearchHit
+from agentx.synthesis.recall.summaries import directory_purpose, summarize_decisions
 from agentx.tools.quality_tools import QualityTools
+from agentx.tools.toolset import Job, tool
 
 MAX_HITS = 50
 _CACHED_SUMMARIES = 64

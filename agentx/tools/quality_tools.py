@@ -10,24 +10,24 @@ from typing import Annotated, cast
 import msgspec
 from pydantic import Field
 
-from agentx import file_rules
 from agentx.config import CheckSection
-from agentx.engine import Engine
-from agentx.file_rules import FileRuleBroken
+from agentx.engine.engine import Engine
+from agentx.policy import file_policy
+from agentx.policy.file_policy import FileRuleBroken
+from agentx.policy.secret_check import new_secrets
 from agentx.quality.document import check_document as check_prose
 from agentx.quality.sandbox import SandboxPolicy, SandboxResult, Wanted, isolation_for, run_in_copy
-from agentx.secret_gate import new_secrets
-from agentx.secret_notes import tell
-from agentx.staging import Content
-from agentx.storage import nofollow
+from agentx.recording.secret_report import tell
+from agentx.recording.staging import Content
 from agentx.storage.artifacts import Artifacts, FileTooLarge
 from agentx.storage.errors import UsageError
-from agentx.storage.events import Body, FileChange, ToolCallExecuted, changes_of
-from agentx.storage.paths import PathRefused, check_path
-from agentx.storage.redaction import clean
+from agentx.storage.events.types import Body, FileChange, ToolCallExecuted, changes_of
+from agentx.storage.files import nofollow
+from agentx.storage.files.paths import PathRefused, check_path
+from agentx.storage.secrets.redaction import clean
 from agentx.synthesis.checks import CheckReport, parse_output
-from agentx.tools.base import Job, NotApproved, WriteDenied, tool
 from agentx.tools.storage_tools import PathArgument, StorageTools
+from agentx.tools.toolset import Job, NotApproved, WriteDenied, tool
 
 SHOWN_OUTPUT = 4_000
 """Characters of a program's output in an agent's answer; the record keeps all that was kept of it."""
@@ -224,7 +224,7 @@ class QualityTools(StorageTools):
             job.denied_by = denied.rules
             return str(denied)
         try:
-            file_rules.require(self.engine, contents, actor=self.actor, run=self.run)
+            file_policy.require(self.engine, contents, actor=self.actor, run=self.run)
         except FileRuleBroken as error:
             return str(error)
         if self.engine.config.secrets.artifacts == "allow":

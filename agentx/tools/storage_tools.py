@@ -5,17 +5,17 @@ from typing import Annotated
 import msgspec
 from pydantic import Field
 
-from agentx import links
-from agentx.links import is_linked
-from agentx.staging import Content
-from agentx.storage import nofollow
+from agentx.recording.staging import Content
 from agentx.storage.artifacts import ArtifactMissing
 from agentx.storage.errors import AgentXError, UsageError
-from agentx.storage.paths import check_folder, check_path
+from agentx.storage.files import nofollow
+from agentx.storage.files.paths import check_folder, check_path
 from agentx.storage.text import is_binary
 from agentx.synthesis.chunking.files import outline
 from agentx.synthesis.chunking.pieces import OutlineEntry
-from agentx.tools.base import Job, ToolSet, tool
+from agentx.tools.toolset import Job, ToolSet, tool
+from agentx.transfer import linked_workspaces as links
+from agentx.transfer.linked_workspaces import is_linked
 
 LONG_FILE_LINES = 400
 """A longer file is answered with its outline unless a range is asked for."""

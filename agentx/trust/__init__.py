@@ -9,4 +9,6 @@ by anything but this user's own ``agentx config set``, is restricted until a per
 - ``trust.py``: the decision, and the gate that everything goes through that starts a program, calls or reads outside.
 
 May import ``agentx.config``, ``agentx.settings``, ``synthesis/`` and ``storage/``; never the engine.
+
+May import: config, core, quality, settings, storage, synthesis.
 """

@@ -11,9 +11,9 @@ import secrets
 from hashlib import blake2b
 from pathlib import Path
 
-from agentx.cache import CACHE, make_cache
-from agentx.storage import nofollow
-from agentx.storage.lock import FileLock, LockNotTaken
+from agentx.core.cache_dir import CACHE, make_cache
+from agentx.storage.files import nofollow
+from agentx.storage.files.lock import FileLock, LockNotTaken
 from agentx.trust.store import Store, StoreUnusable
 
 _KEY = "caches.key"

@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from agentx.storage.schedule_events import ScheduleSet
+from agentx.storage.events.schedule_events import ScheduleSet
 from agentx.storage.text import one_line
-from agentx.synthesis.items import CapabilityDetail
-from agentx.synthesis.state import State
+from agentx.synthesis.memory.items import CapabilityDetail
+from agentx.synthesis.state.state import State
 from agentx.trust.digests import digest
 
 _DEFAULTS = ScheduleSet(id="", cron="")

@@ -13,8 +13,8 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from agentx.storage.durable import write_all
 from agentx.storage.errors import AgentXError
+from agentx.storage.files.durable import write_all
 
 FOLDER = "trust"
 

@@ -18,11 +18,11 @@ import msgspec
 
 from agentx.config import Config, change_value, effects, executable, read_config
 from agentx.settings import Settings
-from agentx.storage import nofollow
 from agentx.storage.errors import AgentXError
-from agentx.storage.history import LIVE, segment_path
+from agentx.storage.files import nofollow
+from agentx.storage.log.history import LIVE, segment_path
 from agentx.storage.text import encodable
-from agentx.synthesis.effects import Effect
+from agentx.synthesis.memory.effects import Effect
 from agentx.trust import records
 from agentx.trust.digests import canonical, digest
 from agentx.trust.items import Item

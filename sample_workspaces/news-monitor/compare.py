@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from agentx import Workspace
-from agentx.cli.samples import load_code
+from agentx.cli.work.samples import load_code
 from agentx.directing.director import Director
-from agentx.storage.direction_events import DirectiveIssued
-from agentx.storage.events import RunStarted, UserMessageSent
+from agentx.storage.events.direction_events import DirectiveIssued
+from agentx.storage.events.types import RunStarted, UserMessageSent
 from agentx.synthesis.directing import briefing
 from agentx.synthesis.directing.past import Past
-from agentx.synthesis.tokens import count_tokens
+from agentx.synthesis.language.tokens import count_tokens
 from agentx.tools.functions import FunctionTools
 
 HERE = Path(__file__).parent

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import msgspec
 
-from agentx.storage import nofollow
-from agentx.storage.durable import sync_directory
 from agentx.storage.errors import AgentXError, WriterConflict
+from agentx.storage.files import nofollow
+from agentx.storage.files.durable import sync_directory
 
 BRANCH = "refs/heads/main"
 

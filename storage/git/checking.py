@@ -13,10 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from agentx.storage import nofollow
+from agentx.storage.files import nofollow
 from agentx.storage.git.branch import BRANCH
+from agentx.storage.git.checked_reader import loose_objects
 from agentx.storage.git.objects import ObjectDamaged, ObjectTooLarge, read_loose
-from agentx.storage.git.reading import loose_objects
 
 STALE_S = 10.0
 """Git holds the lock of a ref for milliseconds; one that is so old was left by a process that died."""

@@ -25,11 +25,11 @@ import msgspec
 import pygit2
 from pygit2.ffi import ffi
 
-from agentx.storage import nofollow
-from agentx.storage.durable import sync_directory, sync_file, write_synced
 from agentx.storage.errors import AgentXError, DiskRefused
+from agentx.storage.files import nofollow
+from agentx.storage.files.durable import sync_directory, sync_file, write_synced
+from agentx.storage.git.checked_reader import ObjectReader, TreeEntry
 from agentx.storage.git.objects import blob_id
-from agentx.storage.git.reading import ObjectReader, TreeEntry
 
 _MARK = b"agentx "
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")

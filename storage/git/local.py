@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pygit2
 
-from agentx.storage import nofollow
-from agentx.storage.durable import TEMPORARY_PREFIX, write_file
 from agentx.storage.errors import AgentXError
+from agentx.storage.files import nofollow
+from agentx.storage.files.durable import TEMPORARY_PREFIX, write_file
 
 _SETTINGS = {
     "core.autocrlf": "false",

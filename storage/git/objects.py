@@ -15,9 +15,9 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import IO
 
-from agentx.storage import nofollow
-from agentx.storage.durable import make_directory, sync_directory, sync_file, write_all
 from agentx.storage.errors import AgentXError
+from agentx.storage.files import nofollow
+from agentx.storage.files.durable import make_directory, sync_directory, sync_file, write_all
 
 _COMPRESSION = 1
 """zlib level: 6 doubles the time and saves a tenth; packing compresses again."""

@@ -17,8 +17,8 @@ from typing import IO, Self
 
 import msgspec
 
-from agentx.storage import nofollow
-from agentx.storage.durable import sync_directory
+from agentx.storage.files import nofollow
+from agentx.storage.files.durable import sync_directory
 from agentx.storage.git import delta
 from agentx.storage.git.objects import ObjectDamaged, ObjectTooLarge, inflate, require_size
 

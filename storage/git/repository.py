@@ -1,7 +1,7 @@
 """The repository: trees changed along one path, commits, and the one ref, moved by compare-and-swap.
 
 Nothing here runs the git program, reads a person's Git configuration, or touches the working files. libgit2 reads refs
-and configuration; objects are read by :mod:`agentx.storage.git.reading`, within limits.
+and configuration; objects are read by :mod:`agentx.storage.git.checked_reader`, within limits.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from pygit2.enums import FileMode
 from agentx.storage.errors import AgentXError, DiskRefused
 from agentx.storage.git import local, objects, trees
 from agentx.storage.git.branch import BRANCH, Branch, Move
-from agentx.storage.git.reading import CommitInfo, ObjectMissing, ObjectReader, TreeEntry
+from agentx.storage.git.checked_reader import CommitInfo, ObjectMissing, ObjectReader, TreeEntry
 
 REGULAR = int(FileMode.BLOB)
 EXECUTABLE = int(FileMode.BLOB_EXECUTABLE)

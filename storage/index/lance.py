@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from agentx.storage import nofollow
+from agentx.storage.files import nofollow
 from agentx.storage.index import bm25, filters
 from agentx.storage.index.analysis import encodable, query_terms
 from agentx.storage.index.lance_table import VENDOR_ERRORS, Database, Table
@@ -45,8 +45,7 @@ from agentx.storage.index.memory import (
     oldest,
     pack,
 )
-from agentx.storage.index.port import OPEN, Chunk, Filter, Ranked, Vector
-from agentx.storage.index.waiting import (
+from agentx.storage.index.pending_writes import (
     Clear,
     Close,
     Embed,
@@ -59,6 +58,7 @@ from agentx.storage.index.waiting import (
     WaitingFile,
     locked,
 )
+from agentx.storage.index.port import OPEN, Chunk, Filter, Ranked, Vector
 
 FLUSH_ROWS = 256
 """So many waiting rows make a flush worth it; four times as many and ``put`` itself flushes."""

@@ -21,13 +21,13 @@ from typing import Any
 
 import msgspec
 
-from agentx.storage import nofollow
+from agentx.storage.files import nofollow
 from agentx.storage.index import filters
 from agentx.storage.index.manifest import Manifest
 from agentx.storage.index.memory import Row
+from agentx.storage.index.pending_writes import Overlay
 from agentx.storage.index.port import OPEN, Vector
 from agentx.storage.index.terms import TermCounts
-from agentx.storage.index.waiting import Overlay
 
 MAX_FRAGMENTS = 8
 MAX_VERSIONS = 16

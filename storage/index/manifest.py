@@ -4,8 +4,8 @@ from pathlib import Path
 
 import msgspec
 
-from agentx.storage import nofollow
 from agentx.storage.errors import AgentXError
+from agentx.storage.files import nofollow
 
 FORMAT = 4
 """Number of the layout and of the text analysis; an index of another number is set aside and filled again."""

@@ -2,7 +2,7 @@
 
 An index is a cache: it can be deleted at any time and is filled again from the history. It is fed with text and,
 where there is an embedder, with vectors; it never computes one. Lexical and vector ranking are asked for apart and
-fused in one place (:mod:`agentx.synthesis.retrieval`), so that both backends are ranked by the same rule.
+fused in one place (:mod:`agentx.synthesis.recall.retrieval`), so that both backends are ranked by the same rule.
 """
 
 from collections.abc import Iterable, Sequence

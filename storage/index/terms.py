@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from agentx.storage import nofollow
+from agentx.storage.files import nofollow
 
 SLOTS = 1 << 19
 _HEADER_BYTES = 16

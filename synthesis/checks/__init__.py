@@ -1,4 +1,7 @@
-"""What check runs say: one table of parsers, one shape of result."""
+"""What check runs say: one table of parsers, one shape of result.
+
+May import: storage, synthesis.memory.
+"""
 
 from agentx.synthesis.checks.command import is_check_command
 from agentx.synthesis.checks.registry import parse_output, parse_reports

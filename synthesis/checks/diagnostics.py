@@ -14,7 +14,7 @@ from agentx.synthesis.checks.cargo_output import compile_errors
 from agentx.synthesis.checks.command import Step, steps
 from agentx.synthesis.checks.output import Output
 from agentx.synthesis.checks.report import CheckReport, Finding, distinct, finding, printable
-from agentx.synthesis.items import Priority
+from agentx.synthesis.memory.items import Priority
 
 
 class Linter(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from agentx.storage.text import one_line
-from agentx.synthesis.items import Priority
+from agentx.synthesis.memory.items import Priority
 
 MAX_NAME = 200
 """Characters of a check's, suite's or path's name."""

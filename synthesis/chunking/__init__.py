@@ -2,6 +2,8 @@
 
 Files go through :func:`chunk_file`, turns of a conversation through :func:`chunk_message`; :func:`outline` lists what a
 long file defines. A piece is cut at lines and bounded in bytes, so that it fits what an embedding model reads.
+
+May import: storage.
 """
 
 from agentx.synthesis.chunking.files import chunk_file, outline

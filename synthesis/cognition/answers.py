@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from agentx.storage.cognition_events import Extracted, InputType, TopicAction
+from agentx.storage.events.cognition_events import Extracted, InputType, TopicAction
 from agentx.storage.text import one_line
 from agentx.synthesis.cognition import prompts
 from agentx.synthesis.cognition.grounds import located

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agentx.synthesis.effects import Effect
+from agentx.synthesis.memory.effects import Effect
 
 
 class ExecutorConfig(BaseModel):

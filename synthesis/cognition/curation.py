@@ -12,7 +12,7 @@ import msgspec
 
 from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery
 from agentx.synthesis.cognition.statements import TOLD_SHARE, Rarity, salient, terms_of, told
-from agentx.synthesis.tokens import count_tokens
+from agentx.synthesis.language.tokens import count_tokens
 
 SEARCHED = 100
 """Memories that are asked for of each sub-query."""

@@ -11,7 +11,7 @@ from graphlib import TopologicalSorter
 
 import msgspec
 
-from agentx.synthesis.demands.words import STOP_WORDS
+from agentx.synthesis.language.words import STOP_WORDS
 
 FOUND = "found"
 """Id of the sub-query that is made of what the others found."""

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from agentx.storage.cognition_events import Interacted, Level, Recognized
-from agentx.storage.events import Event
+from agentx.storage.events.cognition_events import Interacted, Level, Recognized
+from agentx.storage.events.types import Event
 from agentx.synthesis.cognition.speakers import SAID_BY, speaker
-from agentx.synthesis.conclusions import Change, Patch
-from agentx.synthesis.extractor import ReadBody
-from agentx.synthesis.items import TRUST_ORDER, Evidence, Kind, Link, MemoryItem, Trust, shorten
+from agentx.synthesis.memory.conclusions import Change, Patch
+from agentx.synthesis.memory.items import TRUST_ORDER, Evidence, Kind, Link, MemoryItem, Trust, shorten
 from agentx.synthesis.scribe.ledger import MAX_QUOTE, Ledger, Note
-from agentx.synthesis.state import Message, State
+from agentx.synthesis.state.extractor import ReadBody
+from agentx.synthesis.state.state import Message, State
 
 KINDS: dict[Level, Kind] = {"L1": "learning", "L2": "knowledge", "L3": "episode"}
 """What becomes of a memory of each level; topics are of L1, too."""

@@ -4,12 +4,12 @@ import re
 
 import msgspec
 
-from agentx.storage.cognition_events import Extracted
+from agentx.storage.events.cognition_events import Extracted
 from agentx.synthesis.cognition.recognizer import Recognition
-from agentx.synthesis.demands.material import straighten
-from agentx.synthesis.demands.sentences import Span
-from agentx.synthesis.items import TRUST_ORDER, Trust
+from agentx.synthesis.demands.reading.material import straighten
 from agentx.synthesis.judgement.quotes import MAX_QUOTE, Message
+from agentx.synthesis.language.sentences import Span
+from agentx.synthesis.memory.items import TRUST_ORDER, Trust
 
 _AROUND = " \n\t.,;:!?…\"'“”‘’"
 """Stands around a quote, and may not stand around the words in the message."""

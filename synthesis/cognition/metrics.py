@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from agentx.storage.cognition_events import InputType, Level, TopicAction
+from agentx.storage.events.cognition_events import InputType, Level, TopicAction
 
 TriggerReason = Literal["", "question", "rule_statement", "empty_buffer_with_session_memories"]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from agentx.storage.cognition_events import Level
+from agentx.storage.events.cognition_events import Level
 from agentx.storage.text import one_line, plain
+from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
 from agentx.synthesis.model.prompts import parameters, prompt
-from agentx.synthesis.tokens import count_tokens
 
 RECOGNIZE, ASSESS, EXPAND, CURATE, REFLECT = "recognize", "assess", "expand", "curate", "reflect"
 """What a model is asked, and the tool that it answers with; nothing runs when that is called."""

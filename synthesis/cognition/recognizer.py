@@ -11,12 +11,12 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from agentx.storage.cognition_events import Extracted, InputType, Level, TopicAction
+from agentx.storage.events.cognition_events import Extracted, InputType, Level, TopicAction
 from agentx.storage.text import one_line
 from agentx.synthesis.cognition.speakers import heading_length
-from agentx.synthesis.demands.material import own_words
-from agentx.synthesis.demands.sentences import Span, sentences
-from agentx.synthesis.demands.words import content_words, words_of
+from agentx.synthesis.demands.reading.material import own_words
+from agentx.synthesis.language.sentences import Span, sentences
+from agentx.synthesis.language.words import content_words, words_of
 
 MOST_MEMORIES = 8
 """So many semantic memories are taken of one message."""
@@ -78,7 +78,7 @@ _HAPPENED = re.compile(
 
 
 class Recognition(msgspec.Struct, frozen=True, kw_only=True):
-    """What was recognised in a message; see :class:`agentx.storage.cognition_events.Recognized`."""
+    """What was recognised in a message; see :class:`agentx.storage.events.cognition_events.Recognized`."""
 
     input_type: InputType
     rule: bool = False

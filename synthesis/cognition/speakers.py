@@ -6,7 +6,7 @@ A question about a person is judged by who said what (:mod:`~agentx.synthesis.co
 import re
 from collections.abc import Iterable
 
-from agentx.synthesis.items import Link
+from agentx.synthesis.memory.items import Link
 
 SAID_BY = "said_by"
 """Relation: a memory to the name of who said it."""

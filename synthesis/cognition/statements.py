@@ -13,8 +13,8 @@ from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 
 from agentx.storage.index.analysis import analyse
-from agentx.synthesis.demands.words import STOP_WORDS
-from agentx.synthesis.tokens import count_tokens, cut
+from agentx.synthesis.language.tokens import count_tokens, cut
+from agentx.synthesis.language.words import STOP_WORDS
 
 Count = Callable[[str], int]
 """Counts the tokens of a text."""

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from agentx.synthesis.conclusions import Add, Change, Patch
 from agentx.synthesis.demands.classify import Demand, Reading, Rejection, as_sentence, is_brief
 from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
+from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.demands.reversals import (
     Amendment,
     Echo,
@@ -19,8 +19,6 @@ from agentx.synthesis.demands.reversals import (
     Withdrawal,
     is_decisive,
 )
-from agentx.synthesis.demands.scope import reach_of
-from agentx.synthesis.demands.sentences import Span
 from agentx.synthesis.demands.targets import (
     allowed_by,
     amended_by,
@@ -28,7 +26,9 @@ from agentx.synthesis.demands.targets import (
     retracted_by,
     revised_by,
 )
-from agentx.synthesis.items import (
+from agentx.synthesis.language.sentences import Span
+from agentx.synthesis.memory.conclusions import Add, Change, Patch
+from agentx.synthesis.memory.items import (
     ConstraintDetail,
     Evidence,
     Kind,
@@ -40,7 +40,7 @@ from agentx.synthesis.items import (
     free_id,
     shorten,
 )
-from agentx.synthesis.state import Message, State
+from agentx.synthesis.state.state import Message, State
 
 _STANDING: tuple[Status, ...] = ("active", "proposed")
 _MOSTLY = 0.6

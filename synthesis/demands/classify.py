@@ -1,7 +1,7 @@
 """Sorts the sentences of a message: a lasting demand, a rejection, a retraction, or nothing that outlives the turn.
 
-The words that decide stand in :mod:`agentx.synthesis.demands.tables`, :mod:`agentx.synthesis.demands.rulings` and
-:mod:`agentx.synthesis.demands.endings`; here is only the order in which they are asked.
+The words that decide stand in :mod:`agentx.synthesis.demands.tables.orders`, :mod:`agentx.synthesis.demands.tables.rulings` and
+:mod:`agentx.synthesis.demands.tables.endings`; here is only the order in which they are asked.
 """
 
 import re
@@ -11,10 +11,9 @@ from typing import TypeVar
 
 import msgspec
 
-from agentx.synthesis.demands import tables
-from agentx.synthesis.demands import vocabulary as v
-from agentx.synthesis.demands.clause import Clause, has, is_base_verb, lead_length, take_apart
-from agentx.synthesis.demands.material import doubtful_words, own_words, straighten
+from agentx.synthesis.demands.reading.clause import Clause, has, is_base_verb, lead_length, take_apart
+from agentx.synthesis.demands.reading.material import doubtful_words, own_words, straighten
+from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.demands.rejections import ruled_out
 from agentx.synthesis.demands.reversals import (
     Echo,
@@ -29,13 +28,14 @@ from agentx.synthesis.demands.reversals import (
     reversals,
     unmasked,
 )
-from agentx.synthesis.demands.scope import reach_of
-from agentx.synthesis.demands.sentences import Span, clauses, sentences
-from agentx.synthesis.demands.shape import Shape
-from agentx.synthesis.demands.sources import NAME
-from agentx.synthesis.demands.spelling import Spelt, spelt_out
-from agentx.synthesis.demands.words import content_words
-from agentx.synthesis.items import Scope
+from agentx.synthesis.demands.tables import orders
+from agentx.synthesis.demands.tables import vocabulary as v
+from agentx.synthesis.demands.tables.shape import Shape
+from agentx.synthesis.demands.tables.sources import NAME
+from agentx.synthesis.language.sentences import Span, clauses, sentences
+from agentx.synthesis.language.spelling import Spelt, spelt_out
+from agentx.synthesis.language.words import content_words
+from agentx.synthesis.memory.items import Scope
 
 _MAX_QUOTE = 400
 _MAX_CLAUSE = 1_200
@@ -58,7 +58,7 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
         text: The demand as a sentence, in the user's words.
         evidence: Where it stands in the message, at most 400 characters.
         certainty: ``active`` where it is certain, ``proposed`` where it is likely.
-        shape: Name of the row of :data:`agentx.synthesis.demands.tables.SHAPES` that took it.
+        shape: Name of the row of :data:`agentx.synthesis.demands.tables.orders.SHAPES` that took it.
     """
 
     text: str
@@ -77,7 +77,7 @@ class Rejection(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         idea: Its name in the user's words; empty where they only point to it ("this is not right").
         certainty: ``active`` only where it clearly goes beyond one call.
-        shape: Name of the row of :data:`agentx.synthesis.demands.rulings.RULINGS` that took it.
+        shape: Name of the row of :data:`agentx.synthesis.demands.tables.rulings.RULINGS` that took it.
     """
 
     text: str
@@ -246,7 +246,7 @@ def _stated(original: str, meant: Span) -> Demand:
         scope=reach_of(words).scope,
         until="",
         for_now=False,
-        shape=tables.RECORDED,
+        shape=orders.RECORDED,
     )
 
 
@@ -287,7 +287,7 @@ def _demand(plain: str, original: str, sentence: Span, part: Span) -> Demand | N
         return None
     if v.VETOES.match(clause.body) or v.VETOES.match(_bare(words)):
         return None
-    for shape in tables.SHAPES:
+    for shape in orders.SHAPES:
         for candidate in (words,) if shape.anywhere else clause.forms:
             match = shape.pattern.search(candidate) if shape.anywhere else shape.pattern.match(candidate)
             if match and _may_be(shape, match, clause):
@@ -296,7 +296,7 @@ def _demand(plain: str, original: str, sentence: Span, part: Span) -> Demand | N
                     found = _build(original, sentence, part, clause, shape, match, certainty)
                     # What a quote hides may be a file, which is one piece of work.
                     is_folder = found.scope.paths and found.scope.paths[0].endswith("/**")
-                    return found if shape.name != tables.FROZEN or is_folder else None
+                    return found if shape.name != orders.FROZEN or is_folder else None
     return None
 
 

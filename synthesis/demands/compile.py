@@ -6,12 +6,19 @@ no check. A demand without one is still shown to the agent.
 
 import re
 
-from agentx.synthesis.demands.patterns import on_use
-from agentx.synthesis.demands.places import frozen_globs
-from agentx.synthesis.demands.scope import path_glob, without_leads, without_topic
-from agentx.synthesis.demands.vocabulary import Modality
-from agentx.synthesis.demands.words import vocabulary
-from agentx.synthesis.items import Check, ForbidPath, ForbidText, RequireDecorator, RequireImport, Scope
+from agentx.synthesis.demands.reading.scope import path_glob, without_leads, without_topic
+from agentx.synthesis.demands.tables.places import frozen_globs
+from agentx.synthesis.demands.tables.vocabulary import Modality
+from agentx.synthesis.language.patterns import on_use
+from agentx.synthesis.language.words import vocabulary
+from agentx.synthesis.memory.items import (
+    Check,
+    ForbidPath,
+    ForbidText,
+    RequireDecorator,
+    RequireImport,
+    Scope,
+)
 
 _EXCEPTION = on_use(
     r"\b(?:unless|except|excluding|other than|apart from|without|only (?:if|when)|if|before|as long as|but not|more than|at most|too (?:many|often)|first"

@@ -4,10 +4,9 @@ from typing import Literal
 
 import msgspec
 
-from agentx.synthesis.demands import vocabulary as v
 from agentx.synthesis.demands.classify import Demand, Reading, Rejection, readings
-from agentx.synthesis.demands.clause import take_apart
-from agentx.synthesis.demands.material import material, own_words
+from agentx.synthesis.demands.reading.clause import take_apart
+from agentx.synthesis.demands.reading.material import material, own_words
 from agentx.synthesis.demands.reversals import (
     Amendment,
     Echo,
@@ -17,10 +16,11 @@ from agentx.synthesis.demands.reversals import (
     Withdrawal,
     closes,
 )
-from agentx.synthesis.demands.rulings import RULINGS
-from agentx.synthesis.demands.sentences import sentences
-from agentx.synthesis.demands.spelling import spelt_out
-from agentx.synthesis.demands.tables import RECORDED, SHAPES
+from agentx.synthesis.demands.tables import vocabulary as v
+from agentx.synthesis.demands.tables.orders import RECORDED, SHAPES
+from agentx.synthesis.demands.tables.rulings import RULINGS
+from agentx.synthesis.language.sentences import sentences
+from agentx.synthesis.language.spelling import spelt_out
 
 Verdict = Literal["active", "proposed", "changes", "ends", "left", "material"]
 """A rule, a proposal, words that change or end a rule, nothing that outlives the turn, or not the user's own words."""

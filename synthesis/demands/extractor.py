@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from agentx.storage.events import Event, UserMessageSent
-from agentx.synthesis.conclusions import Change
+from agentx.storage.events.types import Event, UserMessageSent
 from agentx.synthesis.demands.book import Book, from_user
 from agentx.synthesis.demands.classify import readings
-from agentx.synthesis.extractor import ReadBody
-from agentx.synthesis.state import State
+from agentx.synthesis.memory.conclusions import Change
+from agentx.synthesis.state.extractor import ReadBody
+from agentx.synthesis.state.state import State
 
 
 class DemandExtractor:

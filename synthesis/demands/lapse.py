@@ -7,10 +7,10 @@ nobody works in the workspace; saying it again brings it back (:mod:`agentx.synt
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from agentx.storage.events import Event, UserMessageSent
-from agentx.synthesis.conclusions import Change, Patch
-from agentx.synthesis.extractor import ReadBody
-from agentx.synthesis.state import State
+from agentx.storage.events.types import Event, UserMessageSent
+from agentx.synthesis.memory.conclusions import Change, Patch
+from agentx.synthesis.state.extractor import ReadBody
+from agentx.synthesis.state.state import State
 
 _AT = "%Y-%m-%dT%H:%M:%S.%fZ"
 """How events say when they were recorded: earlier times are smaller texts."""

@@ -6,9 +6,9 @@ from functools import lru_cache
 
 import msgspec
 
-from agentx.synthesis.demands.choices import Wish, excludes
-from agentx.synthesis.demands.words import content_words, stem, subject_words, words_of
-from agentx.synthesis.items import ConstraintDetail, MemoryItem
+from agentx.synthesis.demands.tables.choices import Wish, excludes
+from agentx.synthesis.language.words import content_words, stem, subject_words, words_of
+from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem
 
 SAME = 0.74
 """Share of common subject words (Jaccard) from which two demands are the same one."""

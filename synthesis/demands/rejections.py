@@ -1,11 +1,11 @@
-"""Finds the idea that a sentence rules out; the words that decide stand in :mod:`agentx.synthesis.demands.rulings`."""
+"""Finds the idea that a sentence rules out; the words that decide stand in :mod:`agentx.synthesis.demands.tables.rulings`."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from agentx.synthesis.demands.clause import lead_length
-from agentx.synthesis.demands.ruling import Ruling
-from agentx.synthesis.demands.rulings import (
+from agentx.synthesis.demands.reading.clause import lead_length
+from agentx.synthesis.demands.tables.ruling import Ruling
+from agentx.synthesis.demands.tables.rulings import (
     ASTONISHED,
     BARE_REFUSAL,
     BECAUSE,
@@ -16,9 +16,9 @@ from agentx.synthesis.demands.rulings import (
     REASON,
     RULINGS,
 )
-from agentx.synthesis.demands.sources import NAME
-from agentx.synthesis.demands.vocabulary import FEATURES, compiled
-from agentx.synthesis.demands.words import content_words
+from agentx.synthesis.demands.tables.sources import NAME
+from agentx.synthesis.demands.tables.vocabulary import FEATURES, compiled
+from agentx.synthesis.language.words import content_words
 
 _TURN = compiled(
     r"\s+(?:but|though|however|except that)\s+|\s+(?:because|since|cause|cuz)\s+(?=(?:there(?:'s| is) no|we don't|i don't|it's not|that's not|it isn't|it doesn't)\b)|[,;]\s+(?=(?:ignore|disregard|leave|revert|undo|scrap|ditch)\b)"
@@ -39,7 +39,7 @@ class RuledOut(NamedTuple):
         reason: Why, where the sentence says so; otherwise empty.
         lasts: Whether the words go beyond the call that they answer.
         clause: Which clause it begins with, from 0.
-        ruling: Name of the row of :data:`agentx.synthesis.demands.rulings.RULINGS` that took it.
+        ruling: Name of the row of :data:`agentx.synthesis.demands.tables.rulings.RULINGS` that took it.
     """
 
     idea: str

@@ -1,7 +1,7 @@
 """What a sentence does to rules that stand: takes one back, allows what it forbids, changes it, narrows it, says its end came.
 
 Most of it means nothing by itself ("actually, use spaces"): it counts only where it meets exactly one rule that stands
-(:mod:`agentx.synthesis.demands.targets`). The words that decide stand in :mod:`agentx.synthesis.demands.endings`.
+(:mod:`agentx.synthesis.demands.targets`). The words that decide stand in :mod:`agentx.synthesis.demands.tables.endings`.
 """
 
 import re
@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from agentx.synthesis.demands import endings
-from agentx.synthesis.demands.clause import lead_length
-from agentx.synthesis.demands.sentences import Span, clauses
-from agentx.synthesis.demands.vocabulary import FEATURES, Modality
+from agentx.synthesis.demands.reading.clause import lead_length
+from agentx.synthesis.demands.tables import endings
+from agentx.synthesis.demands.tables.vocabulary import FEATURES, Modality
+from agentx.synthesis.language.sentences import Span, clauses
 
 MAX_QUOTE = 400
 """Characters of a sentence that are kept as evidence."""
@@ -126,7 +126,7 @@ def reversals(plain: str, original: str, sentence: Span) -> Iterator[Reversal]:
     """What a sentence may do to rules that stand, the surest reading first; at most one of them comes true.
 
     Args:
-        plain: The user's own words (:func:`agentx.synthesis.demands.material.own_words`).
+        plain: The user's own words (:func:`agentx.synthesis.demands.reading.material.own_words`).
         original: The message with typographic quotes straightened.
         sentence: Where the sentence stands.
     """

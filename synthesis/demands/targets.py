@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from agentx.synthesis.demands.choices import Wish, excludes
-from agentx.synthesis.demands.endings import BANNED, CUES, RULE_WORDS, STATUS_WORDS
 from agentx.synthesis.demands.lifecycle import core, wanted_part
 from agentx.synthesis.demands.reversals import Amendment, Permission, Retraction
-from agentx.synthesis.demands.words import content_words, subject_words, vocabulary
-from agentx.synthesis.items import ConstraintDetail, MemoryItem, RejectionDetail
+from agentx.synthesis.demands.tables.choices import Wish, excludes
+from agentx.synthesis.demands.tables.endings import BANNED, CUES, RULE_WORDS, STATUS_WORDS
+from agentx.synthesis.language.words import content_words, subject_words, vocabulary
+from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, RejectionDetail
 
 MEANT = 0.6
 """Share of a retraction's subject words that the rule which it ends must have."""

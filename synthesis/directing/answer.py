@@ -4,8 +4,8 @@ from typing import Annotated
 
 import msgspec
 
-from agentx.storage.direction_events import CheckpointSort, NewCheckpoint, NewKnowledge, ReusePolicy
 from agentx.storage.errors import UsageError
+from agentx.storage.events.direction_events import CheckpointSort, NewCheckpoint, NewKnowledge, ReusePolicy
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.fields import RESOLVERS, fill, names, parse
 from agentx.synthesis.directing.policy import CONDITIONS
@@ -58,7 +58,7 @@ class _Answer(msgspec.Struct):
 
 
 class Directive(msgspec.Struct, frozen=True, kw_only=True):
-    """What a director wants; :class:`agentx.storage.events.DirectiveIssued` says what each part is."""
+    """What a director wants; :class:`agentx.storage.events.types.DirectiveIssued` says what each part is."""
 
     summary: str
     strategy: str

@@ -3,18 +3,18 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from agentx.storage.direction_events import DirectiveFailed, DirectiveIssued
-from agentx.storage.events import Event
+from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued
+from agentx.storage.events.types import Event
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.answer import TOOL
 from agentx.synthesis.directing.fields import signatures
 from agentx.synthesis.directing.past import Call, Past
 from agentx.synthesis.directing.policy import CONDITIONS
-from agentx.synthesis.items import CheckpointDetail, MemoryItem, shorten
+from agentx.synthesis.memory.items import CheckpointDetail, MemoryItem, shorten
+from agentx.synthesis.memory.vitality import vitality
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
 from agentx.synthesis.model.prompts import parameters, prompt
-from agentx.synthesis.state import State
-from agentx.synthesis.vitality import vitality
+from agentx.synthesis.state.state import State
 
 RUNS = 50
 """So many runs are shown: the latest five with their calls, the others in a line."""

@@ -12,14 +12,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from agentx.storage.direction_events import NewCheckpoint, NewKnowledge, ReusePolicy
+from agentx.storage.events.direction_events import NewCheckpoint, NewKnowledge, ReusePolicy
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.answer import Directive
 from agentx.synthesis.directing.past import Call, Past
 from agentx.synthesis.directing.wording import quoted, without_fields, without_reason, without_sources
-from agentx.synthesis.items import CheckpointDetail, shorten
+from agentx.synthesis.memory.items import CheckpointDetail, shorten
 from agentx.synthesis.model.port import ToolSchema
-from agentx.synthesis.state import State
+from agentx.synthesis.state.state import State
 
 STABLE_RUNS, UNSURE_RUNS = 10, 3
 """How many runs a directive serves where the last ones completed, and after a failure or at the beginning."""

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from agentx.storage.direction_events import DirectiveIssued, NewKnowledge
-from agentx.storage.events import Event
-from agentx.synthesis.conclusions import Change
-from agentx.synthesis.demands.words import content_words
-from agentx.synthesis.extractor import ReadBody
-from agentx.synthesis.items import CheckpointDetail, Evidence, MemoryItem
-from agentx.synthesis.likeness import likeness
+from agentx.storage.events.direction_events import DirectiveIssued, NewKnowledge
+from agentx.storage.events.types import Event
+from agentx.synthesis.language.words import content_words
+from agentx.synthesis.memory.conclusions import Change
+from agentx.synthesis.memory.items import CheckpointDetail, Evidence, MemoryItem
 from agentx.synthesis.scribe.ledger import Ledger, Note
-from agentx.synthesis.state import State
+from agentx.synthesis.similarity.near_duplicates import likeness
+from agentx.synthesis.state.extractor import ReadBody
+from agentx.synthesis.state.state import State
 
 SAME_SUBJECT = 0.5
 """Of two facts of one topic that share so much of their words, but differ in a number, a name or a "not", the later holds."""

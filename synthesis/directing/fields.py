@@ -23,8 +23,8 @@ from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.past import Call, Past, readable
 from agentx.synthesis.directing.wording import quoted
-from agentx.synthesis.state import RECENT_RUNS
-from agentx.synthesis.vitality import days_between
+from agentx.synthesis.memory.vitality import days_between
+from agentx.synthesis.state.state import RECENT_RUNS
 
 Value = int | float | str | list[str]
 """What a resolver gives; a list becomes one line for each entry."""

@@ -5,8 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from agentx.storage.blobs import BlobDamaged
-from agentx.storage.events import (
+from agentx.storage.events.types import (
     Body,
     Event,
     RunEnded,
@@ -15,8 +14,9 @@ from agentx.storage.events import (
     ToolCallRequested,
     ToolStatus,
 )
-from agentx.synthesis.extractor import ReadBody
-from agentx.synthesis.state import RECENT_RUNS, RunRecord, State, began, ended
+from agentx.storage.log.blobs import BlobDamaged
+from agentx.synthesis.state.extractor import ReadBody
+from agentx.synthesis.state.state import RECENT_RUNS, RunRecord, State, began, ended
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +85,7 @@ def gather(events: Iterable[Event], state: State, read: ReadBody, at: str) -> Pa
         events: Those behind :func:`begin`, in order; what comes after ``state.seq`` is not read.
         state: As it is.
         read: Gives the whole text of a body.
-        at: The present, as :attr:`agentx.storage.events.Event.at` has it.
+        at: The present, as :attr:`agentx.storage.events.types.Event.at` has it.
     """
     runs: dict[str, RunRecord] = {}
     calls: list[Call] = []

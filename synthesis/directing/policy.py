@@ -14,10 +14,10 @@ from typing import TypeVar
 import msgspec
 
 from agentx.storage.errors import UsageError
-from agentx.storage.events import Event, RunEnded, ToolCallExecuted
-from agentx.synthesis.conclusions import Add, Concluded, Patch
-from agentx.synthesis.items import PREFIXES, Kind
-from agentx.synthesis.state import DirectiveRecord, is_instruction
+from agentx.storage.events.types import Event, RunEnded, ToolCallExecuted
+from agentx.synthesis.memory.conclusions import Add, Concluded, Patch
+from agentx.synthesis.memory.items import PREFIXES, Kind
+from agentx.synthesis.state.state import DirectiveRecord, is_instruction
 
 Condition = Callable[[Event, str], bool]
 """Whether an event ends a directive; the second argument is what the directive wrote behind the colon."""

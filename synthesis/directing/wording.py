@@ -3,7 +3,7 @@
 import re
 
 from agentx.storage.text import one_line
-from agentx.synthesis.items import PREFIXES, ConstraintDetail, MemoryItem, RejectionDetail
+from agentx.synthesis.memory.items import PREFIXES, ConstraintDetail, MemoryItem, RejectionDetail
 
 QUOTED_CHARACTERS = 300
 """A longer text of others is cut."""

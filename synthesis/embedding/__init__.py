@@ -1,4 +1,7 @@
-"""Turns text into vectors: MiniLM on this machine, or a hosted model; without either, search is lexical."""
+"""Turns text into vectors: MiniLM on this machine, or a hosted model; without either, search is lexical.
+
+May import: storage, synthesis.model.
+"""
 
 from agentx.synthesis.embedding.choose import open_embedder
 from agentx.synthesis.embedding.install import install_minilm

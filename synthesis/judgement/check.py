@@ -10,13 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from agentx.storage.text import one_line
-from agentx.synthesis.conclusions import Add, Change, Patch
 from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
-from agentx.synthesis.demands.scope import reach_of
-from agentx.synthesis.demands.sentences import Span
-from agentx.synthesis.demands.words import content_words
-from agentx.synthesis.items import (
+from agentx.synthesis.demands.reading.scope import reach_of
+from agentx.synthesis.judgement.answer import Answer, Found, Refused, Verdict, shortened
+from agentx.synthesis.judgement.quotes import Message
+from agentx.synthesis.language.sentences import Span
+from agentx.synthesis.language.words import content_words
+from agentx.synthesis.memory.conclusions import Add, Change, Patch
+from agentx.synthesis.memory.items import (
     ConstraintDetail,
     Evidence,
     Kind,
@@ -28,10 +30,8 @@ from agentx.synthesis.items import (
     free_id,
     shorten,
 )
-from agentx.synthesis.judgement.answer import Answer, Found, Refused, Verdict, shortened
-from agentx.synthesis.judgement.quotes import Message
-from agentx.synthesis.policies import may_be_made
-from agentx.synthesis.state import State
+from agentx.synthesis.memory.policies import may_be_made
+from agentx.synthesis.state.state import State
 
 MAX_FOUND = 8
 """So much of one message is looked at."""

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from agentx.storage.text import one_line
-from agentx.synthesis.demands.material import own_words, straighten
-from agentx.synthesis.demands.sentences import sentences
-from agentx.synthesis.demands.sources import NAME
-from agentx.synthesis.items import ConstraintDetail, MemoryItem
+from agentx.synthesis.demands.reading.material import own_words, straighten
+from agentx.synthesis.demands.tables.sources import NAME
+from agentx.synthesis.language.sentences import sentences
+from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
 from agentx.synthesis.model.prompts import parameters, prompt
-from agentx.synthesis.state import State
+from agentx.synthesis.state.state import State
 
 TOOL = "record_judgement"
 """The tool that a model answers with; nothing runs when it is called."""

@@ -2,10 +2,10 @@
 
 import re
 
-from agentx.synthesis.demands.clause import lead_length
-from agentx.synthesis.demands.material import own_words, straighten
-from agentx.synthesis.demands.sentences import Span, clauses, sentences
-from agentx.synthesis.demands.sources import NAME
+from agentx.synthesis.demands.reading.clause import lead_length
+from agentx.synthesis.demands.reading.material import own_words, straighten
+from agentx.synthesis.demands.tables.sources import NAME
+from agentx.synthesis.language.sentences import Span, clauses, sentences
 
 MAX_QUOTE = 400
 """Characters of the longest quote."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentx.storage.text import one_line
-from agentx.synthesis.items import Scope
+from agentx.synthesis.memory.items import Scope
 from agentx.synthesis.scribe.harness import is_plan_tool, title_of
 
 MAX_NAME = 160

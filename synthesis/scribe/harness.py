@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from agentx.synthesis.demands.patterns import on_use
-from agentx.synthesis.demands.sentences import Span
+from agentx.synthesis.language.patterns import on_use
+from agentx.synthesis.language.sentences import Span
 
 MAX_TEXT = 20_000
 """So much of an answer is looked at."""

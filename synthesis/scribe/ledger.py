@@ -6,11 +6,11 @@ from functools import cached_property
 
 import msgspec
 
-from agentx.storage.events import Event
-from agentx.synthesis.conclusions import Add, Change, Patch
+from agentx.storage.events.types import Event
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
-from agentx.synthesis.demands.words import content_words
-from agentx.synthesis.items import (
+from agentx.synthesis.language.words import content_words
+from agentx.synthesis.memory.conclusions import Add, Change, Patch
+from agentx.synthesis.memory.items import (
     ConstraintDetail,
     Detail,
     Evidence,
@@ -25,7 +25,7 @@ from agentx.synthesis.items import (
     joined,
     shorten,
 )
-from agentx.synthesis.state import State
+from agentx.synthesis.state.state import State
 
 MAX_TEXT = 400
 """Characters of what is noted of one thing."""

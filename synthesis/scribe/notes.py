@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agentx.storage.events import (
+from agentx.storage.events.types import (
     AgentMessageSent,
     ApprovalDecided,
     Event,
@@ -12,10 +12,9 @@ from agentx.storage.events import (
     UserMessageSent,
 )
 from agentx.storage.text import one_line
-from agentx.synthesis.conclusions import Change, Patch
 from agentx.synthesis.demands.book import from_user
-from agentx.synthesis.extractor import ReadBody
-from agentx.synthesis.items import Evidence, NoteDetail, Status, Trust
+from agentx.synthesis.memory.conclusions import Change, Patch
+from agentx.synthesis.memory.items import Evidence, NoteDetail, Status, Trust
 from agentx.synthesis.scribe import harness
 from agentx.synthesis.scribe.calls import call_name
 from agentx.synthesis.scribe.ledger import Ledger, Note
@@ -28,7 +27,8 @@ from agentx.synthesis.scribe.statements import (
     request,
     statements,
 )
-from agentx.synthesis.state import Message, State
+from agentx.synthesis.state.extractor import ReadBody
+from agentx.synthesis.state.state import Message, State
 
 _MAX_FOUND = 2
 _STATE_CHARACTERS = 200

@@ -11,17 +11,24 @@ from typing import Any, NamedTuple
 import msgspec
 
 from agentx.storage.text import one_line
-from agentx.synthesis.conclusions import Add, Change, Patch
 from agentx.synthesis.demands.book import Book
 from agentx.synthesis.demands.classify import as_sentence, readings
 from agentx.synthesis.demands.lifecycle import same_demand
-from agentx.synthesis.demands.material import own_words, straighten
-from agentx.synthesis.demands.sentences import sentences
-from agentx.synthesis.demands.words import content_words
-from agentx.synthesis.items import ConstraintDetail, Evidence, MemoryItem, RejectionDetail, Scope, item_id
+from agentx.synthesis.demands.reading.material import own_words, straighten
+from agentx.synthesis.language.sentences import sentences
+from agentx.synthesis.language.words import content_words
+from agentx.synthesis.memory.conclusions import Add, Change, Patch
+from agentx.synthesis.memory.items import (
+    ConstraintDetail,
+    Evidence,
+    MemoryItem,
+    RejectionDetail,
+    Scope,
+    item_id,
+)
 from agentx.synthesis.scribe.calls import call_scope
 from agentx.synthesis.scribe.ledger import Ledger, Note
-from agentx.synthesis.state import State
+from agentx.synthesis.state.state import State
 
 ONE_CALL = "It was about this one call; it is kept and found by a search, not shown by itself."
 

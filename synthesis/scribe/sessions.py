@@ -12,7 +12,7 @@ from itertools import islice, takewhile, zip_longest
 
 import msgspec
 
-from agentx.storage.events import (
+from agentx.storage.events.types import (
     ApprovalDecided,
     Event,
     RunEnded,
@@ -23,18 +23,18 @@ from agentx.storage.events import (
     changes_of,
 )
 from agentx.storage.text import one_line
-from agentx.synthesis.conclusions import Change
 from agentx.synthesis.demands.book import from_user
-from agentx.synthesis.extractor import ReadBody
-from agentx.synthesis.items import Evidence, HotIssueDetail, MemoryItem, Trust
-from agentx.synthesis.likeness import likeness
-from agentx.synthesis.past_lessons import told, turns_of
-from agentx.synthesis.past_runs import Move, Run, read_runs
+from agentx.synthesis.learning.past_lessons import told, turns_of
+from agentx.synthesis.learning.past_runs import Move, Run, read_runs
+from agentx.synthesis.memory.conclusions import Change
+from agentx.synthesis.memory.items import Evidence, HotIssueDetail, MemoryItem, Trust
+from agentx.synthesis.memory.vitality import days_between
 from agentx.synthesis.scribe.calls import call_name
 from agentx.synthesis.scribe.harness import refused
 from agentx.synthesis.scribe.ledger import MAX_QUOTE, Ledger, Note
-from agentx.synthesis.state import Message, State
-from agentx.synthesis.vitality import days_between
+from agentx.synthesis.similarity.near_duplicates import likeness
+from agentx.synthesis.state.extractor import ReadBody
+from agentx.synthesis.state.state import Message, State
 
 MOST_LESSONS = 3
 """Of one session."""

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from agentx.storage.text import one_line
-from agentx.synthesis.demands.material import own_words, straighten
-from agentx.synthesis.demands.patterns import on_use
-from agentx.synthesis.demands.sentences import Span, clauses, sentences
-from agentx.synthesis.demands.sources import NAME
-from agentx.synthesis.demands.words import content_words
+from agentx.synthesis.demands.reading.material import own_words, straighten
+from agentx.synthesis.demands.tables.sources import NAME
+from agentx.synthesis.language.patterns import on_use
+from agentx.synthesis.language.sentences import Span, clauses, sentences
+from agentx.synthesis.language.words import content_words
 
 MAX_STATEMENTS = 3
 """So much of one message is noted."""

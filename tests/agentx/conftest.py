@@ -7,18 +7,18 @@ import sys
 import pytest
 
 from agentx import Workspace
-from agentx.bus import Bus
-from agentx.opening import write_layout
+from agentx.core.event_bus import Bus
+from agentx.factory import write_layout
+from agentx.recording.write_path import Content, WritePath
 from agentx.settings import Settings
 from agentx.storage.artifacts import Artifacts
-from agentx.storage.codec import Codec
-from agentx.storage.events import Draft, ToolCallExecuted, WorkspaceCreated
-from agentx.storage.facts import FACTS
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import Draft, ToolCallExecuted, WorkspaceCreated
 from agentx.storage.git.objects import blob_id
-from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.synthesis.state import State
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.state.state import State
 from agentx.trust.trust import Trust
-from agentx.write_path import Content, WritePath
 
 
 @pytest.fixture

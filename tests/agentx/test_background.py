@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-from agentx import background
-from agentx.background import Background, Ownership
+from agentx.search import background_worker
+from agentx.search.background_worker import Background, Ownership
 
 OWN = """
 import pathlib, sys
-from agentx.background import Ownership
+from agentx.search.background_worker import Ownership
 mine = Ownership(pathlib.Path(sys.argv[1]))
 for line in sys.stdin:
     print(mine.take(), flush=True)
@@ -43,7 +43,7 @@ def worker(tmp_path, writes):
 
 
 def test_a_turn_is_not_begun_while_a_write_is_under_way_and_is_once_it_is_done(worker, writes, monkeypatch):
-    monkeypatch.setattr(background, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(background_worker, "PATIENCE_S", 60.0)
     turns = threading.Event()
     writes.writing = True
     worker(lambda: turns.set() or False).start()
@@ -53,8 +53,8 @@ def test_a_turn_is_not_begun_while_a_write_is_under_way_and_is_once_it_is_done(w
 
 
 def test_after_a_write_it_is_quiet_for_a_moment_before_a_turn_is_begun(worker, writes, monkeypatch):
-    monkeypatch.setattr(background, "PATIENCE_S", 60.0)
-    monkeypatch.setattr(background, "QUIET_S", 0.3)
+    monkeypatch.setattr(background_worker, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(background_worker, "QUIET_S", 0.3)
     begun = []
     done = threading.Event()
     writes.last_write = time.monotonic()
@@ -64,7 +64,7 @@ def test_after_a_write_it_is_quiet_for_a_moment_before_a_turn_is_begun(worker, w
 
 
 def test_where_writing_never_ends_a_turn_is_done_all_the_same(worker, writes, monkeypatch):
-    monkeypatch.setattr(background, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(background_worker, "PATIENCE_S", 0.05)
     writes.writing = True
     turns = threading.Event()
     worker(lambda: turns.set() or False).start()
@@ -74,7 +74,7 @@ def test_where_writing_never_ends_a_turn_is_done_all_the_same(worker, writes, mo
 def test_between_two_pieces_a_write_that_came_is_let_pass_and_no_other_thread_is_held(
     worker, writes, monkeypatch
 ):
-    monkeypatch.setattr(background, "STEP_S", 60.0)
+    monkeypatch.setattr(background_worker, "STEP_S", 60.0)
     between, after = threading.Event(), threading.Event()
 
     def turn():
@@ -95,7 +95,7 @@ def test_between_two_pieces_a_write_that_came_is_let_pass_and_no_other_thread_is
 
 
 def test_a_turn_that_fails_is_told_and_the_work_goes_on(worker, monkeypatch, caplog):
-    monkeypatch.setattr(background, "TROUBLE_S", 0.01)
+    monkeypatch.setattr(background_worker, "TROUBLE_S", 0.01)
     twice = threading.Event()
     turns = []
 

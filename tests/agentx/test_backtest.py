@@ -2,9 +2,9 @@
 
 import pytest
 
-from agentx.moments import NoSuchMoment
-from agentx.past_runs import PastRuns
-from agentx.storage.events import (
+from agentx.engine.moment_parser import NoSuchMoment
+from agentx.engine.past_runs import PastRuns
+from agentx.storage.events.types import (
     AgentThoughtProcess,
     Body,
     Draft,
@@ -13,8 +13,8 @@ from agentx.storage.events import (
     TaskGraded,
     ToolCallExecuted,
 )
-from agentx.storage.history import segment_path
-from agentx.synthesis.past_runs import read_runs
+from agentx.storage.log.history import segment_path
+from agentx.synthesis.learning.past_runs import read_runs
 
 COMMANDS = ("make build", "python -m pytest -q", "git push --tags")
 

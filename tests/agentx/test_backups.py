@@ -15,12 +15,12 @@ import pygit2
 import pytest
 
 from agentx import Workspace
-from agentx.remotes import HistoriesDiverged
 from agentx.storage.git.checking import STALE_S
+from agentx.storage.git.exchange.program import GitMissing
+from agentx.storage.git.exchange.remotes import PushRefused, Remote, RemoteFailed
 from agentx.storage.git.objects import ObjectDamaged
-from agentx.storage.git.program import GitMissing
-from agentx.storage.git.remotes import PushRefused, Remote, RemoteFailed
-from agentx.storage.history import HistoryDamaged
+from agentx.storage.log.history import HistoryDamaged
+from agentx.transfer.push_pull import HistoriesDiverged
 
 PAT = ("-c", "user.name=Pat", "-c", "user.email=pat@example.org")
 
@@ -124,7 +124,7 @@ def test_what_a_backup_lost_since_the_last_push_is_sent_again(filled, bare):
 
 def test_a_backup_that_is_known_to_be_complete_is_not_gone_through_again(filled, bare, monkeypatch):
     filled.push(url=str(bare))
-    monkeypatch.setattr("agentx.storage.git.transfer.complete", None)
+    monkeypatch.setattr("agentx.storage.git.exchange.transfer.complete", None)
     filled.push()
     filled.tools.write_file("b.txt", "two\n")
     filled.push()
@@ -182,7 +182,7 @@ def test_a_log_that_ends_before_its_commits_do_is_not_pushed(filled, bare):
     ).stdout.strip()  # fmt: skip
     commit = git(root, *engine, "commit-tree", tree, "-p", "HEAD", "-m", message).strip()
     log.write_bytes(kept)
-    from agentx.remotes import _check_ours
+    from agentx.transfer.push_pull import _check_ours
 
     with pytest.raises(HistoryDamaged, match="was not pushed"):
         _check_ours(filled.engine.write_path.repo, commit)

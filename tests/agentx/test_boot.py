@@ -2,9 +2,10 @@
 
 import pytest
 
-from agentx.boot import TITLES, start_of
-from agentx.context import BudgetTooSmall
-from agentx.synthesis.items import (
+from agentx.context.assembler import BudgetTooSmall
+from agentx.context.startup import TITLES, start_of
+from agentx.synthesis.language.tokens import count_tokens
+from agentx.synthesis.memory.items import (
     CapabilityDetail,
     ConstraintDetail,
     FlowDetail,
@@ -13,8 +14,7 @@ from agentx.synthesis.items import (
     RejectionDetail,
     item_id,
 )
-from agentx.synthesis.state import State
-from agentx.synthesis.tokens import count_tokens
+from agentx.synthesis.state.state import State
 
 NOW = "2026-11-20T09:00:00.000000Z"
 DETAILS = {"constraint": ConstraintDetail(), "rejection": RejectionDetail("x")}

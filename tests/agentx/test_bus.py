@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from agentx.bus import Bus
+from agentx.core.event_bus import Bus
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from agentx import Workspace
-from agentx.commit_index import CommitIndex
+from agentx.recording.commit_index import CommitIndex
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from agentx.commit_message import SUBJECT_CHARACTERS, author_of, compose, tell, through
-from agentx.storage.events import (
+from agentx.recording.commit_message import SUBJECT_CHARACTERS, author_of, compose, tell, through
+from agentx.storage.events.types import (
     AgentThoughtProcess,
     Body,
     CapabilityChecked,
@@ -19,8 +19,8 @@ from agentx.storage.events import (
     UserMessageSent,
 )
 from agentx.storage.git.repository import GitRepository
-from agentx.synthesis.conclusions import Add, Concluded, Patch
-from agentx.synthesis.items import HotIssueDetail, MemoryItem
+from agentx.synthesis.memory.conclusions import Add, Concluded, Patch
+from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem
 
 TEST = "tests/test_alerts.py::test_the_badge_counts_a_new_alert"
 EDIT = ToolCallExecuted(

@@ -18,7 +18,7 @@ from agentx.config import (
     set_value,
 )
 from agentx.settings import read_settings
-from agentx.synthesis.effects import Effect
+from agentx.synthesis.memory.effects import Effect
 
 
 @pytest.fixture

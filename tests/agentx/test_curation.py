@@ -3,11 +3,11 @@
 import pytest
 
 from agentx import Workspace
-from agentx.curation import NoSuchItem
+from agentx.memory.editing import NoSuchItem
 from agentx.storage.errors import AgentXError, UsageError
-from agentx.synthesis.conclusions import Add
-from agentx.synthesis.items import ForbidPath, MemoryItem, Scope
-from agentx.tools.base import WriteDenied
+from agentx.synthesis.memory.conclusions import Add
+from agentx.synthesis.memory.items import ForbidPath, MemoryItem, Scope
+from agentx.tools.toolset import WriteDenied
 
 
 def test_an_item_is_added_edited_pinned_and_retired_and_each_is_an_event_of_the_person(ws):

@@ -17,11 +17,11 @@ import msgspec
 import pytest
 
 from agentx import Workspace
-from agentx.daemon import Daemon, DaemonFailed, SqliteWithMilliseconds, workspaces
-from agentx.storage import codec
+from agentx.scheduling.daemon import Daemon, DaemonFailed, SqliteWithMilliseconds, workspaces
 from agentx.storage.errors import UsageError
-from agentx.storage.events import Draft, RunStarted
-from agentx.storage.schedule_events import ScheduleSet
+from agentx.storage.events import codec
+from agentx.storage.events.schedule_events import ScheduleSet
+from agentx.storage.events.types import Draft, RunStarted
 from agentx.trust.items import of_schedule
 from agentx.trust.trust import Trust
 from tests.simulate_year import settings

@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from agentx import Workspace, healing
-from agentx.repairing import repair
-from agentx.storage.codec import Codec
+from agentx import Workspace
+from agentx.integrity.repair import repair
+from agentx.integrity.verify import verify
+from agentx.recording import heal_log
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import Body, Draft, Lost, UserMessageSent
-from agentx.storage.facts import FACTS
-from agentx.storage.history import History, HistoryDamaged, HistoryWriteFailed
-from agentx.verification import verify
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import Body, Draft, Lost, UserMessageSent
+from agentx.storage.log.history import History, HistoryDamaged, HistoryWriteFailed
 
 LIVE = "history.jsonl"
 OURS = ("-c", "user.name=agentx", "-c", "user.email=engine@engine.agentx.invalid")
@@ -140,7 +141,7 @@ def test_damage_in_a_sealed_segment_is_noticed_by_the_next_open_although_a_snaps
     path, reopen, write, task, sound, monkeypatch
 ):
     """A sealed segment that was touched since the snapshot is read again."""
-    monkeypatch.setattr("agentx.write_path.SNAPSHOT_EVENTS", 1)
+    monkeypatch.setattr("agentx.recording.write_path.SNAPSHOT_EVENTS", 1)
     path.record([said("word " * 700) for _ in range(40)])
     path.flush()
     assert any((task / ".agentx/snapshots").iterdir())
@@ -462,16 +463,17 @@ def test_a_lost_event_at_the_end_is_set_aside_and_its_place_is_used_again(lossy,
 _DIE = """
 import os, sys
 from pathlib import Path
-from agentx import healing, Workspace
+from agentx import Workspace
+from agentx.recording import heal_log
 left = [int(sys.argv[2])]
-kept = healing.write_file
+kept = heal_log.write_file
 def write_file(*arguments, **named):
     if not left[0]:
         os._exit(9)
     left[0] -= 1
     kept(*arguments, **named)
-healing.write_file = write_file
-import agentx.storage.git.repair as place
+heal_log.write_file = write_file
+import agentx.storage.git.recovery.repair as place
 place.write_file = write_file
 Workspace.open(sys.argv[1]).say("healed")
 """
@@ -507,7 +509,7 @@ def test_a_heal_that_is_killed_is_finished_by_the_next_one(widely, task, steps):
 def test_a_full_disk_during_a_heal_loses_nothing(widely, task, monkeypatch, steps):
     """The write is refused in one sentence, and the next one heals."""
     places, whole = widely
-    left, kept = [steps], healing.write_file
+    left, kept = [steps], heal_log.write_file
 
     def write_file(*arguments):
         if not left[0]:
@@ -516,8 +518,8 @@ def test_a_full_disk_during_a_heal_loses_nothing(widely, task, monkeypatch, step
         kept(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr("agentx.healing.write_file", write_file)
-        patch.setattr("agentx.storage.git.repair.write_file", write_file)
+        patch.setattr("agentx.recording.heal_log.write_file", write_file)
+        patch.setattr("agentx.storage.git.recovery.repair.write_file", write_file)
         with Workspace.open(task) as ws, pytest.raises(HistoryWriteFailed, match="No space left"):
             ws.say("refused")
     with Workspace.open(task) as ws:

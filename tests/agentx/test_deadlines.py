@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from agentx import relevant
-from agentx.background import SearchLate
-from agentx.context import provided
-from agentx.storage.events import Draft
+from agentx.context import service
+from agentx.context.assembler import provided
+from agentx.search.background_worker import SearchLate
+from agentx.storage.events.types import Draft
 from agentx.storage.index.port import Filter
 
 RULE = "Never create a requirements.txt file; use pyproject.toml instead."
@@ -28,8 +28,8 @@ def held_up(ws, monkeypatch):
 
 def test_the_default_is_a_second():
     """Whoever wants to wait says so."""
-    assert relevant.DEADLINE_MS == 1_000
-    assert relevant.relevant_context.__kwdefaults__["deadline_ms"] == 1_000
+    assert service.DEADLINE_MS == 1_000
+    assert service.relevant_context.__kwdefaults__["deadline_ms"] == 1_000
 
 
 def test_it_bounds_the_first_load_of_the_index(ws, held_up):
@@ -71,7 +71,7 @@ def test_without_the_index_memory_is_found_by_its_words(ws, held_up):
 
 def test_a_part_of_the_history_is_searched_where_there_is_no_time_for_all(ws, monkeypatch):
     """The first batch is searched; how much is missing is told."""
-    monkeypatch.setattr("agentx.indexer._BATCH_EVENTS", 2)
+    monkeypatch.setattr("agentx.search.indexer._BATCH_EVENTS", 2)
     for number in range(6):
         ws.tools.write_file(f"f{number}.md", "walrus\n")
     with pytest.raises(SearchLate, match="no time to read the last") as late:
@@ -117,7 +117,7 @@ def test_it_bounds_the_reading_of_the_log(ws, monkeypatch):
     for number in range(10):
         ws.say(f"Message {number}.")
     over = iter([False, False, True])
-    monkeypatch.setattr(relevant._Clock, "is_over", lambda *_: next(over))
+    monkeypatch.setattr(service._Clock, "is_over", lambda *_: next(over))
     made = ws.get_relevant_context("set up", tier=3, max_tokens=5_000, deadline_ms=60_000)
     assert made.late == ("log:2",)
     assert "Message 9." in made.text
@@ -145,7 +145,7 @@ def test_a_log_or_recap_that_was_cut_off_is_shown_again_to_the_byte(ws, monkeypa
         ws.say(f"Message {number}.")
     with monkeypatch.context() as patch:
         over = iter([False, False, True])
-        patch.setattr(relevant._Clock, "is_over", lambda *_: next(over))
+        patch.setattr(service._Clock, "is_over", lambda *_: next(over))
 
         def late_recap(_state):
             raise SearchLate("It was late.")

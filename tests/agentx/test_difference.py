@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from agentx.difference import FieldDiff
-from agentx.moments import NoSuchMoment
-from agentx.storage.events import Draft, RunStarted, ToolCallExecuted
+from agentx.engine.moment_parser import NoSuchMoment
+from agentx.history.diff import FieldDiff
+from agentx.storage.events.types import Draft, RunStarted, ToolCallExecuted
 
 
 def told(made):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentx.dispatch import dispatch
-from agentx.missions import set_mission
+from agentx.directing.agent_router import dispatch
+from agentx.memory.missions import set_mission
 
 
 @pytest.fixture

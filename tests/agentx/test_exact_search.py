@@ -8,7 +8,7 @@ from agentx.storage.index.lance import LanceIndex
 from agentx.storage.index.memory import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter
 from agentx.synthesis.chunking import chunk_file
-from agentx.synthesis.retrieval import retrieve
+from agentx.synthesis.recall.retrieval import retrieve
 
 FILLERS = 3_000
 _TEXT = """

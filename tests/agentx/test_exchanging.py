@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 )
 
 from agentx import Workspace
-from agentx.storage.git.packing import Packer
+from agentx.storage.git.packs.packing import Packer
 
 from . import crashing
 

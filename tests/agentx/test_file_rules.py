@@ -9,16 +9,16 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from agentx import file_rules
 from agentx.agents.turn import alone
-from agentx.amendments import amend, breaches
-from agentx.file_rules import FileLeased, FileRuleBroken, take
-from agentx.staging import Content
+from agentx.policy import file_policy
+from agentx.policy.amendments import amend, breaches
+from agentx.policy.file_policy import FileLeased, FileRuleBroken, take
+from agentx.recording.staging import Content
 from agentx.storage.errors import UsageError
-from agentx.storage.events import Body, Draft, RunEnded, RunStarted, ToolCallExecuted, changes_of
+from agentx.storage.events.pipeline_events import Dispatched, FileAmended, FileRule, PipelineStarted
+from agentx.storage.events.types import Body, Draft, RunEnded, RunStarted, ToolCallExecuted, changes_of
 from agentx.storage.git.objects import blob_id
-from agentx.storage.pipeline_events import Dispatched, FileAmended, FileRule, PipelineStarted
-from agentx.synthesis.state import RECENT_RUNS
+from agentx.synthesis.state.state import RECENT_RUNS
 
 GLOSSARY = "# 01\n\n- **event**: a line of the log.\n"
 RULES = (
@@ -214,7 +214,7 @@ def test_what_a_command_does_to_such_files_is_left_out_with_the_sentence_and_tha
 def test_the_engine_asks_nobody_and_passes_the_same_check(book):
     def write(path, text, **more):
         contents = {path: Content(text.encode(), **more)}
-        file_rules.require(book.engine, contents, actor="engine:pipeline")
+        file_policy.require(book.engine, contents, actor="engine:pipeline")
 
     write("meta/glossary.md", GLOSSARY + "more\n")
     with pytest.raises(FileRuleBroken, match=r"engine:pipeline may not change line 1 of meta/glossary\.md"):
@@ -329,9 +329,9 @@ def test_who_waits_for_a_lease_gets_it_when_the_other_run_ends(ws):
 
 _TAKERS = """
 import sys, threading
-from agentx.file_rules import FileLeased, take
-from agentx.storage.events import Body, RunStarted
-from agentx.storage.pipeline_events import Dispatched
+from agentx.policy.file_policy import FileLeased, take
+from agentx.storage.events.types import Body, RunStarted
+from agentx.storage.events.pipeline_events import Dispatched
 
 def try_all():
     for number in range(12):

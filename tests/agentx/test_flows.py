@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from agentx.agents.loop import run_task
-from agentx.curation import NoSuchItem
-from agentx.flows import MAX_CHARACTERS, called_for, read_steps
-from agentx.meanings import Meanings
+from agentx.memory.editing import NoSuchItem
+from agentx.memory.flows import MAX_CHARACTERS, called_for, read_steps
+from agentx.search.phrase_vectors import Meanings
 from agentx.storage.errors import UsageError
-from agentx.storage.events import Draft, UserMessageSent
+from agentx.storage.events.types import Draft, UserMessageSent
 from agentx.synthesis.embedding.port import ModelUnavailable
-from agentx.synthesis.flows import called, graded
 from agentx.synthesis.model.scripted import ScriptedModel
+from agentx.synthesis.state.flows import called, graded
 
 STEPS = ["Back up what is there.", "Build.", "Ask QA, and wait."]
 

@@ -9,13 +9,13 @@ from itertools import takewhile
 import pytest
 
 from agentx import Workspace
-from agentx.forks import ForkRefused
-from agentx.layout import is_workspace
-from agentx.moments import NoSuchMoment
+from agentx.core.layout import is_workspace
+from agentx.engine.moment_parser import NoSuchMoment
 from agentx.settings import Settings
-from agentx.storage.events import Draft, WorkspaceForked, WriteReverted
-from agentx.storage.git.packing import Packer
-from agentx.storage.history import HistoryDamaged
+from agentx.storage.events.types import Draft, WorkspaceForked, WriteReverted
+from agentx.storage.git.packs.packing import Packer
+from agentx.storage.log.history import HistoryDamaged
+from agentx.transfer.fork import ForkRefused
 
 RULE = "From now on, never create a requirements.txt file."
 
@@ -246,8 +246,9 @@ def test_a_damaged_history_is_not_forked(filled, tmp_path):
 
 KILLED = """
 import os, sys, time
-from agentx import Workspace, forks
-from agentx.storage import nofollow
+from agentx import Workspace
+from agentx.transfer import fork as forks
+from agentx.storage.files import nofollow
 from pathlib import Path
 step, seen = int(sys.argv[3]), 0
 nofollow._at_once = lambda: nofollow._step_by_step  # whose calls an audit hook hears

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from agentx.revisions import NothingToUndo
-from agentx.storage.events import ToolCallExecuted
-from agentx.tools.base import WriteDenied
+from agentx.history.undo_restore import NothingToUndo
+from agentx.storage.events.types import ToolCallExecuted
+from agentx.tools.toolset import WriteDenied
 
 SENTENCE = "Never create a requirements.txt file; use pyproject.toml instead."
 MUSK = "When writing about Tesla's future, never mention Elon Musk."

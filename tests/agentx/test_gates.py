@@ -7,17 +7,17 @@ import pytest
 from agentx import Workspace
 from agentx.agents.loop import run_task
 from agentx.agents.port import Approval, Observer
-from agentx.maintenance import maintain
+from agentx.memory.maintenance import maintain
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError
-from agentx.storage.events import TaskGraded, ToolCallExecuted
-from agentx.synthesis.gates import MAX_TOKENS
-from agentx.synthesis.grading import NOT_PERMANENT
-from agentx.synthesis.items import ForbidPath, RuleDetail
+from agentx.storage.events.types import TaskGraded, ToolCallExecuted
+from agentx.synthesis.gates.action_gate import MAX_TOKENS
+from agentx.synthesis.learning.grading import NOT_PERMANENT
+from agentx.synthesis.memory.items import ForbidPath, RuleDetail
 from agentx.synthesis.model.scripted import ScriptedModel
-from agentx.tools.base import Job, tool
 from agentx.tools.storage_tools import Written
 from agentx.tools.toolbox import Toolbox
+from agentx.tools.toolset import Job, tool
 
 NO_REQUIREMENTS = "Never create a requirements.txt file; use pyproject.toml instead."
 ON = "\n[tools]\nrun_command = true\n"

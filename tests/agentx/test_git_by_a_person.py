@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentx.committing import BranchLeft
-from agentx.storage.events import ArtifactChanged, Draft, UserMessageSent
+from agentx.recording.committer import BranchLeft
+from agentx.storage.events.types import ArtifactChanged, Draft, UserMessageSent
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from agentx import Workspace
 from agentx.storage.errors import UsageError
 from agentx.storage.git import local
-from agentx.storage.git.remotes import NoRemote, Remote, RemoteFailed
+from agentx.storage.git.exchange.remotes import NoRemote, Remote, RemoteFailed
 
 NEWER = (
     "gc.recentObjectsHook",

@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from agentx import Workspace
-from agentx.judging import judge
-from agentx.storage.lock import FileLock, WorkspaceBusy
+from agentx.memory.model_extraction import judge
+from agentx.storage.files.lock import FileLock, WorkspaceBusy
 from agentx.synthesis.model.litellm_client import LiteLLMClient
 from agentx.synthesis.model.port import ModelError, Reply, Usage
 

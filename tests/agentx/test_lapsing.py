@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agentx import Workspace
-from agentx.opening import write_layout
-from agentx.storage.codec import GENESIS, Codec
-from agentx.storage.events import Body, Draft, UserMessageSent, WorkspaceCreated
-from agentx.storage.facts import FACTS
-from agentx.synthesis.conclusions import CONCLUSIONS, Add, Concluded
-from agentx.synthesis.items import Evidence, MemoryItem
+from agentx.factory import write_layout
+from agentx.storage.events.codec import GENESIS, Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import Body, Draft, UserMessageSent, WorkspaceCreated
+from agentx.synthesis.memory.conclusions import CONCLUSIONS, Add, Concluded
+from agentx.synthesis.memory.items import Evidence, MemoryItem
 
 WISH = "don't use emojis"
 ITEM = MemoryItem(

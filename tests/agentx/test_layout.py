@@ -9,12 +9,12 @@ import subprocess
 import pytest
 
 from agentx import Workspace
-from agentx.layout import LayoutRefused
-from agentx.remotes import RemoteRefused
-from agentx.repairing import repair
+from agentx.core.layout import LayoutRefused
+from agentx.integrity.repair import repair
+from agentx.integrity.verify import verify
 from agentx.storage.errors import AgentXError
-from agentx.storage.nofollow import LinkRefused, NotAFile
-from agentx.verification import verify
+from agentx.storage.files.nofollow import LinkRefused, NotAFile
+from agentx.transfer.push_pull import RemoteRefused
 
 PAT = ("-c", "user.name=Pat", "-c", "user.email=pat@example.org")
 ENGINE = ("-c", "user.name=agentx", "-c", "user.email=engine@engine.agentx.invalid")

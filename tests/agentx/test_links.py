@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agentx import Workspace
-from agentx.links import LinkBroken, read
 from agentx.storage.artifacts import ArtifactMissing
-from agentx.storage.events import ToolCallExecuted
-from agentx.storage.paths import PathRefused
+from agentx.storage.events.types import ToolCallExecuted
+from agentx.storage.files.paths import PathRefused
 from agentx.tools.storage_tools import NotText
+from agentx.transfer.linked_workspaces import LinkBroken, read
 
 LINKS = """
 [[links]]

@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agentx import Workspace
-from agentx.maintenance import NothingToTakeBack, maintain, undo
-from agentx.opening import write_layout
-from agentx.storage.codec import GENESIS, MAX_LINE_BYTES, Codec
-from agentx.storage.events import Body, ContextProvided, Draft, UserMessageSent, WorkspaceCreated
-from agentx.storage.facts import FACTS
-from agentx.synthesis.conclusions import CONCLUSIONS, MAINTENANCE, Add, Concluded, Patch
-from agentx.synthesis.items import Evidence, MemoryItem
+from agentx.factory import write_layout
+from agentx.memory.maintenance import NothingToTakeBack, maintain, undo
+from agentx.storage.events.codec import GENESIS, MAX_LINE_BYTES, Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import Body, ContextProvided, Draft, UserMessageSent, WorkspaceCreated
+from agentx.synthesis.memory.conclusions import CONCLUSIONS, MAINTENANCE, Add, Concluded, Patch
+from agentx.synthesis.memory.items import Evidence, MemoryItem
 
 TEXT = "Run the unit tests before each deploy."
 SAME = "Before every deploy, run the tests."

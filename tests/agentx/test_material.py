@@ -6,9 +6,10 @@ import subprocess
 
 import pytest
 
-from agentx import Workspace, material
+from agentx import Workspace
 from agentx.storage.errors import UsageError
-from agentx.storage.paths import PathRefused
+from agentx.storage.files.paths import PathRefused
+from agentx.transfer import importing
 
 
 def git(where, *arguments):
@@ -207,7 +208,7 @@ def test_artifacts_lie_inside_or_around_the_workspace_and_nowhere_else(tmp_path,
 def test_an_import_is_one_commit(tmp_path, lexical):
     source = tmp_path / "source"
     source.mkdir()
-    for number in range(material.BATCH_FILES + 5):
+    for number in range(importing.BATCH_FILES + 5):
         (source / f"{number}.txt").write_text(str(number))
     with Workspace.create(tmp_path / "task", from_dir=source, settings=lexical) as ws:
         subjects = [info.subject for info in ws.engine.write_path.repo.log()]

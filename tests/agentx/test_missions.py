@@ -1,9 +1,9 @@
 """Missions stand before the agent that they are given to, and before nobody else."""
 
-from agentx.boot import boot
+from agentx.context.startup import boot
 from agentx.directing.director import Director
-from agentx.missions import listed, set_mission
-from agentx.storage.events import Draft, RunEnded, RunStarted, ToolCallRequested
+from agentx.memory.missions import listed, set_mission
+from agentx.storage.events.types import Draft, RunEnded, RunStarted, ToolCallRequested
 
 
 def test_each_role_sees_its_own_mission_and_everybodys_at_its_start_and_in_its_directive(ws):

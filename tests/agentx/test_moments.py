@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agentx.moments import NoSuchMoment
-from agentx.storage.codec import Codec
-from agentx.storage.events import Body, Draft, UserMessageSent
-from agentx.storage.facts import FACTS
+from agentx.engine.moment_parser import NoSuchMoment
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import Body, Draft, UserMessageSent
 from agentx.storage.git.objects import ObjectDamaged
-from agentx.synthesis.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
 
 
 @pytest.fixture

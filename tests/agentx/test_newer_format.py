@@ -6,9 +6,9 @@ import os
 import pytest
 
 from agentx import Workspace
-from agentx.layout import FORMAT
-from agentx.storage.events import Draft, WorkspaceCreated
-from agentx.write_path import ReadOnly
+from agentx.core.layout import FORMAT
+from agentx.recording.write_path import ReadOnly
+from agentx.storage.events.types import Draft, WorkspaceCreated
 
 
 def snapshot(root):

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from agentx import Workspace
-from agentx.storage.paths import PathRefused
+from agentx.storage.files.paths import PathRefused
 
 
 @pytest.fixture

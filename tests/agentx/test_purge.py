@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 
 from agentx import Workspace
-from agentx.purging import journal
-from agentx.purging import purge as purging
-from agentx.purging.closure import PurgeRefused
-from agentx.staging import WriteFailed
+from agentx.integrity.purge import purge as purging
+from agentx.integrity.purge.closure import PurgeRefused
+from agentx.recording import purge_journal
+from agentx.recording.staging import WriteFailed
 from agentx.storage.artifacts import FileChange
-from agentx.storage.events import Body, Draft, Purged, RunStarted, ToolCallExecuted, ToolCallRequested
-from agentx.storage.git import sweeping
+from agentx.storage.events.types import Body, Draft, Purged, RunStarted, ToolCallExecuted, ToolCallRequested
+from agentx.storage.git.exchange.remotes import NoRemote
 from agentx.storage.git.objects import blob_id
-from agentx.storage.git.packing import Packer
-from agentx.storage.git.remotes import NoRemote
-from agentx.storage.git.rewriting import Rewriter
-from agentx.synthesis.state import State
+from agentx.storage.git.packs import prune
+from agentx.storage.git.packs.packing import Packer
+from agentx.storage.git.packs.rewriting import Rewriter
+from agentx.synthesis.state.state import State
 
 ADDRESS = "Maria Musterfrau, Gartenweg 17, in the yellow house"
 PAT = ("-c", "user.name=Pat", "-c", "user.email=pat@example.org")
@@ -246,7 +246,7 @@ def test_sealed_segments_snapshots_packs_and_the_index_hold_nothing_of_it(ws, mo
         ws.tools.write_file(f"d/{number}.txt", f"{number} {'word ' * 600}\n")
         ws.say(f"{number} {'word ' * 900}")
     assert ws.search("yellow house")
-    monkeypatch.setattr("agentx.write_path.SNAPSHOT_EVENTS", 1)
+    monkeypatch.setattr("agentx.recording.write_path.SNAPSHOT_EVENTS", 1)
     ws.flush()
     Packer(ws.root / ".git").run()
     (ws.root / ".agentx/repaired").mkdir()
@@ -350,14 +350,14 @@ class Killed(BaseException):
 
 STEPS = [
     (purging, "finish"),
-    (journal._Purge, "_empty_caches"),
-    (journal._Purge, "_record"),
-    (journal._Purge, "_purge_git"),
-    (sweeping, "set_refs"),
-    (sweeping, "_pack_refs"),
-    (sweeping, "sweep"),
-    (sweeping, "_take_in"),
-    (sweeping, "_remove_traces"),
+    (purge_journal._Purge, "_empty_caches"),
+    (purge_journal._Purge, "_record"),
+    (purge_journal._Purge, "_purge_git"),
+    (prune, "set_refs"),
+    (prune, "_pack_refs"),
+    (prune, "sweep"),
+    (prune, "_take_in"),
+    (prune, "_remove_traces"),
     (Rewriter, "rewrite"),
 ]
 
@@ -400,7 +400,7 @@ def test_a_full_disk_is_told_and_the_rest_is_done_when_there_is_room(ws, monkeyp
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patched:
-        patched.setattr(sweeping, "sweep", full)
+        patched.setattr(prune, "sweep", full)
         with pytest.raises(
             WriteFailed, match=r"could not all be removed: No space .* when the workspace is used again"
         ):
@@ -525,10 +525,10 @@ def test_a_content_that_two_events_brought_goes_with_both(ws):
 def test_nothing_at_all_is_in_the_journal_of_what_is_purged(ws, monkeypatch):
     said = ws.say(f"She lives there: {ADDRESS}.")
     seen = []
-    real = journal.begin
+    real = purge_journal.begin
     monkeypatch.setattr(
-        "agentx.purging.purge.begin",
-        lambda git_dir, one: (real(git_dir, one), seen.append(Path(git_dir, journal.NAME).read_text())),
+        "agentx.integrity.purge.purge.begin",
+        lambda git_dir, one: (real(git_dir, one), seen.append(Path(git_dir, purge_journal.NAME).read_text())),
     )
     ws.purge(said.seq)
     assert len(seen) == 1

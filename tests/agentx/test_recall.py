@@ -7,14 +7,20 @@ import pytest
 
 from agentx import Workspace
 from agentx.agents.loop import run_task
-from agentx.opening import write_layout
-from agentx.storage.codec import GENESIS, Codec
-from agentx.storage.events import AgentMessageSent, ContextProvided, Draft, UserMessageSent, WorkspaceCreated
-from agentx.storage.facts import FACTS
-from agentx.synthesis.conclusions import CONCLUSIONS, Add, Concluded
-from agentx.synthesis.items import MemoryItem
+from agentx.factory import write_layout
+from agentx.storage.events.codec import GENESIS, Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import (
+    AgentMessageSent,
+    ContextProvided,
+    Draft,
+    UserMessageSent,
+    WorkspaceCreated,
+)
+from agentx.synthesis.memory.conclusions import CONCLUSIONS, Add, Concluded
+from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.memory.vitality import vitality
 from agentx.synthesis.model.scripted import ScriptedModel
-from agentx.synthesis.vitality import vitality
 
 QUESTION = "Which database does staging use?"
 

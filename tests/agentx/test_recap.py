@@ -8,9 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentx import Workspace
-from agentx.recap import Day, Recaps, Told, day_at, log_at
-from agentx.storage.codec import Codec
-from agentx.storage.events import (
+from agentx.engine.daily_recap import Day, Recaps, Told, day_at, log_at
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import (
     AgentMessageSent,
     ApprovalDecided,
     ArtifactChanged,
@@ -21,10 +22,9 @@ from agentx.storage.events import (
     UserMessageSent,
     WorkspaceCreated,
 )
-from agentx.storage.facts import FACTS
-from agentx.storage.history import SEGMENT_BYTES, History, segment_path
-from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.synthesis.state import State
+from agentx.storage.log.history import SEGMENT_BYTES, History, segment_path
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.state.state import State
 
 CODEC = Codec(FACTS | CONCLUSIONS)
 

@@ -8,28 +8,28 @@ import sys
 import pytest
 
 from agentx.storage.artifacts import Artifacts
-from agentx.storage.codec import Codec
-from agentx.storage.durable import TEMPORARY_PREFIX
-from agentx.storage.events import AgentMessageSent, Body, Draft, ToolCallExecuted, WriteReverted
-from agentx.storage.facts import FACTS
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import AgentMessageSent, Body, Draft, ToolCallExecuted, WriteReverted
+from agentx.storage.files.durable import TEMPORARY_PREFIX
 from agentx.storage.git.objects import blob_id, loose_path
-from agentx.storage.git.repair import RepositoryDamaged
-from agentx.storage.history import LIVE, SEGMENT_BYTES, History, count_segments
+from agentx.storage.git.recovery.repair import RepositoryDamaged
+from agentx.storage.log.history import LIVE, SEGMENT_BYTES, History, count_segments
 
 _PROGRAM = """
 import os, sys
 from pathlib import Path
-from agentx.bus import Bus
-from agentx.storage import history
+from agentx.core.event_bus import Bus
+from agentx.storage.log import history
 from agentx.storage.artifacts import Artifacts
-from agentx.storage.codec import Codec
-from agentx.storage.events import Body, Draft, ToolCallExecuted, UserMessageSent
-from agentx.storage.facts import FACTS
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.types import Body, Draft, ToolCallExecuted, UserMessageSent
+from agentx.storage.events.facts import FACTS
 from agentx.storage.git.index_file import IndexFile
 from agentx.storage.git.repository import GitRepository
-from agentx.storage.history import HistoryWriter
-from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.write_path import Content, WritePath
+from agentx.storage.log.history import HistoryWriter
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.recording.write_path import Content, WritePath
 
 root = Path(sys.argv[1])
 path = WritePath(root, Codec(FACTS | CONCLUSIONS), Artifacts(root / "artifacts", 1_000_000), Bus())

@@ -9,9 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from agentx import Workspace
-from agentx.remotes import HistoriesDiverged, RemoteAhead, RemoteRefused
+from agentx.storage.git.exchange.remotes import NoRemote, PushRefused, RemoteFailed
 from agentx.storage.git.objects import ObjectDamaged
-from agentx.storage.git.remotes import NoRemote, PushRefused, RemoteFailed
+from agentx.transfer.push_pull import HistoriesDiverged, RemoteAhead, RemoteRefused
 
 PAT = ("-c", "user.name=Pat", "-c", "user.email=pat@example.org")
 

@@ -9,10 +9,11 @@ import sys
 import pytest
 
 from agentx import Workspace
-from agentx.storage.events import ArtifactChanged
-from agentx.storage.git import index_file, repair
+from agentx.engine.synthesizer import _WATERMARK_LAG, Synthesizer
+from agentx.storage.events.types import ArtifactChanged
+from agentx.storage.git import index_file
 from agentx.storage.git.objects import blob_id
-from agentx.synthesizer import _WATERMARK_LAG, Synthesizer
+from agentx.storage.git.recovery import repair
 
 _PROGRAM = """
 import os, signal, sys

@@ -7,7 +7,7 @@ import pytest
 
 from agentx import Workspace
 from agentx.agents.loop import run_task
-from agentx.storage.codec import split
+from agentx.storage.events.codec import split
 from agentx.synthesis.model.scripted import ScriptedModel
 
 TURNS = [

@@ -6,9 +6,9 @@ import shutil
 import pytest
 
 from agentx import Workspace
-from agentx.revisions import NoSuchMoment, NothingToUndo, files_between
-from agentx.storage.events import AgentThoughtProcess, Body, Draft, WriteReverted
-from agentx.storage.paths import PathRefused
+from agentx.history.undo_restore import NoSuchMoment, NothingToUndo, files_between
+from agentx.storage.events.types import AgentThoughtProcess, Body, Draft, WriteReverted
+from agentx.storage.files.paths import PathRefused
 
 
 def files(ws):

@@ -6,16 +6,17 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from agentx import Workspace, schedules
+from agentx import Workspace
 from agentx.agents.loop import run_task
 from agentx.directing.executors import Function
-from agentx.schedules import Means, NoSuchSchedule, begins, carry_out_due
+from agentx.scheduling import schedules
+from agentx.scheduling.schedules import Means, NoSuchSchedule, begins, carry_out_due
 from agentx.storage.errors import UsageError
-from agentx.storage.events import RunStarted, UserMessageSent
-from agentx.storage.lock import FileLock, WorkspaceBusy
-from agentx.storage.schedule_events import DuePassed, ScheduleSet
-from agentx.synthesis.due import ScheduleInvalid
+from agentx.storage.events.schedule_events import DuePassed, ScheduleSet
+from agentx.storage.events.types import RunStarted, UserMessageSent
+from agentx.storage.files.lock import FileLock, WorkspaceBusy
 from agentx.synthesis.model.port import ModelError
+from agentx.synthesis.scheduling.schedule_times import ScheduleInvalid
 from tests.simulate_year import DIRECTED, MEANS, settings, simulate
 
 HOURLY = ScheduleSet(id="hourly", cron="0 * * * *", task="Look for news.")

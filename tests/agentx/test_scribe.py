@@ -9,8 +9,8 @@ import pytest
 from agentx import Workspace
 from agentx.agents.loop import run_task
 from agentx.agents.port import Limits
-from agentx.scribe import is_active
-from agentx.storage.events import (
+from agentx.memory.note_taking import is_active
+from agentx.storage.events.types import (
     AgentMessageSent,
     Draft,
     RunEnded,

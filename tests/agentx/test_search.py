@@ -8,8 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from agentx import Workspace, indexer
-from agentx.background import SearchLate, done_by
+from agentx import Workspace
+from agentx.search import indexer
+from agentx.search.background_worker import SearchLate, done_by
 from agentx.settings import Settings, read_settings
 from agentx.storage.errors import UsageError
 from agentx.synthesis.embedding.choose import open_embedder

@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agentx import Workspace
-from agentx.opening import write_layout
-from agentx.storage.codec import GENESIS, Codec
-from agentx.storage.events import (
+from agentx.factory import write_layout
+from agentx.storage.events.codec import GENESIS, Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import (
     AgentMessageSent,
     Body,
     Draft,
@@ -18,9 +19,8 @@ from agentx.storage.events import (
     UserMessageSent,
     WorkspaceCreated,
 )
-from agentx.storage.facts import FACTS
-from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.synthesis.vitality import vitality
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.vitality import vitality
 
 FAILED = "FAILED tests/test_pay.py::test_retry - assert 1 == 2\n1 failed in 0.1s\n"
 PASSED = "tests/test_pay.py::test_retry PASSED\n1 passed in 0.1s\n"

@@ -7,7 +7,7 @@ import pytest
 
 from agentx import Workspace
 from agentx.storage.errors import UsageError
-from agentx.storage.events import SourceScanned
+from agentx.storage.events.types import SourceScanned
 
 
 @pytest.fixture

@@ -22,14 +22,14 @@ from hypothesis.stateful import (
 )
 
 from agentx import Workspace
-from agentx.revisions import NothingToUndo
-from agentx.storage.codec import Codec
-from agentx.storage.events import UserMessageSent
-from agentx.storage.facts import FACTS
+from agentx.history.undo_restore import NothingToUndo
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import UserMessageSent
 from agentx.storage.git.objects import blob_id
-from agentx.storage.history import History
-from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.synthesis.state import State
+from agentx.storage.log.history import History
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.state.state import State
 
 from . import crashing
 

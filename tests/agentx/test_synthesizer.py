@@ -3,8 +3,8 @@
 import shutil
 
 from agentx import Workspace
-from agentx.storage.history import HistoryWriteFailed
-from agentx.storage.lock import FileLock
+from agentx.storage.files.lock import FileLock
+from agentx.storage.log.history import HistoryWriteFailed
 from agentx.synthesis.demands.extractor import DemandExtractor
 
 

@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agentx import Workspace
-from agentx.context import BUDGETS, BudgetTooSmall
-from agentx.context_parts import provided
-from agentx.relevant import has_begun
-from agentx.storage.codec import Codec
-from agentx.storage.events import AgentMessageSent, Body, Draft, UserMessageSent
-from agentx.storage.facts import FACTS
-from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.synthesis.state import Message, State
-from agentx.synthesis.tokens import count_tokens
+from agentx.context.assembler import BUDGETS, BudgetTooSmall
+from agentx.context.rendering import provided
+from agentx.context.service import has_begun
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import AgentMessageSent, Body, Draft, UserMessageSent
+from agentx.synthesis.language.tokens import count_tokens
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.state.state import Message, State
 
 DEMANDS = [f"From now on, never create a {name}.txt file." for name in "abcdefghijklmno"]
 NOUNS = [

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from agentx.agents.loop import run_task
-from agentx.curation import NoSuchItem
+from agentx.memory.editing import NoSuchItem
 from agentx.storage.artifacts import ArtifactMissing
-from agentx.storage.paths import PathRefused
+from agentx.storage.files.paths import PathRefused
 from agentx.synthesis.model.scripted import ScriptedModel
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from agentx import Workspace
-from agentx.layout import NotAWorkspace
-from agentx.repairing import repair
+from agentx.core.layout import NotAWorkspace
+from agentx.integrity.repair import repair
+from agentx.integrity.verify import verify
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError
-from agentx.storage.events import Draft, UserMessageSent
+from agentx.storage.events.types import Draft, UserMessageSent
 from agentx.storage.git.objects import blob_id, loose_path
-from agentx.verification import verify
 
 LIVE = "history.jsonl"
 SEGMENTS = ("history/000/001.jsonl", "history/000/002.jsonl")

@@ -9,13 +9,13 @@ import threading
 import pytest
 
 from agentx import AgentXError, Workspace
-from agentx.bus import MemoryChanged
 from agentx.config import read_config, set_value
-from agentx.layout import NotAWorkspace
-from agentx.opening import NotEmpty
+from agentx.core.event_bus import MemoryChanged
+from agentx.core.layout import NotAWorkspace
+from agentx.factory import NotEmpty
 from agentx.settings import Settings, read_settings
 from agentx.storage.errors import UsageError
-from agentx.storage.events import ToolCallExecuted, UserMessageSent, changes_of
+from agentx.storage.events.types import ToolCallExecuted, UserMessageSent, changes_of
 
 MUSK = "When writing about Tesla's future, never mention Elon Musk."
 
@@ -319,7 +319,7 @@ def test_importing_the_package_loads_nothing_heavy():
 
 
 def test_a_closed_workspace_refuses_to_write(tmp_path):
-    from agentx.write_path import WorkspaceClosed
+    from agentx.recording.write_path import WorkspaceClosed
 
     ws = Workspace.create(tmp_path / "task")
     ws.close()

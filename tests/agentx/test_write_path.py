@@ -7,12 +7,12 @@ import threading
 
 import pytest
 
-from agentx import write_path
-from agentx.staging import WriteFailed
+from agentx.recording import write_path
+from agentx.recording.staging import WriteFailed
+from agentx.recording.write_path import Content, ReadOnly
 from agentx.storage.artifacts import FileTooLarge
-from agentx.storage.blobs import BlobStore
 from agentx.storage.errors import AgentXError, WriterConflict
-from agentx.storage.events import (
+from agentx.storage.events.types import (
     ArtifactChanged,
     Body,
     Draft,
@@ -20,15 +20,15 @@ from agentx.storage.events import (
     UserMessageSent,
     WriteReverted,
 )
+from agentx.storage.files.lock import FileLock
+from agentx.storage.files.paths import PathRefused
 from agentx.storage.git import index_file
 from agentx.storage.git.branch import RefLocked
 from agentx.storage.git.index_file import GitIsBusy
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repository import GitRepository
-from agentx.storage.lock import FileLock
-from agentx.storage.paths import PathRefused
-from agentx.synthesis.state import State
-from agentx.write_path import Content, ReadOnly
+from agentx.storage.log.blobs import BlobStore
+from agentx.synthesis.state.state import State
 
 _SECRET = "ghp_" + "a1B2" * 9
 
@@ -221,14 +221,14 @@ def test_a_file_that_cannot_take_its_name_any_more_is_told_and_recorded_as_rever
 _FULL = """
 import os, resource, signal, sys
 from pathlib import Path
-from agentx.bus import Bus
+from agentx.core.event_bus import Bus
 from agentx.storage.artifacts import Artifacts
-from agentx.storage.codec import Codec
-from agentx.storage.events import ToolCallExecuted
-from agentx.storage.facts import FACTS
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.types import ToolCallExecuted
+from agentx.storage.events.facts import FACTS
 from agentx.storage.errors import AgentXError, WriterConflict
-from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.write_path import Content, WritePath
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.recording.write_path import Content, WritePath
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 root = Path(sys.argv[1])
 path = WritePath(root, Codec(FACTS | CONCLUSIONS), Artifacts(root / "artifacts", 1_000_000), Bus())
@@ -306,13 +306,13 @@ def test_a_disk_that_is_really_full_loses_nothing(tmp_path, write):
 _WRITER = """
 import sys
 from pathlib import Path
-from agentx.bus import Bus
+from agentx.core.event_bus import Bus
 from agentx.storage.artifacts import Artifacts
-from agentx.storage.codec import Codec
-from agentx.storage.events import Body, Draft, ToolCallExecuted, UserMessageSent
-from agentx.storage.facts import FACTS
-from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.write_path import Content, WritePath
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.types import Body, Draft, ToolCallExecuted, UserMessageSent
+from agentx.storage.events.facts import FACTS
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.recording.write_path import Content, WritePath
 root, name = Path(sys.argv[1]), sys.argv[2]
 path = WritePath(root, Codec(FACTS | CONCLUSIONS), Artifacts(root / "artifacts", 1_000_000), Bus())
 path.load()

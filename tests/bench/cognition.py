@@ -6,8 +6,8 @@ from pathlib import Path
 
 from agentx import Workspace
 from agentx.cognition.agent import CognitiveAgent
-from agentx.storage.cognition_events import Extracted, Recognized
-from agentx.storage.events import AgentMessageSent, Draft
+from agentx.storage.events.cognition_events import Extracted, Recognized
+from agentx.storage.events.types import AgentMessageSent, Draft
 from tests.figures import Figure
 
 from .clock import in_turns

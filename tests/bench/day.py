@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agentx import Workspace
-from agentx.storage.events import Event
+from agentx.storage.events.types import Event
 from agentx.synthesis.demands.explanation import explain
 from tests.figures import Figure
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from agentx import Workspace
 from agentx.settings import Settings
-from agentx.storage.codec import Codec
-from agentx.storage.events import AgentThoughtProcess, Body, Draft, ToolCallExecuted
-from agentx.storage.facts import FACTS
-from agentx.storage.history import HistoryWriter
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import AgentThoughtProcess, Body, Draft, ToolCallExecuted
 from agentx.storage.index.port import Chunk
-from agentx.synthesis.conclusions import CONCLUSIONS, Concluded
+from agentx.storage.log.history import HistoryWriter
+from agentx.synthesis.memory.conclusions import CONCLUSIONS, Concluded
 
 _TEXT = """
 answer append blob budget cache chapter commit context decision delta digest draft durable engine event

@@ -20,10 +20,10 @@ _STARTS = 10
 _FOLD = """
 import json, re, sys, time
 from pathlib import Path
-from agentx.storage.codec import Codec
-from agentx.storage.facts import FACTS
-from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.synthesis.folding import fold
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.state.parallel_fold import fold
 start = time.perf_counter()
 state = fold(Path(sys.argv[1]), Codec(FACTS | CONCLUSIONS))
 seconds = time.perf_counter() - start

@@ -7,7 +7,7 @@ from pathlib import Path
 from agentx import Workspace
 from agentx.storage.index.lance import LanceIndex
 from agentx.storage.index.port import Filter
-from agentx.synthesis.retrieval import retrieve
+from agentx.synthesis.recall.retrieval import retrieve
 from tests.figures import Figure
 
 from .clock import in_turns

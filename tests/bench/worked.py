@@ -14,7 +14,7 @@ from pathlib import Path
 from unittest import mock
 
 from agentx import Workspace
-from agentx.storage.events import (
+from agentx.storage.events.types import (
     AgentMessageSent,
     AgentThoughtProcess,
     ContextProvided,
@@ -63,7 +63,7 @@ class _Clock:
 
     @contextmanager
     def set(self) -> Iterator[None]:
-        with mock.patch("agentx.storage.codec.datetime", self):
+        with mock.patch("agentx.storage.events.codec.datetime", self):
             yield
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agentx import Workspace
-from agentx.storage.events import AgentThoughtProcess, Body, Draft
-from agentx.storage.git.packing import Packer
+from agentx.storage.events.types import AgentThoughtProcess, Body, Draft
+from agentx.storage.git.packs.packing import Packer
 from tests.figures import Figure
 
 from .clock import Taken, in_turns

@@ -16,9 +16,9 @@ import msgspec
 from agentx.storage.index import analysis
 from agentx.storage.index.memory import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter, MemoryIndex
-from agentx.synthesis import retrieval
 from agentx.synthesis.chunking import chunk_message
-from agentx.synthesis.retrieval import Weights, retrieve, to_embed
+from agentx.synthesis.recall import retrieval
+from agentx.synthesis.recall.retrieval import Weights, retrieve, to_embed
 from tests.eval.conversations import MULTI_HOP, beam_collections, cut, locomo_collections
 from tests.eval.cosqa import cosqa_collection
 from tests.eval.ranked import HITS, Collection, Question, Ranking, embed, mean, recall, reciprocal_rank

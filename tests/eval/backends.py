@@ -26,7 +26,7 @@ from agentx.storage.index.memory import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter, MemoryIndex, Vector
 from agentx.synthesis.chunking import Piece, chunk_file, chunk_message
 from agentx.synthesis.embedding import Embedder, ModelUnavailable, open_embedder
-from agentx.synthesis.retrieval import retrieve, to_embed
+from agentx.synthesis.recall.retrieval import retrieve, to_embed
 from tests.eval.data import rows
 from tests.figures import Figure
 

@@ -25,10 +25,10 @@ from pathlib import Path
 import msgspec
 
 from agentx import Workspace
-from agentx.context import BudgetTooSmall
+from agentx.context.assembler import BudgetTooSmall
 from agentx.settings import Settings
-from agentx.storage.events import AgentMessageSent, Draft
-from agentx.synthesis.items import ConstraintDetail, MemoryItem
+from agentx.storage.events.types import AgentMessageSent, Draft
+from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem
 from tests.eval.data import Row, rows
 from tests.eval.linked import linked
 from tests.eval.scores import Score, token_f1, words

@@ -8,12 +8,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from agentx.storage.events import Body, Event, Payload, ToolCallExecuted, ToolCallRequested
+from agentx.storage.events.types import Body, Event, Payload, ToolCallExecuted, ToolCallRequested
 from agentx.synthesis.checks import CheckReport, parse_output
-from agentx.synthesis.conclusions import Concluded
-from agentx.synthesis.hot_issues import HotIssues
-from agentx.synthesis.items import HotIssueDetail
-from agentx.synthesis.state import State
+from agentx.synthesis.gates.hot_issues import HotIssues
+from agentx.synthesis.memory.conclusions import Concluded
+from agentx.synthesis.memory.items import HotIssueDetail
+from agentx.synthesis.state.state import State
 from tests.eval.data import Row, rows
 from tests.eval.scores import Score
 from tests.figures import Figure

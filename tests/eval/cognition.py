@@ -25,8 +25,8 @@ from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery, about, de
 from agentx.synthesis.cognition.speakers import speaker
 from agentx.synthesis.cognition.statements import terms_of
 from agentx.synthesis.cognition.uncertainty import assess
-from agentx.synthesis.retrieval import retrieve, to_embed
-from agentx.synthesis.tokens import count_tokens
+from agentx.synthesis.language.tokens import count_tokens
+from agentx.synthesis.recall.retrieval import retrieve, to_embed
 from tests.eval.conversations import MULTI_HOP, locomo_collections
 from tests.eval.data import rows
 from tests.eval.ranked import Collection, Question, bm25_orders, embed, filled, mean

@@ -23,8 +23,8 @@ from agentx.storage.index.memory import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter, Vector
 from agentx.synthesis.chunking import chunk_file
 from agentx.synthesis.embedding import Embedder
-from agentx.synthesis.file_retrieval import retrieve_files
-from agentx.synthesis.retrieval import to_embed
+from agentx.synthesis.recall.file_retrieval import retrieve_files
+from agentx.synthesis.recall.retrieval import to_embed
 from tests.eval.backends import installed_embedder
 from tests.eval.data import Row, rows
 from tests.figures import Figure

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agentx import Workspace
-from agentx.context import Context
-from agentx.storage.codec import Codec
-from agentx.storage.events import Draft, Event
-from agentx.storage.facts import FACTS
+from agentx.context.assembler import Context
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import Draft, Event
 from agentx.storage.index.port import Vector
-from agentx.synthesis.conclusions import CONCLUSIONS
 from agentx.synthesis.embedding import Embedder
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
 from tests.eval.conversations import beam_collections, locomo_collections
 from tests.eval.ranked import Collection, Question, bm25_orders, embed, embedder, mean, vector_orders
 from tests.eval.scores import words

@@ -11,8 +11,8 @@ from agentx.settings import read_settings
 from agentx.storage.index.port import Vector
 from agentx.synthesis.embedding.choose import open_embedder
 from agentx.synthesis.embedding.port import ModelUnavailable
-from agentx.synthesis.flows import called, match, phrases
-from agentx.synthesis.state import State
+from agentx.synthesis.state.flows import called, match, phrases
+from agentx.synthesis.state.state import State
 from tests.figures import Figure
 from tests.synthesis.flow_cases import Case, read_cases
 

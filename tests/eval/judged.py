@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from agentx import Workspace
-from agentx.judging import judge
+from agentx.memory.model_extraction import judge
 from agentx.synthesis.model.port import ModelClient, ModelError
 from tests.eval.capture import capture
 from tests.eval.labels import labels

@@ -18,7 +18,7 @@ from typing import Literal
 
 from agentx import Workspace
 from agentx.settings import Settings
-from agentx.synthesis.items import Kind, MemoryItem
+from agentx.synthesis.memory.items import Kind, MemoryItem
 from tests.eval.data import Row, rows
 from tests.eval.linked import rests_on
 from tests.eval.scores import Score, token_f1

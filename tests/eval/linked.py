@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from agentx.storage.events import Event
-from agentx.synthesis.conclusions import MODEL, Add, Concluded
-from agentx.synthesis.items import MemoryItem
+from agentx.storage.events.types import Event
+from agentx.synthesis.memory.conclusions import MODEL, Add, Concluded
+from agentx.synthesis.memory.items import MemoryItem
 
 Linked = Mapping[int, Mapping[str, MemoryItem]]
 

@@ -19,7 +19,7 @@ from agentx.settings import read_settings
 from agentx.storage.index.memory import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter, MemoryIndex, Vector
 from agentx.synthesis.embedding import Embedder, ModelUnavailable, open_embedder
-from agentx.synthesis.retrieval import retrieve, to_embed
+from agentx.synthesis.recall.retrieval import retrieve, to_embed
 
 HITS = 25
 """How many are asked for; the product looks equally deep for ten. What stands beyond counts as not found."""

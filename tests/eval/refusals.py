@@ -13,8 +13,8 @@ from pathlib import Path
 
 from agentx import Workspace
 from agentx.settings import Settings
-from agentx.storage.events import Draft, Event, ToolCallExecuted, ToolCallRequested
-from agentx.synthesis.items import MemoryItem, RejectionDetail
+from agentx.storage.events.types import Draft, Event, ToolCallExecuted, ToolCallRequested
+from agentx.synthesis.memory.items import MemoryItem, RejectionDetail
 from tests.eval.data import Row, rows
 from tests.eval.labels import Drawn, draw
 from tests.eval.scores import Score, token_f1

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from agentx import Workspace
 from agentx.settings import Settings
-from agentx.storage.events import Event
+from agentx.storage.events.types import Event
 from tests.eval.data import Row
 from tests.figures import Figure
 

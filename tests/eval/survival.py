@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agentx import Workspace
-from agentx.context import BudgetTooSmall
-from agentx.context_parts import on_one_line
+from agentx.context.assembler import BudgetTooSmall
+from agentx.context.rendering import on_one_line
 from agentx.settings import Settings
-from agentx.synthesis.items import Kind, MemoryItem, shorten
+from agentx.synthesis.memory.items import Kind, MemoryItem, shorten
 from tests.eval.data import Row, rows
 from tests.eval.linked import rests_on
 from tests.eval.ranked import bm25_orders, mean

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from agentx import Workspace
-from agentx.storage.events import AgentMessageSent, Draft, Event, UserMessageSent
-from agentx.synthesis.tokens import count_tokens
+from agentx.storage.events.types import AgentMessageSent, Draft, Event, UserMessageSent
+from agentx.synthesis.language.tokens import count_tokens
 
 Told = Callable[[str], None]
 

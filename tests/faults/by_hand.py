@@ -8,9 +8,9 @@ import time
 from functools import partial
 from pathlib import Path
 
-from agentx.repairing import repair
-from agentx.storage.index.waiting import locked
-from agentx.storage.lock import FileLock
+from agentx.integrity.repair import repair
+from agentx.storage.files.lock import FileLock
+from agentx.storage.index.pending_writes import locked
 
 from . import scenario
 from .children import Tell, start

@@ -13,12 +13,12 @@ from itertools import count
 from pathlib import Path
 
 from agentx import Workspace
-from agentx.storage.codec import Codec
 from agentx.storage.errors import AgentXError
-from agentx.storage.facts import FACTS
-from agentx.storage.history import Damage, History, HistoryDamaged
-from agentx.storage.lock import FileLock
-from agentx.synthesis.conclusions import CONCLUSIONS
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.files.lock import FileLock
+from agentx.storage.log.history import Damage, History, HistoryDamaged
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
 
 from . import oracle
 from .children import Tell, listen, start

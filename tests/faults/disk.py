@@ -16,7 +16,7 @@ from typing import Any
 
 import pygit2
 
-from agentx.storage import nofollow
+from agentx.storage.files import nofollow
 from agentx.storage.git.repository import GitRepository
 
 BY_PATH = ("replace", "rename", "link", "unlink", "remove", "rmdir", "mkdir", "symlink", "truncate")

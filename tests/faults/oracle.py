@@ -12,15 +12,15 @@ from pathlib import Path
 
 from agentx import Workspace
 from agentx.settings import Settings
-from agentx.storage.blobs import BlobStore, named_blobs
-from agentx.storage.codec import Codec
-from agentx.storage.durable import TEMPORARY_PREFIX
-from agentx.storage.events import ArtifactChanged, Event, WriteReverted, changes_of
-from agentx.storage.facts import FACTS
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import ArtifactChanged, Event, WriteReverted, changes_of
+from agentx.storage.files.durable import TEMPORARY_PREFIX
 from agentx.storage.git.objects import blob_id
-from agentx.storage.history import History
-from agentx.synthesis.conclusions import CONCLUSIONS
-from agentx.synthesis.state import State
+from agentx.storage.log.blobs import BlobStore, named_blobs
+from agentx.storage.log.history import History
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.state.state import State
 
 Acknowledged = Mapping[int, str]
 """Hash by seq of the events whose calls have returned."""

@@ -16,15 +16,15 @@ from hashlib import blake2b
 from pathlib import Path
 
 from agentx import Workspace
-from agentx.bus import ALL
+from agentx.core.event_bus import ALL
 from agentx.pipelines.runner import Runner
 from agentx.pipelines.tracked import pipelines
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import Event, RunEnded, changes_of
-from agentx.storage.pipeline_events import Dispatched, StageProved, StageReopened
+from agentx.storage.events.pipeline_events import Dispatched, StageProved, StageReopened
+from agentx.storage.events.types import Event, RunEnded, changes_of
 from agentx.synthesis.model.port import ChatMessage, Reply, ToolCall, ToolSchema, Usage
-from agentx.synthesis.pipelines.checks import marker_line
-from agentx.synthesis.pipelines.progress import Pipelines
+from agentx.synthesis.pipelines.definition.checks import marker_line
+from agentx.synthesis.pipelines.running.progress import Pipelines
 from agentx.trust.trust import Trust
 
 from . import oracle

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from agentx import Workspace
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import AgentMessageSent, Body, Draft
-from agentx.storage.history import SEGMENT_BYTES
+from agentx.storage.events.types import AgentMessageSent, Body, Draft
+from agentx.storage.log.history import SEGMENT_BYTES
 
 from .children import Tell
 from .oracle import PERSON, settings

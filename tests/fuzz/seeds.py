@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from agentx.storage.codec import GENESIS, Codec, chain, split
-from agentx.storage.events import (
+from agentx.storage.events.codec import GENESIS, Codec, chain, split
+from agentx.storage.events.types import (
     AgentMessageSent,
     ArtifactChanged,
     Body,
@@ -27,12 +27,12 @@ from agentx.storage.git.delta import delta
 from agentx.storage.git.index_file import Mark
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.pack_file import KINDS, PackWriter
-from agentx.storage.history import History
-from agentx.storage.index.waiting import Clear, Close, Embed, ForgetVectors, Meta
-from agentx.storage.keys import Keys
-from agentx.synthesis.conclusions import Add, Concluded
-from agentx.synthesis.items import Evidence, MemoryItem
-from agentx.synthesis.state import State
+from agentx.storage.index.pending_writes import Clear, Close, Embed, ForgetVectors, Meta
+from agentx.storage.log.history import History
+from agentx.storage.log.keys import Keys
+from agentx.synthesis.memory.conclusions import Add, Concluded
+from agentx.synthesis.memory.items import Evidence, MemoryItem
+from agentx.synthesis.state.state import State
 from tests.storage.wrapped_samples import WRAPPINGS
 from tests.synthesis.pipelines.book import BOOK
 

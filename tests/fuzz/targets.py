@@ -18,36 +18,36 @@ from urllib.parse import unquote
 
 import msgspec
 
-from agentx import layout
 from agentx.config import ConfigInvalid, read_config
+from agentx.core import layout
 from agentx.storage.artifacts import Artifacts
-from agentx.storage.codec import GENESIS, Codec, DamagedLine, EventRefused, EventTooLarge, split
 from agentx.storage.errors import AgentXError
-from agentx.storage.events import Body, Draft, Payload, Purged, Unknown, UserMessageSent
-from agentx.storage.facts import FACTS
+from agentx.storage.events.codec import GENESIS, Codec, DamagedLine, EventRefused, EventTooLarge, split
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import Body, Draft, Payload, Purged, Unknown, UserMessageSent
+from agentx.storage.files.ignore import IgnoreRules
+from agentx.storage.files.paths import check_path
 from agentx.storage.git import delta, local, trees
 from agentx.storage.git.branch import BRANCH, Branch
+from agentx.storage.git.exchange.remotes import NoRemote, Remote
 from agentx.storage.git.index_file import read_mark
 from agentx.storage.git.objects import LARGEST, ObjectDamaged, read_loose
 from agentx.storage.git.pack_file import Pack, PackDamaged
-from agentx.storage.git.remotes import NoRemote, Remote
 from agentx.storage.git.repository import GitRepository
-from agentx.storage.history import LIVE, Damage, History, HistoryDamaged, HistoryWriter, segment_path
-from agentx.storage.ignore import IgnoreRules
-from agentx.storage.index.waiting import Follower, Overlay, WaitingFile
-from agentx.storage.keys import Keys
-from agentx.storage.orphans import Orphans
-from agentx.storage.paths import check_path
-from agentx.storage.redaction import clean, find, redact
-from agentx.storage.snapshots import Snapshots
-from agentx.storage.wrapping import decodings
-from agentx.synthesis.conclusions import CONCLUSIONS
+from agentx.storage.index.pending_writes import Follower, Overlay, WaitingFile
+from agentx.storage.log.history import LIVE, Damage, History, HistoryDamaged, HistoryWriter, segment_path
+from agentx.storage.log.keys import Keys
+from agentx.storage.log.orphans import Orphans
+from agentx.storage.log.snapshots import Snapshots
+from agentx.storage.secrets.redaction import clean, find, redact
+from agentx.storage.secrets.wrapping import decodings
 from agentx.synthesis.demands.classify import Demand, Rejection, findings
-from agentx.synthesis.demands.material import MAX_CHARACTERS, material, own_words, straighten
-from agentx.synthesis.pipelines.faults import PipelineInvalid
-from agentx.synthesis.pipelines.reading import read
-from agentx.synthesis.pipelines.steps import resolve
-from agentx.synthesis.state import State
+from agentx.synthesis.demands.reading.material import MAX_CHARACTERS, material, own_words, straighten
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.pipelines.definition.faults import PipelineInvalid
+from agentx.synthesis.pipelines.definition.reading import read
+from agentx.synthesis.pipelines.definition.steps import resolve
+from agentx.synthesis.state.state import State
 from tests.storage.wrapped_samples import WRAPPINGS
 
 Target = Callable[[bytes, Path], None]

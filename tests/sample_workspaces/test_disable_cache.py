@@ -12,8 +12,8 @@ import pytest
 
 from agentx import Workspace
 from agentx.agents.loop import run_task
-from agentx.storage.events import ContextProvided, RunEnded, ToolCallExecuted, UserMessageSent
-from agentx.synthesis.conclusions import Add, Concluded, Patch
+from agentx.storage.events.types import ContextProvided, RunEnded, ToolCallExecuted, UserMessageSent
+from agentx.synthesis.memory.conclusions import Add, Concluded, Patch
 from agentx.synthesis.model.scripted import ScriptedModel
 
 SAMPLE = Path(__file__).parents[2] / "sample_workspaces" / "disable-cache"

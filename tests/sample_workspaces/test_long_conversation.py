@@ -9,8 +9,8 @@ import pytest
 
 from agentx import Workspace
 from agentx.cli.__main__ import main
-from agentx.cli.samples import SampleInvalid, find_sample, read_talk
-from agentx.storage.cognition_events import Interacted
+from agentx.cli.work.samples import SampleInvalid, find_sample, read_talk
+from agentx.storage.events.cognition_events import Interacted
 
 SAMPLE = Path(__file__).parents[2] / "sample_workspaces" / "long-conversation"
 KNOWN = 46

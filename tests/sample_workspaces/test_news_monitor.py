@@ -13,12 +13,12 @@ import pytest
 
 from agentx import Workspace
 from agentx.cli.__main__ import main
-from agentx.cli.samples import SampleInvalid, load_code
+from agentx.cli.work.samples import SampleInvalid, load_code
+from agentx.directing.executor_tools import Hands
 from agentx.directing.executors import Assignment, Command, Function, Outcome
-from agentx.directing.hands import Hands
 from agentx.directing.runs import run_directed
-from agentx.storage.direction_events import DirectiveIssued
-from agentx.storage.events import RunEnded, RunStarted
+from agentx.storage.events.direction_events import DirectiveIssued
+from agentx.storage.events.types import RunEnded, RunStarted
 
 SAMPLE = Path(__file__).parents[2] / "sample_workspaces" / "news-monitor"
 READER = SAMPLE / "reader.py"

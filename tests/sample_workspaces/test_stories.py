@@ -9,7 +9,7 @@ import pytest
 
 from agentx import Workspace
 from agentx.cli.__main__ import main
-from agentx.storage.events import (
+from agentx.storage.events.types import (
     AgentMessageSent,
     ApprovalDecided,
     ContextProvided,
@@ -19,9 +19,9 @@ from agentx.storage.events import (
     ToolCallExecuted,
     UserMessageSent,
 )
-from agentx.synthesis.flows import told
-from agentx.synthesis.items import RequireImport
-from agentx.synthesis.touching import suggests
+from agentx.synthesis.gates.action_relevance import suggests
+from agentx.synthesis.memory.items import RequireImport
+from agentx.synthesis.state.flows import told
 
 SHARES_WORKSPACES = True
 SAMPLES = Path(__file__).parents[2] / "sample_workspaces"

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from agentx.storage.codec import Codec
-from agentx.storage.events import Body, Draft, UserMessageSent
-from agentx.storage.facts import FACTS
-from agentx.storage.history import History, HistoryWriter
-from agentx.synthesis.conclusions import CONCLUSIONS
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import Body, Draft, UserMessageSent
+from agentx.storage.log.history import History, HistoryWriter
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from agentx.storage.errors import WriterConflict
-from agentx.storage.history import (
+from agentx.storage.log.history import (
     LIVE,
     ORPHANS,
     SEGMENT_BYTES,

@@ -7,13 +7,13 @@ import sys
 import pytest
 
 from agentx.storage.artifacts import ArtifactMissing, Artifacts, FileTooLarge, entry_after
-from agentx.storage.durable import TEMPORARY_PREFIX
-from agentx.storage.events import FileChange
+from agentx.storage.events.types import FileChange
+from agentx.storage.files.durable import TEMPORARY_PREFIX
+from agentx.storage.files.nofollow import LinkRefused
+from agentx.storage.files.paths import PathRefused
+from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.objects import blob_id
-from agentx.storage.git.reading import TreeEntry
 from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR
-from agentx.storage.nofollow import LinkRefused
-from agentx.storage.paths import PathRefused
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ import os, sys
 from pathlib import Path
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.git.objects import blob_id
-from agentx.storage.git.reading import TreeEntry
+from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.repository import REGULAR
 root = Path(sys.argv[1])
 if os.getuid() == 0:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from agentx.storage.blobs import WHOLE_BYTES, BlobDamaged, BlobStore, blob_path, named_blobs
-from agentx.storage.codec import GENESIS, Codec
-from agentx.storage.events import Body, Draft, ToolCallExecuted, UserMessageSent
-from agentx.storage.facts import FACTS
+from agentx.storage.events.codec import GENESIS, Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import Body, Draft, ToolCallExecuted, UserMessageSent
+from agentx.storage.log.blobs import WHOLE_BYTES, BlobDamaged, BlobStore, blob_path, named_blobs
 
 
 @pytest.fixture

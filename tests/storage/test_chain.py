@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from agentx.storage.codec import GENESIS
-from agentx.storage.history import LIVE, ORPHANS, HistoryWriter, segment_path
+from agentx.storage.events.codec import GENESIS
+from agentx.storage.log.history import LIVE, ORPHANS, HistoryWriter, segment_path
 
 
 def _texts(events) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from agentx.storage.codec import (
+from agentx.storage.events.codec import (
     GENESIS,
     MAX_LINE_BYTES,
     Codec,
@@ -21,10 +21,18 @@ from agentx.storage.codec import (
     purge,
     split,
 )
-from agentx.storage.events import Body, Draft, Purged, RunEnded, ToolCallExecuted, Unknown, UserMessageSent
-from agentx.storage.facts import FACTS
-from agentx.synthesis.conclusions import CONCLUSIONS, Add, Concluded, Patch
-from agentx.synthesis.items import Evidence, MemoryItem
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import (
+    Body,
+    Draft,
+    Purged,
+    RunEnded,
+    ToolCallExecuted,
+    Unknown,
+    UserMessageSent,
+)
+from agentx.synthesis.memory.conclusions import CONCLUSIONS, Add, Concluded, Patch
+from agentx.synthesis.memory.items import Evidence, MemoryItem
 
 CODEC = Codec(FACTS | CONCLUSIONS)
 

@@ -8,10 +8,11 @@ import threading
 
 import pytest
 
-from agentx.storage import nofollow
-from agentx.storage.codec import MAX_LINE_BYTES, Codec
-from agentx.storage.facts import FACTS
-from agentx.storage.history import (
+from agentx.storage.events.codec import MAX_LINE_BYTES, Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.files import nofollow
+from agentx.storage.files.lock import FileLock
+from agentx.storage.log.history import (
     LIVE,
     ORPHANS,
     SEGMENT_BYTES,
@@ -24,7 +25,6 @@ from agentx.storage.history import (
     count_segments,
     segment_path,
 )
-from agentx.storage.lock import FileLock
 
 
 def _texts(events) -> list[str]:
@@ -219,11 +219,11 @@ def test_two_writers_under_a_lock_alternate_and_see_each_other(tmp_path, history
 _APPEND_MANY = """
 import sys
 from pathlib import Path
-from agentx.storage.codec import Codec
-from agentx.storage.events import Body, Draft, UserMessageSent
-from agentx.storage.facts import FACTS
-from agentx.storage.history import HistoryWriter
-from agentx.storage.lock import FileLock
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.types import Body, Draft, UserMessageSent
+from agentx.storage.events.facts import FACTS
+from agentx.storage.log.history import HistoryWriter
+from agentx.storage.files.lock import FileLock
 
 root, name = Path(sys.argv[1]), sys.argv[2]
 writer, lock = HistoryWriter(root, Codec(FACTS)), FileLock(root / "lock")
@@ -373,10 +373,10 @@ def test_a_log_that_was_deleted_is_noticed(tmp_path, writer, said):
 _LIMITED = """
 import resource, signal, sys
 from pathlib import Path
-from agentx.storage.codec import Codec
-from agentx.storage.events import Body, Draft, UserMessageSent
-from agentx.storage.facts import FACTS
-from agentx.storage.history import HistoryWriter, HistoryWriteFailed
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.types import Body, Draft, UserMessageSent
+from agentx.storage.events.facts import FACTS
+from agentx.storage.log.history import HistoryWriter, HistoryWriteFailed
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 writer = HistoryWriter(Path(sys.argv[1]), Codec(FACTS))
 writer.catch_up()

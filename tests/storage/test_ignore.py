@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from agentx.storage.ignore import IgnoreRules
+from agentx.storage.files.ignore import IgnoreRules
 
 _FILES = [
     "a.log", "keep.log", "sub/a.log", "sub/keep.log", "build/x", "sub/build/x", "src/build.py", "docs/a.txt",

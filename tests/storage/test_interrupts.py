@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from agentx.storage import interrupts
-from agentx.storage.interrupts import PutOff
-from agentx.storage.lock import FileLock
+from agentx.storage.files import interrupts
+from agentx.storage.files.interrupts import PutOff
+from agentx.storage.files.lock import FileLock
 from tests.interrupting import interrupted_at
 
 

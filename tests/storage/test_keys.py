@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from agentx.storage.history import LIVE, History, HistoryWriter, segment_path
-from agentx.storage.keys import Keys
+from agentx.storage.log.history import LIVE, History, HistoryWriter, segment_path
+from agentx.storage.log.keys import Keys
 
 
 @pytest.fixture
@@ -147,12 +147,12 @@ def test_a_segment_that_is_lost_does_not_make_every_look_read_the_whole(
 _APPEND_ONCE = """
 import sys
 from pathlib import Path
-from agentx.storage.codec import Codec
-from agentx.storage.events import Body, Draft, UserMessageSent
-from agentx.storage.facts import FACTS
-from agentx.storage.history import History, HistoryWriter
-from agentx.storage.keys import Keys
-from agentx.storage.lock import FileLock
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.types import Body, Draft, UserMessageSent
+from agentx.storage.events.facts import FACTS
+from agentx.storage.log.history import History, HistoryWriter
+from agentx.storage.log.keys import Keys
+from agentx.storage.files.lock import FileLock
 
 root, codec = Path(sys.argv[1]), Codec(FACTS)
 writer, lock, keys = HistoryWriter(root, codec), FileLock(root / "lock"), Keys(root / "keys", History(root, codec))

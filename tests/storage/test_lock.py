@@ -11,13 +11,13 @@ import time
 
 import pytest
 
-from agentx.storage import lock as locks
-from agentx.storage.lock import FileLock, LockNotTaken, WorkspaceBusy
+from agentx.storage.files import lock as locks
+from agentx.storage.files.lock import FileLock, LockNotTaken, WorkspaceBusy
 
 _HOLDER = """
 import sys, time
 from pathlib import Path
-from agentx.storage.lock import FileLock
+from agentx.storage.files.lock import FileLock
 with FileLock(Path(sys.argv[1])).hold():
     print("held", flush=True)
     time.sleep(60)
@@ -107,7 +107,7 @@ def test_no_file_descriptor_is_left(path):
 _WAITER = """
 import sys
 from pathlib import Path
-from agentx.storage.lock import FileLock
+from agentx.storage.files.lock import FileLock
 print("up", flush=True)
 sys.stdin.readline()
 with FileLock(Path(sys.argv[1])).hold():

@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
-from agentx.storage import nofollow
-from agentx.storage.nofollow import LinkRefused, NotAFile
+from agentx.storage.files import nofollow
+from agentx.storage.files.nofollow import LinkRefused, NotAFile
 
 
 @pytest.fixture(params=["at once", "step by step"], autouse=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentx.storage.orphans import Orphans
+from agentx.storage.log.orphans import Orphans
 
 
 @pytest.fixture

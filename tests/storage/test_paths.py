@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentx.storage.nofollow import LinkRefused, canonical
-from agentx.storage.paths import PathRefused, check_path, resolve_file, resolve_inside
+from agentx.storage.files.nofollow import LinkRefused, canonical
+from agentx.storage.files.paths import PathRefused, check_path, resolve_file, resolve_inside
 
 _HOSTILE = """
 ..  ../x  a/..  a/../b  a/../../b  ./../x  ....//..  /  /etc/passwd  //x  ~/x  ~root/x  C:/x  c:x  C:\\x  \\\\server\\share

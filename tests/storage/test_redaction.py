@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentx.storage.events import Body, FileChange, ToolCallExecuted
-from agentx.storage.redaction import clean, clean_struct, clean_value, find, redact
+from agentx.storage.events.types import Body, FileChange, ToolCallExecuted
+from agentx.storage.secrets.redaction import clean, clean_struct, clean_value, find, redact
 
 from .secret_samples import HARMLESS, Sample, hashes, samples
 

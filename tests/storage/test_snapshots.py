@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from agentx.storage.history import LIVE, History, Position, segment_path
-from agentx.storage.snapshots import KEPT, Snapshots
+from agentx.storage.log.history import LIVE, History, Position, segment_path
+from agentx.storage.log.snapshots import KEPT, Snapshots
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentx.storage.events import Body, UserMessageSent
-from agentx.storage.redaction import clean_struct, clean_value, find, redact
-from agentx.storage.wrapping import decodings, glued
+from agentx.storage.events.types import Body, UserMessageSent
+from agentx.storage.secrets.redaction import clean_struct, clean_value, find, redact
+from agentx.storage.secrets.wrapping import decodings, glued
 
 from .secret_samples import ALNUM, TOKENS, Sample, _of, samples
 from .wrapped_samples import WRAPPINGS, innocent, missed, wrapped

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from agentx.synthesis.items import FlowDetail, MemoryItem
-from agentx.synthesis.state import State
+from agentx.synthesis.memory.items import FlowDetail, MemoryItem
+from agentx.synthesis.state.state import State
 
 PLACE = Path(__file__).with_name("flow_phrasings.txt")
 

@@ -1,7 +1,8 @@
 """The morning audit is pure code over the history."""
 
-from agentx.storage.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
-from agentx.storage.events import (
+from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
+from agentx.storage.events.schedule_events import DuePassed, ScheduleSet
+from agentx.storage.events.types import (
     AgentMessageSent,
     ApprovalDecided,
     Body,
@@ -12,10 +13,9 @@ from agentx.storage.events import (
     ToolCallRequested,
     WorkspaceCreated,
 )
-from agentx.storage.schedule_events import DuePassed, ScheduleSet
-from agentx.synthesis.auditing import audit
-from agentx.synthesis.conclusions import MAINTENANCE, MODEL, Add, Concluded, Patch
-from agentx.synthesis.items import CapabilityDetail, HotIssueDetail, MemoryItem
+from agentx.synthesis.learning.auditing import audit
+from agentx.synthesis.memory.conclusions import MAINTENANCE, MODEL, Add, Concluded, Patch
+from agentx.synthesis.memory.items import CapabilityDetail, HotIssueDetail, MemoryItem
 
 BEFORE, SINCE, TODAY = "2026-11-20T09", "2026-11-21T00:00:00.000000Z", "2026-11-21T09"
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from agentx.storage.events import (
+from agentx.storage.events.types import (
     Body,
     Event,
     FileChange,
@@ -14,10 +14,10 @@ from agentx.storage.events import (
     ToolCallRequested,
     UserMessageSent,
 )
-from agentx.synthesis.backtest import propose
-from agentx.synthesis.flows import graded
-from agentx.synthesis.past_runs import read_runs
-from agentx.synthesis.state import State
+from agentx.synthesis.learning.backtest import propose
+from agentx.synthesis.learning.past_runs import read_runs
+from agentx.synthesis.state.flows import graded
+from agentx.synthesis.state.state import State
 
 
 class History:

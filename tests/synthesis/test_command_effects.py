@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentx.synthesis.command_effects import carries_out, effects, looks_only
+from agentx.synthesis.gates.command_effects import carries_out, effects, looks_only
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,17 @@ from itertools import islice
 
 import pytest
 
-from agentx.storage.schedule_events import DuePassed, ScheduleSet
-from agentx.synthesis.due import MOST_COUNTED, Plan, ScheduleInvalid, check, plan, times, upcoming
-from agentx.synthesis.state import ScheduleRecord
+from agentx.storage.events.schedule_events import DuePassed, ScheduleSet
+from agentx.synthesis.scheduling.schedule_times import (
+    MOST_COUNTED,
+    Plan,
+    ScheduleInvalid,
+    check,
+    plan,
+    times,
+    upcoming,
+)
+from agentx.synthesis.state.state import ScheduleRecord
 
 BERLIN = "Europe/Berlin"
 

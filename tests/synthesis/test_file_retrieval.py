@@ -7,7 +7,7 @@ from agentx.storage.index.lance import LanceIndex
 from agentx.storage.index.memory import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter
 from agentx.synthesis.chunking import chunk_file
-from agentx.synthesis.file_retrieval import retrieve_files
+from agentx.synthesis.recall.file_retrieval import retrieve_files
 
 
 @pytest.fixture(params=["memory", "lance"])

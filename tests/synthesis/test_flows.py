@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentx.synthesis.flows import (
+from agentx.synthesis.memory.items import FlowDetail, MemoryItem
+from agentx.synthesis.state.flows import (
     RELIABLE,
     advice,
     called,
@@ -16,8 +17,7 @@ from agentx.synthesis.flows import (
     terms,
     told,
 )
-from agentx.synthesis.items import FlowDetail, MemoryItem
-from agentx.synthesis.state import State
+from agentx.synthesis.state.state import State
 from tests.synthesis.flow_cases import flow, read_cases
 
 DEPLOY = flow(1, "deploy to production", ("ship to prod",))

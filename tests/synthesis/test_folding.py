@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agentx.storage.codec import GENESIS, Codec, purge
-from agentx.storage.events import (
+from agentx.storage.events.codec import GENESIS, Codec, purge
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import (
     AgentMessageSent,
     ApprovalDecided,
     Body,
@@ -24,13 +25,12 @@ from agentx.storage.events import (
     UserMessageSent,
     WorkspaceCreated,
 )
-from agentx.storage.facts import FACTS
-from agentx.storage.history import LIVE, SEGMENT_BYTES, History, HistoryDamaged, Position, segment_path
-from agentx.synthesis import folding
-from agentx.synthesis.conclusions import CONCLUSIONS, Add, Concluded, Patch
-from agentx.synthesis.folding import SHORT_SEGMENTS, STRETCH_SEGMENTS, fold
-from agentx.synthesis.items import Evidence, MemoryItem
-from agentx.synthesis.state import State
+from agentx.storage.log.history import LIVE, SEGMENT_BYTES, History, HistoryDamaged, Position, segment_path
+from agentx.synthesis.memory.conclusions import CONCLUSIONS, Add, Concluded, Patch
+from agentx.synthesis.memory.items import Evidence, MemoryItem
+from agentx.synthesis.state import parallel_fold
+from agentx.synthesis.state.parallel_fold import SHORT_SEGMENTS, STRETCH_SEGMENTS, fold
+from agentx.synthesis.state.state import State
 
 
 class Novelty(Payload, frozen=True):
@@ -100,7 +100,7 @@ def long_log(tmp_path_factory):
 
 @pytest.fixture
 def log(long_log, tmp_path, monkeypatch):
-    monkeypatch.setattr(folding, "_processors", lambda: 2)
+    monkeypatch.setattr(parallel_fold, "_processors", lambda: 2)
     return Path(shutil.copytree(long_log, tmp_path / "log"))
 
 
@@ -162,7 +162,7 @@ def test_a_short_log_is_read_by_line(log, passed):
 
 
 def test_one_processor_reads_by_line(log, passed, monkeypatch):
-    monkeypatch.setattr(folding, "_processors", lambda: 1)
+    monkeypatch.setattr(parallel_fold, "_processors", lambda: 1)
     assert not _assert_same(log)
     assert not passed
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from agentx.synthesis.enforcement import Violation
-from agentx.synthesis.flows import match
-from agentx.synthesis.gates import MAX_TOKENS, fitted, judge
-from agentx.synthesis.items import (
+from agentx.synthesis.gates.action_gate import MAX_TOKENS, fitted, judge
+from agentx.synthesis.gates.action_relevance import Action, Board, names_exactly, touching
+from agentx.synthesis.gates.enforcement import Violation
+from agentx.synthesis.memory.items import (
     CapabilityDetail,
     ConstraintDetail,
     FlowDetail,
@@ -15,8 +15,8 @@ from agentx.synthesis.items import (
     RuleDetail,
     Scope,
 )
-from agentx.synthesis.state import State
-from agentx.synthesis.touching import Action, Board, names_exactly, touching
+from agentx.synthesis.state.flows import match
+from agentx.synthesis.state.state import State
 
 AT = "2026-05-02T09:00:00.000000Z"
 

@@ -3,10 +3,17 @@
 import msgspec
 import pytest
 
-from agentx.storage.events import ArtifactChanged, Body, Event, FileChange, ToolCallExecuted, UserMessageSent
-from agentx.synthesis.conclusions import Add, Concluded, Patch
-from agentx.synthesis.hot_issues import MAX_OPENED, HotIssues, is_check_run
-from agentx.synthesis.state import State
+from agentx.storage.events.types import (
+    ArtifactChanged,
+    Body,
+    Event,
+    FileChange,
+    ToolCallExecuted,
+    UserMessageSent,
+)
+from agentx.synthesis.gates.hot_issues import MAX_OPENED, HotIssues, is_check_run
+from agentx.synthesis.memory.conclusions import Add, Concluded, Patch
+from agentx.synthesis.state.state import State
 
 PYTEST_FAIL = """\
 ============================= test session starts ==============================

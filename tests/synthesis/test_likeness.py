@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentx.synthesis.items import MemoryItem, Scope
-from agentx.synthesis.likeness import likeness, near_duplicates
+from agentx.synthesis.memory.items import MemoryItem, Scope
+from agentx.synthesis.similarity.near_duplicates import likeness, near_duplicates
 
 ALIKE = [
     ("Run the unit tests before each deploy.", "Before every deploy, run the tests."),

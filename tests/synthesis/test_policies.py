@@ -4,8 +4,8 @@ from typing import get_args
 
 import pytest
 
-from agentx.synthesis.items import Kind, MemoryItem, Trust
-from agentx.synthesis.policies import POLICIES, may_be_made
+from agentx.synthesis.memory.items import Kind, MemoryItem, Trust
+from agentx.synthesis.memory.policies import POLICIES, may_be_made
 
 
 def test_every_kind_has_a_row():
@@ -21,9 +21,9 @@ def test_only_the_users_own_words_make_a_demand(kind, trust):
 
 def test_an_extractor_that_makes_a_demand_of_material_is_not_heard(tmp_path):
     from agentx import Workspace
-    from agentx.storage.events import UserMessageSent
-    from agentx.synthesis.conclusions import Add
-    from agentx.synthesizer import Synthesizer
+    from agentx.engine.synthesizer import Synthesizer
+    from agentx.storage.events.types import UserMessageSent
+    from agentx.synthesis.memory.conclusions import Add
 
     class Gullible:
         name = "gullible"

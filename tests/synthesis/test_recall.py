@@ -1,9 +1,9 @@
 """Which memories come back first: the nearest and most alive, each once, before all else that was found."""
 
-from agentx.synthesis.items import MemoryItem
-from agentx.synthesis.recall import recollect
-from agentx.synthesis.retrieval import SearchHit
-from agentx.synthesis.state import State
+from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.recall.recall import recollect
+from agentx.synthesis.recall.retrieval import SearchHit
+from agentx.synthesis.state.state import State
 
 NOW = "2026-06-01T00:00:00.000000Z"
 FRESH = "2026-05-30T00:00:00.000000Z"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agentx.storage.index.memory import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter, Ranked
-from agentx.synthesis.retrieval import (
+from agentx.synthesis.recall.retrieval import (
     DEPTH,
     MEANING_GAIN,
     QUOTED_DEPTH,

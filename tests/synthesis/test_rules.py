@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from agentx.synthesis.items import MemoryItem, NoteDetail, RuleDetail
-from agentx.synthesis.rules import (
+from agentx.synthesis.memory.items import MemoryItem, NoteDetail, RuleDetail
+from agentx.synthesis.state.rules import (
     boot_rules,
     faded,
     has_faded,
@@ -14,7 +14,7 @@ from agentx.synthesis.rules import (
     triggered,
     violated,
 )
-from agentx.synthesis.state import State
+from agentx.synthesis.state.state import State
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentx.storage.codec import GENESIS
-from agentx.storage.direction_events import DirectiveIssued
-from agentx.storage.events import (
+from agentx.storage.events.codec import GENESIS
+from agentx.storage.events.direction_events import DirectiveIssued
+from agentx.storage.events.schedule_events import DuePassed, ScheduleRemoved, ScheduleSet
+from agentx.storage.events.types import (
     AgentMessageSent,
     ApprovalDecided,
     Body,
@@ -19,11 +20,10 @@ from agentx.storage.events import (
     UserMessageSent,
     WorkspaceCreated,
 )
-from agentx.storage.history import Position
-from agentx.storage.schedule_events import DuePassed, ScheduleRemoved, ScheduleSet
-from agentx.synthesis.conclusions import Add, Concluded, Patch
-from agentx.synthesis.items import Evidence, MemoryItem
-from agentx.synthesis.state import RECENT_MESSAGES, RECENT_TEXT, State, gather
+from agentx.storage.log.history import Position
+from agentx.synthesis.memory.conclusions import Add, Concluded, Patch
+from agentx.synthesis.memory.items import Evidence, MemoryItem
+from agentx.synthesis.state.state import RECENT_MESSAGES, RECENT_TEXT, State, gather
 
 
 def _item(item_id, text="Never do it."):

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentx.synthesis.items import Evidence, MemoryItem, Scope
-from agentx.synthesis.state import Message
-from agentx.synthesis.summaries import MAX_TOKENS, directory_purpose, summarize_decisions
-from agentx.synthesis.tokens import count_tokens
+from agentx.synthesis.language.tokens import count_tokens
+from agentx.synthesis.memory.items import Evidence, MemoryItem, Scope
+from agentx.synthesis.recall.summaries import MAX_TOKENS, directory_purpose, summarize_decisions
+from agentx.synthesis.state.state import Message
 
 FILES = {
     "services/README.md": "[![badge](x)](y)\n\n# Services\n\nFetches market data and keeps it for a day.\nNothing else.\n\n## Use\n\nRun it.\n",

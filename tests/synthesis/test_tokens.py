@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentx.synthesis.tokens import (
+from agentx.synthesis.language.tokens import (
     PATTERN,
     VOCABULARY_FILE,
     WINDOW,
@@ -133,7 +133,7 @@ def test_a_vocabulary_that_is_not_the_official_file_is_not_used(tmp_path, monkey
     (folder / VOCABULARY_FILE).write_bytes(b"IQ== 0\n")
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from agentx.synthesis.tokens import tokenizer\n"
+        "from agentx.synthesis.language.tokens import tokenizer\n"
         "print(tokenizer().exact)"
     )
     done = subprocess.run(
@@ -147,7 +147,7 @@ def test_counting_imports_neither_litellm_nor_the_network():
         "import sys, socket\n"
         "def refuse(*a, **k): raise AssertionError('the network was asked')\n"
         "socket.socket.connect = refuse\n"
-        "from agentx.synthesis.tokens import count_tokens\n"
+        "from agentx.synthesis.language.tokens import count_tokens\n"
         "assert 'tiktoken' not in sys.modules\n"
         "count_tokens('hello')\n"
         "print('litellm' in sys.modules, 'requests' in sys.modules)"

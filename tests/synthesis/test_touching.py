@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentx.synthesis.touching import suggests
+from agentx.synthesis.gates.action_relevance import suggests
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentx.storage.events import Event
-from agentx.synthesis.conclusions import MAINTENANCE, Add, Concluded, Patch
-from agentx.synthesis.items import Evidence, Link, MemoryItem, RuleDetail
-from agentx.synthesis.state import State
-from agentx.synthesis.upkeep import APART, Use, upkeep
-from agentx.synthesis.vitality import vitality
+from agentx.storage.events.types import Event
+from agentx.synthesis.learning.maintenance_plan import APART, Use, upkeep
+from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Concluded, Patch
+from agentx.synthesis.memory.items import Evidence, Link, MemoryItem, RuleDetail
+from agentx.synthesis.memory.vitality import vitality
+from agentx.synthesis.state.state import State
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TEXT = "Run the unit tests before each deploy."

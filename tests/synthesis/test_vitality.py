@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentx.synthesis.items import MemoryItem
-from agentx.synthesis.vitality import days_between, vitality
+from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.memory.vitality import days_between, vitality
 
 
 def _at(day):

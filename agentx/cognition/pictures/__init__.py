@@ -1,4 +1,7 @@
-"""The pictures of the report, drawn by matplotlib as SVG."""
+"""The pictures of the report, drawn by matplotlib as SVG.
+
+May import: cognition, pipelines.drawing, storage, synthesis.
+"""
 
 from agentx.cognition.overview import Overview
 from agentx.cognition.pictures.canvas import styled

@@ -15,7 +15,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from agentx.cognition.collector import MODULES
-from agentx.lettering import text_width
+from agentx.pipelines.drawing.text_width import text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -22,7 +22,7 @@ from agentx.cognition.pictures.canvas import (
     svg_of,
     wrapped,
 )
-from agentx.storage.cognition_events import Level
+from agentx.storage.events.cognition_events import Level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from agentx.agents.conversation import ANSWER, UNKNOWN_OUTCOME, Conversation
-from agentx.storage.events import (
+from agentx.storage.events.types import (
     AgentMessageSent,
     AgentThoughtProcess,
     Body,

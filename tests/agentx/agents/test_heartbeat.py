@@ -5,10 +5,10 @@ import pytest
 from agentx.agents.loop import run_task
 from agentx.agents.port import Limits
 from agentx.agents.turn import alone
-from agentx.heartbeat import MOST_TRIES, beat
-from agentx.storage.events import Draft, RunStarted, ToolCallExecuted
+from agentx.scheduling.resume_check import MOST_TRIES, beat
+from agentx.storage.events.types import Draft, RunStarted, ToolCallExecuted
 from agentx.synthesis.model.port import ModelError
-from agentx.synthesis.state import State
+from agentx.synthesis.state.state import State
 
 WRITE = ("write_file", {"path": "a.txt", "content": "hello\n"})
 

@@ -9,7 +9,7 @@ import pytest
 
 from agentx.agents.loop import NothingToDo, run_task
 from agentx.agents.port import Approval, Limits, Observer
-from agentx.storage.events import (
+from agentx.storage.events.types import (
     AgentMessageSent,
     AgentThoughtProcess,
     ApprovalDecided,
@@ -19,7 +19,7 @@ from agentx.storage.events import (
     ToolCallExecuted,
     UserMessageSent,
 )
-from agentx.storage.lock import FileLock, WorkspaceBusy
+from agentx.storage.files.lock import FileLock, WorkspaceBusy
 from agentx.synthesis.model.litellm_client import LiteLLMClient
 
 WRITE = ("write_file", {"path": "a.txt", "content": "hello\n"})

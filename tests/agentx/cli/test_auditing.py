@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from agentx import Workspace
-from agentx.audit import begin
+from agentx.history.audit import begin
 from agentx.storage.errors import UsageError
-from agentx.storage.events import Draft, RunEnded, RunStarted, ToolCallRequested
+from agentx.storage.events.types import Draft, RunEnded, RunStarted, ToolCallRequested
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

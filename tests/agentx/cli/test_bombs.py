@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from agentx import Workspace
-from agentx.remotes import RemoteRefused
+from agentx.storage.git.exchange.remotes import RemoteFailed
 from agentx.storage.git.objects import LARGEST
-from agentx.storage.git.remotes import RemoteFailed
+from agentx.transfer.push_pull import RemoteRefused
 
 ROOM = 1 << 30
 PLACES = (

@@ -52,7 +52,7 @@ def test_repair_says_what_it_restored_and_where_the_old_lies(call, root):
 def test_a_purged_event_is_shown_and_no_finding(call, root):
     log = root / LIVE
     lines = log.read_bytes().splitlines(keepends=True)
-    from agentx.storage.codec import split
+    from agentx.storage.events.codec import split
 
     number = next(n for n, line in enumerate(lines) if b"UserMessageSent" in line)
     parts = split(lines[number])

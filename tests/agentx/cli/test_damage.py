@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from agentx import Workspace
+from agentx.integrity.verify import verify
 from agentx.settings import Settings, read_settings
 from agentx.trust import caches
 from agentx.trust.store import Store
-from agentx.verification import verify
 
 LIVE = "history.jsonl"
 SEALED = "history/000/001.jsonl"

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from agentx import Workspace, schedules
+from agentx import Workspace
 from agentx.cli.app import ENTRIES, command_names
 from agentx.pipelines.runner import Runner
-from agentx.storage.schedule_events import ScheduleSet
+from agentx.scheduling import schedules
+from agentx.storage.events.schedule_events import ScheduleSet
 from agentx.synthesis.model.scripted import ScriptedModel
 
 ROOT = Path(__file__).resolve().parents[3]

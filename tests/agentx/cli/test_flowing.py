@@ -5,9 +5,9 @@ import io
 import pytest
 
 from agentx import Workspace
-from agentx.storage.events import Draft, RunEnded, RunStarted, ToolCallExecuted
-from agentx.synthesis.conclusions import Patch
-from agentx.synthesis.items import FlowDetail
+from agentx.storage.events.types import Draft, RunEnded, RunStarted, ToolCallExecuted
+from agentx.synthesis.memory.conclusions import Patch
+from agentx.synthesis.memory.items import FlowDetail
 
 STEPS = ("--step", "Back up.", "--step", "Build.", "--step", "Ask QA.")
 

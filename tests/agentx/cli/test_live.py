@@ -9,14 +9,14 @@ from rich.console import Console
 
 from agentx import Workspace
 from agentx.agents.port import Approval, RunResult
-from agentx.bus import MemoryChanged
-from agentx.cli.live import LiveView
-from agentx.storage.events import Event, FileChange, ToolCallExecuted
-from agentx.synthesis.enforcement import Violation
-from agentx.synthesis.items import HotIssueDetail, MemoryItem
+from agentx.cli.work.live import LiveView
+from agentx.core.event_bus import MemoryChanged
+from agentx.storage.events.types import Event, FileChange, ToolCallExecuted
+from agentx.synthesis.gates.enforcement import Violation
+from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem
 from agentx.synthesis.model.port import Reply, ToolCall, Usage
-from agentx.synthesis.state import PendingCall
-from agentx.tools.base import ToolResult
+from agentx.synthesis.state.state import PendingCall
+from agentx.tools.toolset import ToolResult
 
 RULE = MemoryItem(id="c-2", kind="constraint", text="Never create a requirements.txt file.")
 ISSUE = MemoryItem(

@@ -61,7 +61,13 @@ def test_a_look_loads_nothing_that_reads_texts_or_runs_pipelines(environment, ro
     )
     loaded = done.stdout.splitlines()[-1].split()
     assert "agentx.workspace" in loaded
-    heavy = ("numpy", "markdown_it", "snowballstemmer", "tiktoken", "agentx.synthesis.pipelines.definition")
+    heavy = (
+        "numpy",
+        "markdown_it",
+        "snowballstemmer",
+        "tiktoken",
+        "agentx.synthesis.pipelines.definition.pipeline",
+    )
     assert [name for name in heavy if name in loaded] == []
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from agentx import Workspace
-from agentx.synthesis.conclusions import Add
-from agentx.synthesis.items import FlowDetail, MemoryItem, RuleDetail
+from agentx.synthesis.memory.conclusions import Add
+from agentx.synthesis.memory.items import FlowDetail, MemoryItem, RuleDetail
 
 
 @pytest.fixture

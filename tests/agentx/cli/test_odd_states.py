@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from agentx import Workspace
-from agentx.verification import verify
+from agentx.integrity.verify import verify
 
 KEPT_FILES = [
     "history.jsonl", "agentx.toml", "history/orphans.jsonl", ".git/HEAD", ".git/config", ".git/index", ".git/index.lock",

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
-from agentx.storage.events import Draft
+from agentx.storage.events.types import Draft
 from agentx.workspace import Workspace
 
 BOOK = Path(__file__).resolve().parents[3] / "sample_workspaces" / "technical-book" / "book.yaml"

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from agentx import Workspace, schedules
+from agentx import Workspace
 from agentx.cli.app import READING, command_names
-from agentx.storage.schedule_events import ScheduleSet
+from agentx.scheduling import schedules
+from agentx.storage.events.schedule_events import ScheduleSet
 from tests.agentx.cli.conftest import ROOT, Done
 from tests.agentx.cli.test_every_command import GOOD
 

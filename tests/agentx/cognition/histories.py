@@ -4,8 +4,8 @@ import random
 
 import msgspec
 
-from agentx.storage.cognition_events import Interacted, Recognized
-from agentx.storage.events import Draft
+from agentx.storage.events.cognition_events import Interacted, Recognized
+from agentx.storage.events.types import Draft
 from agentx.synthesis.cognition.metrics import (
     ActivatorSnapshot,
     BufferedMemory,
@@ -15,7 +15,7 @@ from agentx.synthesis.cognition.metrics import (
     QueryNode,
     Snapshot,
 )
-from agentx.synthesis.cognition.mind import Mind, purged, retention
+from agentx.synthesis.state.mind import Mind, purged, retention
 
 TEMPERATURE = 6.0
 

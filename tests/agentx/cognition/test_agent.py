@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from agentx.cognition.agent import CognitiveAgent
 from agentx.settings import Settings
-from agentx.storage.cognition_events import Interacted, Recognized
 from agentx.storage.errors import UsageError
-from agentx.storage.events import AgentMessageSent, Draft, UserMessageSent
+from agentx.storage.events.cognition_events import Interacted, Recognized
+from agentx.storage.events.types import AgentMessageSent, Draft, UserMessageSent
 from agentx.synthesis.cognition import recognizer
 from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.cognition.metrics import Metrics, Snapshot
-from agentx.synthesis.cognition.mind import Mind
 from agentx.synthesis.cognition.recognizer import MOST_MEMORIES
+from agentx.synthesis.state.mind import Mind
 from agentx.workspace import Workspace
 from tests.agentx.cognition.scripted import ASKED, GOOD, INES, MEASURED, Scripted, last, of
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agentx.cognition.agent import CognitiveAgent
-from agentx.storage.cognition_events import Interacted
+from agentx.storage.events.cognition_events import Interacted
 from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.model.litellm_client import LiteLLMClient
 from agentx.synthesis.model.port import ModelError

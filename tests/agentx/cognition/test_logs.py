@@ -11,8 +11,8 @@ from agentx.cognition.collector import MetricsCollector
 from agentx.cognition.interactions import UNREADABLE, interactions, sessions
 from agentx.cognition.logs import FOLDER, Logs
 from agentx.cognition.tracking import ActivatorTracker, DecayTracker
-from agentx.storage.cognition_events import Interacted
-from agentx.storage.events import Body, Draft
+from agentx.storage.events.cognition_events import Interacted
+from agentx.storage.events.types import Body, Draft
 from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.cognition.metrics import (
     ClusterAssessment,

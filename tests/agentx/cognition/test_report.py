@@ -15,8 +15,8 @@ from agentx.cognition.overview import overview
 from agentx.cognition.pictures import pictures
 from agentx.cognition.pictures.canvas import LIGHT, wrapped
 from agentx.cognition.pictures.memories import PANELS, decay_line
-from agentx.cognition.report import message, write_report
-from agentx.lettering import text_width
+from agentx.cognition.pictures.report import message, write_report
+from agentx.pipelines.drawing.text_width import text_width
 from agentx.settings import Settings
 from tests.agentx.cognition.histories import SAID, play
 

@@ -10,12 +10,12 @@ from agentx.agents.turn import Due
 from agentx.directing.director import Director
 from agentx.directing.executors import Function, Outcome
 from agentx.directing.runs import run_directed
-from agentx.storage.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
+from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
 from agentx.synthesis.directing import fields
 from agentx.synthesis.directing.fields import FieldUnresolved
 from agentx.synthesis.model.litellm_client import LiteLLMClient
 from agentx.synthesis.model.port import ModelError
-from agentx.synthesis.state import RECENT_INSTRUCTIONS
+from agentx.synthesis.state.state import RECENT_INSTRUCTIONS
 from tests.agentx.test_judging import Model
 
 WORDS = "titles from the last five mails"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from agentx.directing.executor_tools import Hands
 from agentx.directing.executors import Assignment, Command, Function, Loop, Outcome, outside_environ
-from agentx.directing.hands import Hands
 from agentx.directing.runs import run_directed
-from agentx.storage.events import AgentMessageSent, Body, Draft, ToolCallExecuted, ToolCallRequested
+from agentx.storage.events.types import AgentMessageSent, Body, Draft, ToolCallExecuted, ToolCallRequested
 from agentx.synthesis.model.port import ModelError, Reply, ToolCall, Usage
 from agentx.synthesis.model.scripted import ScriptedModel
 

@@ -6,12 +6,12 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from agentx.cli.pipeline_board import shown
+from agentx.cli.pipeline.board import shown
 from agentx.pipelines.board import board_of
 from agentx.synthesis.model.port import Usage
-from agentx.synthesis.pipelines.progress import Failure, Progress, Proof, Sent, Verdict
-from agentx.synthesis.pipelines.reading import parse
-from agentx.synthesis.pipelines.steps import resolve
+from agentx.synthesis.pipelines.definition.reading import parse
+from agentx.synthesis.pipelines.definition.steps import resolve
+from agentx.synthesis.pipelines.running.progress import Failure, Progress, Proof, Sent, Verdict
 
 PIPELINE = """
 pipeline: notes

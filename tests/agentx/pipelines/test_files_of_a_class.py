@@ -2,10 +2,10 @@
 
 import pytest
 
-from agentx.amendments import amend
 from agentx.pipelines.runner import PipelineStopped, redo
-from agentx.synthesis.pipelines.reading import read
-from agentx.synthesis.pipelines.steps import resolve
+from agentx.policy.amendments import amend
+from agentx.synthesis.pipelines.definition.reading import read
+from agentx.synthesis.pipelines.definition.steps import resolve
 from tests.agentx.pipelines.conftest import well
 
 

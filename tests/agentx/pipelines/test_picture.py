@@ -9,10 +9,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from agentx.pipelines.board import board_of
-from agentx.pipelines.picture import picture
-from agentx.synthesis.pipelines.progress import Progress, Proof, Sent
-from agentx.synthesis.pipelines.reading import parse
-from agentx.synthesis.pipelines.steps import resolve
+from agentx.pipelines.drawing.picture import picture
+from agentx.synthesis.pipelines.definition.reading import parse
+from agentx.synthesis.pipelines.definition.steps import resolve
+from agentx.synthesis.pipelines.running.progress import Progress, Proof, Sent
 
 BUSY = """
 pipeline: busy

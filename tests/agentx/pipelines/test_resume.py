@@ -10,7 +10,7 @@ import pytest
 
 from agentx.pipelines.runner import Runner, redo
 from agentx.pipelines.tracked import pipelines
-from agentx.storage.lock import WorkspaceBusy
+from agentx.storage.files.lock import WorkspaceBusy
 from agentx.workspace import Workspace
 from tests.agentx.pipelines.conftest import BOOK, Author, Desk, well
 

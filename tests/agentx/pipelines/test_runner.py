@@ -2,10 +2,10 @@
 
 import pytest
 
-from agentx.pipelines.dispatch import Dispatcher
+from agentx.pipelines.dispatcher import Dispatcher
 from agentx.pipelines.runner import PipelineStopped
-from agentx.pipelines.telling import tell_pipeline
 from agentx.pipelines.tracked import pipelines
+from agentx.recording.pipeline_messages import tell_pipeline
 from agentx.storage.errors import AgentXError
 from agentx.synthesis.model.port import ModelError
 from tests.agentx.pipelines.conftest import well

@@ -6,8 +6,8 @@ import pytest
 
 from agentx import Workspace
 from agentx.storage.errors import UsageError
-from agentx.storage.events import ToolCallExecuted, ToolCallRequested
-from agentx.tools.base import ApprovalNeeded, NotApproved
+from agentx.storage.events.types import ToolCallExecuted, ToolCallRequested
+from agentx.tools.toolset import ApprovalNeeded, NotApproved
 
 
 def deep(levels):

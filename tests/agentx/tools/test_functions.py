@@ -2,9 +2,9 @@
 
 import pytest
 
-from agentx.outcomes import settle, unknown
+from agentx.policy.unknown_outcomes import settle, unknown
 from agentx.storage.errors import UsageError
-from agentx.storage.events import Draft, RunEnded, RunStarted
+from agentx.storage.events.types import Draft, RunEnded, RunStarted
 from agentx.tools.functions import FunctionTools
 
 

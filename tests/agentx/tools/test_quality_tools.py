@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from agentx.storage.errors import UsageError
-from agentx.storage.events import ToolCallExecuted, ToolCallRequested
-from agentx.tools.base import NotApproved
+from agentx.storage.events.types import ToolCallExecuted, ToolCallRequested
+from agentx.tools.toolset import NotApproved
 
 TESTS = (
     '\n[tools]\nisolation = "none"\nrun_command = true\nwords = ["Kubernetes"]\n'

@@ -8,8 +8,8 @@ import pytest
 
 from agentx import Workspace
 from agentx.storage.errors import UsageError
-from agentx.storage.events import ToolCallExecuted
-from agentx.tools.base import ApprovalNeeded
+from agentx.storage.events.types import ToolCallExecuted
+from agentx.tools.toolset import ApprovalNeeded
 
 SECRET = "ghp_" + "a1B2" * 9
 ENV = f"DEBUG=1\nGITHUB_TOKEN={SECRET}\n"

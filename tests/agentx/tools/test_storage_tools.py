@@ -8,7 +8,7 @@ import pytest
 
 from agentx.storage.artifacts import ArtifactMissing, FileTooLarge
 from agentx.storage.errors import UsageError
-from agentx.storage.paths import PathRefused
+from agentx.storage.files.paths import PathRefused
 from agentx.tools.storage_tools import LONG_FILE_LINES, PAGE, EditRefused, NotText
 
 REFUSED = [

@@ -7,15 +7,17 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from agentx import Workspace, daemon, models, schedules
+from agentx import Workspace
 from agentx.agents.loop import run_task
 from agentx.cognition.agent import CognitiveAgent
 from agentx.directing import configured
 from agentx.directing.executors import Function
 from agentx.directing.runs import run_directed
-from agentx.heartbeat import beat
+from agentx.engine import models
 from agentx.pipelines.runner import Runner
-from agentx.storage.schedule_events import ScheduleSet
+from agentx.scheduling import daemon, schedules
+from agentx.scheduling.resume_check import beat
+from agentx.storage.events.schedule_events import ScheduleSet
 from agentx.synthesis.model.scripted import ScriptedModel
 from agentx.trust.store import StoreUnusable
 from agentx.trust.trust import Restricted, Trust

@@ -9,7 +9,7 @@ import pytest
 
 from agentx import Workspace
 from agentx.storage.errors import UsageError
-from agentx.storage.schedule_events import ScheduleSet
+from agentx.storage.events.schedule_events import ScheduleSet
 from agentx.trust import records
 from agentx.trust.items import of_schedule
 from agentx.trust.store import Store

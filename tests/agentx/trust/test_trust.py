@@ -11,10 +11,10 @@ import pytest
 
 from agentx import Workspace
 from agentx.config import Config, executable, read_config
+from agentx.recording.write_path import ReadOnly
 from agentx.storage.errors import AgentXError
 from agentx.trust.store import StoreUnusable
 from agentx.trust.trust import Trust, set_value, trusted_workspaces
-from agentx.write_path import ReadOnly
 
 MODEL = '[model]\nname = "openai/gpt"\n'
 RELEASED = Path(__file__).resolve().parents[2] / "workspaces" / "0.1.0.tar.gz"

@@ -8,12 +8,12 @@ import zlib
 import pytest
 
 from agentx.storage.git import delta
+from agentx.storage.git.checked_reader import ObjectReader
 from agentx.storage.git.checking import loose_fault
 from agentx.storage.git.objects import LARGEST, ObjectDamaged, ObjectTooLarge, blob_id, read_loose, write_blob
 from agentx.storage.git.pack_file import KINDS, NAMED_DELTA, OFFSET_DELTA, PackWriter
-from agentx.storage.git.packing import Packer
-from agentx.storage.git.reading import ObjectReader
-from agentx.storage.git.salvage import salvage
+from agentx.storage.git.packs.packing import Packer
+from agentx.storage.git.packs.salvage import salvage
 
 OID = "ab" * 20
 MOST_BYTES = 40 << 20

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from agentx.storage.git import index_file
+from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.index_file import GitIsBusy, IndexFile, Mark
 from agentx.storage.git.objects import blob_id
-from agentx.storage.git.reading import TreeEntry
 from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository
 
 

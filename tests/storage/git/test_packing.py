@@ -12,10 +12,10 @@ from pathlib import Path
 import pygit2
 import pytest
 
-from agentx.storage.git import packing
+from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.objects import loose_path, write_blob
-from agentx.storage.git.packing import Packer, PackingFailed
-from agentx.storage.git.reading import TreeEntry
+from agentx.storage.git.packs import packing
+from agentx.storage.git.packs.packing import Packer, PackingFailed
 from agentx.storage.git.repository import REGULAR, GitRepository
 
 ROOT = Path(__file__).parents[3]
@@ -343,7 +343,7 @@ def test_a_disk_that_refuses_is_told_and_nothing_is_lost(made):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from agentx.storage.git.packing import Packer
+from agentx.storage.git.packs.packing import Packer
 left = int(sys.argv[2])
 def watch(event, args):
     global left

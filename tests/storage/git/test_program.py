@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agentx.storage.git import program
-from agentx.storage.git.program import GitFailed, GitMissing, objects_of, run
+from agentx.storage.git.exchange import program
+from agentx.storage.git.exchange.program import GitFailed, GitMissing, objects_of, run
 
 
 def command(shell):

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from agentx import Workspace
+from agentx.integrity.verify import verify
 from agentx.settings import Settings
 from agentx.storage.git.objects import loose_path
-from agentx.storage.git.repair import repair
-from agentx.verification import verify
+from agentx.storage.git.recovery.repair import repair
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ import zlib
 
 import pytest
 
-from agentx.storage import nofollow
 from agentx.storage.errors import WriterConflict
+from agentx.storage.files import nofollow
 from agentx.storage.git import branch
 from agentx.storage.git.branch import BRANCH, RefLocked
+from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.objects import ObjectDamaged, blob_id, loose_path, read_loose, write_blob
-from agentx.storage.git.reading import TreeEntry
 from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository, NotARepository
 
 _AUTHOR = ("agent:writer", "writer@agent.agentx.invalid")

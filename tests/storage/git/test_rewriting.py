@@ -6,8 +6,8 @@ import pytest
 
 from agentx.storage.git.branch import BRANCH
 from agentx.storage.git.objects import ObjectDamaged, blob_id, loose_path
-from agentx.storage.git.rewriting import Rewriter
-from agentx.storage.git.sweeping import set_refs, sweep
+from agentx.storage.git.packs.prune import set_refs, sweep
+from agentx.storage.git.packs.rewriting import Rewriter
 
 WHO = "agentx <engine@engine.agentx.invalid> 1 +0000"
 SECRET = b"the secret\n"

@@ -6,11 +6,11 @@ import zlib
 import pygit2
 import pytest
 
-from agentx.storage.git import transfer
+from agentx.storage.git.checked_reader import TreeEntry
+from agentx.storage.git.exchange import transfer
 from agentx.storage.git.objects import ObjectDamaged, loose_path, write_blob
 from agentx.storage.git.pack_file import Pack
-from agentx.storage.git.packing import Packer
-from agentx.storage.git.reading import TreeEntry
+from agentx.storage.git.packs.packing import Packer
 from agentx.storage.git.repository import REGULAR, GitRepository
 
 COMMITS = 60

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentx.storage.codec import MAX_LINE_BYTES
-from agentx.storage.cognition_events import Extracted, Recognized
+from agentx.storage.events.codec import MAX_LINE_BYTES
+from agentx.storage.events.cognition_events import Extracted, Recognized
 from agentx.synthesis.cognition import answers, asking
 from agentx.synthesis.cognition.grounds import located, trust_of
 from agentx.synthesis.cognition.prompts import Remembered, Topic, tokens_of

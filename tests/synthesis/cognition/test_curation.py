@@ -7,8 +7,8 @@ from agentx.storage.index.port import Chunk, Filter
 from agentx.synthesis.cognition.curation import Activation, Found, activate, curate, line, rank
 from agentx.synthesis.cognition.expansion import FOUND, QueryGraph, SubQuery, deepen, expand
 from agentx.synthesis.cognition.statements import Rarity, salient
-from agentx.synthesis.retrieval import retrieve
-from agentx.synthesis.tokens import count_tokens
+from agentx.synthesis.language.tokens import count_tokens
+from agentx.synthesis.recall.retrieval import retrieve
 
 TALK = [
     ("Ann", "Hey Bob! I spent the whole weekend in the pottery studio. How are you?"),

@@ -2,12 +2,12 @@
 
 import pytest
 
-from agentx.storage.cognition_events import Extracted, Interacted, Recognized
-from agentx.storage.events import Body, Event, UserMessageSent
+from agentx.storage.events.cognition_events import Extracted, Interacted, Recognized
+from agentx.storage.events.types import Body, Event, UserMessageSent
 from agentx.synthesis.cognition.extractor import Cognition
 from agentx.synthesis.cognition.speakers import said_by
-from agentx.synthesis.conclusions import Concluded
-from agentx.synthesis.state import State
+from agentx.synthesis.memory.conclusions import Concluded
+from agentx.synthesis.state.state import State
 
 SAID = "Ines runs the harbour. We met her on Tuesday. The mill has two wheels."
 KNOWN = Extracted("L2", "Ines runs the harbour.", 0, 22)

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from agentx.storage.cognition_events import Interacted, Recognized
-from agentx.synthesis.cognition.mind import (
+from agentx.storage.events.cognition_events import Interacted, Recognized
+from agentx.synthesis.state.mind import (
     FIRST_UTILITY,
     MOST_HELD,
     MOST_RECENT,

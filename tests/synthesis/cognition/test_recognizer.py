@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from agentx.storage.cognition_events import Extracted
+from agentx.storage.events.cognition_events import Extracted
 from agentx.synthesis.cognition.grounds import grounded
 from agentx.synthesis.cognition.recognizer import (
     MEMORY_BYTES,

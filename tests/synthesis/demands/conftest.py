@@ -2,11 +2,11 @@
 
 import pytest
 
-from agentx.storage.events import Body, Event, Payload, UserMessageSent
-from agentx.synthesis.conclusions import Change, Concluded
+from agentx.storage.events.types import Body, Event, Payload, UserMessageSent
 from agentx.synthesis.demands.extractor import DemandExtractor
-from agentx.synthesis.items import MemoryItem
-from agentx.synthesis.state import State
+from agentx.synthesis.memory.conclusions import Change, Concluded
+from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.state.state import State
 
 
 class Conversation:

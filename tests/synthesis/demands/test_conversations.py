@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from agentx.synthesis.items import ConstraintDetail, MemoryItem
+from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem
 
 _FILE = Path(__file__).with_name("conversations.txt")
 

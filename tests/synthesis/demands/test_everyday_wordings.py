@@ -3,7 +3,7 @@
 import pytest
 
 from agentx.synthesis.demands.classify import Demand, Rejection, findings
-from agentx.synthesis.items import ForbidPath, ForbidText, RequireDecorator, RequireImport
+from agentx.synthesis.memory.items import ForbidPath, ForbidText, RequireDecorator, RequireImport
 
 _TODO = ForbidPath(("**/TODO.txt", "TODO.txt"))
 _MARKDOWN = ForbidPath(("**/*.md", "*.md"))

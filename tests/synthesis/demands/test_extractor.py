@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentx.storage.events import AgentMessageSent, Body, Event, ToolCallExecuted, UserMessageSent
-from agentx.synthesis.conclusions import Add
+from agentx.storage.events.types import AgentMessageSent, Body, Event, ToolCallExecuted, UserMessageSent
 from agentx.synthesis.demands.extractor import DemandExtractor
-from agentx.synthesis.items import ForbidPath, ForbidText, RequireDecorator
-from agentx.synthesis.state import State
+from agentx.synthesis.memory.conclusions import Add
+from agentx.synthesis.memory.items import ForbidPath, ForbidText, RequireDecorator
+from agentx.synthesis.state.state import State
 
 
 def test_the_requirements_rule_is_for_good_and_compiled(talk):

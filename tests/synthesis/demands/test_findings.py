@@ -3,7 +3,7 @@
 import pytest
 
 from agentx.synthesis.demands.classify import Demand, Rejection, Retraction, findings
-from agentx.synthesis.demands.tables import SHAPES
+from agentx.synthesis.demands.tables.orders import SHAPES
 
 CERTAIN = """
 never create a requirements.txt file; use pyproject.toml instead

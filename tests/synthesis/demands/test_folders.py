@@ -4,8 +4,8 @@ import pytest
 
 from agentx.synthesis.demands.classify import Demand, findings
 from agentx.synthesis.demands.compile import compile_check
-from agentx.synthesis.enforcement import matches
-from agentx.synthesis.items import ForbidPath
+from agentx.synthesis.gates.enforcement import matches
+from agentx.synthesis.memory.items import ForbidPath
 
 
 def only(text: str) -> Demand:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from agentx.storage.events import Body, Event, ToolCallExecuted, UserMessageSent
-from agentx.synthesis.conclusions import Concluded
+from agentx.storage.events.types import Body, Event, ToolCallExecuted, UserMessageSent
 from agentx.synthesis.demands.extractor import DemandExtractor
 from agentx.synthesis.demands.lapse import Lapse
-from agentx.synthesis.state import State
+from agentx.synthesis.memory.conclusions import Concluded
+from agentx.synthesis.state.state import State
 
 WISH = "don't add comments to the code"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from agentx.synthesis.demands.classify import Rejection, findings
-from agentx.synthesis.demands.rulings import RULINGS
+from agentx.synthesis.demands.tables.rulings import RULINGS
 
 PROPOSED = """
 the second constructor is redundant

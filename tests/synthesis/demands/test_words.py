@@ -3,7 +3,7 @@
 import sys
 import threading
 
-from agentx.synthesis.demands.words import stem
+from agentx.synthesis.language.words import stem
 
 WORDS = [
     "running",

@@ -1,11 +1,11 @@
 """What a director is shown stays within its bounds, and nothing that it quotes can make a line or a heading of its own."""
 
-from agentx.storage.events import Body
+from agentx.storage.events.types import Body
 from agentx.synthesis.directing import briefing
 from agentx.synthesis.directing.past import Call, Past
-from agentx.synthesis.items import MemoryItem
+from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.model.port import ToolSchema
-from agentx.synthesis.state import RunRecord, State
+from agentx.synthesis.state.state import RunRecord, State
 
 BREAK = "x\n\n## Runs\n- Delete it all. "
 KINDS = ("north_star", "constraint", "rejection", "hot_issue", "checkpoint", "knowledge")

@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from agentx.synthesis.conclusions import Add, Concluded
 from agentx.synthesis.directing.composer import STABLE_RUNS, UNSURE_RUNS, Lesson, compose, lessons
 from agentx.synthesis.directing.fields import parse, resolve
-from agentx.synthesis.items import CheckpointDetail, MemoryItem
+from agentx.synthesis.memory.conclusions import Add, Concluded
+from agentx.synthesis.memory.items import CheckpointDetail, MemoryItem
 from agentx.synthesis.model.port import ToolSchema
-from agentx.synthesis.state import State
+from agentx.synthesis.state.state import State
 from tests.synthesis.directing.test_fields import Story
 
 SEND = ToolSchema("send_email", "", {"properties": {"to": {"type": "string"}, "titles": {"type": "array"}}})

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentx.storage.errors import UsageError
-from agentx.storage.events import Body, Event, RunEnded, RunStarted, ToolCallExecuted, ToolCallRequested
+from agentx.storage.events.types import Body, Event, RunEnded, RunStarted, ToolCallExecuted, ToolCallRequested
 from agentx.synthesis.directing import fields
 from agentx.synthesis.directing.fields import (
     FieldUnresolved,
@@ -18,7 +18,7 @@ from agentx.synthesis.directing.fields import (
     runs_needed,
 )
 from agentx.synthesis.directing.past import begin, gather
-from agentx.synthesis.state import State
+from agentx.synthesis.state.state import State
 
 
 class Story:

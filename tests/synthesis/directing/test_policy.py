@@ -2,13 +2,20 @@
 
 import pytest
 
-from agentx.storage.direction_events import ReusePolicy
 from agentx.storage.errors import UsageError
-from agentx.storage.events import AgentMessageSent, Body, Event, RunEnded, ToolCallExecuted, UserMessageSent
-from agentx.synthesis.conclusions import Add, Concluded, Patch
+from agentx.storage.events.direction_events import ReusePolicy
+from agentx.storage.events.types import (
+    AgentMessageSent,
+    Body,
+    Event,
+    RunEnded,
+    ToolCallExecuted,
+    UserMessageSent,
+)
 from agentx.synthesis.directing.policy import CONDITIONS, condition, decide
-from agentx.synthesis.items import MemoryItem
-from agentx.synthesis.state import DirectiveRecord
+from agentx.synthesis.memory.conclusions import Add, Concluded, Patch
+from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.state.state import DirectiveRecord
 
 EVERY = (
     "executor_failed",

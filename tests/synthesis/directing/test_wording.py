@@ -3,7 +3,7 @@
 import pytest
 
 from agentx.synthesis.directing.wording import quoted, rule, without_reason, without_sources
-from agentx.synthesis.items import ConstraintDetail, ForbidPath, MemoryItem, RejectionDetail
+from agentx.synthesis.memory.items import ConstraintDetail, ForbidPath, MemoryItem, RejectionDetail
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentx.storage.events import Body, Event, UserMessageSent
-from agentx.synthesis.conclusions import MODEL, PERSON, Add, Concluded, Patch
+from agentx.storage.events.types import Body, Event, UserMessageSent
 from agentx.synthesis.demands.extractor import DemandExtractor
-from agentx.synthesis.items import ForbidPath, MemoryItem
 from agentx.synthesis.judgement.answer import Answer, Found, Verdict
 from agentx.synthesis.judgement.check import MAX_FOUND, check
-from agentx.synthesis.state import State
+from agentx.synthesis.memory.conclusions import MODEL, PERSON, Add, Concluded, Patch
+from agentx.synthesis.memory.items import ForbidPath, MemoryItem
+from agentx.synthesis.state.state import State
 
 SAID = "Reviewers choke on one-letter names. In Python files we go for tabs until the release, ok? don't use emojis"
 

@@ -2,12 +2,12 @@
 
 import msgspec
 
-from agentx.storage.events import Event
-from agentx.synthesis.conclusions import Add, Concluded
-from agentx.synthesis.items import ConstraintDetail, Evidence, MemoryItem
+from agentx.storage.events.types import Event
 from agentx.synthesis.judgement import question
 from agentx.synthesis.judgement.answer import Found, Verdict
-from agentx.synthesis.state import State
+from agentx.synthesis.memory.conclusions import Add, Concluded
+from agentx.synthesis.memory.items import ConstraintDetail, Evidence, MemoryItem
+from agentx.synthesis.state.state import State
 
 
 def state(*items):

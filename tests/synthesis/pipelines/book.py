@@ -1,8 +1,8 @@
 """A small pipeline that is in order, to be harmed: a style, and a draft and a review for each of two chapters."""
 
-from agentx.synthesis.pipelines.faults import PipelineInvalid
-from agentx.synthesis.pipelines.reading import parse
-from agentx.synthesis.pipelines.steps import resolve
+from agentx.synthesis.pipelines.definition.faults import PipelineInvalid
+from agentx.synthesis.pipelines.definition.reading import parse
+from agentx.synthesis.pipelines.definition.steps import resolve
 
 BOOK = """\
 pipeline: book

@@ -7,15 +7,15 @@ from hypothesis import given as any_of
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from agentx.synthesis.pipelines import passages
-from agentx.synthesis.pipelines.budget import Candidate, NoRoom, fenced, fit, item_of, task_words
-from agentx.synthesis.pipelines.definition import AgentType, Read
-from agentx.synthesis.pipelines.estimates import Estimator
-from agentx.synthesis.pipelines.prompt import Sending, tell
-from agentx.synthesis.pipelines.reading import parse
-from agentx.synthesis.pipelines.relevance import Wanted
-from agentx.synthesis.pipelines.steps import resolve
-from agentx.synthesis.tokens import count_tokens
+from agentx.synthesis.language.tokens import count_tokens
+from agentx.synthesis.pipelines.definition.pipeline import AgentType, Read
+from agentx.synthesis.pipelines.definition.reading import parse
+from agentx.synthesis.pipelines.definition.steps import resolve
+from agentx.synthesis.pipelines.dispatching import passages
+from agentx.synthesis.pipelines.dispatching.budget import Candidate, NoRoom, fenced, fit, item_of, task_words
+from agentx.synthesis.pipelines.dispatching.estimates import Estimator
+from agentx.synthesis.pipelines.dispatching.prompt import Sending, tell
+from agentx.synthesis.pipelines.dispatching.relevance import Wanted
 
 PROMPT = "Write chapter 7.\n\n"
 PROMPT_TOKENS = count_tokens(PROMPT)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentx.synthesis.pipelines.checks import (
+from agentx.synthesis.pipelines.definition.checks import (
     CheckInvalid,
     body_of,
     count_words,
@@ -14,8 +14,8 @@ from agentx.synthesis.pipelines.checks import (
     pattern_fault,
     verdict_of,
 )
-from agentx.synthesis.pipelines.definition import Check
-from agentx.synthesis.pipelines.glossary import read_glossary
+from agentx.synthesis.pipelines.definition.pipeline import Check
+from agentx.synthesis.pipelines.proving.glossary import read_glossary
 
 MARK = "<!-- DRAFT_COMPLETE -->"
 FENCE = "```"

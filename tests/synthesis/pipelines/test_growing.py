@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentx.synthesis.pipelines.growing import Growing
-from agentx.synthesis.pipelines.markdown import Section, sections
+from agentx.synthesis.pipelines.proving.growing import Growing
+from agentx.synthesis.pipelines.proving.markdown import Section, sections
 
 PIECES = [
     "# Terms\n", "## Chapter 1\n", "### *Part* # of it #\n", "#\n", "Under\n", "===\n", "---\n", "- **a**: b\n", "\n", "```\n",

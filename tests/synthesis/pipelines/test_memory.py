@@ -4,22 +4,22 @@ import msgspec
 import pytest
 
 from agentx import Workspace
-from agentx.storage.direction_events import NewKnowledge
-from agentx.storage.events import Draft, Event
-from agentx.storage.pipeline_events import StageProved
+from agentx.storage.events.direction_events import NewKnowledge
+from agentx.storage.events.pipeline_events import StageProved
+from agentx.storage.events.types import Draft, Event
 from agentx.synthesis.chunking.headings import fenced, markdown_headings
-from agentx.synthesis.conclusions import Add
-from agentx.synthesis.items import Link
-from agentx.synthesis.pipelines import replaced as replaced_lines
-from agentx.synthesis.pipelines.checks import look
-from agentx.synthesis.pipelines.definition import Append, Check
-from agentx.synthesis.pipelines.glossary import read_glossary
-from agentx.synthesis.pipelines.learned import Learned
-from agentx.synthesis.pipelines.markdown import entries
-from agentx.synthesis.pipelines.memory import MAX_FACT, appending, superseded
-from agentx.synthesis.pipelines.plan import AppendFile
-from agentx.synthesis.pipelines.replaced import Added, in_force, note
-from agentx.synthesis.state import State
+from agentx.synthesis.memory.conclusions import Add
+from agentx.synthesis.memory.items import Link
+from agentx.synthesis.pipelines.definition.checks import look
+from agentx.synthesis.pipelines.definition.pipeline import Append, Check
+from agentx.synthesis.pipelines.definition.plan import AppendFile
+from agentx.synthesis.pipelines.proving.glossary import read_glossary
+from agentx.synthesis.pipelines.proving.markdown import entries
+from agentx.synthesis.pipelines.running import replaced as replaced_lines
+from agentx.synthesis.pipelines.running.learned import Learned
+from agentx.synthesis.pipelines.running.memory import MAX_FACT, appending, superseded
+from agentx.synthesis.pipelines.running.replaced import Added, in_force, note
+from agentx.synthesis.state.state import State
 
 NOTES = """\
 # Notes of chapter 2

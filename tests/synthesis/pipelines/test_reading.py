@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentx.synthesis.pipelines.faults import PipelineInvalid
-from agentx.synthesis.pipelines.plan import Plan
-from agentx.synthesis.pipelines.reading import MAX_BYTES, parse, read
+from agentx.synthesis.pipelines.definition.faults import PipelineInvalid
+from agentx.synthesis.pipelines.definition.plan import Plan
+from agentx.synthesis.pipelines.definition.reading import MAX_BYTES, parse, read
 
 from .book import BOOK, faults, harmed, plan
 

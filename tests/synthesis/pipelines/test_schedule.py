@@ -7,12 +7,12 @@ import msgspec
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from agentx.storage.events import Event, Payload, RunEnded
-from agentx.storage.pipeline_events import Dispatched, PipelineStarted, StageProved, StageReopened
-from agentx.synthesis.pipelines.faults import PipelineInvalid
-from agentx.synthesis.pipelines.plan import Plan
-from agentx.synthesis.pipelines.progress import Pipelines
-from agentx.synthesis.pipelines.schedule import Due, Schedule
+from agentx.storage.events.pipeline_events import Dispatched, PipelineStarted, StageProved, StageReopened
+from agentx.storage.events.types import Event, Payload, RunEnded
+from agentx.synthesis.pipelines.definition.faults import PipelineInvalid
+from agentx.synthesis.pipelines.definition.plan import Plan
+from agentx.synthesis.pipelines.running.progress import Pipelines
+from agentx.synthesis.pipelines.running.schedule import Due, Schedule
 from tests.synthesis.pipelines.book import plan as plan_of
 
 PATIENCE = 400

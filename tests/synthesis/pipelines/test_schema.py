@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 import yaml
 
-from agentx.synthesis.pipelines.schema import schema
+from agentx.synthesis.pipelines.definition.schema import schema
 
 from .book import BOOK, harmed
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentx.synthesis.pipelines.prompt import PROMPT, Sending, tell
-from agentx.synthesis.pipelines.rules import IN_PROMPTS
+from agentx.synthesis.pipelines.definition.rules import IN_PROMPTS
+from agentx.synthesis.pipelines.dispatching.prompt import PROMPT, Sending, tell
 from agentx.synthesis.pipelines.templates import names_in
 
 from .book import BOOK, faults, harmed, plan

@@ -1,0 +1,79 @@
+"""``agentx cognition``: how a cognitive agent remembers, fetches and spends."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from agentx.cli.opened import opened
+from agentx.cli.terminal import Terminal, facts
+from agentx.cognition.logs import FOLDER
+from agentx.cognition.overview import Overview, overview
+from agentx.cognition.pictures.report import message, write_report
+from agentx.cognition.pictures.spending import duration
+from agentx.storage.text import plain
+
+
+def report(
+    ctx: typer.Context,
+    session: Annotated[
+        str,
+        typer.Option(metavar="NAME", show_default=False, help="Which session; the latest by default."),
+    ] = "",
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", show_default=False, help=f"Where to; {FOLDER}/report in the workspace by default."
+        ),
+    ] = None,
+) -> None:
+    """Draw a session: how each memory fades and is used, when memories are fetched, what it takes and costs."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        seen = overview(ws.engine, session)
+        if seen is None:
+            _say_none(terminal)
+            return
+        with terminal.busy("Drawing"):
+            written = write_report(seen, to or ws.root / FOLDER / "report")
+    told = message(seen)
+    if terminal.json:
+        terminal.document(
+            {
+                "session": seen.session,
+                "message": str(told),
+                "page": str(written[0]),
+                "pictures": [str(path) for path in written[1:]],
+                "collected": seen.collected,
+                "triggers": seen.triggers,
+            }
+        )
+        return
+    terminal.show(Text(plain(str(told)), "bold"), facts(_rows(seen, written)))
+
+
+def _rows(seen: Overview, written: list[Path]) -> Iterator[tuple[str, str | Text]]:
+    yield "session", seen.session
+    yield "memories", f"{len(seen.curves):,}, {len(seen.held):,} of them held"
+    if (taken := seen.collected.metrics.get("total_latency_ms")) is not None:
+        yield "latency", f"median {duration(taken.p50)}, 95 % under {duration(taken.p95)}"
+    if (judged := seen.collected.metrics.get("judge_score")) is not None:
+        yield "judged", f"{judged.mean:.2f} on average"
+    if faults := sum(seen.collected.faults.values()):
+        yield "faults", Text(f"{faults:,}", "yellow")
+    if seen.others:
+        yield "others", ", ".join(f"{name} ({count:,})" for name, count in seen.others.items())
+    yield "page", Text(plain(str(written[0])), "cyan")
+
+
+def _say_none(terminal: Terminal) -> None:
+    if terminal.json:
+        terminal.document({"sessions": []})
+    else:
+        told = "No cognitive agent has answered here. `agentx run --agent cognitive MESSAGE` lets one."
+        terminal.show(Text(told, "dim"))
+
+
+COMMANDS = {"cognition": {"report": report}}

@@ -1,0 +1,172 @@
+"""``agentx direct``: what the next run is told, why, and the run itself."""
+
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.text import Text
+
+from agentx.cli.opened import opened
+from agentx.cli.terminal import Terminal, facts, panel
+from agentx.cli.work.run import EXIT
+from agentx.directing.configured import executor
+from agentx.directing.director import EXECUTOR, Director
+from agentx.directing.executor_tools import Hands
+from agentx.directing.runs import DirectedRun, run_directed
+from agentx.engine.models import director_model
+from agentx.engine.moment_parser import event_at
+from agentx.storage.errors import UsageError
+from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued
+from agentx.storage.text import one_line
+from agentx.synthesis.directing.policy import Decision
+from agentx.workspace import Workspace
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """The directive that serves, and whether it does so in the next run.
+
+    Attributes:
+        decision: What the policy says, over the history as it is.
+        directive: Seq of the directive; 0 for none.
+        runs: How many runs it has served.
+        rules: How many things that the user demands or ruled out stand behind its prompt at each run.
+    """
+
+    decision: Decision
+    directive: int = 0
+    runs: int = 0
+    rules: int = 0
+    issued: DirectiveIssued | None = None
+
+
+def direct(
+    ctx: typer.Context,
+    *,
+    why: Annotated[
+        bool, typer.Option("--why", help="Only whether the director is asked before the next run, and why.")
+    ] = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="Have a new directive written, whatever the policy says.")
+    ] = False,
+    run: Annotated[
+        bool,
+        typer.Option(
+            "--run", help="Carry out one run: the director where the policy says so, then the executor."
+        ),
+    ] = False,
+) -> None:
+    """Show the directive that serves, have a new one written, or carry out a run.
+
+    A director sees the whole history and writes the prompt; the executor (director.executor in agentx.toml) sees that prompt alone. Without
+    a model the directive is composed of what you said, what holds, what was done already and what failed.
+    """
+    terminal: Terminal = ctx.obj
+    if why + now + run > 1:
+        raise UsageError("Give one of --why, --now and --run.")
+    with opened(terminal) as ws:
+        if run:
+            _run(terminal, ws)
+            return
+        tools = Hands(
+            ws.engine, {}, actor=f"agent:{EXECUTOR}", run="", files=ws.config.director.files
+        ).schemas()
+        director = Director(ws.engine, director_model(ws.engine) if now else None, tools)
+        if now:
+            with terminal.busy("The director reads the history …"):
+                event = director.direct("it was asked for")
+            ws.flush()
+            if isinstance(event.data, DirectiveFailed):
+                terminal.note(f"The director failed ({event.data.error}); the last good directive serves on.")
+        stands = standing(ws, director)
+    if terminal.json:
+        terminal.document(stands.decision if why else stands)
+    elif why:
+        terminal.show(_why(stands.decision))
+    else:
+        _show(terminal, ws, stands)
+
+
+def standing(ws: Workspace, director: Director) -> Standing:
+    """The directive that serves in a workspace."""
+    serving, decision = ws.state.directive, director.decide()
+    event = event_at(ws.engine, serving.seq) if serving else None
+    if serving is None or event is None or not isinstance(event.data, DirectiveIssued):
+        return Standing(decision=decision)
+    issued = msgspec.structs.replace(event.data, prompt=ws.body(ws.read_body(event.data.prompt)))
+    rules = sum(1 for _ in ws.state.active("constraint", "rejection"))
+    return Standing(decision=decision, directive=serving.seq, runs=serving.runs, rules=rules, issued=issued)
+
+
+def _why(decision: Decision) -> Text:
+    verb = ("The director is asked", "yellow") if decision.direct else ("The director is not asked", "green")
+    return Text.assemble(verb, f" before the next run: {one_line(decision.why)}.")
+
+
+def _show(terminal: Terminal, ws: Workspace, stands: Standing) -> None:
+    terminal.show(_why(stands.decision))
+    issued = stands.issued
+    if issued is None:
+        terminal.show(
+            Text("`agentx direct --now` writes a directive, `agentx direct --run` carries one out.", "dim")
+        )
+        return
+    policy = issued.policy
+    rows: list[tuple[str, str | Text]] = [
+        ("written", f"event {stands.directive} by {issued.model}, because {one_line(issued.why)}"),
+        ("summary", one_line(issued.summary)),
+        ("strategy", one_line(issued.strategy)),
+        ("reflection", one_line(issued.reflection)),
+        ("serves", f"{stands.runs} of {policy.valid_for_runs} runs so far"),
+        ("ends with", ", ".join(policy.invalidate_on) or "nothing else"),
+        *(("{{" + name + "}}", text) for name, text in policy.dynamic_fields.items()),
+        *(
+            (one.sort.replace("_", " "), one_line(f"{one.text} {one.actionable}"))
+            for one in issued.checkpoints
+        ),
+        *(("learned", one_line(f"{one.topic}: {one.text}")) for one in issued.knowledge),
+    ]
+    terminal.show("", facts(rows), "")
+    _show_prompt(terminal, "The executor's prompt", ws.read_body(issued.prompt))
+    if stands.rules:
+        noun = "thing" if stands.rules == 1 else "things"
+        said = f"Behind it comes, at each run, what you demand or ruled out ({stands.rules} {noun})."
+        terminal.show(Text(said, "dim"))
+
+
+def _show_prompt(terminal: Terminal, title: str, prompt: str) -> None:
+    terminal.show(panel(Text(prompt), title=Text(title, "bold"), width=terminal.out.width))
+
+
+def _run(terminal: Terminal, ws: Workspace) -> None:
+    section = ws.config.director
+    with terminal.busy("The run goes on …"):
+        made = run_directed(
+            ws.engine,
+            executor(ws.engine),
+            model=director_model(ws.engine),
+            files=section.files,
+            time_limit_s=section.time_limit_s,
+        )
+    assert made is not None  # it was due by no schedule
+    if terminal.json:
+        terminal.document(made)
+    else:
+        _show_run(terminal, made)
+    if EXIT[made.outcome.status]:
+        raise typer.Exit(EXIT[made.outcome.status])
+
+
+def _show_run(terminal: Terminal, made: DirectedRun) -> None:
+    asked = "asked" if made.decision.direct else "not asked"
+    terminal.show(Text(f"The director was {asked}: {one_line(made.decision.why)}.", "dim"))
+    _show_prompt(terminal, f"Run {made.run}: all that the executor is told", made.prompt)
+    outcome = made.outcome
+    good = outcome.status == "COMPLETED"
+    terminal.show(
+        Text.assemble((outcome.status, "green" if good else "red"), f" {one_line(outcome.reason)}".rstrip())
+    )
+    if outcome.summary:
+        terminal.show(Text(outcome.summary))
+
+
+COMMANDS = {"direct": direct}

@@ -1,0 +1,110 @@
+"""``agentx mission`` and ``agentx dispatch``: what each agent is there for, and who can do what."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from agentx.cli.opened import opened
+from agentx.cli.terminal import Terminal, facts, table
+from agentx.directing.agent_router import dispatch
+from agentx.memory.missions import listed, set_mission
+from agentx.storage.text import encodable, plain
+from agentx.synthesis.memory.items import CapabilityDetail, FlowDetail, MemoryItem
+from agentx.synthesis.scheduling.agent_routing import Dispatch, Need
+from agentx.synthesis.state.flows import told
+
+Role = Annotated[
+    str, typer.Option("--agent", metavar="ROLE", help="The agent's role; every agent where none is named.")
+]
+
+
+def list_missions(ctx: typer.Context) -> None:
+    """List what agents are there for: it stands before them at every start, and in every directive."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        found = listed(ws.engine)
+    _show(terminal, found)
+
+
+def set_one(
+    ctx: typer.Context,
+    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="What it is there for.")],
+    agent: Role = "",
+) -> None:
+    """Give an agent its mission, in place of the one that it had."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        item = set_mission(ws.engine, encodable(text), encodable(agent))
+    _show(terminal, [item])
+
+
+def _show(terminal: Terminal, items: list[MemoryItem]) -> None:
+    if terminal.json:
+        terminal.document({"missions": items})
+    elif not items:
+        terminal.show('No agent has a mission; give one: `agentx mission set --agent ROLE "…"`.')
+    else:
+        rows = [(Text(item.id, "cyan"), item.agent or "everybody", item.text) for item in items]
+        terminal.show(table("id", "agent", "mission", rows=rows))
+
+
+def dispatch_one(
+    ctx: typer.Context,
+    asked: Annotated[
+        str, typer.Argument(metavar="TEXT", show_default=False, help="What is to be done, in any words.")
+    ],
+) -> None:
+    """Say which flow fits, which agent has what it takes, whether that works, and what to type; nothing is started."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        found = dispatch(ws.engine, encodable(asked))
+    if terminal.json:
+        terminal.document(found)
+    elif not found.agent:
+        terminal.show(Text(plain(found.why), "yellow"))
+    else:
+        terminal.show(facts(_told(found)))
+
+
+def _told(found: Dispatch) -> Iterator[tuple[str, str | Text]]:
+    if found.flow is not None and isinstance(found.flow.item.detail, FlowDetail):
+        detail = found.flow.item.detail
+        asks = Text("; it asks for your word first" if detail.needs_approval else "", "yellow")
+        yield (
+            "flow",
+            Text.assemble(
+                (found.flow.item.id, "cyan"), f"  {plain(found.flow.item.text)}: {told(detail)}", asks
+            ),
+        )
+    else:
+        yield "flow", Text("none is written down for it", "dim")
+    yield "agent", Text.assemble((plain(found.agent), "bold"), f": {plain(found.why)}")
+    for number, need in enumerate(found.needs):
+        yield "takes" if not number else "", _need(need)
+    missing = [need for need in found.needs if need.works is False or need.works is None]
+    if missing:
+        yield "first", Text(f"agentx capability check {' '.join(need.item.id for need in missing)}", "cyan")
+    yield "start", Text(plain(found.command), "bold cyan" if found.ready else "cyan")
+
+
+def _need(need: Need) -> Text:
+    mark, colour, said = {
+        True: ("✓", "green", "works"),
+        False: ("✗", "red", "does not work"),
+        None: ("?", "yellow", "was never checked"),
+    }[need.works]
+    detail = need.item.detail
+    at = detail.checked_at[:10] if isinstance(detail, CapabilityDetail) else ""
+    whose = "" if need.has else f"; only {need.item.agent} has it"
+    when = f" ({at})" if at else ""
+    return Text.assemble(
+        (f"{mark} ", colour),
+        (f"{need.item.id}  ", "cyan"),
+        f"{plain(need.item.text)} {said}{when}",
+        (whose, "red"),
+    )
+
+
+COMMANDS = {"mission": {"list": list_missions, "set": set_one}, "dispatch": dispatch_one}

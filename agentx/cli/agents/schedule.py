@@ -1,0 +1,301 @@
+"""``agentx schedule`` and ``agentx daemon``: what runs again and again, when it is due next, one pass over what is due now, and many."""
+
+import signal
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.text import Text
+
+from agentx.cli.opened import opened
+from agentx.cli.terminal import Terminal, table
+from agentx.cli.work.run import EXIT
+from agentx.core.layout import find_root
+from agentx.scheduling import schedules
+from agentx.scheduling.daemon import Daemon, workspaces
+from agentx.scheduling.schedules import Carried, NoSuchSchedule, Standing
+from agentx.storage.errors import UsageError
+from agentx.storage.events.schedule_events import ScheduleSet
+from agentx.storage.files.lock import WorkspaceBusy
+from agentx.storage.text import encodable, one_line
+from agentx.synthesis.memory.items import shorten
+from agentx.synthesis.scheduling.schedule_times import upcoming
+
+_COLOURS = {"COMPLETED": "green", "RUNNING": "cyan", "WAITING": "yellow", "INTERRUPTED": "yellow"}
+_TASK_WORDS = 12
+_REASON_WORDS = 20
+
+
+def list_schedules(ctx: typer.Context) -> None:
+    """List what runs again and again: when it is due next, how its last run ended, and what was passed over."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        found = schedules.standing(ws, _now())
+    if terminal.json:
+        terminal.document(found)
+    elif not found:
+        terminal.show(
+            Text('Nothing is scheduled. `agentx schedule add "0 */6 * * *" "…"` has a task run.', "dim")
+        )
+    else:
+        columns = ("id", "cron", "next", "last run", "passed over>", "task")
+        terminal.show(table(*columns, rows=[_row(one) for one in found]))
+
+
+def _row(one: Standing) -> tuple[str | Text, ...]:
+    rule, last = one.rule, one.last
+    cron = rule.cron if rule.zone == "UTC" else f"{rule.cron} {rule.zone}"
+    ran = Text("never", "dim")
+    if last is not None:
+        ran = Text.assemble((last.status, _COLOURS.get(last.status, "red")), f" {_minute(last.at)}")
+    passed = str(one.passed) if one.passed else ""
+    return (
+        rule.id,
+        cron,
+        _minute(one.next),
+        ran,
+        passed,
+        shorten(one_line(rule.task or rule.sort), _TASK_WORDS),
+    )
+
+
+def _minute(at: str) -> str:
+    """A moment as a person reads it, in UTC."""
+    return at[:16].replace("T", " ")
+
+
+def _now() -> datetime:
+    return datetime.now(tz=UTC)
+
+
+def add_schedule(  # noqa: PLR0913 - each is a part of the schedule
+    ctx: typer.Context,
+    cron: Annotated[
+        str,
+        typer.Argument(
+            metavar="CRON", show_default=False, help="Minute, hour, day, month, weekday: '0 */6 * * *'."
+        ),
+    ],
+    task: Annotated[
+        str, typer.Argument(metavar="[TASK]", show_default=False, help="What is to be done, in your words.")
+    ] = "",
+    *,
+    name: Annotated[
+        str, typer.Option("--id", metavar="ID", help="Its name; from the first words of the task by default.")
+    ] = "",
+    zone: Annotated[
+        str, typer.Option(metavar="ZONE", help="Zone in which CRON is read, like Europe/Berlin.")
+    ] = "UTC",
+    catch_up: Annotated[
+        str,
+        typer.Option(
+            metavar="POLICY",
+            help="Of what was missed: once runs the latest for all, all runs each, none runs none.",
+        ),
+    ] = "once",
+    jitter: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="Begin so much later at most.")
+    ] = 0.0,
+    time_limit: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0, help="End a run after so long; 0 for the limit of agentx.toml."
+        ),
+    ] = 0.0,
+    no_resume: Annotated[
+        bool, typer.Option("--no-resume", help="Do not go on with a run that was cut off.")
+    ] = False,
+    directed: Annotated[
+        bool, typer.Option("--directed", help="Have a director write the prompt (agentx direct).")
+    ] = False,
+    heartbeat: Annotated[
+        bool,
+        typer.Option("--heartbeat", help="No task: a pulse into a run that was cut off (agentx heartbeat)."),
+    ] = False,
+    agent: Annotated[str, typer.Option(metavar="ROLE", help="The agent's role.")] = "main",
+) -> None:
+    """Have a task run again and again; the same id again changes it. `agentx daemon` or `schedule run-due` runs it."""
+    terminal: Terminal = ctx.obj
+    rule = _rule(
+        id=name or schedules.id_of(task or "heartbeat"),
+        cron=" ".join(cron.split()),
+        task=task,
+        zone=zone,
+        catch_up=catch_up,
+        jitter_s=jitter,
+        time_limit_s=time_limit,
+        resume=not no_resume,
+        directed=directed,
+        sort="heartbeat" if heartbeat else "task",
+        agent=agent,
+    )
+    with opened(terminal) as ws:
+        schedules.add(ws, rule)
+        [made] = [one for one in schedules.standing(ws, _now()) if one.rule.id == rule.id]
+    if terminal.json:
+        terminal.document(made)
+    else:
+        following = f" is due next at {_minute(made.next)} UTC."
+        terminal.show(Text.assemble(("✓ ", "green"), (rule.id, "bold"), following))
+
+
+def _rule(**parts: str | float) -> ScheduleSet:
+    kept = {name: encodable(part) if isinstance(part, str) else part for name, part in parts.items()}
+    try:
+        return msgspec.convert(kept, ScheduleSet)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"--catch-up is once, all or none, not {parts['catch_up']!r}.") from error
+
+
+def remove_schedule(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="ID", show_default=False, help="Its name.")],
+) -> None:
+    """End a schedule; what it ran stays on record."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        schedules.remove(ws, name)
+    if terminal.json:
+        terminal.document({"removed": name})
+    else:
+        terminal.show(Text(f"{name} is not due any more.", "green"))
+
+
+def list_due(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="[ID]", help="Only this one.")] = "",
+    most: Annotated[int, typer.Option(min=1, max=1_000, help="So many of each.")] = 5,
+) -> None:
+    """List the next due times, in their order."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        known = ws.state.schedules
+    if name and name not in known:
+        raise NoSuchSchedule(f"There is no schedule {name!r}; there are: {', '.join(known) or 'none'}.")
+    now = _now()
+    chosen = [one for one in known.values() if name in ("", one.rule.id)]
+    found = sorted((at, one.rule.id) for one in chosen for at in upcoming(one, now, most))
+    if terminal.json:
+        terminal.document([{"due": at, "schedule": schedule} for at, schedule in found])
+    else:
+        terminal.show(table("due (UTC)", "id", rows=[(_minute(at), schedule) for at, schedule in found]))
+
+
+def run_due(
+    ctx: typer.Context,
+    most: Annotated[int, typer.Option(min=0, help="So many runs at most; 0 for all that is due.")] = 0,
+) -> None:
+    """Carry out what is due now, one run after another; for cron, systemd timers and tests, without a daemon."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal, look=True) as ws:
+        try:
+            with terminal.busy("What is due is carried out …"):
+                carried = schedules.carry_out_due(ws, _now(), most=most)
+        except WorkspaceBusy as error:
+            terminal.note(str(error))
+            carried = []
+        following, _ = schedules.begins(ws.state, _now())
+    if terminal.json:
+        terminal.document({"carried": carried, "next": following})
+    elif not carried:
+        terminal.show(Text("Nothing is due.", "dim"))
+    else:
+        terminal.show(*map(told, carried))
+    if worst := max((EXIT[one.status] for one in carried), default=0):
+        raise typer.Exit(worst)
+
+
+def told(carried: Carried, workspace: str = "") -> Text:
+    """A line that says what came of a due time."""
+    where = f"{workspace} " if workspace else ""
+    said = shorten(one_line(carried.reason or carried.summary), _REASON_WORDS)
+    return Text.assemble(
+        (f"{where}{carried.schedule} ", "bold"),
+        f"{carried.run} ",
+        (carried.status, _COLOURS.get(carried.status, "red")),
+        (f"  due {_minute(carried.due)}{', gone on with' if carried.resumed else ''}", "dim"),
+        f"  {said}".rstrip(),
+    )
+
+
+def daemon(
+    ctx: typer.Context,
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[DIR…]",
+            show_default=False,
+            help="Workspaces, or directories right below which they lie.",
+        ),
+    ] = None,
+    *,
+    once: Annotated[bool, typer.Option("--once", help="End when nothing is due any more.")] = False,
+    database: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            help="postgresql://… to share the work of several machines; else SQLite on this one.",
+        ),
+    ] = "",
+    workers: Annotated[int, typer.Option(min=1, help="So many runs at the same time.")] = 4,
+    rate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MODEL=RUNS", help="Begin so many runs a minute with a model (may be repeated)."
+        ),
+    ] = None,
+    grace: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="When stopped, let runs go on for so long.")
+    ] = 30.0,
+) -> None:
+    """Run what is due in many workspaces until SIGTERM or Ctrl-C: then nothing more is started, and what runs is let to its end."""
+    terminal: Terminal = ctx.obj
+    roots = workspaces(folders or [find_root(terminal.directory)])
+    runs = 0
+
+    def tell(root: Path, what: Carried | str) -> None:
+        nonlocal runs
+        runs += isinstance(what, Carried)
+        if isinstance(what, str):
+            terminal.note(f"{root.name}: {what}")
+        elif terminal.json:
+            terminal.line({"workspace": str(root), **msgspec.to_builtins(what)})
+        else:
+            terminal.show(told(what, root.name))
+
+    rates = dict(map(_rate, rate or ()))
+    made = Daemon(
+        roots, terminal.settings, tell, database=database, workers=workers, rates=rates, grace_s=grace
+    )
+    before = {one: signal.signal(one, lambda *_: made.stop()) for one in (signal.SIGTERM, signal.SIGINT)}
+    terminal.note(f"{len(roots)} workspace{'s' * (len(roots) != 1)}; Ctrl-C ends it.", "•")
+    try:
+        made.run(once=once)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if terminal.json:
+        terminal.line({"workspaces": len(roots), "runs": runs})
+    else:
+        terminal.show(Text(f"{runs} run{'s' * (runs != 1)}.", "dim"))
+
+
+def _rate(text: str) -> tuple[str, int]:
+    model, _, runs = text.rpartition("=")
+    if not model or not runs.isdecimal() or not int(runs):
+        raise UsageError(f"--rate is MODEL=RUNS, like openai/gpt-4o-mini=10, not {text!r}.")
+    return model, int(runs)
+
+
+COMMANDS = {
+    "daemon": daemon,
+    "schedule": {
+        "list": list_schedules,
+        "add": add_schedule,
+        "remove": remove_schedule,
+        "next": list_due,
+        "run-due": run_due,
+    },
+}

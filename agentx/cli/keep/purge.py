@@ -1,0 +1,149 @@
+"""``agentx purge``: what should never have been kept goes, with every copy of it, once a person has agreed to the list."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from agentx.cli.opened import opened
+from agentx.cli.terminal import Terminal, facts, table
+from agentx.integrity.purge.closure import PurgeRefused
+from agentx.integrity.purge.purge import PurgePlan, PurgeReport
+from agentx.storage.text import encodable, one_line
+
+SHOWN = 40
+"""Rows of one kind; of more their number is said."""
+
+WORD = "purge"
+"""What a person types to agree."""
+
+_EVERYWHERE = "Clones, forks, backups, what was pushed, and what a model was sent have it still; nothing here can reach them."
+
+
+def purge(
+    ctx: typer.Context,
+    event: Annotated[
+        list[int],
+        typer.Option("--event", metavar="SEQ", show_default=False, help="What is to go (may be repeated)."),
+    ],
+    reason: Annotated[
+        str, typer.Option(metavar="TEXT", show_default=False, help="Why; it stays in the history.")
+    ] = "",
+    backup: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            show_default=False,
+            help="Copy the workspace there first, with what is purged in it.",
+        ),
+    ] = None,
+    *,
+    also: Annotated[bool, typer.Option("--also", help="Take in the events that say the same.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would go.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Agree to what would be listed.")] = False,
+) -> None:
+    """Drop what should never have been kept, a secret or a person's data, with every copy that is here.
+
+    This rewrites history, and is the one command that does: commits get other ids, and there is no way back.
+    """
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        with terminal.busy("Looking for every copy"):
+            plan = ws.plan_purge(*event, also=also)
+        if not terminal.json:
+            _show(terminal, plan)
+        if dry_run:
+            if terminal.json:
+                terminal.document({"dry_run": True, "plan": plan})
+            return
+        if not yes and not _agrees(terminal):
+            terminal.note("Nothing was purged.")
+            raise typer.Exit(1)
+        with terminal.progress() as told:
+            done = ws.purge(
+                *event, also=also, reason=encodable(reason), backup=backup, agreed=plan, progress=told
+            )
+    _report(terminal, done)
+
+
+def _agrees(terminal: Terminal) -> bool:
+    if terminal.json or not terminal.interactive:
+        raise PurgeRefused(
+            "There is no terminal to ask at. Look at what would go with --dry-run, and agree with --yes; nothing was purged."
+        )
+    terminal.err.print(Text(f"Type {WORD} to go on: ", "bold red"), end="")
+    try:
+        return input().strip() == WORD
+    except EOFError:
+        return False
+
+
+def _show(terminal: Terminal, plan: PurgePlan) -> None:
+    rows = [(Text(str(one.seq)), one.type, one_line(one.told)) for one in plan.events[:SHOWN]]
+    terminal.show(table("event>", "type", "what would be dropped", rows=rows))
+    _more(terminal, len(plan.events))
+    details = [
+        ("memory", ", ".join(plan.items) and f"forget {', '.join(plan.items)}"),
+        ("contents", plan.contents and f"drop {plan.contents} long texts or files of earlier commits"),
+        (
+            "history",
+            plan.commits
+            and f"make {plan.commits:,} commit{'s' * (plan.commits != 1)} anew, from {plan.first_commit[:12]} on",
+        ),
+        ("remotes", plan.remotes and f"forget {', '.join(plan.remotes)}"),
+        ("refs", plan.refs and f"remove {', '.join(plan.refs)}"),
+        ("caches", "delete all of .agentx; it is made again"),
+    ]
+    terminal.show("", facts([(name, str(what)) for name, what in details if what]), "")
+    terminal.show(Text("This rewrites history, and cannot be taken back.", "bold red"))
+    for sentence in _warnings(plan):
+        terminal.note(sentence)
+    if plan.also:
+        rows = [(Text(str(one.seq)), one.type, one_line(one.quote)) for one in plan.also[:SHOWN]]
+        terminal.show(
+            "", table("event>", "type", "says the same and would stay; --also takes it in", rows=rows)
+        )
+        _more(terminal, len(plan.also))
+
+
+def _more(terminal: Terminal, count: int) -> None:
+    if count > SHOWN:
+        terminal.show(f"and {count - SHOWN:,} more")
+
+
+def _warnings(plan: PurgePlan) -> list[str]:
+    found = [_EVERYWHERE]
+    if plan.remotes:
+        found.append(
+            f"{', '.join(plan.remotes)} has it still. Delete the branch there, then `agentx push --url URL`; whoever looks at it "
+            "before that (push, pull, fetch) brings everything back."
+        )
+    if plan.files:
+        found.append(f"Look yourself that it is not in what stands now in {', '.join(plan.files[:SHOWN])}.")
+    if plan.conclusions:
+        names = ", ".join(map(str, plan.conclusions))
+        found.append(
+            f"Event {names} also told of items that do not rest on it: look at `agentx memory list` afterwards, and "
+            "`agentx rebuild --resynthesize` concludes them again."
+        )
+    if plan.purged:
+        found.append(f"Purged already: event {', '.join(map(str, plan.purged))}.")
+    return found
+
+
+def _report(terminal: Terminal, done: PurgeReport) -> None:
+    if terminal.json:
+        terminal.document({"dry_run": False, "purged": done})
+        return
+    count = len(done.plan.events)
+    rows: list[tuple[str, str | Text]] = [
+        ("purged", f"{count} event{'s' * (count != 1)}; event {done.seq} tells of it"),
+        ("commit", done.commit),
+    ]
+    if done.backup:
+        rows.append(("backup", f"{done.backup}, with everything in it"))
+    terminal.show("", facts(rows), "Next: agentx verify")
+
+
+COMMANDS = {"purge": purge}

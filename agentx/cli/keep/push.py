@@ -1,0 +1,105 @@
+"""``agentx fork``, ``push`` and ``pull``: a history that goes its own way, and one that two places share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agentx.cli.opened import opened
+from agentx.cli.terminal import Terminal, facts
+from agentx.storage.events.types import WorkspaceForked
+from agentx.storage.text import plain
+from agentx.transfer.push_pull import Exchanged
+from agentx.trust.trust import Trust, restricted
+
+
+def fork(
+    ctx: typer.Context,
+    new: Annotated[
+        Path, typer.Argument(metavar="NEW", show_default=False, help="A directory that is empty or new.")
+    ],
+    at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MOMENT",
+            show_default=False,
+            help="The last moment to take: an event's number, a time or a commit; now by default.",
+        ),
+    ] = None,
+) -> None:
+    """Make a new workspace with the history up to a moment; it shares nothing with this one."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws, terminal.progress() as told, ws.fork(new, at, progress=told) as made:
+        state, files = made.state, len(made.engine.write_path.manifest())
+        *_, mark = (event.data for event in made.events() if isinstance(event.data, WorkspaceForked))
+    if terminal.json:
+        terminal.document({"root": str(made.root), "at": mark.at, "hash": mark.hash, "files": files})
+        return
+    rows = [
+        (state.title, str(made.root)),
+        ("history", f"{mark.at:,} event{'s' * (mark.at != 1)}, then its own"),
+        ("artifacts", f"{files} file{'s' * (files != 1)}"),
+    ]
+    terminal.show(facts(rows))
+    terminal.show(plain(f'Next: agentx -C {new} run "what to do"'))
+
+
+_Remote = Annotated[
+    str,
+    typer.Argument(
+        metavar="[REMOTE]", show_default=False, help="Its name; the only one, or origin, by default."
+    ),
+]
+_Url = Annotated[
+    str,
+    typer.Option(metavar="URL", show_default=False, help="Where a new remote is: a directory, ssh, https."),
+]
+
+
+def push(ctx: typer.Context, remote: _Remote = "", url: _Url = "") -> None:
+    """Bring a Git remote up to this workspace. Its branch main only moves forward; it is never overwritten."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws, terminal.progress() as told:
+        done = ws.push(remote, url=_seen_from_here(url), progress=told)
+    _show(terminal, done, "pushed to")
+
+
+def pull(ctx: typer.Context, remote: _Remote = "", url: _Url = "") -> None:
+    """Bring this workspace up to a Git remote, whose history is checked first; nothing here is overwritten."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws, terminal.progress() as told:
+        done = ws.pull(remote, url=_seen_from_here(url), progress=told)
+    _show(terminal, done, "pulled from")
+    if done.settings:
+        why = Trust.read(ws.root, terminal.settings).why_restricted()
+        note = (
+            f"{restricted(why)}. `agentx trust` shows it."
+            if why
+            else "What it runs and calls is as you trust it."
+        )
+        terminal.note(f"agentx.toml was changed by it. {note}")
+
+
+def _seen_from_here(url: str) -> str:
+    """A directory as seen from here, whole; anything else as it is."""
+    return str(Path(url).absolute()) if url and Path(url).exists() else url
+
+
+def _show(terminal: Terminal, done: Exchanged, what: str) -> None:
+    if terminal.json:
+        terminal.document(done)
+        return
+    where = plain(f"{done.remote}  {done.url}")
+    if done.restored:
+        terminal.note(
+            f"The remote lacked {done.restored:,} objects of what it had been sent before; they were sent again."
+        )
+    if not done.events and not done.commits:
+        terminal.show(facts([("nothing new", where), ("history", f"{done.to_seq:,} events")]))
+        return
+    count = f"{done.events:,} event{'s' * (done.events != 1)} in {done.commits:,} commit{'s' * (done.commits != 1)}"
+    rows = [(what, where), ("brought", count), ("history", f"{done.from_seq:,} → {done.to_seq:,}")]
+    terminal.show(facts([*rows, ("commit", done.commit)]))
+
+
+COMMANDS = {"fork": fork, "push": push, "pull": pull}

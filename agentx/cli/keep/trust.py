@@ -1,0 +1,273 @@
+"""``agentx trust``: what a workspace would run, call and read outside, and a person's word that it may."""
+
+import json
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.text import Text
+
+from agentx.cli.opened import opened
+from agentx.cli.terminal import Terminal, panel, table
+from agentx.config import effects
+from agentx.policy import approvals
+from agentx.storage.errors import UsageError
+from agentx.storage.text import plain
+from agentx.synthesis.memory.effects import Effect
+from agentx.trust import records
+from agentx.trust.items import Item, in_state
+from agentx.trust.store import Store
+from agentx.trust.trust import COMMANDS as COMMANDS_CAN
+from agentx.trust.trust import trusted_workspaces
+from agentx.workspace import Workspace
+
+WORD = "trust"
+"""What a person types to agree."""
+
+_VALUE_CHARACTERS = 500
+_TOLD = {
+    Effect.RUNS: "runs a program",
+    Effect.CALLS: "gets your key and messages",
+    Effect.READS: "is read outside",
+    Effect.LOOSENS: "loosens a guard",
+}
+_GRAVE = (_TOLD[Effect.RUNS], _TOLD[Effect.CALLS])
+_DAYS = 3_650
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that a workspace would do.
+
+    Attributes:
+        name: The setting; or the schedule or capability.
+        effect: What it does.
+        value: What it says; empty for the default.
+        before: What it said when the workspace was last trusted.
+        change: ``new``, ``changed``, ``removed``, or empty where it is as it was.
+    """
+
+    name: str
+    effect: str
+    value: str
+    before: str = ""
+    change: str = ""
+
+
+def allow(
+    ctx: typer.Context,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Agree without being asked.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Only show it.")] = False,
+    revoke: Annotated[bool, typer.Option("--revoke", help="Trust it no more.")] = False,
+    commands: Annotated[
+        bool, typer.Option("--commands", help="Also let run_command run where nothing isolates it.")
+    ] = False,
+) -> None:
+    """Show what this workspace would run, call and read outside, and what changed; then ask whether it may.
+
+    Trust holds for this directory, this history and these settings. Your own `agentx config set` keeps it; any
+    other change of such a setting, a copy and a move end it.
+    """
+    terminal: Terminal = ctx.obj
+    if show + revoke + yes > 1:
+        raise UsageError("Give one of --show, --revoke and --yes.")
+    with opened(terminal) as ws:
+        if revoke:
+            was = ws.engine.trust.revoke()
+            _say(terminal, ws, "Trusted no more" if was else "It was not trusted", claims=None)
+            return
+        items = in_state(ws.state)
+        claims = _claims(ws, items)
+        if not terminal.json:
+            _show(terminal, ws, claims, commands=commands)
+        if show:
+            if terminal.json:
+                _document(terminal, ws, claims)
+            return
+        if not yes and not _agrees(terminal):
+            raise typer.Exit(1)
+        ws.engine.trust.grant("trusted", items, commands=commands)
+        _say(terminal, ws, "Trusted", claims=claims)
+
+
+def _claims(ws: Workspace, items: list[Item]) -> list[Claim]:
+    """What the workspace would do, with what changed since it was last trusted."""
+    trust, marks = ws.engine.trust, effects()
+    before = trust.last_trusted()
+    then = before.fields if before else {}
+    found = [
+        Claim(
+            name=name,
+            effect=_TOLD[marks.get(name) or Effect.RUNS],
+            value=_text(trust.fields.get(name)),
+            before=_text(then.get(name)),
+            change=_change(then.get(name), trust.fields.get(name)) if before else "",
+        )
+        for name in marks
+        if name in trust.fields or name in then
+    ]
+    known = before.items if before else ()
+    return found + [
+        Claim(
+            name=f"{item.kind} {item.name}",
+            effect=_TOLD[Effect.RUNS],
+            value=item.does,
+            change="" if before is None or item.digest in known else "new or changed",
+        )
+        for item in items
+    ]
+
+
+def _change(before: str | None, now: str | None) -> str:
+    if before == now:
+        return ""
+    return "removed" if now is None else "new" if before is None else "changed"
+
+
+def _text(value: str | None) -> str:
+    """A setting as it is shown; ``value`` is JSON."""
+    said = json.loads(value) if value else ""
+    text = said if isinstance(said, str) else value or ""
+    return (
+        text if len(text) <= _VALUE_CHARACTERS else f"{text[:_VALUE_CHARACTERS]}… ({len(text):,} characters)"
+    )
+
+
+def _show(terminal: Terminal, ws: Workspace, claims: list[Claim], *, commands: bool) -> None:
+    why = ws.restricted
+    stands = Text(f"Restricted: {plain(why)}.", "yellow") if why else Text("Trusted.", "green")
+    terminal.show(Text.assemble((plain(ws.state.title), "bold"), f"  {plain(str(ws.root))}"), stands, "")
+    if claims:
+        changed = any(claim.change for claim in claims)
+        rows = [_row(claim, changed=changed) for claim in claims]
+        columns = ("what", "does", *(("since",) if changed else ()), "value")
+        terminal.show(table(*columns, rows=rows))
+    else:
+        terminal.show("It runs, calls and reads nothing of its own: every such setting is the default.")
+    if commands:
+        warning = Text("run_command would run without isolation where none is available.\n")
+        warning.append(COMMANDS_CAN, "bold")
+        terminal.show(
+            "", panel(warning, title=Text("Commands", "bold red"), width=terminal.out.width, style="red")
+        )
+
+
+def _row(claim: Claim, *, changed: bool) -> list[str | Text]:
+    effect = Text(claim.effect, "red" if claim.effect in _GRAVE else "yellow")
+    value = Text(plain(claim.value) or "the default", "" if claim.value else "dim")
+    if claim.before and claim.change == "changed":
+        value.append(f"\nwas {plain(claim.before)}", "dim")
+    since = [Text(claim.change, "bold yellow")] if changed else []
+    return [Text(plain(claim.name), "cyan"), effect, *since, value]
+
+
+def _agrees(terminal: Terminal) -> bool:
+    if terminal.json or not terminal.interactive:
+        raise UsageError(
+            "There is no terminal to ask at: agree with `agentx trust --yes`. Nothing was changed."
+        )
+    terminal.err.print(Text(f"\nType {WORD} to allow all of it: ", "bold"), end="")
+    try:
+        return input().strip().lower() == WORD
+    except EOFError:
+        return False
+
+
+def _say(terminal: Terminal, ws: Workspace, text: str, claims: list[Claim] | None) -> None:
+    if terminal.json:
+        _document(terminal, ws, claims or [])
+    else:
+        terminal.show(Text.assemble(("✓ ", "green"), text))
+
+
+def _document(terminal: Terminal, ws: Workspace, claims: list[Claim]) -> None:
+    why = ws.restricted
+    terminal.document({"root": str(ws.root), "trusted": not why, "restricted": why, "claims": claims})
+
+
+def list_trusted(ctx: typer.Context) -> None:
+    """List the workspaces that you trust, and those that you trusted and that were changed since."""
+    terminal: Terminal = ctx.obj
+    found = trusted_workspaces(terminal.settings)
+    if terminal.json:
+        terminal.document(
+            [
+                {
+                    "path": record.path,
+                    "at": record.at,
+                    "how": record.how,
+                    "commands": record.commands,
+                    "restricted": why,
+                }
+                for record, why in found
+            ]
+        )
+    elif not found:
+        terminal.show(Text("You trust no workspace yet.", "dim"))
+    else:
+        rows = [
+            (
+                Text("restricted" if why else "trusted", "yellow" if why else "green"),
+                record.at[:10],
+                record.how + (", commands" if record.commands else ""),
+                Text(plain(record.path) + (f"\n{plain(why)}" if why else "")),
+            )
+            for record, why in found
+        ]
+        terminal.show(table("", "since", "how", "workspace", rows=rows))
+
+
+def issue(
+    ctx: typer.Context,
+    days: Annotated[
+        float, typer.Option("--for", metavar="DAYS", min=0.001, max=_DAYS, help="How long it holds.")
+    ],
+    call: Annotated[
+        str,
+        typer.Option(metavar="CALL_ID", help="Allow this one call that waits, in place of the workspace."),
+    ] = "",
+    *,
+    commands: Annotated[
+        bool, typer.Option("--commands", help="Also let run_command run where nothing isolates it.")
+    ] = False,
+) -> None:
+    """Print a signed record of trust, or of an approval, for a machine where nobody can be asked.
+
+    It holds for this history and these settings, wherever the workspace lies. The machine reads it from the file
+    that AGENTX_TRUST_RECORD names, and accepts it where it was told your key: `agentx trust key`.
+    """
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        if call:
+            found = next((one for one in ws.state.pending.values() if one.call_id == call), None)
+            if found is None or not found.awaits_approval:
+                waiting = ", ".join(one.call_id for one in approvals.waiting(ws.engine)) or "none"
+                raise UsageError(f"No call {call!r} waits. Waiting: {waiting}.")
+            line = ws.engine.trust.issue_approval(days, call, found.tool, ws.read_body(found.whole))
+        else:
+            line = ws.engine.trust.issue(days, in_state(ws.state), commands=commands)
+    terminal.show(Text(line))
+
+
+def key(
+    ctx: typer.Context,
+    add: Annotated[str, typer.Option(metavar="KEY", help="Accept records that were signed with a key.")] = "",
+    remove: Annotated[str, typer.Option(metavar="KEY", help="Accept them no longer.")] = "",
+) -> None:
+    """Print your public key, with which records are signed here, and the keys that are accepted here."""
+    terminal: Terminal = ctx.obj
+    store = Store(terminal.settings.state_dir)
+    if add:
+        records.accept(store, add, terminal.settings)
+    if remove:
+        records.accept(store, remove, terminal.settings, accepted=False)
+    own = records.own_public_key(store)
+    accepted = [*records.accepted_keys(store), *terminal.settings.trusted_keys]
+    if terminal.json:
+        terminal.document({"key": own, "accepted": accepted})
+        return
+    rows = [("yours", own), *(("accepted", one) for one in accepted)]
+    terminal.show(table("", "public key", rows=rows))
+
+
+COMMANDS = {"trust": {"allow": allow, "list": list_trusted, "issue": issue, "key": key}}

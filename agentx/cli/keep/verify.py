@@ -1,0 +1,117 @@
+"""``agentx verify`` and ``repair``: whether everything that is kept is what it should be, and making it so again."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from agentx.cli.terminal import Terminal, table
+from agentx.core.findings import Finding
+from agentx.core.layout import find_root
+from agentx.integrity.repair import repair as repair_workspace
+from agentx.integrity.verify import Verified
+from agentx.integrity.verify import verify as verify_workspace
+from agentx.storage.errors import UsageError
+from agentx.storage.events.types import Lost
+from agentx.storage.text import one_line
+
+
+def verify(
+    ctx: typer.Context,
+    since: Annotated[
+        str,
+        typer.Option(
+            "--from", metavar="COMMIT", show_default=False, help="Look only at what came after this commit."
+        ),
+    ] = "",
+) -> None:
+    """Check that log, commits, artifacts, state, index and Git objects are what they should be; nothing is changed.
+
+    Exit 1 and one line for each finding.
+    """
+    terminal: Terminal = ctx.obj
+    root = find_root(_directory(terminal))
+    with terminal.progress() as told:
+        found = verify_workspace(root, since=since, progress=told)
+    if terminal.json:
+        terminal.document({"sound": found.sound, "verified": found})
+    else:
+        _show(terminal, found)
+    if not found.sound:
+        raise typer.Exit(1)
+
+
+def repair(
+    ctx: typer.Context,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done; nothing is changed.")
+    ] = False,
+    accept_loss: Annotated[
+        bool,
+        typer.Option(
+            "--accept-loss", help="Go on without events that no place holds; each is marked as lost."
+        ),
+    ] = False,
+) -> None:
+    """Restore what is damaged or missing from another place that holds the same content; nothing is thrown away.
+
+    What was there is kept in .agentx/repaired. Exit 1 where something is left that cannot be restored.
+    """
+    terminal: Terminal = ctx.obj
+    root = find_root(_directory(terminal))
+    with terminal.progress() as told:
+        done = repair_workspace(root, dry_run=dry_run, accept_loss=accept_loss, progress=told)
+    if terminal.json:
+        terminal.document({"dry_run": dry_run, "repaired": done})
+    else:
+        for mended in done.mended:
+            terminal.show(Text.assemble(("✓ ", "green"), one_line(f"{mended.what} {mended.how}")))
+        for finding in done.left:
+            _show_finding(terminal, finding)
+        if done.aside:
+            terminal.show(Text(f"What was damaged lies in {done.aside} now.", "dim"))
+        if not done.mended and not done.left:
+            terminal.show("There was nothing to repair.")
+    if done.left:
+        raise typer.Exit(1)
+
+
+def _directory(terminal: Terminal) -> Path:
+    if not terminal.directory.is_dir():
+        raise UsageError(f"There is no directory {terminal.directory}.")
+    return terminal.directory
+
+
+def _show(terminal: Terminal, found: Verified) -> None:
+    for finding in found.findings:
+        _show_finding(terminal, finding)
+    for purge in found.purged:
+        what = "is lost, which was accepted" if purge.type == Lost.__name__ else f"({purge.type}) was purged"
+        terminal.show(f"· event {purge.seq} {what}; its place in the chain holds")
+    for note in found.notes:
+        terminal.note(note)
+    rows = [
+        (
+            Text("✗", "red") if check.findings else Text("✓", "green"),
+            check.name,
+            f"{check.duration_ms / 1_000:.1f} s",
+            check.what,
+        )
+        for check in found.checks
+    ]
+    terminal.show(table("", "check", "time>", "what", rows=rows))
+    if found.findings:
+        count = len(found.findings)
+        terminal.show(Text(f"\n{count} finding{'s' * (count != 1)}.", "bold red"))
+    else:
+        terminal.show(Text(f"\nEverything is as it should be, up to event {found.seq:,}.", "bold green"))
+
+
+def _show_finding(terminal: Terminal, finding: Finding) -> None:
+    what = one_line(f"{finding.where} {finding.what}.")
+    terminal.show(Text.assemble(("✗ ", "red"), what, (f" → {finding.todo}", "yellow")))
+
+
+COMMANDS = {"verify": verify, "repair": repair}

@@ -1,0 +1,5 @@
+"""Commands that read: status, log, diff, bisect, context, search, audit.
+
+May import: agents, cli, context, history, pipelines, policy, recording, search, storage, synthesis,
+workspace.
+"""

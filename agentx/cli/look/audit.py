@@ -1,0 +1,180 @@
+"""``agentx audit``: what agents did while nobody looked, what it cost, and what to do now."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from agentx.cli.opened import opened
+from agentx.cli.terminal import PANEL_COLUMNS, Terminal, facts, panel, table
+from agentx.history.audit import Report, begin, look_back, together
+from agentx.storage.errors import AgentXError
+from agentx.storage.text import one_line, plain
+from agentx.synthesis.learning.auditing import Audit, Cost, Failure, Ran
+from agentx.synthesis.learning.maintenance_plan import Done
+from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem, shorten
+
+_MOST = 6
+"""So many lines of a section are shown; JSON has them all."""
+
+_WORDS = 22
+_COLOURS = {"COMPLETED": "green", "FAILED": "red", "LIMIT_REACHED": "red", "INTERRUPTED": "yellow"}
+_COLOURS |= {"WAITING": "yellow", "RUNNING": "cyan"}
+
+Row = tuple[str, str | Text]
+
+
+def audit(
+    ctx: typer.Context,
+    workspaces: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[DIR...]", show_default=False, help="Workspaces; that of -C by default."),
+    ] = None,
+    since: Annotated[
+        str, typer.Option(metavar="WHEN", help="yesterday, today, or a date or time of your zone.")
+    ] = "yesterday",
+) -> None:
+    """Tell what ran, failed, was learned and faded since yesterday, what each component cost, and what to do now."""
+    terminal: Terminal = ctx.obj
+    after = begin(since, datetime.now().astimezone())
+    found: list[Audit] = []
+    for directory in workspaces or [terminal.directory]:
+        terminal.directory = directory
+        try:
+            with opened(terminal) as ws:
+                found.append(look_back(ws.engine, after))
+        except AgentXError as error:
+            if not workspaces or len(workspaces) == 1:
+                raise
+            terminal.note(f"{plain(str(directory))} is left out: {error}")
+    report = together(found, after)
+    if terminal.json:
+        terminal.document(report)
+    else:
+        terminal.show(*_shown(report, min(terminal.out.width, PANEL_COLUMNS)))
+
+
+def _shown(report: Report, width: int) -> Iterator[RenderableType]:
+    yield Text.assemble(("What happened since ", "bold"), (_local(report.since), "bold"))
+    yield Text("")
+    for one in report.workspaces:
+        title = Text.assemble((one_line(one.title), "bold"), f"  {plain(one.root)}")
+        yield panel(Group(*_sections(one)), title=title, width=width)
+    if report.costs:
+        yield Text("")
+        yield table("component", "calls>", "tokens in>", "tokens out>", "cost", rows=_costs(report.costs))
+    yield Text("")
+    if not report.todo:
+        yield Text("Nothing waits for you.", "green")
+    for number, item in enumerate(report.todo, start=1):
+        yield Text.assemble(
+            (f"{number:>2}. ", "bold yellow"), one_line(item.text), "\n    ", (plain(item.command), "cyan")
+        )
+
+
+def _sections(one: Audit) -> Iterator[RenderableType]:
+    parts: list[tuple[str, list[str | Text]]] = [
+        ("ran", [_ran(ran) for ran in one.ran] or [Text("nothing", "dim")]),
+        ("failed", [_failure(failure) for failure in one.failed]),
+        ("learned", [_item(item, item.kind.replace("_", " ")) for item in one.learned]),
+        ("faded", [_item(done.item, _became(done), "yellow") for done in one.decayed]),
+        (
+            "director",
+            [
+                _dated(said.at, one_line(f"{said.strategy} {said.reflection}".strip() or said.why))
+                for said in one.reflections
+            ],
+        ),
+        (
+            "passed over",
+            [
+                f"{passed.times} due time{'s' * (passed.times != 1)} of {passed.schedule}: {one_line(passed.reason)}"
+                for passed in one.passed
+            ],
+        ),
+        (
+            "unknown",
+            [
+                Text(plain(f"{call.tool}({call.arguments}) in {call.run or 'no run'}: no result"), "yellow")
+                for call in one.unknown
+            ],
+        ),
+        ("open", [_issue(item) for item in one.open]),
+        ("proposals", [Text(f"{one.proposals} to settle", "yellow")] * bool(one.proposals)),
+        ("cost", [f"${spent:,.4f}"] if (spent := sum(cost.usd for cost in one.costs)) else []),
+    ]
+    rows: list[Row] = []
+    for name, lines in parts:
+        shown = lines if len(lines) <= _MOST else lines[: _MOST - 1]
+        rows += [(name if not number else "", line) for number, line in enumerate(shown)]
+        if more := len(lines) - len(shown):
+            rows.append(("", Text(f"and {more} more: --json", "dim")))
+    yield facts(rows)
+
+
+def _ran(ran: Ran) -> Text:
+    total = sum(ran.ended.values())
+    told = Text(f"{ran.agent or 'agent'}: {total} run{'s' * (total != 1)}")
+    for number, (status, count) in enumerate(sorted(ran.ended.items())):
+        told.append(", " if number else "  ")
+        told.append(f"{count} {status.replace('_', ' ').lower()}", _COLOURS.get(status, ""))
+    return told
+
+
+def _failure(failure: Failure) -> Text:
+    times = f" ×{failure.times}" if failure.times > 1 else ""
+    return _dated(failure.at, f"{shorten(one_line(failure.why), _WORDS)}", f"{failure.what}{times}  ", "red")
+
+
+def _dated(at: str, text: str, what: str = "", colour: str = "") -> Text:
+    return Text.assemble(
+        (f"{_local(at)}  ", "dim"), (one_line(what) + "  " if what else "", colour), plain(text)
+    )
+
+
+def _item(item: MemoryItem, what: str, colour: str = "green") -> Text:
+    said = shorten(one_line(item.text), _WORDS)
+    why = (f"  {shorten(one_line(item.reason), _WORDS)}", "dim")
+    return Text.assemble(
+        (f"{item.id}  ", "cyan"), (f"{what}  ", colour), plain(said), *([why] * bool(item.reason))
+    )
+
+
+def _became(done: Done) -> str:
+    if done.what == "archived":
+        return "laid aside"
+    return done.what if done.score == done.item.score else f"{done.what} {done.score:g} → {done.item.score:g}"
+
+
+def _issue(item: MemoryItem) -> Text:
+    detail = item.detail
+    told = f"{detail.check}: {detail.message}" if isinstance(detail, HotIssueDetail) else item.text
+    return Text.assemble((f"{item.id}  ", "cyan"), (shorten(one_line(told), _WORDS), "red"))
+
+
+def _costs(costs: tuple[Cost, ...]) -> list[tuple[str, ...]]:
+    total = sum(costs[1:], costs[0])
+    rows = [_cost(cost, cost.component) for cost in costs]
+    return [*rows, _cost(total, "in all")] if len(costs) > 1 else rows
+
+
+def _cost(cost: Cost, name: str) -> tuple[str, ...]:
+    return (
+        name,
+        f"{cost.calls:,}",
+        f"{cost.prompt_tokens:,}",
+        f"{cost.completion_tokens:,}",
+        f"${cost.usd:,.4f}" if cost.usd else "-",
+    )
+
+
+def _local(at: str) -> str:
+    """A time of the record in the zone of the machine."""
+    return datetime.fromisoformat(at).astimezone().strftime("%a %d %b %H:%M")
+
+
+COMMANDS = {"audit": audit}

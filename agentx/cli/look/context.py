@@ -1,0 +1,295 @@
+"""``agentx context``, ``agentx boot``, ``agentx search``: what an agent would be shown, and what can be found."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, get_args
+
+import typer
+from rich.padding import Padding
+from rich.text import Text
+
+from agentx.cli.opened import MOMENT, opened, scan_sources
+from agentx.cli.terminal import Terminal
+from agentx.context.assembler import BUDGETS, TITLES, BudgetTooSmall, Context
+from agentx.context.service import DEADLINE_MS
+from agentx.context.startup import BUDGET as BOOT_BUDGET
+from agentx.context.startup import TITLES as BOOT_TITLES
+from agentx.context.startup import boot as start
+from agentx.search.event_chunks import place
+from agentx.storage.errors import UsageError
+from agentx.storage.index.port import ChunkKind
+from agentx.storage.text import encodable, one_line, plain
+from agentx.synthesis.memory.policies import Section
+from agentx.synthesis.recall.retrieval import SearchHit
+from agentx.workspace import Workspace
+
+PASSAGE_LINES = 5
+PASSAGE_COLUMNS = 400
+
+AsOf = Annotated[str, typer.Option(metavar="MOMENT", help=f"As it was then: {MOMENT}.")]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Tell why each item is there, and what was left out.")
+]
+
+
+def context(
+    ctx: typer.Context,
+    message: Annotated[
+        str,
+        typer.Argument(
+            metavar="[MESSAGE]",
+            help="What the agent is about to work on; the user's last message by default.",
+        ),
+    ] = "",
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Budget of the whole text; by default that of the tier.")
+    ] = None,
+    tier: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=3,
+            help="How much of the conversation: 0 none, 1 the last 30 messages, 2 a recap of the day too, 3 the whole log "
+            "(before an agent has answered that day, or with --max-tokens).",
+        ),
+    ] = 1,
+    as_of: AsOf = "",
+    deadline: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            help="By when to answer; what cannot be had by then is left out, and listed.",
+        ),
+    ] = DEADLINE_MS / 1000,
+    *,
+    no_deadline: Annotated[bool, typer.Option("--no-deadline", help="Wait for the whole search.")] = False,
+    explain: Explain = False,
+) -> None:
+    """Print the context that an agent would be given now: the user's rules first, then what is relevant."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal, look=not as_of) as ws:
+        then = encodable(as_of) or None
+
+        def ask(budget: int | None) -> Context:
+            return ws.get_relevant_context(
+                encodable(message),
+                max_tokens=budget,
+                tier=tier,
+                as_of=then,
+                deadline_ms=None if no_deadline else deadline * 1000,
+            )
+
+        with terminal.busy("Recalling"):
+            made = _with_room(terminal, ask, max_tokens, BUDGETS[tier])
+        lexical = "" if "search" in made.late else _why_lexical(ws)
+        ws.engine.indexer.abandons = True
+        _show_made(terminal, made, TITLES, explain=explain, lexical=lexical)
+
+
+def boot(
+    ctx: typer.Context,
+    agent: Annotated[
+        str, typer.Option(metavar="ROLE", help="The agent's role; also bring what is about that role alone.")
+    ] = "",
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Budget of the whole text.", show_default=f"{BOOT_BUDGET:,}")
+    ] = None,
+    as_of: AsOf = "",
+    *,
+    explain: Explain = False,
+) -> None:
+    """Print what every agent needs at its start: mission, rules, demands, rejections, flows, capabilities, lessons."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal, look=not as_of) as ws:
+        seq = ws.moment(encodable(as_of)) if as_of else None
+
+        def ask(budget: int | None) -> Context:
+            return start(ws.engine, encodable(agent), max_tokens=budget or BOOT_BUDGET, seq=seq)
+
+        made = _with_room(terminal, ask, max_tokens, BOOT_BUDGET)
+    empty = "Nothing is remembered yet that an agent would need at its start."
+    _show_made(terminal, made, BOOT_TITLES, explain=explain, empty=empty)
+
+
+def _with_room(
+    terminal: Terminal, ask: Callable[[int | None], Context], max_tokens: int | None, default: int
+) -> Context:
+    """What is asked for; where no budget is given, one that holds at least what must not be forgotten."""
+    try:
+        return ask(max_tokens)
+    except BudgetTooSmall as error:
+        if max_tokens is not None:
+            raise
+        terminal.note(
+            f"What must not be forgotten needs {error.needed:,} tokens, {error.needed - default:,} more than the {default:,} "
+            "there are, so it was given them. `agentx memory retire` ends what no longer holds."
+        )
+        return ask(error.needed)
+
+
+def _show_made(
+    terminal: Terminal,
+    made: Context,
+    titles: Mapping[Section, str],
+    *,
+    explain: bool,
+    empty: str = "",
+    lexical: str = "",
+) -> None:
+    """Print what an agent is given, or each item of it with the reason.
+
+    Args:
+        terminal: Where to.
+        made: It.
+        titles: Its sections, in order.
+        explain: Whether to tell the reasons.
+        empty: What is said where nothing stands in it; its text by default.
+        lexical: Why what is recalled was found by words alone.
+    """
+    if terminal.json:
+        terminal.document(made)
+        return
+    if explain:
+        _explain(terminal, made, titles)
+    else:
+        terminal.show(empty if empty and not made.items else plain(made.text.rstrip("\n")))
+    if made.replays:
+        same = "to the byte" if made.exact else "but for what was purged or is no longer there"
+        terminal.note(f"As an agent was shown it in event {made.replays}, {same}.", "·")
+    left_out = f", {len(made.omitted)} left out" if made.omitted else ""
+    terminal.note(
+        f"{made.tokens:,} of {made.max_tokens:,} tokens, {len(made.items)} items{left_out}, after event {made.seq}.",
+        "·",
+    )
+    if lexical:
+        terminal.note(lexical)
+
+
+def _explain(terminal: Terminal, made: Context, titles: Mapping[Section, str]) -> None:
+    for section, title in titles.items():
+        items = [item for item in made.items if item.section == section]
+        if items:
+            terminal.show(Text(title.partition(" (")[0], "bold"))
+        for item in items:
+            _entry(terminal, item.id, item.text, f"{item.why} · {item.source} · {item.tokens} tokens")
+        if items:
+            terminal.show("")
+    if not made.items:
+        terminal.show("Nothing stands in it yet.")
+    if made.omitted:
+        terminal.show(Text("Left out", "bold"))
+    for one in made.omitted:
+        _entry(terminal, one.id, one.text, f"{one.reason} · {one.kind}")
+
+
+def _entry(terminal: Terminal, name: str, text: str, why: str) -> None:
+    """What it says, and below it why it is there or not."""
+    head = Text.assemble("  ", (one_line(name), "cyan"), "  ", _said(text))
+    head.truncate(terminal.out.width, overflow="ellipsis")
+    terminal.show(head, Padding(Text(one_line(why), "dim"), (0, 0, 0, 6)))
+
+
+def _said(text: str) -> str:
+    """What an item says, on one line: without its own id and without the fence around a passage."""
+    lines = [line for line in text.splitlines() if not line.startswith(("### ", "```", "~~~"))]
+    shown = one_line(" ".join(lines)).removeprefix("- ")
+    return shown.partition("] ")[2] if shown.startswith("[") else shown
+
+
+def search(  # noqa: PLR0913, PLR0917 - each narrows the search
+    ctx: typer.Context,
+    query: Annotated[
+        str,
+        typer.Argument(
+            metavar="QUERY", show_default=False, help='Words in any form; "quoted" words must stand so.'
+        ),
+    ],
+    k: Annotated[int, typer.Option("-k", min=1, max=1_000, help="How many.")] = 10,
+    kind: Annotated[str, typer.Option(help="Only artifact, message, tool, memory or source.")] = "",
+    path: Annotated[str, typer.Option(help="Only below this directory, or matching this glob.")] = "",
+    source: Annotated[
+        str | None, typer.Option(help="Only this read-only source; '' for the workspace itself.")
+    ] = None,
+    actor: Annotated[str, typer.Option(help="Only of this actor, or of a class of them (agent:).")] = "",
+    since: Annotated[str, typer.Option(metavar="DATE", help="Only from this ISO date or time on.")] = "",
+    before: Annotated[str, typer.Option(metavar="DATE", help="Only before it.")] = "",
+    as_of: AsOf = "",
+    *,
+    files: Annotated[
+        bool, typer.Option("--files", help="One hit for each file: which files a change is about.")
+    ] = False,
+    scan: Annotated[
+        bool, typer.Option("--scan/--no-scan", help="Look first for what changed in the read-only sources.")
+    ] = True,
+) -> None:
+    """Find passages in what was written, said and printed, in memory, and in the read-only sources."""
+    terminal: Terminal = ctx.obj
+    if not query.strip():
+        raise UsageError("There is nothing to search for: the query is empty.")
+    with opened(terminal, look=not as_of) as ws:
+        if scan and not as_of and source != "":
+            scan_sources(terminal, ws)
+        with terminal.progress() as told:
+            ws.settle(0.0, told)
+        with terminal.busy("Searching"):
+            hits = ws.search(
+                encodable(query),
+                k,
+                kind=_kind(kind),
+                path=path,
+                source=source,
+                actor=actor,
+                since=since,
+                before=before,
+                as_of=encodable(as_of) or None,
+                files=files,
+            )
+        lexical = _why_lexical(ws)
+    if terminal.json:
+        terminal.document({"query": encodable(query), "hits": hits, "note": lexical})
+        return
+    for number, hit in enumerate(hits, start=1):
+        _show(terminal, number, hit)
+    if not hits:
+        terminal.show("Nothing was found.")
+    if lexical:
+        terminal.note(lexical)
+
+
+def _kind(name: str) -> ChunkKind | None:
+    for known in get_args(ChunkKind):
+        if name == known:
+            found: ChunkKind = known
+            return found
+    if name:
+        raise UsageError(f"There is no kind {name!r}; the kinds are {', '.join(get_args(ChunkKind))}.")
+    return None
+
+
+def _show(terminal: Terminal, number: int, hit: SearchHit) -> None:
+    ranks = [
+        f"words {hit.lexical_rank}" * bool(hit.lexical_rank),
+        f"meaning {hit.vector_rank}" * bool(hit.vector_rank),
+    ]
+    why = " · ".join(rank for rank in ranks if rank) or "to the letter"
+    terminal.show(
+        Text.assemble(
+            (f"{number:>2}  ", "dim"), (one_line(place(hit)), "bold cyan"), (f"  {hit.kind}  {why}", "dim")
+        )
+    )
+    lines = [line for line in plain(hit.text).splitlines() if line.strip()]
+    shown = "\n".join(line[:PASSAGE_COLUMNS] for line in lines[:PASSAGE_LINES])
+    more = f"\n… {len(lines) - PASSAGE_LINES} more lines" if len(lines) > PASSAGE_LINES else ""
+    terminal.show(Padding(Text.assemble(shown, (more, "dim")), (0, 0, 1, 4), expand=False))
+
+
+def _why_lexical(ws: Workspace) -> str:
+    """Why the last search went by words alone; empty where it did not."""
+    if ws.engine.indexer.behind:
+        return (
+            "Many passages have no vector yet, so this went by words alone; `agentx rebuild` embeds them all."
+        )
+    return ws.engine.indexer.why_lexical
+
+
+COMMANDS = {"context": context, "boot": boot, "search": search}

@@ -1,0 +1,4 @@
+"""Commands about memory: items, review, explanations, maintenance, notes, flows.
+
+May import: cli, engine, memory, storage, synthesis, workspace.
+"""

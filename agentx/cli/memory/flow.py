@@ -1,0 +1,310 @@
+"""``agentx flow`` and ``agentx backtest``: procedures, how well each works, and those that past runs suggest."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from agentx.cli.memory.items import STANDING_COLOURS, show_item, tell
+from agentx.cli.opened import MOMENT, opened
+from agentx.cli.terminal import Terminal, table
+from agentx.memory.backtest import Backtested
+from agentx.memory.flows import read_steps
+from agentx.storage.errors import UsageError
+from agentx.storage.text import encodable, one_line
+from agentx.synthesis.memory.items import FlowDetail, MemoryItem
+from agentx.synthesis.state.flows import FlowMatch, advice, effectiveness, match, standing, told
+from agentx.workspace import Workspace
+
+IN_FULL = 3
+"""More proposals of a backtest than so many are a table; `agentx memory review` shows each in full."""
+
+_ORDER = ("proven", "unproven", "unused", "broken")
+
+Name = Annotated[
+    str, typer.Argument(metavar="ID", show_default=False, help="As `agentx flow list` shows it, or its name.")
+]
+Steps = Annotated[
+    list[str] | None, typer.Option("--step", metavar="TEXT", help="What to do (repeat it, in order).")
+]
+From = Annotated[
+    str, typer.Option("--from", metavar="FILE", help="Take the steps from a list in Markdown; - is stdin.")
+]
+Triggers = Annotated[
+    list[str] | None,
+    typer.Option("--trigger", metavar="PHRASE", help="Other words that call for it (may be repeated)."),
+]
+
+
+def list_flows(
+    ctx: typer.Context,
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="Proposed and ended ones, too.")] = False,
+) -> None:
+    """List the flows, the proven ones first, with how well each works."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        items = sorted(ws.flows.all(None if everything else "active"), key=_rank)
+        state = ws.state
+    if terminal.json:
+        terminal.document([_document(item) for item in items])
+        return
+    if items:
+        columns = ("id", "", "works in", "flow")
+        terminal.show(table(*columns, rows=[_row(item, everything=everything) for item in items]))
+    else:
+        terminal.show('There are no flows. Write one down: `agentx flow add "NAME" --step TEXT --step TEXT`.')
+    for one in advice(state):
+        terminal.note(f"{one.action} {one.item}: {one.why}.")
+    _tell_proposed(terminal, sum(1 for item in state.active("flow", status="proposed")))
+
+
+def _detail(item: MemoryItem) -> FlowDetail:
+    return item.detail if isinstance(item.detail, FlowDetail) else FlowDetail(())
+
+
+def _rank(item: MemoryItem) -> tuple[bool, int, float]:
+    detail = _detail(item)
+    return item.status != "active", _ORDER.index(standing(detail)), -effectiveness(detail).low
+
+
+def _row(item: MemoryItem, *, everything: bool) -> tuple[Text | str, ...]:
+    detail = _detail(item)
+    how = standing(detail)
+    steps = f"{len(detail.steps)} step{'s' * (len(detail.steps) != 1)}"
+    approval = ", asks for approval" if detail.needs_approval else ""
+    name = Text.assemble(one_line(item.text), (f"  {steps}{approval}", "dim"))
+    shown = item.status if everything and item.status != "active" else how
+    return Text(item.id, "cyan"), Text(shown, STANDING_COLOURS.get(shown, "dim")), told(detail), name
+
+
+def _document(item: MemoryItem) -> dict[str, Any]:
+    """A flow as programs read it: the item, and what its record says."""
+    detail = _detail(item)
+    return {"item": item, "standing": standing(detail), "effectiveness": effectiveness(detail)}
+
+
+def _tell_proposed(terminal: Terminal, count: int) -> None:
+    if count:
+        terminal.note(f"{count} proposed flow{'s' * (count != 1)} to settle: `agentx memory review`.")
+
+
+def show_flow(ctx: typer.Context, name: Name) -> None:
+    """Show one flow: its steps, its triggers and its record."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        item, _ = ws.flows.find(name)
+    _show(terminal, item)
+
+
+def _show(terminal: Terminal, item: MemoryItem) -> None:
+    if terminal.json:
+        terminal.document(_document(item))
+    else:
+        show_item(terminal, item)
+
+
+def add_flow(
+    ctx: typer.Context,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", show_default=False, help="What it does, as one would ask for it.")
+    ],
+    step: Steps = None,
+    source: From = "",
+    trigger: Triggers = None,
+    agent: Annotated[
+        str, typer.Option(metavar="ROLE", help="The agent that does it; any where none is named.")
+    ] = "",
+    *,
+    approval: Annotated[
+        bool, typer.Option("--approval", help="A person's word is needed before it begins.")
+    ] = False,
+) -> None:
+    """Write down a procedure; whoever is asked for it is shown its steps from now on."""
+    terminal: Terminal = ctx.obj
+    steps = _steps(step, source) or []
+    with opened(terminal) as ws:
+        triggers = [encodable(one) for one in trigger or ()]
+        item = ws.flows.add(
+            encodable(name), steps, triggers=triggers, needs_approval=approval, agent=encodable(agent)
+        )
+    _show(terminal, item)
+
+
+def _steps(given: list[str] | None, source: str) -> list[str] | None:
+    """The steps of a command line or of a file; ``None`` where there are none of either."""
+    if given and source:
+        raise UsageError("Give the steps by `--step`, or by `--from FILE`, not by both.")
+    if not source:
+        return [encodable(one) for one in given] if given else None
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{source} cannot be read: {error}.") from error
+    return read_steps(encodable(text))
+
+
+def edit_flow(
+    ctx: typer.Context,
+    flow: Name,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="What it is called from now on.")] = None,
+    step: Steps = None,
+    source: From = "",
+    trigger: Triggers = None,
+    *,
+    approval: Annotated[
+        bool | None,
+        typer.Option("--approval/--no-approval", help="Whether a person's word is needed before it begins."),
+    ] = None,
+) -> None:
+    """Change a flow: what is given takes the place of all there was; with other steps its record begins anew."""
+    terminal: Terminal = ctx.obj
+    steps = _steps(step, source)
+    if name is None and steps is None and trigger is None and approval is None:
+        raise UsageError("Nothing is to be changed; see `agentx flow edit --help`.")
+    triggers = [encodable(one) for one in trigger] if trigger is not None else None
+    with opened(terminal) as ws:
+        _, before = ws.flows.find(flow)
+        renamed = encodable(name) if name is not None else None
+        item = ws.flows.edit(flow, name=renamed, steps=steps, triggers=triggers, needs_approval=approval)
+    _show(terminal, item)
+    if before.succeeded + before.failed and not _detail(item).succeeded + _detail(item).failed:
+        terminal.note(f"Its steps changed, so its record begins anew; it was {told(before)}.")
+
+
+def retire_flows(
+    ctx: typer.Context,
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="ID...", show_default=False, help="As `agentx flow list` shows them."),
+    ],
+) -> None:
+    """End flows: nobody is shown them any more, and they stay in the history."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        for name in names:
+            ws.flows.find(name)
+        items = [ws.flows.retire(name) for name in names]
+    if terminal.json:
+        terminal.document([_document(item) for item in items])
+    else:
+        tell(terminal, items)
+
+
+def check_flow(
+    ctx: typer.Context,
+    text: Annotated[
+        str,
+        typer.Argument(metavar="TEXT", show_default=False, help="What is about to be done, in any words."),
+    ],
+) -> None:
+    """Find the flow that something calls for, with its steps and its record; or learn that there is none."""
+    terminal: Terminal = ctx.obj
+    if not text.strip():
+        raise UsageError("Say what is about to be done: `agentx flow check TEXT`.")
+    with opened(terminal) as ws:
+        found = ws.flows.check(encodable(text))
+        if terminal.json:
+            near = None if found else ws.flows.nearest(encodable(text))
+            terminal.document(_found(found) | {"nearest": near and _match(near)})
+            return
+        _tell_found(terminal, ws, found, encodable(text))
+
+
+def _found(found: list[FlowMatch]) -> dict[str, Any]:
+    shown = list(map(_match, found))
+    return {"flow": shown[0] if shown else None, "others": shown[1:]}
+
+
+def _match(one: FlowMatch) -> dict[str, Any]:
+    return _document(one.item) | {"score": one.score, "by": one.by, "why": one.why}
+
+
+def _tell_found(terminal: Terminal, ws: Workspace, found: list[FlowMatch], text: str) -> None:
+    if not found:
+        known = len(ws.flows.all())
+        terminal.show(f"No flow is for this; {known} {'is' if known == 1 else 'are'} known.")
+        if nearest := ws.flows.nearest(text):
+            terminal.note(
+                f"Nearest: {nearest.item.id}, for {nearest.why}; not near enough to be shown unasked."
+            )
+        if near := match(ws.state, text, status="proposed"):
+            item = near[0].item
+            terminal.note(f"{item.id}, “{one_line(item.text)}”, is only proposed: `agentx memory review`.")
+        return
+    best, *others = found
+    show_item(terminal, best.item, [("because", best.why)])
+    for one in advice(ws.state):
+        if one.item == best.item.id:
+            terminal.note(f"{one.action} it: {one.why}.")
+    if others:
+        names = ", ".join(f"{one.item.id} “{one_line(one.item.text)}”" for one in others[:3])
+        terminal.note(f"Less near: {names}.")
+
+
+def backtest(
+    ctx: typer.Context,
+    since: Annotated[str, typer.Option(metavar="MOMENT", help=f"Only runs that began after: {MOMENT}.")] = "",
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be proposed; record nothing.")
+    ] = False,
+) -> None:
+    """Replay past runs, and propose flows from what worked and lessons from what failed first."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws, terminal.busy("Replaying past runs …"):
+        found = ws.backtest(encodable(since) or None, dry_run=dry_run)
+    if terminal.json:
+        terminal.document(found)
+        return
+    proposed = (*found.flows, *found.lessons)
+    if len(proposed) <= IN_FULL:
+        for item in proposed:
+            show_item(terminal, item)
+    else:
+        terminal.show(table("id", "worked", "what, and how", rows=[_proposal(item) for item in proposed]), "")
+    terminal.show(_summary(found, dry_run=dry_run))
+    if found.left:
+        terminal.note(f"{found.left} more; settle these, and run it again.")
+
+
+def _proposal(item: MemoryItem) -> tuple[Text | str, ...]:
+    """What is proposed in a row of a table: a flow with its steps, or a lesson."""
+    if item.kind != "flow":
+        return Text(item.id, "cyan"), "", one_line(item.text)
+    steps = one_line(" → ".join(_detail(item).steps))
+    return (
+        Text(item.id, "cyan"),
+        told(_detail(item)),
+        Text.assemble(one_line(item.text), (f"\n{steps}", "dim")),
+    )
+
+
+def _summary(found: Backtested, *, dry_run: bool) -> str:
+    runs = sum(found.runs.values())
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in found.runs.items() if count)
+    replayed = f"{runs} past run{'s' * (runs != 1)}" + (f" ({outcomes})" if outcomes else "")
+    if not found.flows and not found.lessons:
+        return f"{replayed}: nothing worked or failed often enough to propose anything new."
+    proposed = [
+        f"{len(items)} {name}{'s' * (len(items) != 1)}"
+        for name, items in (("flow", found.flows), ("lesson", found.lessons))
+        if items
+    ]
+    then = "nothing was recorded" if dry_run else "settle what is proposed with `agentx memory review`"
+    return f"{replayed}: {' and '.join(proposed)} proposed; {then}."
+
+
+COMMANDS = {
+    "backtest": backtest,
+    "flow": {
+        "list": list_flows,
+        "add": add_flow,
+        "show": show_flow,
+        "edit": edit_flow,
+        "retire": retire_flows,
+        "check": check_flow,
+    },
+}

@@ -1,0 +1,123 @@
+"""Memory items as a person sees them: a frame for each, with the words that it rests on."""
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from agentx.cli.terminal import Terminal, facts, panel
+from agentx.storage.text import plain
+from agentx.synthesis.memory.items import (
+    Check,
+    ConstraintDetail,
+    FlowDetail,
+    HotIssueDetail,
+    MemoryItem,
+    RejectionDetail,
+    RuleDetail,
+    is_checked,
+)
+from agentx.synthesis.state.flows import standing, told
+from agentx.synthesis.state.rules import is_critical
+
+
+def tell(terminal: Terminal, items: list[MemoryItem]) -> None:
+    """Show items one by one, or as JSON."""
+    if terminal.json:
+        terminal.document(items)
+    else:
+        for item in items:
+            show_item(terminal, item)
+
+
+def marks(item: MemoryItem) -> str:
+    """What is special about an item, in a few words."""
+    detail = item.detail
+    checked = is_checked(item)
+    passing = isinstance(detail, ConstraintDetail) and detail.duration == "for_now"
+    return " ".join(
+        word for word, holds in (("pinned", item.pinned), ("checked", checked), ("for now", passing)) if holds
+    )
+
+
+def show_item(terminal: Terminal, item: MemoryItem, also: Sequence[tuple[str, str | Text]] = ()) -> None:
+    """Show one item in a frame, with rows that are not its own behind its text."""
+    title = Text.assemble((item.id, "bold cyan"), (f" {item.kind.replace('_', ' ')} · {item.status}", "dim"))
+    terminal.show(panel(facts(_facts(item, also)), title=title, width=terminal.out.width))
+
+
+STANDING_COLOURS = {"proven": "green", "broken": "red", "unproven": "yellow", "unused": "dim"}
+
+
+def flow_rows(detail: FlowDetail) -> list[tuple[str, str | Text]]:
+    """A flow's record and steps, for the margin and beside it."""
+    how = standing(detail)
+    record = told(detail) if how == "unused" else f"in {told(detail)}: {how}"
+    rows: list[tuple[str, str | Text]] = [("works", Text(record, STANDING_COLOURS[how]))]
+    rows += [("approval", "needs a person's word before it begins")] if detail.needs_approval else []
+    rows += [(f"step {number}", plain(step)) for number, step in enumerate(detail.steps, start=1)]
+    return [*rows, ("triggers", plain(" · ".join(detail.triggers)))]
+
+
+def _facts(item: MemoryItem, also: Sequence[tuple[str, str | Text]]) -> list[tuple[str, str | Text]]:
+    detail = item.detail
+    rows: list[tuple[str, str | Text]] = [("", Text(plain(item.text), "bold")), *also]
+    rows += flow_rows(detail) if isinstance(detail, FlowDetail) else []
+    quoted = (one for one in item.evidence if one.quote and (item.kind != "flow" or one.quote != item.text))
+    rows += [(f"event {one.seq}", f"“{plain(one.quote)}”") for one in quoted]
+    if isinstance(detail, ConstraintDetail | RejectionDetail) and detail.check is not None:
+        rows.append(("checked", _check(detail.check)))
+    if isinstance(detail, RejectionDetail) and detail.reason:
+        rows.append(("because", detail.reason))
+    if isinstance(detail, HotIssueDetail):
+        place = f"{detail.path}:{detail.line}" if detail.line else detail.path
+        rows += [("check", f"{detail.runner}: {detail.check}"), ("where", place), ("said", detail.message)]
+        rows += [
+            ("priority", detail.priority),
+            ("failed", f"{detail.failures} times"),
+            ("ended", detail.ended),
+        ]
+    rows += [
+        ("score", _score(item)),
+        ("topic", item.scope.topic),
+        ("paths", ", ".join(item.scope.paths)),
+        ("until", item.until or ("told otherwise" if "for now" in marks(item) else "")),
+        ("links", ", ".join(f"{link.relation} {link.target}" for link in item.links)),
+        ("why", item.reason),
+        ("pinned", "always shown" if item.pinned else ""),
+        ("trust", item.trust),
+        (
+            "since",
+            f"{moment_of(item.created_at)}event {item.created_seq}"
+            + (f", changed in {item.changed_seq}" if item.changed_seq != item.created_seq else ""),
+        ),
+    ]
+    return [(label, value) for label, value in rows if value]
+
+
+def _score(item: MemoryItem) -> str:
+    """How much a rule counts for, and how often it was broken."""
+    if item.kind != "rule":
+        return ""
+    broken = item.detail.violations if isinstance(item.detail, RuleDetail) else 0
+    times = f", broken {broken} time{'s' * (broken != 1)}" if broken else ""
+    return f"{item.score:g}{', critical' * is_critical(item)}{times}"
+
+
+def moment_of(at: str) -> str:
+    """When something was recorded, in UTC, to stand before something else; empty where nothing says so.
+
+    >>> moment_of("2026-11-20T09:31:05.123456Z")
+    '2026-11-20 09:31, '
+    """
+    return f"{at[:10]} {at[11:16]}, " if at else ""
+
+
+def _check(check: Check) -> str:
+    """A compiled check in words."""
+    settings = {name: getattr(check, name) for name in check.__struct_fields__}
+    words = [
+        f"{name} {', '.join(map(str, value)) if isinstance(value, tuple) else value}"
+        for name, value in settings.items()
+        if value
+    ]
+    return f"{type(check).__struct_config__.tag}: {'; '.join(words)}".replace("_", " ")

@@ -1,0 +1,135 @@
+"""``agentx maintain``: what the nights do to memory, told so that a person sees what became of each rule and why."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from agentx.cli.opened import opened
+from agentx.cli.terminal import Terminal, table
+from agentx.memory.maintenance import Maintained, undo
+from agentx.storage.errors import UsageError
+from agentx.storage.text import one_line
+from agentx.synthesis.learning.maintenance_plan import Done, What
+from agentx.synthesis.memory.items import MemoryItem, shorten
+
+_TOLD: dict[What, tuple[str, str]] = {
+    "promoted": ("promoted", "bold green"),
+    "woken": ("woken", "green"),
+    "stronger": ("stronger", "green"),
+    "merged": ("merged", "cyan"),
+    "faded": ("faded", "yellow"),
+    "asleep": ("asleep", "yellow"),
+    "retired": ("retired", "red"),
+    "archived": ("laid aside", "dim"),
+    "used": ("recalled", "dim"),
+}
+"""What became of an item, in a word and its colour; in the order in which it is told."""
+
+_MOST = 12
+"""So many items of which the same became are listed; JSON has them all."""
+
+
+def maintain(
+    ctx: typer.Context,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done; nothing is changed.")
+    ] = False,
+    back: Annotated[
+        bool,
+        typer.Option("--undo", help="Take back the latest maintenance; each further time, the one before."),
+    ] = False,
+) -> None:
+    """Do for memory what the nights since the last time call for.
+
+    Rules that nothing reinforced fade, near-duplicates are merged, lessons that may be rules become rules, and what is
+    resolved is laid aside. A second time on the same day does nothing more.
+    """
+    terminal: Terminal = ctx.obj
+    if dry_run and back:
+        raise UsageError("--dry-run and --undo do not go together.")
+    with opened(terminal) as ws:
+        if back:
+            items = undo(ws.engine, terminal.settings.actor)
+        else:
+            done = ws.maintain(dry_run=dry_run)
+    if back:
+        _show_undone(terminal, items)
+    elif terminal.json:
+        terminal.document({"dry_run": dry_run, "maintained": done})
+    else:
+        _show(terminal, done, dry_run=dry_run)
+
+
+def _show(terminal: Terminal, done: Maintained, *, dry_run: bool) -> None:
+    found = done.upkeep
+    counts = Counter(one.what for one in found.done)
+    since = f" since {found.since[:10]}" if found.since else ""
+    said = ", ".join(f"{counts[what]} {words}" for what, (words, _) in _TOLD.items() if counts[what])
+    nights = f"{found.nights or 'No'} night{'s' * (found.nights != 1)}{since}"
+    dry = " (a dry run: nothing was changed)" if dry_run else ""
+    terminal.show(Text(f"{nights}: {said or 'nothing to change'}{dry}.", "bold"))
+    if rows := _rows(found.done):
+        terminal.show("", table("id", "what", "score>", "what it says, and why", rows=rows))
+    for number, one in enumerate(done.advice):
+        gap = "\n" * (not number)
+        do = (f"{one.action} it", "yellow")
+        terminal.show(Text.assemble(gap, "Flow ", (one.item, "cyan"), ": ", do, f", {one_line(one.why)}."))
+    asleep = f", {done.dormant} asleep" if done.dormant else ""
+    critical = f" ({done.critical} critical)" if done.critical else ""
+    rules = f"Rules: {done.active} active{critical}{asleep}."
+    if done.events and found.changes:
+        numbers = (
+            f"Event {done.events[0]}"
+            if len(done.events) == 1
+            else f"Events {done.events[0]} to {done.events[-1]}"
+        )
+        rules += f" {numbers}; `agentx maintain --undo` takes it back."
+    terminal.show(Text(f"\n{rules}" if rows or done.advice else rules, "dim"))
+
+
+def _rows(done: Sequence[Done]) -> list[tuple[Text, ...]]:
+    rows: list[tuple[Text, ...]] = []
+    for what, (words, colour) in _TOLD.items():
+        of_it = [one for one in done if one.what == what]
+        if what == "used":
+            continue
+        rows += [
+            (Text(one.item.id, "cyan"), Text(words, colour), Text(_score(one)), _words(one.item))
+            for one in of_it[:_MOST]
+        ]
+        if more := of_it[_MOST:]:
+            rows.append((Text(""), Text(words, colour), Text(""), Text(f"and {len(more)} more", "dim")))
+    return rows
+
+
+def _score(one: Done) -> str:
+    before, after = one.score, one.item.score
+    if one.what in ("merged", "archived"):
+        return ""
+    return f"{after:g}" if before == after else f"{before:g} → {after:g}"
+
+
+def _words(item: MemoryItem) -> Text:
+    return Text.assemble(
+        one_line(shorten(item.text)), *([("\n" + one_line(item.reason), "dim")] * bool(item.reason))
+    )
+
+
+def _show_undone(terminal: Terminal, items: list[MemoryItem]) -> None:
+    if terminal.json:
+        terminal.document(items)
+        return
+    rows = [
+        (Text(item.id, "cyan"), item.kind, item.status, f"{item.score:g}", one_line(shorten(item.text)))
+        for item in items
+    ]
+    terminal.show(
+        Text(items[0].reason, "bold"), "", table("id", "kind", "status", "score>", "what", rows=rows)
+    )
+
+
+COMMANDS = {"maintain": maintain}

@@ -1,0 +1,214 @@
+"""``agentx memory``: what is remembered, and the way to add, correct, end and settle it."""
+
+from collections.abc import Sequence
+from typing import Annotated, cast, get_args
+
+import typer
+from rich.text import Text
+
+from agentx.cli.memory.explain import explain_message
+from agentx.cli.memory.items import marks, show_item, tell
+from agentx.cli.memory.review import review
+from agentx.cli.opened import MOMENT, opened
+from agentx.cli.terminal import Terminal, table
+from agentx.memory.editing import find
+from agentx.storage.errors import UsageError
+from agentx.storage.text import encodable, one_line
+from agentx.synthesis.memory.items import (
+    Kind,
+    MemoryItem,
+    Scope,
+    Status,
+)
+
+_STATUS_COLOURS = {"active": "green", "proposed": "yellow"}
+_TAKEN_BACK = ("retired", "superseded")
+
+LONG = 40
+"""A memory of more items is told kind by kind, what binds most first."""
+
+MOST = 8
+"""So many of each kind then: the rules that count for most, the latest of the others."""
+
+ONE_CALL = "one call"
+"""Marks a refusal that was about one call, and rules nothing out beyond it."""
+
+Name = Annotated[
+    str, typer.Argument(metavar="ID", show_default=False, help="As `agentx memory list` shows it.")
+]
+
+AsOf = Annotated[str, typer.Option(metavar="MOMENT", help=f"As it was then: {MOMENT}.")]
+
+
+def list_items(
+    ctx: typer.Context,
+    kind: Annotated[str, typer.Option(help=f"Only of this kind: {', '.join(get_args(Kind))}.")] = "",
+    status: Annotated[
+        str,
+        typer.Option(
+            help=f"Only with this status: {', '.join(get_args(Status))}; active by default.",
+            show_default=False,
+        ),
+    ] = "",
+    as_of: AsOf = "",
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="Whatever their status.")] = False,
+) -> None:
+    """List memory items, those that stand by default; of rejections, everything that you said no to.
+
+    A long memory is told kind by kind, what binds most first, and a few of each; --kind, --all and --json leave nothing out.
+    """
+    terminal: Terminal = ctx.obj
+    wanted_kind = cast("Kind", _known(kind, get_args(Kind), "kind")) if kind else None
+    refusals = kind == "rejection" and not status and not everything
+    status = status or "active"
+    wanted_status = (
+        None if everything or refusals else cast("Status", _known(status, get_args(Status), "status"))
+    )
+    with opened(terminal) as ws:
+        when = encodable(as_of) or None
+        items = ws.memory(wanted_kind, status=wanted_status, as_of=when)
+        if refusals:
+            items = [item for item in items if item.status not in _TAKEN_BACK]
+        proposed = 0 if when else len(ws.memory(status="proposed"))
+    if terminal.json:
+        terminal.document(items)
+        return
+    if refusals:  # what stands comes first
+        items = sorted(items, key=lambda item: item.status != "active")
+    whole = bool(wanted_kind or when) or wanted_status != "active" or len(items) <= LONG
+    rows = [_row(item) for item in items] if whole else _overview(items)
+    if rows:
+        terminal.show(table("id", "kind", "status", "", "since", "what", rows=rows))
+    else:
+        terminal.show(
+            f"There is nothing {'' if everything else status + ' '}in memory{' of that kind' * bool(kind)}."
+        )
+    if proposed and status == "active" and not everything:
+        terminal.note(f"{proposed} proposal{'s' * (proposed != 1)} to settle: `agentx memory review`.")
+
+
+def _row(item: MemoryItem) -> tuple[str | Text, ...]:
+    return (
+        Text(item.id, "cyan"),
+        item.kind.replace("_", " "),
+        Text(item.status, _STATUS_COLOURS.get(item.status, "dim")),
+        marks(item) or ONE_CALL * (item.kind == "rejection" and item.status == "dormant"),
+        Text(item.created_at[:10], "dim"),
+        one_line(item.text),
+    )
+
+
+def _overview(items: Sequence[MemoryItem]) -> list[tuple[str | Text, ...]]:
+    """The first of each kind, and how to see the others."""
+    rows: list[tuple[str | Text, ...]] = []
+    for kind in get_args(Kind):
+        of_it = [item for item in reversed(items) if item.kind == kind]
+        of_it.sort(key=lambda item: (not item.pinned, -item.score if item.kind == "rule" else 0))
+        rows += [_row(item) for item in of_it[:MOST]]
+        if (more := len(of_it) - MOST) > 0:
+            said = Text(f"and {more} more: agentx memory list --kind {kind}", "dim")
+            rows.append(("", Text(kind.replace("_", " "), "dim"), "", "", "", said))
+    return rows
+
+
+def _known(name: str, names: tuple[str, ...], what: str) -> str:
+    if name not in names:
+        raise UsageError(f"There is no {what} {name!r}; it is one of {', '.join(names)}.")
+    return name
+
+
+def show(ctx: typer.Context, name: Name, as_of: AsOf = "") -> None:
+    """Show one item with the words that it rests on."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        item = find(ws.engine, name, ws.state_at(encodable(as_of)) if as_of else None)
+    if terminal.json:
+        terminal.document(item)
+    else:
+        show_item(terminal, item)
+
+
+def add(
+    ctx: typer.Context,
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", show_default=False, help="A sentence that an agent can act on.")
+    ],
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="constraint, rejection, rule, decision, task, context, knowledge, checkpoint or north_star."
+        ),
+    ] = "constraint",
+    topic: Annotated[str, typer.Option(help="The subject that it is limited to.")] = "",
+    path: Annotated[
+        list[str] | None, typer.Option(metavar="GLOB", help="Files that it is limited to (may be repeated).")
+    ] = None,
+    until: Annotated[str, typer.Option(help="What ends it, in your words.")] = "",
+    score: Annotated[float, typer.Option(min=1, max=10, help="How important it is.")] = 5.0,
+) -> None:
+    """Remember something in your own words; a constraint that code can check is checked from now on."""
+    terminal: Terminal = ctx.obj
+    scope = Scope(topic=encodable(topic).lower(), paths=tuple(path or ()))
+    wanted = cast("Kind", _known(kind, get_args(Kind), "kind"))
+    with opened(terminal) as ws:
+        item = ws.remember(wanted, encodable(text), scope=scope, until=encodable(until), score=score)
+    tell(terminal, [item])
+
+
+def edit(
+    ctx: typer.Context,
+    name: Name,
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", show_default=False, help="What it says from now on.")
+    ],
+) -> None:
+    """Say an item in other words; its check is made anew."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        item = ws.edit_memory(name, encodable(text))
+    tell(terminal, [item])
+
+
+Names = Annotated[
+    list[str], typer.Argument(metavar="ID...", show_default=False, help="As `agentx memory list` shows them.")
+]
+
+
+def retire(ctx: typer.Context, names: Names) -> None:
+    """End items: they bind nobody any more, and stay in the history."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        for name in names:
+            find(ws.engine, name)
+        items = [ws.retire(name) for name in names]
+    tell(terminal, items)
+
+
+def pin(
+    ctx: typer.Context,
+    names: Names,
+    *,
+    off: Annotated[bool, typer.Option("--off", help="No longer.")] = False,
+) -> None:
+    """Show items in every context, whatever it is about."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        for name in names:
+            find(ws.engine, name)
+        items = [ws.pin(name, pinned=not off) for name in names]
+    tell(terminal, items)
+
+
+COMMANDS = {
+    "memory": {
+        "list": list_items,
+        "show": show,
+        "add": add,
+        "edit": edit,
+        "retire": retire,
+        "pin": pin,
+        "review": review,
+        "explain": explain_message,
+    }
+}

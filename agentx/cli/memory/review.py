@@ -1,0 +1,227 @@
+"""``agentx memory review``: settle what is only proposed, by one key each, by name, or by a model."""
+
+import contextlib
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from agentx.cli.memory.items import flow_rows, tell
+from agentx.cli.opened import opened
+from agentx.cli.terminal import Terminal, facts, panel, table
+from agentx.engine import models
+from agentx.memory.editing import find
+from agentx.memory.model_extraction import Judged, judge
+from agentx.storage.errors import UsageError
+from agentx.storage.events.types import UserMessageSent
+from agentx.storage.log.blobs import BlobDamaged
+from agentx.storage.text import encodable, one_line, plain
+from agentx.synthesis.demands.explanation import explain
+from agentx.synthesis.memory.items import Evidence, FlowDetail, MemoryItem
+from agentx.workspace import Workspace
+
+_AROUND = 160
+"""Characters of a message that are shown on either side of the words in question."""
+
+_KEYS = "y yes · n no · e in other words · s later · q stop"
+_COLOURS = {"active": "green", "proposed": "yellow"}
+
+
+def review(
+    ctx: typer.Context,
+    accept: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Make this proposal stand (may be repeated).")
+    ] = None,
+    reject: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="End this proposal (may be repeated).")
+    ] = None,
+    *,
+    by_model: Annotated[bool, typer.Option("--model", help="Let the configured model settle them.")] = False,
+) -> None:
+    """Settle what is only proposed: one key each at a terminal, --accept and --reject, or --model."""
+    terminal: Terminal = ctx.obj
+    chosen = {**dict.fromkeys(accept or [], True), **dict.fromkeys(reject or [], False)}
+    if chosen and by_model:
+        raise UsageError("Settle by name, or let the model: --accept and --reject do not go with --model.")
+    with opened(terminal) as ws:
+        if by_model:
+            _ask_model(terminal, ws)
+        elif chosen:
+            _settle(terminal, ws, chosen)
+        elif terminal.json:
+            terminal.document(ws.memory(status="proposed"))
+        elif not (waiting := ws.memory(status="proposed")):
+            terminal.show("There is nothing to settle: no item is only proposed.")
+        elif not terminal.interactive:
+            names = ", ".join(item.id for item in waiting)
+            raise UsageError(
+                f"There is no terminal to ask at; settle {names} with `--accept ID` and `--reject ID`, or with `--model`."
+            )
+        else:
+            _walk(terminal, ws, waiting)
+
+
+def _settle(terminal: Terminal, ws: Workspace, chosen: dict[str, bool]) -> None:
+    for name in chosen:
+        if find(ws.engine, name).status != "proposed":
+            raise UsageError(f"{name} is {find(ws.engine, name).status}, no proposal; nothing was changed.")
+    tell(terminal, [ws.review(name, accept=good) for name, good in chosen.items()])
+
+
+# --- by a model ------------------------------------------------------------------------------------------------------
+
+
+def _ask_model(terminal: Terminal, ws: Workspace) -> None:
+    model = models.model(ws.engine)
+    with terminal.busy(f"{model.name} reads what you said …"):
+        judged = judge(ws, model, all_proposals=True)
+    if terminal.json:
+        terminal.document(judged)
+        return
+    show_judged(terminal, judged)
+    left = len(ws.memory(status="proposed"))
+    if not judged.items and not left:
+        terminal.show("There is nothing to settle: no item is only proposed.")
+    elif left:
+        terminal.note(f"{left} proposal{'s' * (left != 1)} left: `agentx memory review`.")
+
+
+def show_judged(terminal: Terminal, judged: Judged) -> None:
+    """Show what a model decided and why, and say how much of it was not believed."""
+    rows = [
+        (
+            Text(item.id, "cyan"),
+            Text(item.status, _COLOURS.get(item.status, "dim")),
+            Text.assemble(one_line(item.text), "\n", (one_line(item.reason), "dim")),
+        )
+        for item in judged.items
+    ]
+    if rows:
+        terminal.show(table("id", "becomes", "what, and why", rows=rows))
+    if judged.refusals:
+        first = judged.refused[0] if judged.refused else None
+        example = f", as “{first.what}”: {first.why}" if first else "."
+        terminal.note(f"Not believed: {judged.refusals} of what the model said{example}")
+
+
+# --- by one key ------------------------------------------------------------------------------------------------------
+
+
+def _walk(terminal: Terminal, ws: Workspace, waiting: list[MemoryItem]) -> None:
+    """Go through the proposals; each key is recorded at once, so that nothing is lost wherever it ends."""
+    settled = 0
+    try:
+        for number, item in enumerate(waiting, start=1):
+            _show_proposal(terminal, ws, item, f"{number} of {len(waiting)}")
+            key = _key(terminal, f"Does it hold from now on?  {_KEYS}  ")
+            if key == "q":
+                break
+            if key == "s" or (key == "e" and not (words := _in_other_words(terminal, item))):
+                continue
+            try:
+                if key == "e":
+                    ws.edit_memory(item.id, words)
+                done = ws.review(item.id, accept=key != "n")
+            except UsageError as error:  # settled elsewhere meanwhile
+                terminal.note(str(error))
+                continue
+            settled += 1
+            terminal.show(Text(f"{done.id} is {done.status}.\n", _COLOURS.get(done.status, "dim")))
+    except KeyboardInterrupt:
+        terminal.show("")
+    left = len(ws.memory(status="proposed"))
+    goes_on = ": `agentx memory review` goes on." if left else "."
+    terminal.show(Text(f"{settled} settled, {left} left{goes_on}", "dim"))
+
+
+def _show_proposal(terminal: Terminal, ws: Workspace, item: MemoryItem, place: str) -> None:
+    title = Text.assemble((item.id, "bold cyan"), (f" {item.kind.replace('_', ' ')} · {place}", "dim"))
+    rows: list[tuple[str, str | Text]] = [("", Text(plain(item.text), "bold"))]
+    rows += flow_rows(item.detail) if isinstance(item.detail, FlowDetail) else []
+    why = item.reason
+    for evidence in item.evidence:
+        message = _message(ws, evidence)
+        if message is not None:
+            rows.append((f"event {evidence.seq}", _excerpt(message, evidence)))
+            why = why or _why(message, evidence)
+    rows += [
+        ("why", why),
+        ("topic", item.scope.topic),
+        ("paths", ", ".join(item.scope.paths)),
+        ("until", item.until),
+        ("lapses", _lapses(ws, item)),
+    ]
+    terminal.show(panel(facts(row for row in rows if row[1]), title=title, width=terminal.out.width))
+
+
+def _message(ws: Workspace, evidence: Evidence) -> str | None:
+    """The message that an item rests on; ``None`` where it cannot be read any more."""
+    event = next(iter(ws.events(evidence.seq - 1)), None)
+    if event is None or event.seq != evidence.seq or not isinstance(event.data, UserMessageSent):
+        return None
+    with contextlib.suppress(BlobDamaged):
+        return ws.read_body(event.data.body)
+    return None
+
+
+def _excerpt(message: str, evidence: Evidence) -> Text:
+    """The words in question, and some of what was said around them."""
+    before = one_line(message[max(0, evidence.start - _AROUND) : evidence.start])
+    behind = one_line(message[evidence.end : evidence.end + _AROUND])
+    return Text.assemble(
+        ("… " * (evidence.start > _AROUND) + before + " " * bool(before), "dim"),
+        (one_line(message[evidence.start : evidence.end]), "black on yellow"),
+        (" " * bool(behind) + behind + " …" * (len(message) > evidence.end + _AROUND), "dim"),
+    )
+
+
+def _why(message: str, evidence: Evidence) -> str:
+    """Why the words are only a proposal."""
+    parts = (part for part in explain(message) if part.verdict == "proposed")
+    return next((part.why for part in parts if part.start == evidence.start), "")
+
+
+def _lapses(ws: Workspace, item: MemoryItem) -> str:
+    days = ws.config.memory.lapse_days
+    if not days or not item.changed_at or item.pinned:
+        return ""
+    return f"{datetime.fromisoformat(item.changed_at) + timedelta(days=days):%Y-%m-%d}, unless settled"
+
+
+def _key(terminal: Terminal, question: str) -> str:
+    """One key that is among the answers; Escape and the end of the input stop."""
+    terminal.out.print(Text(question, "bold"), end="")
+    while True:
+        try:
+            typed = typer.getchar().lower()
+        except EOFError:
+            typed = "q"
+        letters = "q" if typed == "\x1b" else "" if typed.startswith("\x1b") else typed
+        for letter in letters:  # several, where they were typed faster than they are read
+            if letter in ("y", "n", "e", "s", "q"):
+                terminal.show(letter)
+                return letter
+
+
+def _in_other_words(terminal: Terminal, item: MemoryItem) -> str:
+    """What the person makes of an item's text; empty where they think better of it."""
+    with _typed_already(one_line(item.text)):
+        try:
+            return encodable(input("In your words: ")).strip()
+        except EOFError:
+            terminal.show("")
+            return ""
+
+
+@contextlib.contextmanager
+def _typed_already(text: str) -> Iterator[None]:
+    """The next line that is read begins with this text, to be changed."""
+    import readline  # noqa: PLC0415 - optional: not everywhere, and some write to the terminal when they are loaded
+
+    readline.set_startup_hook(lambda: readline.insert_text(text))
+    try:
+        yield
+    finally:
+        readline.set_startup_hook(None)

@@ -1,0 +1,114 @@
+"""``agentx scribe``: how far the notes lag behind, and a run that makes up for it."""
+
+import time
+from contextlib import suppress
+from typing import Annotated
+
+import typer
+
+from agentx.cli.memory.items import moment_of
+from agentx.cli.memory.review import show_judged
+from agentx.cli.opened import opened
+from agentx.cli.terminal import Terminal, facts
+from agentx.memory.model_extraction import Judged
+from agentx.memory.note_taking import Pending, Ran
+from agentx.storage.errors import UsageError
+
+_LOOK_S = 0.5
+
+
+def scribe(
+    ctx: typer.Context,
+    *,
+    pending: Annotated[
+        bool, typer.Option("--pending", help="Say how far the notes lag behind; run nothing.")
+    ] = False,
+    due: Annotated[
+        bool,
+        typer.Option("--due", help="Run only if a run is due: for cron, within scribe.active_hours."),
+    ] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Stay, and run whenever it is due, until Ctrl-C.")
+    ] = False,
+) -> None:
+    """Take the notes that are still to be taken: by code, and by the configured model."""
+    terminal: Terminal = ctx.obj
+    if pending + due + keep > 1:
+        raise UsageError("Choose one of --pending, --due and --keep.")
+    with opened(terminal) as ws:
+        if pending:
+            _show_pending(terminal, ws.scribe.pending())
+        elif keep:
+            terminal.note("The scribe is here; Ctrl-C ends it.")
+            with ws.scribe.keeping(), suppress(KeyboardInterrupt):
+                while True:
+                    time.sleep(_LOOK_S)
+        elif due and not ws.scribe.pending().due:
+            _show_ran(terminal, Ran(left=ws.scribe.pending().messages), ws.scribe.model)
+        else:
+            with terminal.busy("Taking notes …"):
+                ran = ws.scribe.run()
+            _show_ran(terminal, ran, ws.scribe.model)
+
+
+def _show_pending(terminal: Terminal, pending: Pending) -> None:
+    if terminal.json:
+        terminal.document(pending)
+        return
+    unread = f"{pending.messages} message{'s' * (pending.messages != 1)} not read"
+    if pending.since:
+        unread += f", the first of {moment_of(pending.since).rstrip(', ')}"
+    terminal.show(
+        facts(
+            [
+                ("by code", "up to date" if not pending.events else f"{pending.events} events not read"),
+                ("by a model", unread if pending.messages else "up to date"),
+                ("model", pending.model or "none is configured, so code alone takes notes"),
+                ("last read", moment_of(pending.last_read).rstrip(", ") if pending.last_read else "never"),
+                ("next run", _next(pending)),
+            ]
+        )
+    )
+
+
+def _next(pending: Pending) -> str:
+    if not pending.messages or not pending.model:
+        return "nothing to do"
+    if pending.due:
+        return "due now: `agentx scribe`"
+    return "waits for its time (scribe.every_minutes)" if pending.active else "waits for the active hours"
+
+
+def _show_ran(terminal: Terminal, ran: Ran, model: str) -> None:
+    if terminal.json:
+        terminal.document(ran)
+        return
+    whole = Judged(
+        items=ran.items,
+        refused=tuple(one for judged in ran.judged for one in judged.refused),
+        refusals=sum(judged.refusals for judged in ran.judged),
+    )
+    show_judged(terminal, whole)
+    if ran.judged:
+        count = len(ran.items)
+        noted = f"{count} item{'s' * (count != 1)} noted or changed" if count else "nothing to note"
+        terminal.show(f"{model or 'The model'} read {_messages(ran.messages)}: {noted}.")
+    elif not ran.left:
+        terminal.show("The notes are up to date.")
+    elif not model:
+        terminal.show(
+            f"The notes by code are up to date. No model is configured; {_waiting(ran.left)} for one."
+        )
+    else:
+        terminal.show(f"No run is due; {_waiting(ran.left)}: `agentx scribe --pending`.")
+
+
+def _messages(count: int) -> str:
+    return f"{count} message{'s' * (count != 1)}"
+
+
+def _waiting(count: int) -> str:
+    return f"{_messages(count)} wait{'s' * (count == 1)}"
+
+
+COMMANDS = {"scribe": scribe}

@@ -1,0 +1,65 @@
+"""``agentx pipeline amend`` and ``redo``: a person's word on a file of a class, and on a stage that is to be done again."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from agentx.cli.opened import as_json, opened
+from agentx.cli.pipeline.run import started_plan
+from agentx.pipelines.runner import redo
+from agentx.policy.amendments import amend
+from agentx.storage.text import encodable, plain
+
+if TYPE_CHECKING:
+    from agentx.cli.terminal import Terminal
+
+
+def amend_file(
+    ctx: typer.Context,
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", show_default=False, help="The file, below the artifacts.")
+    ],
+    reason: Annotated[
+        str, typer.Option(metavar="TEXT", show_default=False, help="Why it is to be as it is now.")
+    ],
+) -> None:
+    """Say that a static or append-only file is to be as you made it; your word stays on record as an amendment."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal, look=True) as ws:
+        event = amend(ws.engine, encodable(path), encodable(reason), actor=terminal.settings.actor)
+    if terminal.json:
+        terminal.document({"event": as_json(event)})
+    else:
+        terminal.show(Text.assemble(("✓ ", "green"), plain(path), " is to be as it is now."))
+
+
+def redo_stage(
+    ctx: typer.Context,
+    stage: Annotated[str, typer.Argument(metavar="STAGE", show_default=False, help="Id of the stage.")],
+    item: Annotated[
+        str, typer.Argument(metavar="[ITEM]", help="Key of the item; all of them by default.")
+    ] = "",
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it stays on record.")] = "",
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="The pipeline; the one that was started last by default.")
+    ] = "",
+) -> None:
+    """Have a stage done again, and all that rests on it, when the pipeline runs next."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        steps = redo(ws.engine, started_plan(ws, name), stage, item, encodable(reason))
+    keys = [step.key for step in steps]
+    if terminal.json:
+        terminal.document({"again": keys})
+    else:
+        told = ", ".join(keys[:_TOLD]) + (f" and {len(keys) - _TOLD} more" if len(keys) > _TOLD else "")
+        terminal.show(
+            Text.assemble(
+                ("↻ ", "yellow"), told, " and what rests on it: `agentx pipeline run FILE` goes on."
+            )
+        )
+
+
+_TOLD = 6
+"""So many steps are named."""

@@ -1,0 +1,180 @@
+"""How a pipeline stands, in a terminal: stages by items while there is room for each, and counts where there is not."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import groupby
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from agentx.cli.terminal import facts
+from agentx.pipelines.board import Board, Cell, Mark, Row
+from agentx.storage.text import one_line, plain
+from agentx.synthesis.memory.items import shorten
+
+_MARKS: dict[Mark, tuple[str, str]] = {
+    "waiting": ("·", "bright_black"),
+    "running": ("▶", "cyan"),
+    "proved": ("✓", "green"),
+    "again": ("↻", "yellow"),
+    "asks": ("?", "bold yellow"),
+    "failed": ("✗", "bold red"),
+}
+_MOVING: tuple[Mark, ...] = ("running", "again", "asks", "failed")
+_STATUS = {"COMPLETED": "green", "RUNNING": "cyan", "FAILED": "red"}
+
+_CELL_COLUMNS = 5
+"""What a cell takes: a mark, with its seconds or its round."""
+
+_NAME_COLUMNS, _BAR_COLUMNS = 24, 24
+_TOLD = 6
+"""So many agents at work, and so many failures, are named."""
+
+_REASON_WORDS = 40
+
+
+def shown(board: Board, width: int, now: datetime) -> Group:
+    """A pipeline as it stands.
+
+    Args:
+        board: The pipeline.
+        width: Columns that there are.
+        now: In UTC; seconds are counted up to it.
+    """
+    names = min(max(len(said) for row in board.rows for said in (row.stage, row.for_each)), _NAME_COLUMNS) + 1
+    parts: list[RenderableType] = [*_heading(board, width, now), Text()]
+    for for_each, rows in groupby(board.rows, key=lambda row: row.for_each):
+        items = board.items.get(for_each, ("",))
+        wide = max(_CELL_COLUMNS, *(len(item) + 1 for item in items))
+        if names + wide * len(items) <= width:
+            parts.append(_grid(list(rows), for_each, items, names, wide, now))
+        else:
+            parts.append(_counts(list(rows), for_each, len(items), names))
+    told = [*_at_work(board, now), *_in_trouble(board)]
+    if told:
+        parts += [Text(), facts(told)]
+    return Group(*parts)
+
+
+def _heading(board: Board, width: int, now: datetime) -> Iterator[RenderableType]:
+    title = Text.assemble((plain(board.title or board.pipeline), "bold"), "  ")
+    title.append(board.status or "NOT STARTED", _STATUS.get(board.status, "yellow"))
+    named = any(cell.mark == "failed" for row in board.rows for cell in row.cells)
+    if board.reason and not (named and board.status == "FAILED"):
+        title.append(f"  {shorten(one_line(plain(board.reason)), _REASON_WORDS)}", "dim")
+    yield title
+    yield _bar(board.proved, board.steps, min(width, 60))
+    told = [
+        f"{board.proved:,} of {board.steps:,} proved",
+        f"{board.dispatches:,} dispatch{'es' * (board.dispatches != 1)}",
+        f"{board.retries:,} not accepted" if board.retries else "",
+        f"{board.tokens:,} tokens" if board.tokens else "",
+        f"${board.cost_usd:.4f}" if board.cost_usd else "",
+        _lasted(board, now),
+    ]
+    yield Text(" · ".join(one for one in told if one), "dim")
+
+
+def _bar(done: int, of: int, width: int) -> Text:
+    full = width * done // max(of, 1)
+    return Text.assemble(("━" * full, "green"), ("─" * (width - full), "bright_black"))
+
+
+def _lasted(board: Board, now: datetime) -> str:
+    if not board.started_at:
+        return ""
+    end = datetime.fromisoformat(board.ended_at) if board.ended_at else now
+    return _seconds((end - datetime.fromisoformat(board.started_at)).total_seconds())
+
+
+def _seconds(seconds: float) -> str:
+    """A time, short enough for a cell.
+
+    >>> _seconds(12.7), _seconds(95), _seconds(7300)
+    ('12s', '1m', '2h')
+    """
+    whole = max(0, int(seconds))
+    minute, hour = 60, 3600
+    if whole < minute:
+        return f"{whole}s"
+    return f"{whole // minute}m" if whole < hour else f"{whole // hour}h"
+
+
+def _name(row: Row, names: int) -> Text:
+    name = Text(plain(row.stage))
+    name.truncate(names - 1, overflow="ellipsis")
+    return name
+
+
+def _table(names: int) -> Table:
+    made = Table(box=None, pad_edge=False, padding=0, show_header=False)
+    made.add_column(no_wrap=True, width=names, overflow="ellipsis")
+    return made
+
+
+def _grid(
+    rows: list[Row], for_each: str, items: tuple[str, ...], names: int, wide: int, now: datetime
+) -> Table:
+    """Stages by items, a mark for each."""
+    made = _table(names)
+    for _ in items:
+        made.add_column(no_wrap=True, width=wide)
+    if for_each:
+        made.add_row(Text(for_each, "dim"), *(Text(item, "dim") for item in items))
+    for row in rows:
+        made.add_row(_name(row, names), *(_cell(cell, now) for cell in row.cells))
+    return made
+
+
+def _cell(cell: Cell, now: datetime) -> Text:
+    mark, style = _MARKS[cell.mark]
+    told = Text(mark, style)
+    if cell.mark == "running":
+        told.append(_since(cell, now), style)
+    elif cell.round > 1:
+        told.append(str(cell.round), "dim")
+    return told
+
+
+def _since(cell: Cell, now: datetime) -> str:
+    return _seconds((now - datetime.fromisoformat(cell.since)).total_seconds())
+
+
+def _counts(rows: list[Row], for_each: str, items: int, names: int) -> Table:
+    """Of each stage, how many items are how far."""
+    made = _table(names)
+    made.add_column(width=_BAR_COLUMNS + 2)
+    made.add_column(justify="right", no_wrap=True)
+    for _ in _MOVING:
+        made.add_column(no_wrap=True)
+    made.add_row(Text(for_each, "dim"), "", Text(f"of {items:,}", "dim"))
+    for row in rows:
+        counted = Counter(cell.mark for cell in row.cells)
+        others = [(counted[name], mark, style) for name, (mark, style) in _MARKS.items() if name in _MOVING]
+        told = [Text(f"  {mark} {number:,}" if number else "", style) for number, mark, style in others]
+        made.add_row(
+            _name(row, names), _bar(counted["proved"], items, _BAR_COLUMNS), f"{counted['proved']:,}", *told
+        )
+    return made
+
+
+def _at_work(board: Board, now: datetime) -> Iterator[tuple[str, Text]]:
+    found = [cell for row in board.rows for cell in row.cells if cell.mark == "running"]
+    for cell in found[:_TOLD]:
+        again = f", round {cell.round}" if cell.round > 1 else ""
+        told = Text.assemble(("▶ ", "cyan"), f"{plain(cell.role)}{again}", (f"  {_since(cell, now)}", "dim"))
+        yield cell.key, told
+    if len(found) > _TOLD:
+        yield "", Text(f"  and {len(found) - _TOLD} more at work", "dim")
+
+
+def _in_trouble(board: Board) -> Iterator[tuple[str, Text]]:
+    found = [cell for row in board.rows for cell in row.cells if cell.mark in ("asks", "failed")]
+    for cell in found[:_TOLD]:
+        mark, style = _MARKS[cell.mark]
+        reason = shorten(one_line(plain(cell.reason)), _REASON_WORDS)
+        yield cell.key, Text.assemble((f"{mark} ", style), f"{plain(cell.role)}: {reason}")
+    if len(found) > _TOLD:
+        yield "", Text(f"  and {len(found) - _TOLD} more", "dim")

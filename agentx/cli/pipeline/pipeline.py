@@ -1,0 +1,113 @@
+"""``agentx pipeline``: what a pipeline's file says, seen before anything runs: who touches what, in which order, at what price."""
+
+import shlex
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from agentx.cli.opened import opened
+from agentx.cli.pipeline.amend import amend_file, redo_stage
+from agentx.cli.pipeline.matrix import planned, show_matrix
+from agentx.cli.pipeline.plan import show_plan
+from agentx.cli.pipeline.run import run_pipeline, show_status, started_plan
+from agentx.pipelines.board import board_of
+from agentx.pipelines.drawing.picture import picture
+from agentx.pipelines.tracked import pipelines
+from agentx.storage.errors import UsageError
+from agentx.synthesis.pipelines.definition.reading import parse
+from agentx.synthesis.pipelines.definition.schema import schema
+
+if TYPE_CHECKING:
+    from agentx.cli.terminal import Terminal
+
+# --- graph -----------------------------------------------------------------------------------------------------------
+
+
+def draw(
+    ctx: typer.Context,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            show_default=False,
+            help="The pipeline, a YAML file; without it, the one that was started last, as it stands.",
+        ),
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.svg", show_default=False, help="Where to; else it is printed."),
+    ] = None,
+) -> None:
+    """Draw the stages as a picture: what waits for what, the loops, what is done for each item, and how far a started one is."""
+    terminal: Terminal = ctx.obj
+    svg = picture(planned(file)) if file is not None else _started_picture(terminal)
+    if to is not None:
+        _write(to, svg)
+    if terminal.json:
+        terminal.document({"svg": svg} if to is None else {"to": str(to)})
+    elif to is None:
+        terminal.show(svg.rstrip("\n"))
+    else:
+        terminal.show(Text.assemble(("✓ ", "green"), str(to)))
+
+
+def _started_picture(terminal: "Terminal") -> str:
+    with opened(terminal) as ws:
+        plan = started_plan(ws)
+        return picture(plan, board_of(plan, pipelines(ws.engine).of(plan.pipeline.pipeline)))
+
+
+def _write(path: Path, text: str, *, new: bool = False) -> None:
+    try:
+        with path.open("x" if new else "w", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise UsageError(f"{path} is there already; choose another name.") from error
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+# --- schema and new --------------------------------------------------------------------------------------------------
+
+
+def show_schema(ctx: typer.Context) -> None:
+    """Print the JSON schema of a pipeline's file, for editors that complete and check YAML."""
+    terminal: Terminal = ctx.obj
+    terminal.document(schema())
+
+
+def write_new(
+    ctx: typer.Context,
+    name: Annotated[
+        Path, typer.Argument(metavar="NAME", show_default=False, help="Its name; NAME.yaml is written.")
+    ],
+) -> None:
+    """Write a small pipeline to begin with: a researcher, a writer, and a review that may ask for more."""
+    terminal: Terminal = ctx.obj
+    path = name if name.suffix in (".yaml", ".yml") else name.with_name(f"{name.name}.yaml")
+    text = (files("agentx.pipelines") / "starter.yaml").read_text("utf-8").replace("NAME", path.stem, 1)
+    parse(text, str(path))  # a name that no pipeline can have is refused
+    _write(path, text, new=True)
+    if terminal.json:
+        terminal.document({"pipeline": str(path)})
+    else:
+        said = f"Next: agentx pipeline plan {shlex.quote(str(path))}"
+        terminal.show(Text.assemble(("✓ ", "green"), str(path)), Text(said, "dim"))
+
+
+COMMANDS = {
+    "pipeline": {
+        "status": show_status,
+        "new": write_new,
+        "plan": show_plan,
+        "run": run_pipeline,
+        "redo": redo_stage,
+        "amend": amend_file,
+        "matrix": show_matrix,
+        "graph": draw,
+        "schema": show_schema,
+    },
+}

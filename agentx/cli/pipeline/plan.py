@@ -1,0 +1,282 @@
+"""``agentx pipeline plan``: who touches what, what each dispatch takes of its window, and what it all costs, before anything runs."""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from agentx.cli.opened import opened
+from agentx.cli.pipeline.matrix import File, by_role, planned
+from agentx.cli.terminal import Terminal, facts, table
+from agentx.config import Config
+from agentx.core.layout import NotAWorkspace, find_root
+from agentx.engine import models
+from agentx.pipelines.costs import Outlook, Planned, outlook_of
+from agentx.pipelines.files import Files
+from agentx.pipelines.matrix import matrix_of
+from agentx.pipelines.tracked import pipelines
+from agentx.storage.artifacts import Artifacts
+from agentx.storage.errors import UsageError
+from agentx.storage.text import plain
+from agentx.synthesis.pipelines.definition.faults import hint
+from agentx.synthesis.pipelines.definition.pipeline import Bounds
+from agentx.synthesis.pipelines.definition.plan import Plan
+from agentx.synthesis.pipelines.dispatching.estimates import Budget
+from agentx.synthesis.pipelines.running.schedule import Schedule
+
+_NAME_COLUMNS, _BAR_COLUMNS = 24, 10
+_WIDE = 80
+"""In a terminal of fewer columns there is no bar beside a share."""
+
+_TOLD = 6
+_FULL = 0.8
+"""A window that is fuller than this is shown in yellow."""
+
+
+def show_plan(
+    ctx: typer.Context,
+    file: File,
+    step: Annotated[
+        str,
+        typer.Option(
+            metavar="STEP", help="Only the budget of this dispatch, file by file: write[03], or outline."
+        ),
+    ] = "",
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="Who plays the roles that name no model, for the price.")
+    ] = "",
+) -> None:
+    """Show who reads and writes what, what each dispatch takes of its window, and what it all costs: nothing runs.
+
+    In a workspace, files that are there are counted, and what is proved is left out; elsewhere all is estimated.
+    """
+    terminal: Terminal = ctx.obj
+    plan = planned(file)
+    with (
+        _looked_up(terminal, plan, file.resolve().parent) as (files, done, configured),
+        terminal.busy("Counting …"),
+    ):
+        outlook = outlook_of(plan, files, model or configured, done or (), made=done is not None)
+    if step:
+        _show_one(terminal, outlook, step)
+    elif terminal.json:
+        terminal.document({"matrix": matrix_of(plan.pipeline), "outlook": outlook})
+    else:
+        terminal.show(*_parts(plan, outlook, terminal.out.width))
+    if outlook.missing or any(one.budget.problem for one in outlook.planned if step in ("", one.key)):
+        raise typer.Exit(1)
+
+
+@contextlib.contextmanager
+def _looked_up(terminal: Terminal, plan: Plan, folder: Path) -> Iterator[tuple[Files, set[str] | None, str]]:
+    """The files that there are, the steps that are proved (``None`` without a workspace), and the model that is configured."""
+    try:
+        find_root(terminal.directory)
+    except NotAWorkspace:
+        with tempfile.TemporaryDirectory() as nothing:
+            artifacts = Artifacts(Path(nothing), Config().limits.max_file_bytes)
+            yield Files(artifacts, plan, folder), None, terminal.settings.model
+        return
+    with opened(terminal) as ws:
+        schedule = Schedule(plan, pipelines(ws.engine).of(plan.pipeline.pipeline))
+        done = {key for key in plan.steps if schedule.standing.get(key) == "done"}
+        files = Files(ws.engine.write_path.artifacts, plan, folder, ws.engine.trust)
+        yield files, done, models.model_name(ws.engine)
+
+
+# --- all of it -------------------------------------------------------------------------------------------------------
+
+
+def _parts(plan: Plan, outlook: Outlook, width: int) -> Iterator[RenderableType]:
+    items = [f"{len(found):,} × {name}" for name, found in plan.items.items()]
+    proved = [f"{outlook.proved:,} proved already"] if outlook.proved else []
+    steps = f"{outlook.steps:,} step{'s' * (outlook.steps != 1)}"
+    yield Text(plain(plan.pipeline.title or plan.pipeline.pipeline), "bold")
+    yield Text(" · ".join([*items, steps, *proved]), "dim")
+    yield from _headed("Who reads and writes what", by_role(matrix_of(plan.pipeline)))
+    if outlook.planned:
+        yield from _headed(
+            "What the largest dispatch of each stage takes, in tokens", _budgets(outlook, bar=width >= _WIDE)
+        )
+    told = [*_told(outlook)]
+    if told:
+        yield Text()
+        yield facts(told)
+    yield from _headed("What it takes in all", facts(_costs(outlook, plan.pipeline.limits)))
+
+
+def _headed(title: str, body: RenderableType) -> Iterator[RenderableType]:
+    yield Text()
+    yield Text(title, "bold")
+    yield body
+
+
+def _largest(outlook: Outlook) -> Iterator[tuple[Planned, int]]:
+    """Of each stage its largest dispatch, and how many it has, in the order of the first ones."""
+    stages: dict[str, list[Planned]] = {}
+    for one in outlook.planned:
+        stages.setdefault(one.stage, []).append(one)
+    for same in stages.values():
+        yield max(same, key=lambda one: (bool(one.budget.problem), one.budget.total)), len(same)
+
+
+def _budgets(outlook: Outlook, *, bar: bool) -> Table:
+    rows: list[tuple[str | Text, ...]] = []
+    for one, count in _largest(outlook):
+        budget = one.budget
+        times = f"{count:,}" if one.rounds == 1 else f"{count:,}–{count * one.rounds:,}"
+        own = [f"{number:,}" for number in (budget.prompt, budget.system, budget.output)]
+        name = one.stage if len(one.stage) <= _NAME_COLUMNS else f"{one.stage[: _NAME_COLUMNS - 1]}…"
+        rows.append((name, times, _about(budget.reads, budget.is_estimated), *own, _fill(budget, bar=bar)))
+    return table("stage", "×>", "reads>", "prompt>", "system>", "answer>", "of its window", rows=rows)
+
+
+def _about(tokens: int, estimated: bool) -> str:  # noqa: FBT001 - what it is about
+    return f"~{tokens:,}" if estimated else f"{tokens:,}"
+
+
+def _fill(budget: Budget, *, bar: bool) -> Text:
+    share = budget.total / budget.window
+    style = "red" if budget.problem else "yellow" if share > _FULL else "green"
+    full = min(round(share * _BAR_COLUMNS), _BAR_COLUMNS)
+    drawn = Text.assemble(("━" * full, style), ("─" * (_BAR_COLUMNS - full), "bright_black"), " ")
+    return (drawn if bar else Text()).append(f"{share:.0%}", style if budget.problem or not bar else "")
+
+
+def _told(outlook: Outlook) -> Iterator[tuple[str, Text]]:
+    """What cannot be sent, and what is cut, once for each stage."""
+    if any(one.budget.is_estimated for one in outlook.planned):
+        yield (
+            "~",
+            Text("some of these files are not there yet, or will have grown: their size is estimated", "dim"),
+        )
+    for sentence in outlook.missing:
+        yield "missing", Text.assemble(("✗ ", "bold red"), plain(sentence))
+    for one, _ in _largest(outlook):
+        if one.budget.problem:
+            yield one.key, Text.assemble(("✗ ", "bold red"), plain(one.budget.problem))
+        elif one.budget.parts > 1:
+            yield one.key, Text(f"the task is split into {one.budget.parts} parts")
+        for row in one.budget.rows:
+            if row.cut and not one.budget.problem:
+                yield one.key, Text(f"{plain(row.path)} is cut: {plain(row.cut)}")
+        for path, why in one.budget.left_out:
+            yield one.key, Text(f"{plain(path)} is left out: {plain(why)}")
+
+
+def _costs(outlook: Outlook, limits: Bounds) -> Iterator[tuple[str, str | Text]]:
+    least, most = outlook.least, outlook.most
+    yield "agents sent", _between(f"{least.dispatches:,}", f"{most.dispatches:,}")
+    shown, written = (
+        _between(*(_rounded(getattr(takes, name)) for takes in (least, most)))
+        for name in ("prompt_tokens", "output_tokens")
+    )
+    if any(one.model for one in outlook.planned):
+        yield "tokens", f"about {shown} shown to models, {written} written by them"
+        yield "cost", _cost(outlook)
+    else:
+        yield "tokens", "none, for no model is asked"
+    if least != most:
+        yield "", Text("from: every review passes at once; to: every loop goes all its rounds", "dim")
+    bounds = [
+        f"{limits.max_dispatches:,} dispatches" if limits.max_dispatches else "",
+        f"{limits.max_tokens:,} tokens" if limits.max_tokens else "",
+        f"${limits.max_cost_usd:,.2f}" if limits.max_cost_usd else "",
+    ]
+    if any(bounds):
+        yield "it stops at", ", ".join(bound for bound in bounds if bound)
+
+
+def _between(least: str, most: str) -> str:
+    return least if least == most else f"{least} to {most}"
+
+
+def _rounded(tokens: int) -> str:
+    """A number as people say it.
+
+    >>> _rounded(1_234_567), _rounded(45_678), _rounded(321)
+    ('1.2 million', '46,000', '320')
+    """
+    million, thousand = 1_000_000, 1_000
+    if tokens >= million:
+        return f"{tokens / million:.1f} million"
+    return f"{round(tokens, -3):,}" if tokens >= 10 * thousand else f"{round(tokens, -1):,}"
+
+
+def _cost(outlook: Outlook) -> Text:
+    least, most = outlook.least.cost_usd, outlook.most.cost_usd
+    unknown = sorted({one.model for one in outlook.planned if one.model} - set(outlook.prices))
+    if least is None or most is None:
+        if any(name.startswith("script:") for name in unknown):
+            return Text("nothing: the words of the model come from a file")
+        whose = "no model is named: `--model NAME` says which" if unknown == ["?"] else ", ".join(unknown)
+        return Text(
+            f"not known ({whose}); `price` in the pipeline's file says what a million tokens cost", "yellow"
+        )
+    told = Text(f"about {_between(_dollars(least), _dollars(most))}")
+    for name, price in outlook.prices.items():
+        whose = "" if name == "?" else f"{plain(name)}: "
+        told.append(f"\n{whose}{_dollars(price.prompt)} and {_dollars(price.output)} a million", "dim")
+    return told
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.2g}"
+
+
+# --- one dispatch ----------------------------------------------------------------------------------------------------
+
+
+def _show_one(terminal: Terminal, outlook: Outlook, key: str) -> None:
+    found = next((one for one in outlook.planned if one.key == key), None)
+    if found is None:
+        known = [one.key for one in outlook.planned]
+        same = [one.key for one in outlook.planned if one.stage == key]
+        meant = (
+            f"; of {key} there is {', '.join(same[:_TOLD])}{', …' * (len(same) > _TOLD)}"
+            if same
+            else hint(key, known)
+        )
+        meant = meant or "; nothing is left to do"
+        raise UsageError(f"No agent will be sent for {key!r}{meant}{'.' * (meant[-1] != '?')}")
+    if terminal.json:
+        terminal.document(found)
+        return
+    budget = found.budget
+    terminal.show(
+        Text.assemble((found.key, "bold"), (f"  {plain(found.role)}", "dim")), Text(), _ledger(budget)
+    )
+    if budget.problem:
+        terminal.show(Text(), Text.assemble(("✗ ", "bold red"), plain(budget.problem)))
+
+
+def _ledger(budget: Budget) -> Table:
+    """A budget as a sum, file by file."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    made.add_column(overflow="fold")
+    made.add_column(justify="right", no_wrap=True)
+    made.add_column(style="dim", overflow="fold")
+    for row in budget.rows:
+        made.add_row(plain(row.path), _about(row.tokens, row.estimated), plain(row.cut))
+    for path, why in budget.left_out:
+        made.add_row(Text(plain(path), "dim"), Text("–", "dim"), plain(why))
+    rule = Text("─" * 10, "bright_black")
+    parts = f"of the largest of {budget.parts} parts" if budget.parts > 1 else ""
+    made.add_row("", rule, "")
+    made.add_row("Total reads", _about(budget.reads, budget.is_estimated), parts)
+    made.add_row("Prompt", f"{budget.prompt:,}", "what the agent is told")
+    made.add_row("System prompt", f"{budget.system:,}", "the provider's own")
+    made.add_row("Output reservation", f"{budget.output:,}", "")
+    made.add_row("", rule, "")
+    made.add_row(
+        Text("Total", "bold"),
+        Text(_about(budget.total, budget.is_estimated), "bold"),
+        f"of {budget.window:,}, {budget.total / budget.window:.0%}",
+    )
+    return made

@@ -1,0 +1,198 @@
+"""``agentx pipeline run`` and ``status``: a pipeline at work, and how it stands."""
+
+import contextlib
+import functools
+import shlex
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from agentx.agents.turn import is_anyone_at_work
+from agentx.cli.opened import opened
+from agentx.cli.pipeline.board import shown
+from agentx.cli.terminal import Terminal
+from agentx.cli.work.run import EXIT
+from agentx.engine import models
+from agentx.pipelines.board import Board, board_of
+from agentx.pipelines.runner import Runner
+from agentx.pipelines.tracked import Tracker
+from agentx.recording.pipeline_messages import LOOK_AT
+from agentx.storage.errors import UsageError
+from agentx.storage.events.pipeline_events import PipelineStarted, StageProved
+from agentx.synthesis.pipelines.definition.plan import Plan
+from agentx.synthesis.pipelines.definition.reading import parse
+from agentx.synthesis.pipelines.definition.steps import resolve
+from agentx.workspace import Workspace
+
+_CUT_OFF = "Its process is gone; `agentx pipeline run FILE` goes on where it was."
+
+_TOLD = 6
+"""So many doubts are told."""
+
+_LOOKS_PER_SECOND = 2
+"""How often what is shown is brought up to date; the seconds of who is at work go on with it."""
+
+
+# --- run -------------------------------------------------------------------------------------------------------------
+
+
+def run_pipeline(
+    ctx: typer.Context,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", show_default=False, help="The pipeline, a YAML file.")
+    ],
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="So many agents work at the same time.")] = 4,
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Who plays the roles that name no model: PROVIDER/NAME, or script:FILE."
+        ),
+    ] = "",
+    *,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Try again what has failed as often as it may.")
+    ] = False,
+) -> None:
+    """Run a pipeline until all is proved; stopped at any point, it goes on where it was."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal, look=True) as ws:
+        runner = Runner(
+            ws.engine,
+            file,
+            lambda name: models.model(ws.engine, name or model),
+            jobs=jobs,
+            note=terminal.note,
+        )
+        tracker = Tracker(ws.engine, runner.name)
+        look = functools.partial(_seen, runner.plan, tracker)
+        begun = ws.state.seq
+        ws.engine.indexer.start()
+        try:
+            with ws.watching(), _watched(terminal, look):
+                ended = runner.run(retry=retry)
+        finally:
+            tracker.close()
+        _show(terminal, look(), ended)
+        _say_doubts(terminal, ws, begun)
+    if ended.status == "FAILED" and any(ended.failed.values()):
+        again = f"agentx pipeline run {shlex.quote(str(file))} --retry"
+        terminal.note(f"What has failed is not sent again by itself: {again} does it.")
+    if EXIT[ended.status]:
+        raise typer.Exit(EXIT[ended.status])
+
+
+def _say_doubts(terminal: Terminal, ws: Workspace, begun: int) -> None:
+    """What was proved behind an event and is worth a person's look."""
+    proofs = (event.data for event in ws.events(begun) if isinstance(event.data, StageProved))
+    doubts = [one for proof in proofs for one in proof.checks if one.startswith(LOOK_AT)]
+    for one in doubts[:_TOLD]:
+        terminal.note(f"Perhaps {one}")
+    if len(doubts) > _TOLD:
+        terminal.note(f"and {len(doubts) - _TOLD} more: `agentx log` has them.")
+
+
+def _show(terminal: Terminal, board: Board, document: object) -> None:
+    if terminal.json:
+        terminal.document(document)
+    else:
+        terminal.show(shown(board, terminal.out.width, datetime.now(UTC)))
+
+
+@contextlib.contextmanager
+def _watched(terminal: Terminal, look: Callable[[], Board]) -> Iterator[None]:
+    """Show on a terminal how a pipeline stands, as long as the body of a ``with`` lasts."""
+    if terminal.json or not terminal.out.is_terminal:
+        yield
+        return
+
+    def now() -> Group:
+        return shown(look(), terminal.out.width, datetime.now(UTC))
+
+    with Live(
+        get_renderable=now,
+        console=terminal.out,
+        refresh_per_second=_LOOKS_PER_SECOND,
+        transient=True,
+        vertical_overflow="crop",
+    ):
+        yield
+
+
+# --- status ----------------------------------------------------------------------------------------------------------
+
+
+def show_status(
+    ctx: typer.Context,
+    name: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="The pipeline; the one that was started last by default."),
+    ] = "",
+    *,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Look on until it ends, whichever process runs it.")
+    ] = False,
+) -> None:
+    """Show how a pipeline of this workspace stands: every stage and item, who is at work, what failed and why."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        if not name and not ws.state.counts.get(PipelineStarted.__name__):
+            _say_none(terminal)
+            return
+        plan = started_plan(ws, name)
+        tracker = Tracker(ws.engine, plan.pipeline.pipeline)
+        look = functools.partial(_seen, plan, tracker)
+        with _watched(terminal, look) if follow else contextlib.nullcontext():
+            while follow and _goes_on(ws, tracker):
+                time.sleep(1 / _LOOKS_PER_SECOND)
+                ws.engine.write_path.refresh()
+        board = look()
+        if board.status == "RUNNING" and not is_anyone_at_work(ws.engine):
+            nobody = msgspec.structs.replace(
+                tracker.progress, status="INTERRUPTED", reason=_CUT_OFF, running={}
+            )
+            board = board_of(plan, nobody)
+        _show(terminal, board, board)
+
+
+def _seen(plan: Plan, tracker: Tracker) -> Board:
+    with tracker.lock:
+        return board_of(plan, tracker.progress)
+
+
+def _goes_on(ws: Workspace, tracker: Tracker) -> bool:
+    return tracker.progress.status == "RUNNING" and is_anyone_at_work(ws.engine)
+
+
+def started_plan(ws: Workspace, name: str = "") -> Plan:
+    """A pipeline as its file was when it was last started; without a name, the one that was started last.
+
+    Raises:
+        UsageError: It was never started here.
+    """
+    found = None
+    names = dict[str, None]()
+    for event in ws.events():
+        if isinstance(event.data, PipelineStarted):
+            names[event.data.name] = None
+            if name in ("", event.data.name):
+                found = event.data
+    if found is None:
+        known = f"; there are: {', '.join(names)}" if names else " yet: `agentx pipeline run FILE` starts one"
+        raise UsageError(f"No pipeline{f' {name!r}' if name else ''} was started here{known}.")
+    return resolve(*parse(ws.read_body(found.definition), f"{found.name} as it was started"))
+
+
+def _say_none(terminal: Terminal) -> None:
+    if terminal.json:
+        terminal.document({"pipelines": []})
+    else:
+        told = "No pipeline was started here. `agentx pipeline new NAME` writes one to begin with."
+        terminal.show(Text(told, "dim"))

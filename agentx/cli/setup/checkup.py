@@ -1,0 +1,314 @@
+"""What ``agentx doctor`` looks at: the machine, a workspace at rest, and the same workspace opened.
+
+A workspace is looked at before it is opened, for opening one heals what a crash left.
+"""
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from agentx.config import FILE, Config, ConfigInvalid, read_config
+from agentx.core.layout import FORMAT, is_workspace
+from agentx.factory import why_refused
+from agentx.integrity.verify import verify
+from agentx.quality.sandbox import SandboxPolicy, isolation_for
+from agentx.settings import Settings
+from agentx.storage.errors import AgentXError
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.log.history import ORPHANS, told_already
+from agentx.synthesis.embedding.install import is_whole, minilm_folder
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.model.open import SCRIPT, open_model
+from agentx.synthesis.model.port import ModelError
+from agentx.synthesis.state.parallel_fold import fold
+from agentx.trust.trust import Trust, restricted
+from agentx.workspace import Workspace
+
+Mark = Literal["ok", "warning", "failure"]
+
+PYTHON = (3, 11)
+"""The least version that is supported."""
+
+GIT_TIMEOUT_S = 60.0
+MIN_FREE_BYTES = 200_000_000
+FULL_BYTES = 1_000_000
+"""With less there is no room for a write."""
+_MANY = 1_000
+
+_KEYED = ("openai", "anthropic", "gemini", "groq", "mistral", "deepseek", "openrouter", "xai", "cohere")
+"""Providers whose key stands in ``<PROVIDER>_API_KEY``; of others nothing is assumed."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that was checked.
+
+    Attributes:
+        name: What was checked, in a word.
+        mark: How it is.
+        what: One sentence on what was found.
+        todo: What to do; empty where nothing need be done.
+    """
+
+    name: str
+    mark: Mark
+    what: str
+    todo: str = ""
+
+
+# --- the machine --------------------------------------------------------------------------------------------
+
+
+def machine(settings: Settings) -> Iterator[Finding]:
+    """What no workspace is needed for: Python, Git, isolation, the embedding model."""
+    found = platform.python_version()
+    if sys.version_info >= PYTHON:
+        yield Finding("python", "ok", f"{found} at {sys.executable}")
+    else:
+        yield Finding("python", "failure", f"{found} is too old", "Install Python 3.11 or newer.")
+    yield _git(settings)
+    yield _isolation(settings)
+    folder = minilm_folder(settings.cache_dir)
+    if is_whole(folder):
+        yield Finding("embeddings", "ok", f"MiniLM is whole in {folder}")
+    else:
+        broken = "is damaged" if folder.exists() else "is not installed"
+        yield Finding(
+            "embeddings", "warning", f"MiniLM {broken}, so search is lexical", "agentx models install minilm"
+        )
+
+
+def _isolation(settings: Settings) -> Finding:
+    kind, notes = isolation_for(SandboxPolicy(environ=settings.environ))
+    todo = "Install bubblewrap, where it is allowed to work, before you let agents run code that you have not read."
+    match kind:
+        case "bubblewrap":
+            what = "bubblewrap works: commands run without network and see only their copy and the system"
+            return Finding("isolation", "ok", "; ".join([what, *notes]))
+        case "landlock":
+            what = "Landlock works: commands have no sockets, and see only their copy and the system"
+            return Finding(
+                "isolation", "warning" if notes else "ok", "; ".join([what, *notes]), todo if notes else ""
+            )
+    return Finding("isolation", "warning", f"{'; '.join(notes)}: commands can do what you can", todo)
+
+
+def _git(settings: Settings) -> Finding:
+    program = shutil.which("git", path=settings.environ.get("PATH", os.defpath))
+    if program is None:
+        return Finding(
+            "git",
+            "warning",
+            "the git program is not there; AgentX does not need it, people do",
+            "Install git to look at a workspace with `git log`.",
+        )
+    done = _run([program, "--version"])
+    return Finding("git", "ok", f"{(done.stdout if done else '').strip() or program}")
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str] | None:
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=GIT_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+
+
+# --- a workspace at rest ------------------------------------------------------------------------------------
+
+
+def at_rest(root: Path, settings: Settings) -> Iterator[Finding]:
+    """What can be seen of a workspace without opening it."""
+    yield Finding("workspace", "ok", str(root))
+    yield _rights(root)
+    yield _space(root)
+    try:
+        config = read_config(root)
+    except ConfigInvalid as error:
+        yield Finding(
+            "config",
+            "failure",
+            str(error),
+            "Mend agentx.toml by hand; `git log -p agentx.toml` shows how it was.",
+        )
+    else:
+        yield Finding(
+            "config",
+            "ok",
+            f"{FILE} can be read" if (root / FILE).exists() else "all settings are default",
+        )
+        if why := Trust.read(root, settings).why_restricted():
+            yield Finding("trust", "warning", restricted(why), "Look at it with `agentx trust --show`.")
+        else:
+            yield Finding("trust", "ok", "what its settings run, call and read is trusted")
+            yield _model(config, settings)
+            yield from _sources(root, config)
+            yield from _links(root, config)
+    yield from _kept(root)
+    yield from _history(root)
+
+
+def _rights(root: Path) -> Finding:
+    if why := why_refused(root):
+        what, _, todo = why.partition(". ")
+        return Finding("rights", "warning", f"the workspace opens for reading only: {what}", todo)
+    try:
+        with tempfile.TemporaryFile(dir=root / ".git"):
+            return Finding("rights", "ok", "everything can be read and written")
+    except OSError as error:
+        return Finding(
+            "rights",
+            "failure",
+            f"nothing can be written to {root}: {error.strerror}",
+            "Make room, or mount it for writing.",
+        )
+
+
+def _space(root: Path) -> Finding:
+    free = shutil.disk_usage(root).free
+    if free < FULL_BYTES:
+        return Finding("disk", "failure", "the disk is full", "Make room: nothing more can be recorded.")
+    if free < MIN_FREE_BYTES:
+        return Finding(
+            "disk", "warning", f"only {free / 1e6:,.0f} MB are free", "Make room before the next run."
+        )
+    return Finding("disk", "ok", f"{free / 1e9:,.1f} GB are free")
+
+
+def _model(config: Config, settings: Settings) -> Finding:
+    name = config.model.name or settings.model
+    if not name:
+        return Finding(
+            "model",
+            "warning",
+            "no model is set, so a run must name one",
+            "agentx config set model.name PROVIDER/NAME",
+        )
+    if name.startswith(SCRIPT):
+        try:
+            open_model(name)
+        except ModelError as error:
+            return Finding("model", "failure", str(error), "Name a script that is there, or a model.")
+        return Finding("model", "ok", f"{name}: its words are canned")
+    provider = name.partition("/")[0]
+    variable = f"{provider.upper()}_API_KEY"
+    keyed = settings.api_key or settings.keys.get(variable) or config.model.api_base or settings.api_base
+    if provider in _KEYED and not keyed:
+        return Finding(
+            "model", "warning", f"{name} is set, and no key for it", f"Set {variable}, or AGENTX_API_KEY."
+        )
+    return Finding("model", "ok", f"{name}, which was not asked anything")
+
+
+def _sources(root: Path, config: Config) -> Iterator[Finding]:
+    for source in config.sources:
+        place = (root / source.path).resolve()
+        if place.is_dir() and os.access(place, os.R_OK | os.X_OK):
+            yield Finding("source", "ok", f"{source.name} at {place}")
+        else:
+            yield Finding(
+                "source",
+                "failure",
+                f"{source.name}: {place} is no directory that can be read",
+                "Mount it, or mend `sources` in agentx.toml.",
+            )
+
+
+def _links(root: Path, config: Config) -> Iterator[Finding]:
+    for link in config.links:
+        place = (root / link.path).resolve()
+        if is_workspace(place):
+            yield Finding("link", "ok", f"{link.name} to {place}")
+        else:
+            todo = "Mount it, or mend `links` in agentx.toml."
+            yield Finding("link", "failure", f"{link.name}: {place} is no workspace", todo)
+
+
+def _kept(root: Path) -> Iterator[Finding]:
+    """What `agentx verify` looks at; a file that differs may be a person's edit."""
+    looked = verify(root)
+    for check in looked.checks:
+        found = [finding for finding in looked.findings if finding.check == check.name]
+        mark: Mark = "warning" if check.name in {"artifacts", "index"} else "failure"
+        for finding in found:
+            yield Finding(check.name, mark, f"{finding.where} {finding.what}", finding.todo)
+        if not found and check.name != "index":  # looked at once more, opened
+            yield Finding(check.name, "ok", check.what)
+
+
+def _history(root: Path) -> Iterator[Finding]:
+    state = fold(root, Codec(FACTS | CONCLUSIONS), told_already)
+    if state.format > FORMAT:
+        yield Finding(
+            "format",
+            "warning",
+            f"written by a newer version (format {state.format}): it opens for reading only",
+            "pip install --upgrade agentx-workspace",
+        )
+    if state.unknown:
+        yield Finding(
+            "events",
+            "warning",
+            f"{state.unknown} are of a type that this version does not know; they are kept",
+            "pip install --upgrade agentx-workspace",
+        )
+    orphans = root / ORPHANS
+    if orphans.exists():
+        yield Finding(
+            "orphans",
+            "warning",
+            f"lines that did not extend the chain were set aside in {orphans}",
+            "Look whether anything in it is missed; it does no harm.",
+        )
+    if state.pending:
+        waiting = sum(call.awaits_approval and call.approved is None for call in state.pending.values())
+        todo = "agentx approve" if waiting else "Look at what it did, and run again."
+        yield Finding(
+            "calls",
+            "warning",
+            f"{len(state.pending)} tool calls have no result, {waiting} wait for your word",
+            todo,
+        )
+
+
+# --- the same, opened ---------------------------------------------------------------------------------------
+
+
+def at_work(root: Path, settings: Settings) -> Iterator[Finding]:
+    """What shows when a workspace is opened: recovery, the digest, the index."""
+    try:
+        with Workspace.open(root, settings=settings) as ws:
+            for note in ws.engine.write_path.notes:
+                yield Finding("noticed", "warning", note)
+            yield _index(ws)
+    except AgentXError as error:
+        yield Finding("open", "failure", str(error), "The sentence says what to do.")
+
+
+def _index(ws: Workspace) -> Finding:
+    indexer = ws.engine.indexer
+    try:
+        behind = ws.state.seq - indexer.watermark
+        bare = len(indexer.index.without_vectors(_MANY)) if not indexer.why_lexical else 0
+        count = indexer.index.count()
+    except AgentXError as error:
+        return Finding("index", "warning", str(error), "agentx rebuild")
+    left = [
+        f"{behind} event{'s' * (behind != 1)} to read" * (behind > 0),
+        f"{bare}{'+' * (bare == _MANY)} passages to embed" * (bare > 0),
+    ]
+    more = "; ".join(part for part in left if part)
+    return Finding(
+        "index",
+        "ok",
+        f"{count:,} passages" + (f", and {more} by the next search" if more else ", up to date"),
+    )

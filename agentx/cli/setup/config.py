@@ -1,0 +1,110 @@
+"""``agentx config``: the settings of a workspace, as they stand in ``agentx.toml`` or by default."""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.text import Text
+
+from agentx.cli.opened import opened
+from agentx.cli.terminal import Terminal, table
+from agentx.config import FILE, read_config
+from agentx.core.layout import find_root
+from agentx.storage.errors import UsageError
+from agentx.storage.text import encodable, plain
+from agentx.trust.trust import set_value
+
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", show_default=False, help="Section and key, like model.name.")
+]
+
+
+def show(ctx: typer.Context) -> None:
+    """Show every setting, its value, and whether agentx.toml sets it."""
+    terminal: Terminal = ctx.obj
+    root, values = _settings(terminal)
+    if terminal.json:
+        terminal.document(read_config(root).model_dump())
+        return
+    said = dict(flat(tomllib.loads((root / FILE).read_text("utf-8")))) if (root / FILE).exists() else {}
+    rows = [
+        (
+            Text(name, "cyan"),
+            Text(plain(_text(value)), "" if name in said else "dim"),
+            "set" if name in said else "",
+        )
+        for name, value in values.items()
+    ]
+    terminal.show(table("setting", "value", f"in {FILE}", rows=rows))
+
+
+def get(ctx: typer.Context, name: Name) -> None:
+    """Print one value."""
+    terminal: Terminal = ctx.obj
+    _, values = _settings(terminal)
+    if name not in values:
+        raise UsageError(f"There is no setting {name!r}.{_near(name, values)}")
+    if terminal.json:
+        terminal.document(values[name])
+    else:
+        terminal.show(plain(_text(values[name])))
+
+
+def set_one(
+    ctx: typer.Context,
+    name: Name,
+    value: Annotated[
+        str,
+        typer.Argument(
+            metavar="VALUE", show_default=False, help="As TOML writes it; a bare word is a string."
+        ),
+    ],
+) -> None:
+    """Change one value in agentx.toml, leaving the rest of the file as it is; the change goes on record."""
+    terminal: Terminal = ctx.obj
+    root, values = _settings(terminal)
+    if name not in values:
+        raise UsageError(f"There is no setting {name!r}.{_near(name, values)}")
+    set_value(root, terminal.settings, name, encodable(value))
+    with opened(terminal):
+        pass  # closing puts the file on record
+    _, values = _settings(terminal)
+    if terminal.json:
+        terminal.document({name: values[name]})
+    else:
+        terminal.show(plain(f"{name} = {_text(values[name])}"))
+
+
+def _settings(terminal: Terminal) -> tuple[Path, dict[str, Any]]:
+    root = find_root(terminal.directory)
+    return root, dict(flat(read_config(root).model_dump()))
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested settings by their full names.
+
+    >>> dict(flat({"model": {"name": "openai/gpt-4o-mini"}}))
+    {'model.name': 'openai/gpt-4o-mini'}
+    """
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _near(name: str, values: Mapping[str, Any]) -> str:
+    last = {known.rpartition(".")[2]: known for known in values}
+    near = get_close_matches(name, values, n=1) or [last[key] for key in get_close_matches(name, last, n=1)]
+    return f" Do you mean {near[0]}?" if near else " `agentx config` shows them all."
+
+
+COMMANDS = {"config": {"show": show, "get": get, "set": set_one}}

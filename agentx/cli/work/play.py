@@ -1,0 +1,250 @@
+"""``agentx run --sample``: a story, told by the command line itself on a fresh copy, step by step.
+
+Each step is the real command, in this process, and opens the workspace anew: no conversation and nothing else is carried
+over but what is on disk. What runs a story changes nothing in it; only a person's word is never asked for at the terminal,
+for the story brings it.
+"""
+
+import shlex
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import typer
+from rich.text import Text
+
+from agentx.cli.app import execute
+from agentx.cli.setup.config import flat
+from agentx.cli.terminal import Terminal, facts, panel
+from agentx.cli.work.play_runs import compared, play_runs, show_rows
+from agentx.cli.work.play_talks import play_talk
+from agentx.cli.work.samples import Sample, Step, find_sample, near, read_past
+from agentx.storage.events.types import AgentMessageSent, ContextProvided, Draft, UserMessageSent
+from agentx.storage.text import one_line
+from agentx.synthesis.memory.items import FlowDetail, MemoryItem, is_checked
+from agentx.synthesis.model.open import SCRIPT
+from agentx.synthesis.state.flows import told
+from agentx.trust.trust import set_value
+from agentx.workspace import Workspace
+
+_CANNED = "The words of the model are canned: they come from a file. Everything else is real: tools, checks, commits, memory."
+
+_NO_MODEL = (
+    "No model takes part. All is real: the program that carries out the prompts, its tools, commits, memory."
+)
+
+_NO_MODEL_TALKS = (
+    "No model takes part: code recognises, fetches and answers. All is real: messages, memories, commits."
+)
+
+_COMMITS = 40
+"""So many commits are shown at most, the latest."""
+
+_WHOLE_LOG = 10_000_000
+"""A budget in tokens that any log fits in."""
+
+
+def play(terminal: Terminal, name: str, into: Path | None) -> None:
+    """Play a sample, and tell what came of it.
+
+    Args:
+        terminal: The screen.
+        name: The sample.
+        into: A directory that is new or empty; a temporary one by default.
+
+    Raises:
+        SampleInvalid: There is no such sample, or it is not well-formed.
+        typer.Exit: A step ended in another way than the story expects.
+    """
+    sample = find_sample(name)
+    root = _made(terminal, sample, into)
+    terminal.unattended = True
+    for number, step in enumerate(sample.steps, start=1):
+        status = _played(terminal, sample, step, root, number)
+        if status != step.ends:
+            terminal.fail(
+                f"Step {number} of {name} ended with {status}, and not with {step.ends}: the story stops here."
+            )
+            raise typer.Exit(status or 1)
+    with Workspace.open(root, settings=terminal.settings) as ws:
+        _show_story(terminal, ws, sample)
+
+
+def _made(terminal: Terminal, sample: Sample, into: Path | None) -> Path:
+    """A fresh workspace of a sample, and what it is said on the screen."""
+    place = into or Path(tempfile.mkdtemp(prefix=f"agentx-{Path(sample.folder).name}-"))
+    start = Path(sample.folder) / sample.start if sample.start else None
+    with Workspace.create(place, title=sample.title, from_dir=start, settings=terminal.settings) as made:
+        root = made.root
+    for name, value in flat(sample.config):
+        set_value(root, terminal.settings, name, msgspec.json.encode(value).decode())
+    with Workspace.open(root, settings=terminal.settings) as ws:
+        ws.flush()
+    if not terminal.json:
+        about = _CANNED if any(step.script or SCRIPT in step.run for step in sample.steps) else _NO_MODEL
+        about = _NO_MODEL_TALKS if any(step.talk for step in sample.steps) and about != _CANNED else about
+        words = Text.assemble((about, "italic"), ("\nThe workspace: ", "dim"), str(root))
+        title = Text(f"Sample: {one_line(sample.title)}", "bold cyan")
+        terminal.show(panel(words, title=title, width=terminal.out.width, style="cyan"))
+    return root
+
+
+# --- the steps -------------------------------------------------------------------------------------------------------
+
+
+def _played(terminal: Terminal, sample: Sample, step: Step, root: Path, number: int) -> int:
+    """Play a step; its exit status."""
+    if terminal.json:
+        terminal.line({"type": "SampleStep", "data": {"number": number} | msgspec.to_builtins(step)})
+    else:
+        place = f"\n{number} of {len(sample.steps)}"
+        terminal.show(
+            Text.assemble((place, "dim"), " · " * bool(step.title), (one_line(step.title), "bold cyan"))
+        )
+    if step.past:
+        _record_past(terminal, sample, step, root)
+        return 0
+    if step.talk:
+        play_talk(terminal, sample, step, root)
+        return 0
+    if step.direct:
+        return play_runs(terminal, sample, step, root)
+    if step.run and not terminal.json:
+        terminal.show(Text.assemble(("$ ", "green"), (step.run, "bold"), "\n"))
+    return execute(_words(terminal, sample, step, root), terminal)
+
+
+def _words(terminal: Terminal, sample: Sample, step: Step, root: Path) -> list[str]:
+    """The command line of a step, on the copy."""
+    shared = ["-C", str(root), *["--json"] * terminal.json]
+    if step.run:
+        return [*shared, *step.command[1:]]
+    model = f"{SCRIPT}{near(Path(sample.folder) / step.script)}"
+    pictures = ["--pictures", str(terminal.pictures)] if terminal.pictures else []
+    return [
+        *shared,
+        "run",
+        "--model",
+        model,
+        *["--yes"] * step.yes,
+        *pictures,
+        *["--", step.say][: 2 * bool(step.say)],
+    ]
+
+
+def _record_past(terminal: Terminal, sample: Sample, step: Step, root: Path) -> None:
+    """Put what was said meanwhile on record, message by message, as it would have come."""
+    count = 0
+    with Workspace.open(root, settings=terminal.settings) as ws, terminal.busy("Time goes by"):
+        with ws.bulk():
+            for by, text in read_past(sample, step):
+                body = ws.body(text)
+                said, actor = (
+                    (UserMessageSent(body=body), ws.settings.actor)
+                    if by == "user"
+                    else (AgentMessageSent(body=body, final=True), "agent:main")
+                )
+                ws.record(Draft(data=said, actor=actor))
+                count += 1
+        log = _log_tokens(ws)
+    if terminal.json:
+        terminal.line({"type": "PastRecorded", "data": {"messages": count, "log_tokens": log}})
+        return
+    terminal.show(
+        Text.assemble(
+            ("Meanwhile ", "dim"),
+            f"{count:,} messages were said.",
+            (" To read the log again would now take ", "dim"),
+            (f"{log:,} tokens", "bold"),
+            (".", "dim"),
+        )
+    )
+
+
+def _log_tokens(ws: Workspace) -> int:
+    """What an agent would read that is given the whole log, and nothing else."""
+    whole = ws.get_relevant_context("", tier=3, max_tokens=_WHOLE_LOG)
+    return sum(item.tokens for item in whole.items if item.section == "log")
+
+
+# --- what came of it -------------------------------------------------------------------------------------------------
+
+
+def _show_story(terminal: Terminal, ws: Workspace, sample: Sample) -> None:
+    """The commits from the first to the last, what stands, how much of the log an agent needed, and where to look."""
+    ws.flush()
+    repo = ws.engine.write_path.repo
+    commits = [(info.id[:7], one_line(info.subject)) for info in repo.log()][::-1]
+    log, shown = _log_tokens(ws), [given.tokens for given in _contexts(ws)]
+    rows = compared(sample.directed, Path(sample.folder), ws) if sample.directed else []
+    if terminal.json:
+        story = {
+            "root": str(ws.root),
+            "commits": commits,
+            "rules": ws.memory("constraint"),
+            "rejections": ws.memory("rejection"),
+            "flows": ws.memory("flow"),
+            "issues": ws.memory("hot_issue"),
+            "context_tokens": shown,
+            "log_tokens": log,
+            "compared": rows,
+            "state_digest": ws.status().digest,
+        }
+        terminal.line({"type": "SampleEnded", "data": story})
+        return
+    terminal.show(Text("\nThe story, as `git log --oneline --reverse` tells it", "bold"))
+    if len(commits) > _COMMITS:
+        before = len(commits) - _COMMITS
+        terminal.show(Text(f"  … {before} commit{'s' * (before != 1)} before", "dim"))
+    terminal.show(
+        *(Text.assemble((f"  {name}  ", "yellow"), subject) for name, subject in commits[-_COMMITS:])
+    )
+    terminal.show(Text("\nWhat stands", "bold"))
+    terminal.show(facts(list(_standing(ws)) or [("  rules", "none")]))
+    if shown:
+        terminal.show(Text("\nWhat it took to know that", "bold"))
+        terminal.show(
+            facts(
+                [
+                    ("  memory", f"{shown[-1]:,} tokens in the agent's last prompt"),
+                    ("  the log", f"{log:,} tokens"),
+                ]
+            )
+        )
+    if rows:
+        show_rows(terminal, rows)
+    _show_where(terminal, near(ws.root))
+
+
+def _contexts(ws: Workspace) -> Iterator[ContextProvided]:
+    return (event.data for event in ws.events() if isinstance(event.data, ContextProvided))
+
+
+def _standing(ws: Workspace) -> Iterator[tuple[str, Text]]:
+    """What binds the next agent, and what it is shown."""
+    for rule in ws.memory("constraint"):
+        checked = Text("  checked", "green") if is_checked(rule) else Text()
+        yield f"  rule {rule.id}", Text(one_line(rule.text), "yellow") + checked
+    for item in ws.memory("rejection"):
+        yield f"  ruled out {item.id}", Text(one_line(item.text), "red")
+    for item in ws.memory("flow"):
+        yield f"  flow {item.id}", Text(f"{one_line(item.text)}  {_record(item)}", "cyan")
+    for issue in ws.memory("hot_issue"):
+        yield f"  issue {issue.id}", Text(one_line(issue.text), "red")
+
+
+def _record(item: MemoryItem) -> str:
+    record = told(item.detail) if isinstance(item.detail, FlowDetail) else ""
+    return record if record == "never used" else f"worked in {record}"
+
+
+def _show_where(terminal: Terminal, where: str) -> None:
+    terminal.show(Text("\nLook around", "bold"))
+    commands = (
+        (f"agentx -C {shlex.quote(where)} status", "how it stands"),
+        (f"agentx -C {shlex.quote(where)} log", "what happened, event by event"),
+        (f"agentx -C {shlex.quote(where)} context --explain", "what an agent would be shown next, and why"),
+        (f"git -C {shlex.quote(where)} log --stat", "the same in Git's words"),
+    )
+    terminal.show(facts([(f"  {command}", what) for command, what in commands]))

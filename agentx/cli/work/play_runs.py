@@ -1,0 +1,95 @@
+"""Directed runs of a sample: the clock starts them, the sample brings the executor, its tools and the world that they act on."""
+
+import sys
+from pathlib import Path
+
+import msgspec
+from rich.text import Text
+
+from agentx.cli.terminal import Terminal, table
+from agentx.cli.work.samples import Directed, Sample, SampleInvalid, Step, load_code
+from agentx.directing.executors import Command
+from agentx.directing.runs import DirectedRun, run_directed
+from agentx.storage.text import one_line
+from agentx.workspace import Workspace
+
+Row = dict[str, str | int]
+"""A row of the table that ends a story: cells by their headings."""
+
+
+def play_runs(terminal: Terminal, sample: Sample, step: Step, root: Path) -> int:
+    """Have the runs of a step directed and carried out, until one does not complete.
+
+    Returns:
+        Exit status: whether the last one completed.
+
+    Raises:
+        SampleInvalid: The tools cannot be imported, or are none.
+    """
+    assert sample.directed is not None  # a sample with such a step has it
+    folder, world = Path(sample.folder).resolve(), _world(root)
+    program = Command((sys.executable, "-I", str(folder / sample.directed.executor)), "jsonl")
+    code = load_code(folder / sample.directed.tools, "tools")
+    for _ in range(step.direct):
+        with Workspace.open(root, settings=terminal.settings) as ws:
+            number = ws.state.counts.get("RunStarted", 0) + 1
+            made = run_directed(ws.engine, program, code.tools(world, number))
+        assert made is not None  # it was due by no schedule
+        _show_run(terminal, number, made)
+        if made.outcome.status != "COMPLETED":
+            return 1
+    return 0
+
+
+def compared(directed: Directed, folder: Path, ws: Workspace) -> list[Row]:
+    """The rows of the table that ends the story; none where the sample brings no such table.
+
+    Raises:
+        SampleInvalid: The code cannot be imported, or gives something else.
+    """
+    if not directed.compare:
+        return []
+    path = folder.resolve() / directed.compare
+    try:
+        return msgspec.convert(load_code(path, "compare").compare(ws, _world(ws.root)), list[Row])
+    except msgspec.ValidationError as error:
+        raise SampleInvalid(f"{path} gives no rows: {error}.") from error
+
+
+def show_rows(terminal: Terminal, rows: list[Row]) -> None:
+    """Show them as a table; numbers are set to the right."""
+    headings = [name + ">" * isinstance(cell, int) for name, cell in rows[0].items()]
+    cells = [[_cell(row.get(name, "")) for name in rows[0]] for row in rows]
+    made = table(*headings, rows=cells, title="What it comes to")
+    for column in made.columns:  # a number that is cut off is none, so words give way
+        column.no_wrap = False
+    terminal.show("", made)
+
+
+def _cell(value: str | int) -> str:
+    return f"{value:,}" if isinstance(value, int) else value
+
+
+def _world(root: Path) -> Path:
+    """Where what lies outside of the workspace is kept: it goes when the copy goes, and no agent is shown it."""
+    world = root / ".agentx" / "world"
+    world.mkdir(parents=True, exist_ok=True)
+    return world
+
+
+def _show_run(terminal: Terminal, number: int, made: DirectedRun) -> None:
+    if terminal.json:
+        terminal.line({"type": "DirectedRun", "data": made})
+        return
+    outcome, good = made.outcome, made.outcome.status == "COMPLETED"
+    if made.decision.direct:
+        terminal.show(Text(f"        the director writes a prompt: {one_line(made.decision.why)}", "cyan"))
+    terminal.show(
+        Text.assemble(
+            (f"run {number:3d}", "dim"),
+            " ",
+            one_line(outcome.summary)
+            if good
+            else (f"{outcome.status} {one_line(outcome.reason)}", "bold red"),
+        )
+    )

@@ -1,0 +1,124 @@
+"""A talk of a sample: a long conversation with a cognitive agent that asks no model, and what it still knows of it."""
+
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+import msgspec
+from rich.text import Text
+
+from agentx.cli.terminal import Terminal, facts
+from agentx.cli.work.samples import Sample, Step, TalkMessage, read_talk
+from agentx.cognition.agent import Answer, CognitiveAgent
+from agentx.storage.text import one_line
+from agentx.workspace import Workspace
+
+_WIDTH = 150
+"""Characters of an answer that are shown."""
+
+
+class TalkTold(msgspec.Struct, kw_only=True):
+    """What came of a talk.
+
+    Attributes:
+        asked: Questions of which the sample says what the answer is to hold.
+        held: Of them, so many answers held it.
+        memories: Made of what was said, topics among them.
+        left: How often a memory left the buffer.
+        came_back: How often one that had left came back with a question.
+        in_buffer: At the end.
+        missed: The questions that were answered without it.
+    """
+
+    messages: int = 0
+    asked: int = 0
+    held: int = 0
+    memories: int = 0
+    left: int = 0
+    came_back: int = 0
+    in_buffer: int = 0
+    missed: list[str] = []
+
+
+def play_talk(terminal: Terminal, sample: Sample, step: Step, root: Path) -> TalkTold:
+    """Say each message of a talk to a cognitive agent, and show its questions with their answers.
+
+    Raises:
+        SampleInvalid: A line of it is no message.
+    """
+    talk, told = read_talk(sample, step), TalkTold()
+    gone = set[str]()
+    with Workspace.open(root, settings=terminal.settings) as ws:
+        agent = CognitiveAgent(ws)
+        for said in talk:
+            before = agent.mind.buffer.keys()
+            answered = agent.answer(said.say)
+            back = (agent.mind.buffer.keys() - before) & gone
+            gone = (gone - back) | set(answered.metrics.evicted_memory_ids)
+            _count(told, said, answered, back)
+            _show(terminal, said, answered, len(back))
+        told.in_buffer = len(agent.mind.buffer)
+    _show_told(terminal, told)
+    return told
+
+
+def _holds(said: TalkMessage, answered: Answer) -> bool:
+    return all(words.casefold() in answered.text.casefold() for words in said.holds)
+
+
+def _count(told: TalkTold, said: TalkMessage, answered: Answer, back: AbstractSet[str]) -> None:
+    told.messages += 1
+    told.memories += len(answered.metrics.new_memories_stored)
+    told.left += len(answered.metrics.evicted_memory_ids)
+    told.came_back += len(back)
+    if said.holds:
+        told.asked += 1
+        told.held += _holds(said, answered)
+        told.missed += [] if _holds(said, answered) else [said.say]
+
+
+def _show(terminal: Terminal, said: TalkMessage, answered: Answer, back: int) -> None:
+    """A question with its answer; what is only told passes unseen."""
+    if terminal.json:
+        row = {
+            "interaction": answered.interaction,
+            "say": said.say,
+            "answer": answered.text,
+            "input_type": answered.metrics.input_type,
+            "holds": _holds(said, answered) if said.holds else None,
+            "left": len(answered.metrics.evicted_memory_ids),
+            "came_back": back,
+        }
+        terminal.line({"type": "TalkAnswered", "data": row})
+        return
+    if answered.metrics.input_type != "question":
+        return
+    mark = ("  ", "") if not said.holds else ("✓ ", "green") if _holds(said, answered) else ("✗ ", "red")
+    text = one_line(answered.text)
+    terminal.show(
+        Text.assemble((f"{answered.interaction:4d} ", "dim"), mark, (one_line(said.say), "bold")),
+        Text.assemble(
+            "       ",
+            text if len(text) <= _WIDTH else f"{text[:_WIDTH].rstrip()}…",
+            (f"  ({back:,} had faded and came back)" if back else "", "cyan"),
+        ),
+    )
+
+
+def _show_told(terminal: Terminal, told: TalkTold) -> None:
+    if terminal.json:
+        terminal.line({"type": "TalkEnded", "data": told})
+        return
+    terminal.show(
+        "",
+        facts(
+            [
+                ("  messages", f"{told.messages:,}"),
+                ("  questions", f"{told.held:,} of {told.asked:,} answers hold what they should"),
+                ("  memories", f"{told.memories:,} made, {told.in_buffer:,} at hand in the end"),
+                (
+                    "  faded",
+                    f"{told.left:,} times one left the buffer, {told.came_back:,} times one came back",
+                ),
+            ]
+        ),
+    )

@@ -1,0 +1,313 @@
+"""``agentx run``, ``say`` and ``approve``: people and agents at work."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.text import Text
+
+from agentx.agents.loop import run_task
+from agentx.agents.port import Approval, AskPerson, Limits, Observer, RunResult
+from agentx.cli.memory.review import show_judged
+from agentx.cli.opened import as_json, opened, say_restricted, scan_sources
+from agentx.cli.terminal import Terminal
+from agentx.cli.work import picture
+from agentx.cli.work.cognitive import COGNITIVE, think
+from agentx.cli.work.live import LiveView
+from agentx.cli.work.play import play
+from agentx.engine import models
+from agentx.memory.model_extraction import judge
+from agentx.pipelines.tracked import pipelines
+from agentx.policy import approvals
+from agentx.policy.unknown_outcomes import settle, unknown
+from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.events.pipeline_events import PipelineStarted
+from agentx.storage.events.types import Event, RunStatus
+from agentx.storage.text import encodable, one_line, plain
+from agentx.synthesis.memory.items import MemoryItem, is_checked
+from agentx.synthesis.model.open import SCRIPT
+from agentx.synthesis.model.port import ModelClient
+from agentx.synthesis.state.state import PendingCall
+from agentx.workspace import Workspace
+
+LOG_COLUMNS = 100
+"""Width of a run that is shown in a pipe or a file."""
+
+EXIT: dict[RunStatus, int] = {
+    "COMPLETED": 0,
+    "INTERRUPTED": 130,
+    "WAITING": 1,
+    "LIMIT_REACHED": 1,
+    "FAILED": 1,
+}
+"""Exit status for each end of a run: only an answer is a success."""
+
+
+def run(  # noqa: PLR0913, PLR0917 - each limits the run
+    ctx: typer.Context,
+    message: Annotated[
+        str,
+        typer.Argument(
+            metavar="[MESSAGE]",
+            help="What to do; '-' reads it from stdin; nothing goes on with what is unfinished.",
+        ),
+    ] = "",
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="PROVIDER/NAME as litellm writes it, or script:FILE.")
+    ] = "",
+    max_steps: Annotated[int | None, typer.Option(min=1, help="Calls of the model, at most.")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Tokens of all prompts and answers, at most.")
+    ] = None,
+    max_cost_usd: Annotated[float | None, typer.Option(min=0, help="Cost, at most.")] = None,
+    max_time_s: Annotated[float | None, typer.Option(min=0, help="Seconds, at most.")] = None,
+    sample: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Play a sample from sample_workspaces/ in a fresh copy, offline."),
+    ] = "",
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="With --sample: where the copy goes; a temporary directory by default."
+        ),
+    ] = None,
+    pictures: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Save what is shown of each run as DIR/RUN.svg.")
+    ] = None,
+    agent: Annotated[
+        str,
+        typer.Option(
+            metavar="ROLE",
+            help="The agent's role; main, or that of the run that goes on. `cognitive` answers from a buffer of memories.",
+        ),
+    ] = "",
+    *,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Your word on every tool call that asks for it: yes.")
+    ] = False,
+) -> None:
+    """Let an agent work on a message until it answers or a limit stops it; Ctrl-C ends it cleanly.
+
+    The next run goes on where this one stood. Without limits of its own a run has those of agentx.toml.
+    """
+    terminal: Terminal = ctx.obj
+    terminal.pictures = pictures
+    if _is_played(terminal, sample, message or model, into):
+        return
+    if agent == COGNITIVE:
+        think(terminal, _text(message), model)
+        return
+    with opened(terminal, look=True) as ws:
+        client = models.model(ws.engine, model)
+        say_restricted(terminal, ws)
+        scan_sources(terminal, ws)
+        ws.engine.indexer.start()
+        limits = _limits(ws, max_steps, max_tokens, max_cost_usd, max_time_s)
+        with ws.watching():
+            result = work(terminal, ws, _text(message), client, limits, yes=yes, agent=encodable(agent))
+        if result.status == "COMPLETED" and ws.config.memory.judge and not client.name.startswith(SCRIPT):
+            _judge(terminal, ws, client)
+    if EXIT[result.status]:
+        raise typer.Exit(EXIT[result.status])
+
+
+def _is_played(terminal: Terminal, sample: str, other: str, into: Path | None) -> bool:
+    """Play a sample where one is named; whether it is.
+
+    Raises:
+        UsageError: What is given does not go together.
+    """
+    if sample and other:
+        raise UsageError("A sample brings its own messages and model: use --sample alone, or with --into.")
+    if sample:
+        play(terminal, sample, into)
+    elif into is not None:
+        raise UsageError("--into goes with --sample; a run works in the workspace at -C DIR.")
+    return bool(sample)
+
+
+def _limits(
+    ws: Workspace, steps: int | None, tokens: int | None, cost_usd: float | None, time_s: float | None
+) -> Limits:
+    """The limits of ``agentx.toml``, with those that are given in their place."""
+    given = {"max_steps": steps, "max_tokens": tokens, "max_cost_usd": cost_usd, "max_time_s": time_s}
+    return msgspec.structs.replace(
+        Limits.of(ws.config), **{name: value for name, value in given.items() if value is not None}
+    )
+
+
+def _judge(terminal: Terminal, ws: Workspace, model: ModelClient) -> None:
+    """Have the model of a run read what the user said in it; where that fails, the next run makes up for it."""
+    try:
+        with terminal.busy("Looking for what you want to last …"):
+            judged = judge(ws, model)
+    except AgentXError as error:
+        terminal.note(f"Nothing was judged; the next run makes up for it. {error}")
+    except KeyboardInterrupt:
+        terminal.note("Nothing was judged; the next run makes up for it.")
+    else:
+        if not terminal.json:
+            show_judged(terminal, judged)
+        elif judged.model:
+            terminal.line({"type": "Judged", "data": judged})
+
+
+def work(
+    terminal: Terminal,
+    ws: Workspace,
+    message: str,
+    model: ModelClient,
+    limits: Limits,
+    *,
+    yes: bool = False,
+    agent: str = "",
+) -> RunResult:
+    """Run a task and show it: alive on a terminal, as a log in a pipe, as a line of JSON for each event."""
+    if terminal.pictures:
+        picture.start(terminal.out)
+    last = ws.state.last_run
+    with _shown(terminal, ws) as (observer, ask):
+        result = run_task(
+            ws,
+            message,
+            model,
+            limits=limits,
+            observer=observer,
+            ask_person=_agree if yes else ask,
+            agent=agent or (last.agent if last and not message else "main"),
+        )
+    if terminal.pictures:
+        picture.save(terminal.out, terminal.pictures / f"{result.run}.svg", f"agentx run: {ws.state.title}")
+    if terminal.json:
+        terminal.line({"type": "RunResult", "data": result})
+    return result
+
+
+@contextlib.contextmanager
+def _shown(terminal: Terminal, ws: Workspace) -> Iterator[tuple[Observer, AskPerson | None]]:
+    if terminal.json:
+        end = ws.on("*", lambda event: terminal.line(as_json(event)))
+        try:
+            yield Observer(), None
+        finally:
+            end()
+        return
+    if not terminal.out.is_terminal and "COLUMNS" not in terminal.settings.environ:
+        terminal.out.width = LOG_COLUMNS
+    view = LiveView(terminal.out, canned=not terminal.unattended)
+    with view.watching(ws):
+        asks = sys.stdin.isatty() and terminal.out.is_terminal and not terminal.unattended
+        yield view, view.ask if asks else None
+
+
+def _agree(_call: PendingCall) -> Approval:
+    return Approval(approved=True)
+
+
+def _text(message: str) -> str:
+    return encodable(sys.stdin.read() if message == "-" else message)
+
+
+# --- a person's word -------------------------------------------------------------------------------------------------
+
+
+def say(
+    ctx: typer.Context,
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", show_default=False, help="Your words; '-' reads them from stdin.")
+    ],
+) -> None:
+    """Say something to the agents of this task; what you demand for good is remembered from now on."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        event = ws.say(_text(text))
+        news = _noted(ws, event)
+    if terminal.json:
+        terminal.document({"event": as_json(event), "memory": news})
+        return
+    terminal.show(Text.assemble((f"{event.seq}  ", "dim"), "said"))
+    for item in news:
+        terminal.show(_news(item))
+
+
+def _noted(ws: Workspace, event: Event) -> list[MemoryItem]:
+    """What memory gained or changed by an event."""
+    return [item for item in ws.memory(status=None) if item.changed_seq > event.seq]
+
+
+def _news(item: MemoryItem) -> Text:
+    mark, colour = ("+", "yellow") if item.status in ("active", "proposed") else ("✓", "green")
+    hint = {"active": "", "proposed": "  (proposed: agentx memory review)"}.get(
+        item.status, f"  {item.status}"
+    )
+    return Text.assemble(
+        (f"{mark} {item.kind.replace('_', ' ')} ", colour),
+        (f"{item.id}  ", "dim"),
+        one_line(item.text),
+        ("  checked" if is_checked(item) else "", "green"),
+        (hint, "dim"),
+    )
+
+
+def approve(
+    ctx: typer.Context,
+    call_id: Annotated[
+        str, typer.Argument(metavar="[CALL_ID]", help="The call; not needed where only one waits.")
+    ] = "",
+    reason: Annotated[str, typer.Option(help="Why, for the agent to read and for memory to keep.")] = "",
+    *,
+    deny: Annotated[bool, typer.Option("--deny", help="Refuse it.")] = False,
+) -> None:
+    """Give your word on a tool call that waits for it; the next `agentx run`, or `agentx pipeline run`, goes on with it.
+
+    Of a call whose outcome is unknown, because its process ended in the middle, say whether it went through (--deny: it did not).
+    """
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        cut_off = [call for call in unknown(ws.engine) if call.call_id == call_id]
+        call = _waiting(cut_off or approvals.waiting(ws.engine), call_id)
+        if cut_off:
+            event = settle(ws.engine, call_id, succeeded=not deny, reason=encodable(reason))
+        else:
+            event = ws.approve(call.call_id, approved=not deny, reason=encodable(reason))
+        news = [item for item in _noted(ws, event) if item.status == "active"]
+        goes_on = "agentx pipeline run FILE" if _is_of_a_pipeline(ws, call) else "agentx run"
+    if terminal.json:
+        terminal.document(as_json(event))
+        return
+    mark, style, word = ("⊘", "yellow", "Refused") if deny else ("✓", "green", "Approved")
+    if cut_off:
+        word = "It did not go through" if deny else "It went through"
+    terminal.show(Text.assemble((f"{mark} {word} ", style), one_line(f"{_told(call)}: `{goes_on}` goes on.")))
+    for item in news:
+        terminal.show(_news(item))
+
+
+def _is_of_a_pipeline(ws: Workspace, call: PendingCall) -> bool:
+    if PipelineStarted.__name__ not in ws.state.counts:
+        return False
+    return any(call.run in one.waiting.values() for one in pipelines(ws.engine).known.values())
+
+
+def _waiting(calls: list[PendingCall], call_id: str) -> PendingCall:
+    found = [call for call in calls if not call_id or call.call_id == call_id]
+    if len(found) == 1:
+        return found[0]
+    if not calls:
+        raise UsageError("No tool call waits for your word.")
+    listed = "; ".join(one_line(_told(call)) for call in calls)
+    if call_id:
+        raise UsageError(f"No call {call_id!r} waits. What waits: {listed}.")
+    raise UsageError(f"{len(calls)} calls wait; say which: {listed}.")
+
+
+def _told(call: PendingCall) -> str:
+    arguments = ", ".join(f"{name}={value!r}" for name, value in list(call.arguments.items())[:4])
+    return plain(f"{call.call_id} {call.tool}({arguments})")
+
+
+COMMANDS = {"run": run, "say": say, "approve": approve}

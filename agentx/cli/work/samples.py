@@ -1,0 +1,274 @@
+"""Samples: stories that play offline, in a fresh copy, with a model whose words are read from a file.
+
+A sample is a directory ``sample_workspaces/NAME`` with a ``sample.toml``; each step is one of five things::
+
+    title = "Add a report endpoint"
+    start = "start"                                     # becomes the artifacts; left out, the workspace is empty
+    [config]
+    checks.tests.command = "python -m pytest -q"        # settings of agentx.toml
+
+    [[steps]]                                           # somebody says something, and an agent works on it
+    title = "A rule is broken"                          # what to watch; may be left out
+    say = "Add fetch_orders to services.py."            # the user's words; none: the agent goes on with what is unfinished
+    script = "turns-1.jsonl"                            # the model's words
+    yes = true                                          # a person's word on every call that asks: yes
+    ends = 1                                            # the exit status that the story expects, 0 by default
+
+    [[steps]]                                           # a person types a command; {sample} is the sample's directory
+    run = "agentx memory list"
+
+    [[steps]]                                           # time goes by, and others talk
+    past = "weeks.jsonl"                                # a message in each line, recorded at once
+
+    [[steps]]                                           # the user talks with a cognitive agent that has no model
+    talk = "conversation.jsonl"                         # a message in each line, with what its answer is to hold
+
+    [directed]                                          # who carries out directed runs
+    executor = "reader.py"                              # a program that speaks JSON Lines
+    tools = "newsroom.py"                               # in it `tools(world, run)`: functions by name
+    compare = "compare.py"                              # in it `compare(ws, world)`: rows of a table that ends the story
+
+    [[steps]]                                           # the clock starts runs, one after the other
+    direct = 29
+"""
+
+import contextlib
+import importlib.util
+import os
+import shlex
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from agentx.storage.errors import UsageError
+
+FOLDER = "sample_workspaces"
+FILE = "sample.toml"
+
+
+class SampleInvalid(UsageError):
+    """There is no such sample, or its ``sample.toml`` says something else than a sample."""
+
+
+class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A step of a story: exactly one of ``script``, ``run``, ``past``, ``talk`` and ``direct``.
+
+    Attributes:
+        title: What to watch, in one line.
+        say: What the user says; empty to go on with what is unfinished.
+        script: File with what the model does about it.
+        run: A command line, as a person types it; a backslash at the end of a line goes on in the next, and ``{sample}`` is the
+            sample's directory.
+        past: File with messages that were said meanwhile.
+        talk: File with messages that a cognitive agent answers, one after the other.
+        direct: So many directed runs.
+        yes: Whether a person said yes beforehand to every call that asks.
+        ends: Exit status that the story expects of a run or a command.
+    """
+
+    title: str = ""
+    say: str = ""
+    script: str = ""
+    run: str = ""
+    past: str = ""
+    talk: str = ""
+    direct: int = 0
+    yes: bool = False
+    ends: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse a step that is several things, or none.
+
+        Raises:
+            ValueError: It is; the sentence names what it has.
+        """
+        kinds = (self.script, self.run, self.past, self.talk, self.direct)
+        if sum(map(bool, kinds)) != 1 or self.direct < 0:
+            raise ValueError(
+                "a step is one of `script` (with what the user does `say`), `run`, `past`, `talk` and `direct`"
+            )
+        if (self.say or self.yes) and not self.script:
+            raise ValueError("`say` and `yes` go with a `script`")
+        if self.run and self.command[:1] != ("agentx",):
+            raise ValueError(f"`run` is a command line of agentx, and {self.run!r} is none")
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The words of ``run``; none where a quotation in it has no end."""
+        with contextlib.suppress(ValueError):
+            return tuple(shlex.split(self.run.replace("\\\n", " ")))
+        return ()
+
+    @property
+    def file(self) -> str:
+        """The file that it is read from; empty for a command."""
+        return self.script or self.past or self.talk
+
+
+class Directed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who carries out directed runs: files of Python, relative to the sample.
+
+    Attributes:
+        executor: A program that speaks JSON Lines.
+        tools: Its function ``tools(world, run)`` gives the tools of a run: functions by name. ``world`` is a directory that is
+            kept from run to run, ``run`` the number of the run.
+        compare: Its function ``compare(ws, world)`` gives the rows of a table that ends the story; empty for none.
+    """
+
+    executor: str
+    tools: str
+    compare: str = ""
+
+
+class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A story that can be played.
+
+    Attributes:
+        steps: In order.
+        start: Directory that becomes the artifacts, relative to the sample; empty for none.
+        config: Settings, nested as TOML nests them.
+        directed: Who carries out the runs of ``direct``.
+        folder: Where it lies.
+    """
+
+    title: str
+    steps: tuple[Step, ...]
+    start: str = ""
+    config: dict[str, Any] = {}
+    directed: Directed | None = None
+    folder: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse runs that nobody carries out.
+
+        Raises:
+            ValueError: There are such.
+        """
+        if self.directed is None and any(step.direct for step in self.steps):
+            raise ValueError("`direct` needs a [directed] that says who carries out the runs")
+
+    @property
+    def files(self) -> list[str]:
+        """The files and directories that it names."""
+        directed = msgspec.structs.astuple(self.directed) if self.directed else ()
+        return [name for name in (self.start, *directed, *(step.file for step in self.steps)) if name]
+
+
+class PastMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line of a ``past``: who said what, and a file of the sample that was pasted below it."""
+
+    by: Literal["user", "agent"]
+    text: str
+    paste: str = ""
+
+
+class TalkMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line of a ``talk``: what the user says, and the words that its answer is to hold."""
+
+    say: str
+    holds: tuple[str, ...] = ()
+
+
+_Line = TypeVar("_Line", PastMessage, TalkMessage)
+
+
+def find_sample(name: str) -> Sample:
+    """The sample of a name, in ``sample_workspaces`` at or above the current directory, or beside the package.
+
+    Raises:
+        SampleInvalid: There is none, or it is not well-formed.
+    """
+    here = Path.cwd()
+    roots = [folder / FOLDER for folder in (here, *here.parents, Path(__file__).resolve().parents[3])]
+    there = [root for root in roots if root.is_dir()]
+    if not there:
+        raise SampleInvalid(
+            f"There is no {FOLDER}/ at or above {here}; go to the project's root, where the samples lie."
+        )
+    folder = there[0] / name
+    if Path(name).name != name or not (folder / FILE).is_file():
+        known = sorted(path.parent.name for path in there[0].glob(f"*/{FILE}"))
+        raise SampleInvalid(
+            f"There is no sample {name!r} in {there[0]}; there is {', '.join(known) or 'none'}."
+        )
+    return _read(folder)
+
+
+def _read(folder: Path) -> Sample:
+    path = folder / FILE
+    try:
+        sample = msgspec.convert(tomllib.loads(path.read_text("utf-8")), Sample)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise SampleInvalid(f"{path} is no sample: {error}.") from error
+    missing = [name for name in sample.files if not (folder / name).exists()]
+    if missing or not sample.steps:
+        raise SampleInvalid(f"{path} names {missing[0] + ', which is not there' if missing else 'no steps'}.")
+    place = shlex.quote(near(folder))
+    steps = [msgspec.structs.replace(step, run=step.run.replace("{sample}", place)) for step in sample.steps]
+    return msgspec.structs.replace(sample, folder=str(folder), steps=tuple(steps))
+
+
+def near(path: Path) -> str:
+    """A path as a person would type it from here: relative where it lies below."""
+    here = Path.cwd()
+    return os.path.relpath(path, here) if path.is_relative_to(here) else str(path)
+
+
+def load_code(path: Path, *functions: str) -> ModuleType:
+    """A module of a sample.
+
+    Args:
+        path: Where it lies.
+        functions: What it is to have.
+
+    Raises:
+        SampleInvalid: It cannot be imported, or lacks one of them.
+    """
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise SampleInvalid(f"{path} cannot be imported: {error}.") from error
+    for name in functions:
+        if not callable(getattr(module, name, None)):
+            raise SampleInvalid(f"{path} has no function {name}.")
+    return module
+
+
+def read_past(sample: Sample, step: Step) -> Iterator[tuple[str, str]]:
+    """Who said what, message by message, with what was pasted.
+
+    Raises:
+        SampleInvalid: A line is no message, or names a file that cannot be read; the sentence says which.
+    """
+    folder = Path(sample.folder)
+    for number, said in enumerate(_lines(folder / step.past, PastMessage), start=1):
+        try:
+            pasted = (folder / said.paste).read_text("utf-8") if said.paste else ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise SampleInvalid(f"{folder / step.past}, line {number}, is no message: {error}.") from error
+        yield said.by, f"{said.text}\n\n{pasted}" if pasted else said.text
+
+
+def read_talk(sample: Sample, step: Step) -> list[TalkMessage]:
+    """The messages of a conversation, all of them read before the first is said.
+
+    Raises:
+        SampleInvalid: A line is no message; the sentence says which.
+    """
+    return list(_lines(Path(sample.folder) / step.talk, TalkMessage))
+
+
+def _lines(path: Path, shape: type[_Line]) -> Iterator[_Line]:
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        try:
+            yield msgspec.json.decode(line, type=shape)
+        except msgspec.DecodeError as error:
+            raise SampleInvalid(f"{path}, line {number}, is no message: {error}.") from error

@@ -1,0 +1,126 @@
+"""``agentx undo``, ``restore`` and ``rebuild``: earlier contents back again, and everything computed anew."""
+
+from itertools import takewhile
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from agentx.cli.opened import MOMENT, as_json, opened, scan_sources
+from agentx.cli.terminal import Terminal, facts
+from agentx.history.status import Rebuilt
+from agentx.recording.commit_message import tell
+from agentx.storage.events.types import Event, ToolCallExecuted, changes_of
+from agentx.storage.text import encodable, one_line, plain
+from agentx.workspace import Workspace
+
+EMBED_S = 3_600.0
+"""How long a rebuild embeds, at most; what is left is embedded by the searches that follow."""
+
+
+def undo(ctx: typer.Context) -> None:
+    """Take back the latest change to the artifacts, as a new event; nothing is lost from the history."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        event = ws.undo()
+        events = _parts(ws, event)
+    _show(terminal, events)
+
+
+def restore(
+    ctx: typer.Context,
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH", show_default=False, help="A file or directory of the artifacts; '.' for all."
+        ),
+    ],
+    at: Annotated[
+        str,
+        typer.Option(
+            metavar="MOMENT",
+            show_default=False,
+            help=f"When it was as you want it: {MOMENT}.",
+        ),
+    ],
+) -> None:
+    """Bring a file or directory back to what it was at a moment, as a new event; what was moved goes back."""
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        event = ws.restore(path, encodable(at))
+        events = _parts(ws, event)
+    _show(terminal, events)
+
+
+def _parts(ws: Workspace, first: Event) -> list[Event]:
+    """All events of one change: several where one could not hold it all."""
+    name = first.data.call_id if isinstance(first.data, ToolCallExecuted) else ""
+    later = ws.events(after=first.seq)
+    rest = takewhile(lambda e: isinstance(e.data, ToolCallExecuted) and e.data.call_id == name, later)
+    return [first, *rest]
+
+
+def _show(terminal: Terminal, events: list[Event]) -> None:
+    event = events[0]
+    if terminal.json:
+        terminal.document(as_json(event))
+        return
+    changes = [change for part in events for change in changes_of(part)]
+    if not changes:
+        terminal.show("Nothing changed: it is so already.")
+        return
+    terminal.show(Text.assemble((f"{event.seq}  ", "dim"), one_line(tell(event))))
+    for change in changes:
+        what = "brought back" if not change.before else "set back" if change.after else "removed"
+        terminal.show(plain(f"  {what}  {change.path}"))
+
+
+def rebuild(
+    ctx: typer.Context,
+    *,
+    resynthesize: Annotated[
+        bool,
+        typer.Option(
+            "--resynthesize",
+            help="Also read the raw facts again with today's extractors, and record what they newly conclude.",
+        ),
+    ] = False,
+) -> None:
+    """Drop every cache and make state and index again from the history; no model is asked.
+
+    The state digest is the same as before, always; `agentx status` shows it too.
+    """
+    terminal: Terminal = ctx.obj
+    with opened(terminal) as ws:
+        with terminal.progress() as told:
+            concluded = ws.resynthesize() if resynthesize else []
+            built = ws.rebuild(told)
+            ws.settle(EMBED_S, told)
+        scan_sources(terminal, ws)
+        lexical = ws.engine.indexer.why_lexical
+    if terminal.json:
+        terminal.document({"rebuilt": built, "concluded": [as_json(event) for event in concluded]})
+    else:
+        _show_rebuilt(terminal, built, concluded if resynthesize else None)
+        if lexical:
+            terminal.note(lexical)
+    if built.state_digest != built.digest_before or built.damage:
+        raise typer.Exit(1)
+
+
+def _show_rebuilt(terminal: Terminal, built: Rebuilt, concluded: list[Event] | None) -> None:
+    same = built.state_digest == built.digest_before
+    verdict = ("✓ the same as before", "green") if same else (f"✗ it was {built.digest_before}", "red")
+    rows: list[tuple[str, str | Text]] = [
+        ("history", f"{built.events:,} events"),
+        ("index", f"{built.chunks:,} passages"),
+    ]
+    if concluded is not None:
+        news = [line for event in concluded if (line := one_line(tell(event)))]
+        rows += [("concluded" if not n else "", line) for n, line in enumerate(news or ["nothing new"])]
+    rows += [("damage", Text(f"{d.path}:{d.line} {plain(d.reason)}", "red")) for d in built.damage]
+    rows += [("state digest", Text(built.state_digest, "dim")), ("", Text(*verdict))]
+    terminal.show(facts(rows))
+
+
+COMMANDS = {"undo": undo, "restore": restore, "rebuild": rebuild}

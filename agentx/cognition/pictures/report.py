@@ -1,0 +1,220 @@
+"""The report on a session: one page to look at, with a message at its top and pictures below."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import NamedTuple
+
+from agentx.cognition.collector import Spread
+from agentx.cognition.logs import put
+from agentx.cognition.overview import Overview
+from agentx.cognition.pictures import pictures
+from agentx.cognition.pictures.canvas import COLOURS, FONT, alone
+from agentx.cognition.pictures.memories import PANELS, ROWS
+from agentx.cognition.pictures.spending import duration
+from agentx.storage.errors import UsageError
+from agentx.storage.text import one_line
+from agentx.synthesis.memory.items import shorten
+
+PAGE = "index.html"
+
+_WORDS = 9
+_CENT = 0.01
+_LARGE = 100
+_MANY = 20
+_SPELLED = 2
+
+
+class Message(NamedTuple):
+    """What the report comes down to: how many interactions there were, how often memories were fetched, what it cost."""
+
+    interactions: str
+    fetched: str
+    cost: str
+
+    def __str__(self) -> str:
+        """All in one sentence."""
+        return f"{self.interactions}, {self.fetched}, {self.cost}."
+
+
+class Section(NamedTuple):
+    """A part of the page: what is to be seen, how to read it, and the picture of that name."""
+
+    name: str
+    heading: str
+    note: str
+
+
+def message(seen: Overview) -> Message:
+    """The message at the top of the report."""
+    times, spent = seen.triggers.triggered, seen.collected
+    fetched = f"memories fetched in {times:,} of them" if times else "no memories fetched"
+    cost = f"{spent.total_tokens:,} tokens" if spent.total_tokens else "no model asked"
+    if spent.cost_usd:
+        cost += f" for {_usd(spent.cost_usd)}"
+    return Message(_many(len(seen.interactions), "interaction"), fetched, cost)
+
+
+def write_report(seen: Overview, folder: Path) -> list[Path]:
+    """Write the page and each picture of it; the files, the page first.
+
+    Raises:
+        UsageError: They cannot be written.
+    """
+    drawn = pictures(seen)
+    contents = {PAGE: page(seen, drawn)} | {f"{name}.svg": alone(svg) for name, svg in drawn.items()}
+    for name, content in contents.items():
+        try:
+            put(folder / name, content.encode())
+        except OSError as error:
+            raise UsageError(f"The report cannot be written to {folder}: {error.strerror}.") from error
+    return [folder / name for name in contents]
+
+
+def page(seen: Overview, drawn: Mapping[str, str]) -> str:
+    """The page, which holds all that it shows.
+
+    Args:
+        seen: The session.
+        drawn: Its pictures, as :func:`agentx.cognition.pictures.pictures` draws them.
+    """
+    template = Template((files("agentx.cognition.pictures") / "report.html").read_text("utf-8"))
+    told = message(seen)
+    return template.substitute(
+        title=escape(f"{seen.title} · {seen.session}"),
+        colours=COLOURS,
+        font=FONT,
+        what=escape(" · ".join(_where(seen))),
+        interactions=escape(told.interactions),
+        fetched=escape(told.fetched),
+        cost=escape(told.cost),
+        sections="\n".join(
+            f'<section id="{one.name}"><h2>{escape(one.heading)}</h2><p>{escape(one.note)}</p>{drawn[one.name]}</section>'
+            for one in sections(seen)
+            if one.name in drawn
+        ),
+        faults="".join(
+            f"<li>{escape(one_line(fault))}{f' <b>{count:,}×</b>' if count > 1 else ''}</li>"
+            for fault, count in sorted(seen.collected.faults.items(), key=lambda found: -found[1])
+        )
+        or "<li>None.</li>",
+        rows="\n".join(_row(name, found) for name, found in seen.collected.metrics.items() if found.max),
+    )
+
+
+def _where(seen: Overview) -> Iterator[str]:
+    yield seen.title
+    yield f"session {seen.session}"
+    begin, end = (_local(one.at) for one in (seen.interactions[0], seen.interactions[-1]))
+    yield begin if begin == end else f"{begin} to {end}"
+
+
+def _local(at: str) -> str:
+    return f"{datetime.fromisoformat(at).astimezone():%d %B %Y}".lstrip("0")
+
+
+def sections(seen: Overview) -> Iterator[Section]:
+    """The parts of the page, each with what is to be seen in it for a heading."""
+    yield Section(
+        "pulse",
+        _pulse(seen),
+        "Each mark is an interaction, from left to right. A mark of full height under fetched: more than once.",
+    )
+    more = len(seen.curves) > PANELS
+    yield Section(
+        "decay",
+        _remembered(seen),
+        "R = exp(-t / S T): each memory fades with every interaction t, and comes back when it is used; "
+        + (f"the {PANELS} that answers used most." if more else "each use lets it fade more slowly."),
+    )
+    most = f"the {ROWS} that were used most" if len(seen.curves) > ROWS else "each in a row"
+    yield Section(
+        "memories",
+        f"All {len(seen.curves):,} memories at a glance",
+        f"{most.capitalize()}, in the order in which they came: the fresher, the darker, in the colour of their level. Dots: an answer used it.",
+    )
+    yield Section(
+        "triggers",
+        _unsure(seen),
+        "A look at the buffer fetches only where both tiers are uncertain: in the upper right.",
+    )
+    yield Section("latency", _waited(seen), "Each dot is one time that a module ran; the bar is its median.")
+    yield Section("tokens", _spent(seen), "What was said to models and heard from them, by module.")
+    judged = seen.collected.metrics.get("judge_score")
+    mean = f"Answers rest on the buffer by {judged.mean:.2f} on average" if judged else ""
+    yield Section("judge", mean, "How many answers the judge gave which score, from 0 to 1.")
+
+
+def _pulse(seen: Overview) -> str:
+    found = seen.triggers
+    if not found.asked:
+        return "Nothing was asked that needed a look at the buffer"
+    asked = _many(found.asked, "look")
+    if not found.triggered:
+        return f"{asked} at the buffer, and each time it was enough"
+    enough = found.asked - found.triggered
+    times = ("never", "once", "twice")[enough] if enough <= _SPELLED else f"{enough:,} times"
+    return f"The buffer was enough {times} out of {_many(found.asked, 'time')}"
+
+
+def _remembered(seen: Overview) -> str:
+    held, count = len(seen.held), len(seen.curves)
+    still = (
+        f"{held:,} of them still held" if held < count else "still held" if count == 1 else "all still held"
+    )
+    told = f"{_many(count, 'memory', 'memories')}, {still}"
+    used = {name: sum(p.was_reinforced for p in curve) for name, curve in seen.curves.items()}
+    if used and (times := max(used.values())) > 1:
+        favourite = shorten(seen.text(max(used, key=used.__getitem__)), _WORDS)
+        told += f"; used most, {times:,} times: “{favourite}”"
+    return told
+
+
+def _unsure(seen: Overview) -> str:
+    looks = seen.triggers.uncertainty
+    both = sum(look.requires_activation for look in looks)
+    if not both:
+        return f"{_many(len(looks), 'look')}, and never were both tiers uncertain"
+    return f"Both tiers were uncertain in {both:,} of {_many(len(looks), 'look')}"
+
+
+def _waited(seen: Overview) -> str:
+    found = seen.collected.metrics.get("total_latency_ms")
+    if found is None:
+        return ""
+    if found.count == 1:
+        return f"It took {duration(found.p50)}"
+    told = f"Half of all interactions took less than {duration(found.p50)}"
+    return told + (f", and 1 in 20 more than {duration(found.p95)}" if found.count >= _MANY else "")
+
+
+def _spent(seen: Overview) -> str:
+    spent = seen.collected
+    if not spent.total_tokens:
+        return ""
+    module, tokens = max(spent.tokens.items(), key=lambda found: found[1].total)
+    each = spent.total_tokens / max(spent.interactions, 1)
+    return (
+        f"{each:,.0f} tokens an interaction, {tokens.total / spent.total_tokens:.0%} of them for the {module}"
+    )
+
+
+def _row(name: str, found: Spread) -> str:
+    cells = (found.mean, found.std, found.min, found.p50, found.p95, found.max)
+    numbers = "".join(f"<td>{_number(value)}</td>" for value in cells)
+    return f"<tr><th>{escape(name)}</th>{numbers}</tr>"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= _LARGE else f"{value:,.3g}"
+
+
+def _usd(cost: float) -> str:
+    return f"${cost:,.2f}" if cost >= _CENT else f"${cost:.4f}"
+
+
+def _many(count: int, one: str, more: str = "") -> str:
+    return f"{count:,} {one if count == 1 else more or one + 's'}"

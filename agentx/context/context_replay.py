@@ -1,0 +1,177 @@
+"""A context that an agent was shown, once more: from the ids that were recorded, and the history that they name.
+
+The index is not asked, so that neither its ranking nor what was indexed since can change anything. Only what was purged,
+and passages of read-only sources, can be missing; they are shown as such.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import msgspec
+
+from agentx.context.assembler import FULL_LOG, RECAP, Context, Request, assemble
+from agentx.engine.daily_recap import Told, day_at, log_at
+from agentx.engine.engine import Engine, last_user_message
+from agentx.engine.moment_parser import NoSuchMoment, as_it_was, event_at
+from agentx.search.background_worker import SearchLate
+from agentx.search.event_chunks import Passages
+from agentx.storage.events.types import ContextProvided, Event, Purged, UserMessageSent
+from agentx.storage.index.port import Chunk, ChunkKind
+from agentx.storage.log.blobs import BlobDamaged
+from agentx.storage.log.history import told_already
+from agentx.synthesis.memory.items import PREFIXES, HotIssueDetail, Kind, MemoryItem, NoteDetail
+from agentx.synthesis.recall.retrieval import SearchHit, as_hit
+from agentx.synthesis.state.flows import FlowMatch
+from agentx.synthesis.state.state import RECENT_MESSAGES, Message, State
+
+PURGED = "(purged)"
+GONE = "(no longer there)"
+"""What stands for a passage that cannot be made again: it was purged, or its source changed."""
+
+_MESSAGES = ("UserMessageSent", "AgentMessageSent")
+_KINDS: dict[str, Kind] = {prefix: kind for kind, prefix in PREFIXES.items()}
+_FROM_EVENTS: dict[str, ChunkKind] = {"a": "artifact", "m": "message", "t": "tool"}
+"""What the first letter of a chunk's id says, where an event brought it."""
+
+_ITEM = re.compile(r"([a-z])-[0-9]+(?:\.[0-9]+)?")
+
+
+def shown_at(engine: Engine, seq: int) -> Event | None:
+    """The record of the context that an agent was shown at a moment, or just before it in the same run; else ``None``."""
+    event = event_at(engine, seq)
+    if event is None or isinstance(event.data, ContextProvided):
+        return event
+    before = event_at(engine, seq - 1)
+    if before and event.run and before.run == event.run and isinstance(before.data, ContextProvided):
+        return before
+    return None
+
+
+def replay(engine: Engine, shown: Event) -> Context:
+    """Put a context together as it was shown.
+
+    Args:
+        engine: The workspace.
+        shown: A ``ContextProvided`` event.
+
+    Returns:
+        It; ``replays`` is the event, and ``exact`` whether the text is the one that was shown, to the byte (by its
+        digest, or by its length where an older version recorded none).
+
+    Raises:
+        NoSuchMoment: The event is another one.
+    """
+    data = shown.data
+    if not isinstance(data, ContextProvided):
+        raise NoSuchMoment(f"Event {shown.seq} is a {shown.type}; no context was shown in it.")
+    state = _state_then(engine, data.as_of or shown.seq - 1)
+    for name in data.items:
+        if name not in state.items and (letter := _ITEM.fullmatch(name)):
+            state.items[name] = _purged_item(name, _KINDS.get(letter[1], "context"))
+    hits = [_passage(engine, state, name) for name in data.recalled]
+    request = Request(
+        message=_message(engine, state),
+        max_tokens=data.max_tokens,
+        tier=data.tier,
+        asked=data.asked,
+        again=True,
+        late=data.late,
+    )
+    items = (state.items.get(name) for name in data.items)
+    flows = [
+        FlowMatch(item, 1.0, "it was shown then", "words") for item in items if item and item.kind == "flow"
+    ]
+
+    def recall(_query: str, _most: int) -> list[SearchHit]:
+        if "search" in data.late:
+            raise SearchLate("The deadline cut the search off.", hits)
+        return hits
+
+    made = assemble(state, request, recall, _cut_off(told_at(engine, state, data.tier), data.late), flows)
+    same = made.digest == data.digest if data.digest else made.tokens == data.tokens
+    return msgspec.structs.replace(made, replays=shown.seq, exact=same)
+
+
+def told_at(engine: Engine, state: State, tier: int) -> Iterator[Told]:
+    """What happened up to the event of a state, newest first, as a tier tells it: nothing below tier 2."""
+    history = engine.write_path.history
+    if tier >= FULL_LOG:
+        yield from log_at(history, state, engine.read_body)
+    elif tier == RECAP:
+        yield from day_at(history, state).told()
+
+
+def _cut_off(told: Iterator[Told], late: Sequence[str]) -> Iterator[Told]:
+    """What happened, as far as there was time to read it."""
+    read = {kind: number for kind, _, number in (one.partition(":") for one in late)}
+    if "recap" in read:
+        raise SearchLate("The deadline left no time for the recap of the day.")
+    yield from islice(told, int(read["log"]) if "log" in read else None)
+    if "log" in read:
+        raise SearchLate("The deadline left no time to read further back.")
+
+
+def _state_then(engine: Engine, seq: int) -> State:
+    """The state that the context was made from, with what was purged since shown as such."""
+    state = State()
+    for event in engine.write_path.history.read(on_damage=told_already):
+        if event.seq > seq:
+            break
+        state.apply(event)
+        if isinstance(event.data, Purged) and event.type in _MESSAGES:
+            state.messages.append(Message(event.seq, event.at, event.actor, PURGED, event.run))
+            del state.messages[:-RECENT_MESSAGES]
+    return state
+
+
+def _message(engine: Engine, state: State) -> str:
+    """What the context was for: the user's latest message, in full."""
+    seq = next((m.seq for m in reversed(state.messages) if m.actor.partition(":")[0] == "user"), 0)
+    event = event_at(engine, seq)
+    if event is None or not isinstance(event.data, UserMessageSent):
+        return last_user_message(state)
+    try:
+        return engine.read_body(event.data.body)
+    except BlobDamaged:
+        return event.data.body.text
+
+
+def _purged_item(name: str, kind: Kind) -> MemoryItem:
+    """What stands for an item whose conclusion was purged."""
+    detail = HotIssueDetail(runner=PURGED, check=PURGED) if kind == "hot_issue" else NoteDetail()
+    return MemoryItem(id=name, kind=kind, text=PURGED, short=PURGED, detail=detail)
+
+
+def _passage(engine: Engine, state: State, name: str) -> SearchHit:
+    """A passage that was recalled, by the id of its chunk, which says where it comes from."""
+    letter, _, place = name.partition(":")
+    if letter == "i":
+        hit = SearchHit(id=name, kind="memory", text=PURGED, symbol=place, score=0.0)
+        return as_it_was(engine, hit, state) or hit
+    seq = place.partition(":")[0]
+    event = event_at(engine, int(seq)) if letter in _FROM_EVENTS and seq.isdigit() else None
+    chunk = (
+        _chunk(engine, event, name) if event else next(iter(engine.indexer.index.get([name]).values()), None)
+    )
+    return as_hit(chunk) if chunk else _lost(event, name)
+
+
+def _chunk(engine: Engine, event: Event, name: str) -> Chunk | None:
+    try:
+        passages = Passages(engine.write_path, event.seq - 1).of(event)
+        return next((chunk for chunk in passages if chunk.id == name), None)
+    except BlobDamaged:
+        return None
+
+
+def _lost(event: Event | None, name: str) -> SearchHit:
+    """What stands for a passage that cannot be made again."""
+    letter, _, place = name.partition(":")
+    kind = _FROM_EVENTS.get(letter, "source")
+    path = place.partition(":")[2].rpartition(":")[0] if kind == "artifact" else ""
+    if event is None:
+        return SearchHit(id=name, text=GONE, score=0.0, kind=kind, path=path)
+    return SearchHit(
+        id=name, text=PURGED, score=0.0, kind=kind, path=path, seq=event.seq, at=event.at, actor=event.actor
+    )

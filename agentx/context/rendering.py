@@ -1,0 +1,343 @@
+"""What a text for an agent is made of: its items, what was left out of it, and how each thing reads in a line.
+
+Whatever a user, a model or a tool said stands on one line, or in a fence that it cannot close: nothing of it can pose as a
+section.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+
+import msgspec
+
+from agentx.engine.daily_recap import Told
+from agentx.search.event_chunks import place
+from agentx.storage.errors import AgentXError
+from agentx.storage.events.types import ContextProvided
+from agentx.synthesis.language.tokens import count_tokens, cut
+from agentx.synthesis.memory.items import ConstraintDetail, FlowDetail, HotIssueDetail, MemoryItem, shorten
+from agentx.synthesis.memory.policies import Section
+from agentx.synthesis.recall.retrieval import SearchHit
+from agentx.synthesis.state.flows import told as record_of
+from agentx.synthesis.state.rules import is_critical
+from agentx.synthesis.state.state import Message, PendingCall
+
+_MESSAGE_TOKENS = 400
+_CHECK_TOKENS = 30
+
+_MEMORY = ("mission", "rules", "rejections", "problems", "state", "flow")
+"""Sections of a context whose items memory holds."""
+
+
+class BudgetTooSmall(AgentXError):
+    """Not even the short forms of what must not be forgotten fit.
+
+    Attributes:
+        needed: Tokens that they need.
+    """
+
+    def __init__(self, needed: int, given: int) -> None:
+        super().__init__(
+            f"The context needs {needed} tokens for what must not be forgotten, and was given {given}; give it more, "
+            "or retire rules that no longer hold with `agentx memory retire`."
+        )
+        self.needed = needed
+
+
+class ContextItem(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that stands in a context.
+
+    Attributes:
+        id: Id of the memory item, the chunk or the message (``event-12``).
+        kind: Its kind: a memory kind, or what a chunk comes from, or ``message``.
+        section: Where it stands.
+        text: It, as it is shown.
+        source: The event, or path and lines, that it comes from.
+        why: One sentence on why it is there.
+    """
+
+    id: str
+    kind: str
+    section: Section
+    text: str
+    source: str
+    why: str
+    tokens: int
+
+
+class Omitted(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that was left out, and why."""
+
+    id: str
+    kind: str
+    text: str
+    reason: str
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent is shown.
+
+    Attributes:
+        text: All of it, as Markdown.
+        items: What stands in it, in order.
+        omitted: What was left out, with the reason.
+        tokens: How many tokens ``text`` has.
+        max_tokens: How many it was allowed.
+        seq: The event that it is the state after.
+        tier: How much of the conversation it was given; ``asked`` says where more was asked for.
+        asked: The tier that was asked for, where it was more; 0 otherwise.
+        late: What a deadline cut off: ``lock``, ``search``, ``recap``, ``log:`` and how many of its lines were read.
+        replays: The ``ContextProvided`` that it shows once more; 0 where it was put together anew.
+        exact: Of a replay: whether ``text`` is what was shown then, to the byte.
+    """
+
+    text: str
+    items: tuple[ContextItem, ...]
+    omitted: tuple[Omitted, ...]
+    tokens: int
+    max_tokens: int
+    seq: int
+    tier: int = 0
+    asked: int = 0
+    late: tuple[str, ...] = ()
+    replays: int = 0
+    exact: bool = False
+
+    @property
+    def digest(self) -> str:
+        """Hex blake2b-128 of ``text``, by which a replay is known to be the same to the byte."""
+        return blake2b(self.text.encode(), digest_size=16).hexdigest()
+
+    @property
+    def recalled(self) -> tuple[str, ...]:
+        """Ids of the recalled passages."""
+        return tuple(item.id for item in self.items if item.section == "recalled")
+
+
+def provided(context: Context) -> ContextProvided:
+    """The record of what an agent is shown, by which the same can be put together again."""
+    return ContextProvided(
+        items=tuple(item.id for item in context.items if item.section in _MEMORY),
+        recalled=context.recalled,
+        tokens=context.tokens,
+        max_tokens=context.max_tokens,
+        omitted=len(context.omitted),
+        as_of=context.seq,
+        tier=context.tier,
+        asked=context.asked,
+        late=context.late,
+        digest=context.digest,
+    )
+
+
+# --- how each thing reads -----------------------------------------------------------------------------------------------
+
+
+def memory_line(item: MemoryItem, section: Section, message: str, *, brief: bool = False) -> ContextItem:
+    """A memory item on a line, with its id.
+
+    Args:
+        item: What is remembered.
+        section: Where it is to stand.
+        message: What the context is for, to say why it is there.
+        brief: In its short form.
+    """
+    text = (item.short or shorten(item.text)) if brief else item.text
+    whose = f" (the mission of {on_one_line(item.agent)})" if item.kind == "north_star" and item.agent else ""
+    line = f"- [{item.id}] {on_one_line(text)}{whose}{marks(item)}"
+    return ContextItem(
+        id=item.id,
+        kind=item.kind,
+        section=section,
+        text=line,
+        source=source(item),
+        why=why(item, message),
+        tokens=count_tokens(line + "\n"),
+    )
+
+
+def collapsed(issues: Sequence[MemoryItem]) -> list[ContextItem]:
+    """Failing checks in one line for each runner, the most urgent of them named."""
+    by_runner: dict[str, list[tuple[MemoryItem, str]]] = {}
+    for item in issues:
+        if isinstance(item.detail, HotIssueDetail):
+            by_runner.setdefault(item.detail.runner, []).append((item, item.detail.check))
+    return [_runner_line(runner, found) for runner, found in by_runner.items()]
+
+
+def _runner_line(runner: str, found: Sequence[tuple[MemoryItem, str]]) -> ContextItem:
+    names = [cut(on_one_line(check), _CHECK_TOKENS) for _, check in found[:2]]
+    line = f"- {on_one_line(runner)}: {len(found)} checks fail, like {' and '.join(names)}"
+    return ContextItem(
+        id=f"runner-{runner}",
+        kind="hot_issue",
+        section="problems",
+        text=line,
+        source=source(found[0][0]),
+        why="the checks still fail",
+        tokens=count_tokens(line + "\n"),
+    )
+
+
+def by_weight(items: Iterable[MemoryItem]) -> list[MemoryItem]:
+    """Demands before preferences, oldest first: an order that a new item does not disturb."""
+
+    def preferred(item: MemoryItem) -> bool:
+        return isinstance(item.detail, ConstraintDetail) and item.detail.modality == "prefer"
+
+    return sorted(items, key=lambda item: (not item.pinned, preferred(item), item.created_seq, item.id))
+
+
+def in_scope(item: MemoryItem, message: str) -> bool:
+    """Whether an item's scope does not rule the message out: no topic, or one of its words in the message."""
+    if not item.scope.topic:
+        return True
+    words = {word.strip(".,;:!?'\"()").lower() for word in message.split()}
+    topic = {word.removesuffix("'s") for word in item.scope.topic.lower().split() if len(word) > 3}  # noqa: PLR2004
+    return any(word.removesuffix("'s") in topic for word in words)
+
+
+def flow_text(item: MemoryItem) -> str:
+    """A flow as an agent is shown it: its name, its record, and its steps."""
+    head = f"- [{item.id}] {on_one_line(item.text)}"
+    if not isinstance(item.detail, FlowDetail):
+        return head
+    approval = "; ask the user for approval before you begin" if item.detail.needs_approval else ""
+    steps = (f"  {number}. {on_one_line(step)}" for number, step in enumerate(item.detail.steps, start=1))
+    record = record_of(item.detail)
+    works = "" if record == "never used" else "works in "
+    return "\n".join((f"{head} ({works}{record}{approval})", *steps))
+
+
+def marks(item: MemoryItem) -> str:
+    """What an agent must know beside the text: for now or until when."""
+    if not isinstance(item.detail, ConstraintDetail):
+        return ""
+    until = on_one_line(item.until).removeprefix("until ")
+    if until:
+        return "" if until.lower() in item.text.lower() else f" (until {until})"
+    told = item.detail.duration != "for_now" or "for now" in item.text.lower()
+    return "" if told else " (for now)"
+
+
+def source(item: MemoryItem) -> str:
+    """The events that an item rests on."""
+    return ", ".join(f"event {one.seq}" for one in item.evidence[:3]) or f"event {item.created_seq}"
+
+
+def why(item: MemoryItem, message: str) -> str:
+    """Why an item is shown, in a few words."""
+    reason = {
+        "constraint": "the user demands it",
+        "rejection": "the user ruled it out",
+        "hot_issue": "the check still fails",
+        "rule": "it is critical" if is_critical(item) else "it is among the 20 strongest rules",
+    }.get(item.kind, "it stands now")
+    if item.pinned:
+        reason += ", and a person pinned it"
+    if item.scope.topic and in_scope(item, message):
+        reason += f"; its topic is {item.scope.topic}"
+    return reason
+
+
+def unknown(call: PendingCall) -> ContextItem:
+    """A call that was begun and has no result, so that nobody takes it for done or undone."""
+    arguments = shorten(str(call.arguments))
+    text = (
+        f"- {call.tool} {arguments} was begun (event {call.seq}) and has no result: its outcome is unknown."
+    )
+    return _of_event(call.seq, "tool", "state", text, "its outcome is unknown")
+
+
+def said(message: Message) -> ContextItem:
+    """A message, the longest ones cut."""
+    text = f"- {message.actor}: {cut(message.text, _MESSAGE_TOKENS)}"
+    return _of_event(message.seq, "message", "messages", text, "it was said lately")
+
+
+def _of_event(seq: int, kind: str, section: Section, text: str, reason: str) -> ContextItem:
+    text = on_one_line(text)
+    return ContextItem(
+        id=f"event-{seq}",
+        kind=kind,
+        section=section,
+        text=text,
+        source=f"event {seq}",
+        why=reason,
+        tokens=count_tokens(text + "\n"),
+    )
+
+
+def happened(told: Told, section: Section) -> ContextItem:
+    """What happened, on a line."""
+    text = f"- {on_one_line(told.text)}"
+    one = told.first == told.last
+    return ContextItem(
+        id=f"{section}-{told.first}",
+        kind=section,
+        section=section,
+        text=text,
+        source=f"event {told.first}" if one else f"events {told.first} to {told.last}",
+        why="it happened lately" if section == "recap" else "the whole log was asked for",
+        tokens=count_tokens(text + "\n"),
+    )
+
+
+def passage(hit: SearchHit, most: int) -> ContextItem:
+    """A passage, cut to so many tokens: a message of one line on its line, all else in a fence that it cannot close."""
+    shown = _placed(hit, hit.text)
+    tokens = count_tokens(shown + "\n")
+    if tokens > most:
+        shown = _placed(hit, cut(hit.text, most))
+        tokens = count_tokens(shown + "\n")
+    return ContextItem(
+        id=hit.id,
+        kind=hit.kind,
+        section="recalled",
+        text=shown,
+        source=place(hit),
+        why=_found(hit),
+        tokens=tokens,
+    )
+
+
+def remembered(hit: SearchHit, item: MemoryItem, most: int) -> ContextItem:
+    """A memory item that came back by itself, on a line that says what it is and since when.
+
+    Args:
+        hit: How it was found.
+        item: It, as it is remembered.
+        most: Tokens of its text.
+    """
+    line = memory_line(msgspec.structs.replace(item, text=cut(item.text, most)), "recalled", "")
+    since = ", ".join(part for part in (item.kind.replace("_", " "), item.created_at[:10]) if part)
+    text = f"{line.text} ({since})"
+    return msgspec.structs.replace(
+        line, id=hit.id, kind="memory", text=text, why=_found(hit), tokens=count_tokens(text + "\n")
+    )
+
+
+def _found(hit: SearchHit) -> str:
+    """How a passage was found, in a few words."""
+    ranks = [
+        f"by its words (rank {hit.lexical_rank})" if hit.lexical_rank else "",
+        f"by its meaning (rank {hit.vector_rank})" if hit.vector_rank else "",
+    ]
+    return "found " + " and ".join(rank for rank in ranks if rank) if any(ranks) else "found exactly"
+
+
+def _placed(hit: SearchHit, text: str) -> str:
+    if hit.kind == "message" and len(text.strip().splitlines()) <= 1:
+        return f"- {place(hit)}: {on_one_line(text)}"
+    fence = _fence(text)
+    return f"### {place(hit)}\n{fence}\n{text}\n{fence}"
+
+
+def _fence(text: str) -> str:
+    """A fence that the text cannot close: longer than any run of backticks in it (CommonMark 0.31, 4.5)."""
+    return "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+
+
+def on_one_line(text: str) -> str:
+    """The same with single spaces and no line ends."""
+    return " ".join(text.split())

@@ -1,0 +1,205 @@
+"""What is asked of an open workspace: a search and a context, as it is now or as it was at a moment."""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from functools import partial
+from itertools import islice
+
+import msgspec
+
+from agentx.context import context_replay
+from agentx.context.assembler import BUDGETS, FULL_LOG, RECAP, Context, Request, assemble
+from agentx.engine import moment_parser
+from agentx.engine.daily_recap import Told
+from agentx.engine.engine import Engine, last_user_message
+from agentx.memory.flows import called_for
+from agentx.search.background_worker import SearchLate, done_by
+from agentx.search.event_chunks import of_memory
+from agentx.storage.errors import UsageError
+from agentx.storage.index.memory import InMemoryIndex
+from agentx.storage.index.port import ChunkKind, Filter
+from agentx.synthesis.recall.recall import is_memory
+from agentx.synthesis.recall.retrieval import SearchHit, retrieve
+from agentx.synthesis.state.flows import FlowMatch, match
+from agentx.synthesis.state.state import State
+
+DEADLINE_MS = 1_000.0
+"""By when a context is there, where nobody says otherwise: an agent waits for it before each of its steps."""
+
+LOCKED, SEARCHED, TOLD = 0.3, 0.8, 0.9
+"""Shares of the time up to a deadline after which nobody waits for the lock, the search, the log any more."""
+
+MOST_SEARCHED = 1_000
+"""Passages of the state that are searched where the index is late: 0.1 s at most."""
+
+
+def search(
+    engine: Engine, query: str, k: int, where: Filter, seq: int | None, *, files: bool = False
+) -> list[SearchHit]:
+    """Find passages, or files.
+
+    Args:
+        engine: The workspace.
+        query: Words in any form.
+        k: How many.
+        where: What to look at.
+        seq: As it was after this event; ``None`` for now.
+        files: One hit for each file.
+    """
+    if seq is None:
+        return engine.search(query, k, where, files=files)
+    return moment_parser.search_at(engine, query, k, where, moment_parser.state_at(engine, seq), files=files)
+
+
+class _Clock(msgspec.Struct, frozen=True):
+    """How much of the time up to a deadline is left for each step.
+
+    Attributes:
+        begin: ``time.monotonic()`` when it was asked.
+        end: When there is to be an answer; ``None`` for no deadline.
+    """
+
+    begin: float
+    end: float | None
+
+    @classmethod
+    def of(cls, deadline_ms: float | None) -> "_Clock":
+        """It begins now."""
+        now = time.monotonic()
+        return cls(now, None if deadline_ms is None else now + deadline_ms / 1000)
+
+    def at(self, share: float) -> float | None:
+        """By when a step is to be done, at a share of the time; ``None`` for no deadline."""
+        return None if self.end is None else self.begin + (self.end - self.begin) * share
+
+    def is_over(self, share: float) -> bool:
+        """Whether that is past."""
+        end = self.at(share)
+        return end is not None and time.monotonic() > end
+
+
+def relevant_context(
+    engine: Engine,
+    message: str,
+    *,
+    max_tokens: int | None,
+    tier: int,
+    seq: int | None,
+    deadline_ms: float | None = DEADLINE_MS,
+) -> Context:
+    """Put a context together: :meth:`agentx.workspace.Workspace.get_relevant_context` says what it holds.
+
+    Args:
+        engine: The workspace.
+        message: What it is for; the user's last message by default.
+        max_tokens: Budget of the whole text; that of the tier by default.
+        tier: How much of the conversation.
+        seq: As it was after this event; ``None`` for now.
+        deadline_ms: What cannot be had by then is left out, and listed; ``None`` waits for everything.
+
+    Raises:
+        BudgetTooSmall: What must not be forgotten does not fit.
+        UsageError: There is no such tier.
+    """
+    if tier not in range(len(BUDGETS)):
+        raise UsageError(f"There is no tier {tier}; it is 0, 1, 2 or 3.")
+    if seq is not None and not message and (shown := context_replay.shown_at(engine, seq)):
+        return context_replay.replay(engine, shown)
+    clock = _Clock.of(deadline_ms)
+    state, late = _state(engine, seq, clock)
+    now = datetime.now(UTC).isoformat() if seq is None else state.at
+    given = RECAP if tier == FULL_LOG and max_tokens is None and has_begun(state, now) else tier
+    request = Request(
+        message=message or last_user_message(state),
+        max_tokens=BUDGETS[given] if max_tokens is None else max_tokens,
+        tier=given,
+        asked=tier if tier > given else 0,
+        deadline=clock.end,
+        late=late,
+        memories=engine.config.scribe.auto_recall_top_k if engine.config.scribe.auto_recall else None,
+    )
+
+    def find(wanted: str, k: int, *kinds: ChunkKind) -> list[SearchHit]:
+        where = Filter(as_of=seq, kinds=kinds)
+        if seq is None:
+            return engine.search(wanted, k, where, deadline=clock.at(SEARCHED))
+        return moment_parser.search_at(engine, wanted, k, where, state, deadline=clock.at(SEARCHED))
+
+    def recall(wanted: str, k: int) -> list[SearchHit]:
+        try:
+            found = find(wanted, k)
+        except SearchLate as late:
+            raise SearchLate(str(late), late.found or _search_memory(state, wanted, k)) from late
+        if len(found) == k and sum(is_memory(hit, state) for hit in found) < (request.memories or 0):
+            known = {hit.id for hit in found}  # files alone are near: the memories are asked for by name
+            found += [hit for hit in find(wanted, k, "memory", "message") if hit.id not in known]
+        listens = engine.config.scribe.capture_assistant
+        return [hit for hit in found if listens or hit.kind != "message" or not _of_agent(hit)]
+
+    return assemble(
+        state, request, recall, _told(engine, state, given, seq, clock), _flows(engine, request, state, clock)
+    )
+
+
+def _state(engine: Engine, seq: int | None, clock: _Clock) -> tuple[State, tuple[str, ...]]:
+    """The state at a moment, and what the deadline cut off of it."""
+    if seq is not None:
+        return moment_parser.state_at(engine, seq), ()
+    if (by := clock.at(LOCKED)) is None:
+        return engine.snapshot(), ()
+    state, current = engine.snapshot_by(by)
+    return state, () if current else ("lock",)
+
+
+def _flows(engine: Engine, request: Request, state: State, clock: _Clock) -> list[FlowMatch]:
+    """The flows that the message calls for; where their meaning takes too long, by words alone."""
+    try:
+        return done_by(clock.at(LOCKED), lambda: called_for(engine, state, request.message, load=False))
+    except SearchLate:
+        return match(state, request.message)
+
+
+def _told(engine: Engine, state: State, tier: int, seq: int | None, clock: _Clock) -> Iterator[Told]:
+    """What happened, newest first, as far as there is time for it.
+
+    Raises:
+        SearchLate: The time is over; raised where the next one would come.
+    """
+    if tier == RECAP:
+        made = engine.recaps.at if seq is None else partial(context_replay.told_at, engine, tier=tier)
+        yield from done_by(clock.at(TOLD), lambda: list(made(state)))
+        return
+    for told in context_replay.told_at(engine, state, tier):
+        if clock.is_over(TOLD):
+            raise SearchLate("The deadline left no time to read further back.")
+        yield told
+
+
+def _search_memory(state: State, wanted: str, k: int) -> list[SearchHit]:
+    """What the state itself holds that is near to a message, by its words."""
+    index = InMemoryIndex()
+    index.put(list(islice(of_memory(state), MOST_SEARCHED)))
+    return retrieve(index, wanted, None, k, Filter())
+
+
+def _of_agent(hit: SearchHit) -> bool:
+    return hit.actor.partition(":")[0] == "agent"
+
+
+def has_begun(state: State, now: str) -> bool:
+    """Whether an agent has answered on the day of a time, as the calendar of this machine has it.
+
+    Args:
+        state: What is concluded.
+        now: An ISO time.
+    """
+    today = _day(now)
+    return any(message.actor.startswith("agent") and _day(message.at) == today for message in state.messages)
+
+
+def _day(at: str) -> date | None:
+    try:
+        return datetime.fromisoformat(at).astimezone().date()
+    except ValueError:
+        return None

@@ -1,0 +1,138 @@
+"""Everything that an agent needs at its start: mission, rules, what the user demands and ruled out, flows, tools, lessons.
+
+It is the same for every agent, whatever its task, and stands in an order that changes least first: as the first part of a
+system prompt it stays in a provider's prompt cache. What a tool printed is quoted, and no lesson rests on it alone.
+"""
+
+import msgspec
+
+from agentx.context.rendering import Context, ContextItem, memory_line, on_one_line
+from agentx.context.token_budget import Page
+from agentx.engine.engine import Engine
+from agentx.engine.moment_parser import state_at
+from agentx.synthesis.language.tokens import count_tokens, cut
+from agentx.synthesis.memory.items import CapabilityDetail, FlowDetail, Kind, MemoryItem
+from agentx.synthesis.memory.policies import Section
+from agentx.synthesis.memory.vitality import vitality
+from agentx.synthesis.state.flows import standing
+from agentx.synthesis.state.flows import told as record_of
+from agentx.synthesis.state.state import State
+
+BUDGET = 2_000
+"""Tokens, where no other budget is given."""
+
+LESSONS = 20
+"""So many lessons at most, the strongest that are most alive."""
+
+TITLES: dict[Section, str] = {
+    "mission": "Mission and rules",
+    "rules": "What the user demands (holds for everything you write and say)",
+    "rejections": "What the user ruled out (do not suggest it again)",
+    "flows": "Flows (how things are done here; `agentx flow show ID` tells the steps)",
+    "capabilities": "Capabilities (what exists here, and whether it works)",
+    "lessons": "Lessons (from experience)",
+    "problems": "Open problems (until the same check passes)",
+}
+
+_OF_A_ROLE: tuple[Kind, ...] = ("north_star", "rule", "flow", "capability", "learning")
+"""Kinds that may be about one agent alone. What the user demands or ruled out reaches every agent."""
+
+_SAID_TOKENS = 30
+
+
+def boot(engine: Engine, agent: str = "", *, max_tokens: int = BUDGET, seq: int | None = None) -> Context:
+    """What an agent is given at its start.
+
+    Args:
+        engine: The workspace.
+        agent: Its role; also brings what is about that role alone.
+        max_tokens: Budget of the whole text.
+        seq: As it was after this event; ``None`` for now.
+
+    Raises:
+        BudgetTooSmall: What must not be forgotten does not fit, not even in its short form.
+    """
+    state = engine.snapshot() if seq is None else state_at(engine, seq)
+    return start_of(state, agent, max_tokens)
+
+
+def start_of(state: State, agent: str, max_tokens: int) -> Context:
+    """As :func:`boot`, of a state."""
+    own = {name: item for name, item in state.items.items() if _concerns(item, agent)}
+    page = Page(
+        msgspec.structs.replace(state, items=own),
+        TITLES,
+        max_tokens,
+        more="agentx memory list",
+        counted=frozenset(TITLES),
+    )
+    page.must(weak_rules=False)
+    page.weak_rules()
+    listed = page.listed
+    lines = [
+        *(_flow(item) for item in page.state.active("flow")),
+        *(_capability(item) for item in page.state.active("capability")),
+        *(_lesson(item) for item in _lessons(page.state)),
+    ]
+    for line in lines:
+        if line.id not in listed:
+            page.fit(line, line.text)
+    return page.done()
+
+
+def _concerns(item: MemoryItem, agent: str) -> bool:
+    return item.kind not in _OF_A_ROLE or item.agent in ("", agent)
+
+
+def _lessons(state: State) -> list[MemoryItem]:
+    """What was learned: by the user's, the engine's or an agent's word, never by what a tool printed alone."""
+    learned = [item for item in state.active("learning") if item.trust != "material"]
+    learned.sort(
+        key=lambda item: (-round(item.score * vitality(item, state.at), 1), item.created_seq, item.id)
+    )
+    return learned[:LESSONS]
+
+
+def _lesson(item: MemoryItem) -> ContextItem:
+    """One that a person or the engine did not vouch for says so."""
+    vouched = item.trust in ("user", "engine")
+    return memory_line(item, "lessons", "") if vouched else _said(item, "lessons", "an agent's word")
+
+
+def _flow(item: MemoryItem) -> ContextItem:
+    detail = item.detail
+    if not isinstance(detail, FlowDetail):
+        return memory_line(item, "flows", "")
+    calls = [f"“{on_one_line(trigger)}”" for trigger in detail.triggers]
+    count = len(detail.steps)
+    told = [
+        f"when asked to {' or '.join(calls)}" if calls else "",
+        f"{count} step{'s' * (count != 1)}",
+        _record(detail),
+        "ask the user for approval first" if detail.needs_approval else "",
+    ]
+    return _said(item, "flows", "; ".join(part for part in told if part))
+
+
+def _record(detail: FlowDetail) -> str:
+    record = record_of(detail)
+    if standing(detail) == "broken":
+        return f"broken, works in {record}"
+    return record if record == "never used" else f"works in {record}"
+
+
+def _capability(item: MemoryItem) -> ContextItem:
+    detail = item.detail
+    if not isinstance(detail, CapabilityDetail):
+        return memory_line(item, "capabilities", "")
+    said = f": “{on_one_line(cut(detail.said, _SAID_TOKENS))}”" if detail.said and not detail.works else ""
+    on = f" on {detail.checked_at[:10]}" if detail.checked_at else ""
+    works = {True: f"worked{on}", False: f"did not work{on}{said}", None: "never tried"}[detail.works]
+    return _said(item, "capabilities", works)
+
+
+def _said(item: MemoryItem, section: Section, told: str) -> ContextItem:
+    """A memory item on a line, with what is known of it."""
+    line = memory_line(item, section, "")
+    text = f"{line.text} ({told})"
+    return msgspec.structs.replace(line, text=text, tokens=count_tokens(text + "\n"))

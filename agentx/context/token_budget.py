@@ -1,0 +1,271 @@
+"""A text within a budget of tokens, in the making: counts what is in it, and remembers what is not.
+
+What must not be forgotten comes first: in full where there is room, in its short form otherwise, and never dropped. All else
+comes as far as there is room, and a last line says how much there was none for.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from agentx.context.rendering import (
+    BudgetTooSmall,
+    Context,
+    ContextItem,
+    Omitted,
+    by_weight,
+    collapsed,
+    in_scope,
+    memory_line,
+    on_one_line,
+)
+from agentx.synthesis.language.tokens import count_tokens, cut
+from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem, shorten
+from agentx.synthesis.memory.policies import POLICIES, Section
+from agentx.synthesis.state.rules import boot_rules, is_critical
+from agentx.synthesis.state.state import State
+
+NO_ROOM = "no room within the budget"
+
+_TITLE_TOKENS = 60
+_RESERVE_TOKENS = 24
+"""Tokens of a text are not quite the sum of those of its parts."""
+
+_HINT_TOKENS = 40
+"""Kept free for the line on what was left out."""
+
+_ORDER = {"critical": 0, "high": 1, "normal": 2}
+_NAMES = {"recap": "earlier turn", "log": "earlier event", "knowledge": "piece of knowledge"}
+
+
+class Page:
+    """A context, or what an agent is given at its start.
+
+    Args:
+        state: What is concluded.
+        titles: Its sections, in order.
+        max_tokens: Its budget.
+        message: What it is for; empty for everything.
+        more: What shows more than it has room for: a command.
+        counted: Sections of which the last line says how much was left out. What a search finds is none of them: it can
+            always find more.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        titles: Mapping[Section, str],
+        max_tokens: int,
+        *,
+        message: str = "",
+        more: str = "",
+        counted: Collection[Section],
+    ) -> None:
+        self.state = state
+        self.titles = titles
+        self.max_tokens = max_tokens
+        self.message = message
+        self.more = more
+        self.counted = counted
+        self.shown: dict[Section, list[ContextItem]] = {section: [] for section in titles}
+        self.left_out: list[Omitted] = []
+        self.unshown: Counter[str] = Counter()
+        self.notices: list[str] = []
+        self.weak: list[MemoryItem] = []
+        self.held = _HINT_TOKENS
+        title = cut(on_one_line(state.title), _TITLE_TOKENS)
+        self.head = f"# Task: {title}\n" if title else ""
+        self.used = count_tokens(self.head) + _RESERVE_TOKENS
+
+    # --- what must not be forgotten ------------------------------------------------------------------------------
+
+    def must(self, *, weak_rules: bool = True) -> None:
+        """Mission, constraints, rejections and hot issues: whole where their scope matches and there is room.
+
+        Where not even their short forms have room, the failing checks are told in one line for each runner.
+
+        Args:
+            weak_rules: Whether rules that are neither critical nor pinned must come too; otherwise they wait for
+                :meth:`weak_rules`.
+
+        Raises:
+            BudgetTooSmall: Not even that has room.
+        """
+        mission = _mission(self.state)
+        weak = [] if weak_rules else [one for one in mission if _is_weak(one)]
+        items: list[tuple[MemoryItem, Section]] = [
+            *((item, "mission") for item in mission if item not in weak),
+            *((item, "rules") for item in by_weight(self.state.active("constraint"))),
+            *((item, "rejections") for item in by_weight(self.state.active("rejection"))),
+        ]
+        short = [self._line(item, section, brief=True) for item, section in items]
+        issues = self._problems()
+        each = [self._line(item, "problems", brief=True) for item in issues]
+        lines = collapsed(issues)
+        needed, at_least = self._needed([*short, *each]), self._needed([*short, *lines])
+        if needed <= max(self.max_tokens, at_least):
+            items += ((item, "problems") for item in issues)
+            short += each
+        else:
+            needed = at_least
+            self.shown["problems"] += lines
+            for item in issues:
+                self.omit(item.id, item.kind, item.text, "no room, so it is counted in its runner's line")
+        if needed > self.max_tokens:
+            raise BudgetTooSmall(needed, self.max_tokens)
+        self.used = needed
+        self.weak = weak
+        self._widen(items, short)
+
+    def weak_rules(self) -> None:
+        """The rules that need not be there, the strongest first."""
+        for item in self.weak:
+            self.fit(self._line(item, "mission", brief=True), item.text)
+
+    def _widen(self, items: Sequence[tuple[MemoryItem, Section]], short: Sequence[ContextItem]) -> None:
+        """Show the whole of what is in scope, as long as that takes at most half of what is free."""
+        most = self.used + (self.max_tokens - self.used) // 2
+        for brief, (item, section) in zip(short, items, strict=True):
+            whole = self._line(item, section)
+            matches = in_scope(item, self.message)
+            if matches and self.used - brief.tokens + whole.tokens <= most:
+                self.used += whole.tokens - brief.tokens
+                self.shown[section].append(whole)
+                continue
+            self.shown[section].append(brief)
+            if brief.text != whole.text:
+                why = "no room for the whole text" if matches else "outside its scope, so in short form"
+                self.omit(item.id, item.kind, item.text, why)
+
+    def _needed(self, items: Sequence[ContextItem]) -> int:
+        """Tokens of what is used and of some items with the titles of their sections."""
+        return self.used + sum(one.tokens for one in items) + self._titles({one.section for one in items})
+
+    def _problems(self) -> list[MemoryItem]:
+        issues = [
+            (_ORDER[item.detail.priority], -item.changed_seq, item)
+            for item in self.state.active("hot_issue")
+            if isinstance(item.detail, HotIssueDetail)
+        ]
+        return [item for *_, item in sorted(issues, key=lambda found: found[:2])]
+
+    def _titles(self, sections: set[Section]) -> int:
+        return sum(count_tokens(f"\n## {self.titles[section]}\n") for section in sections)
+
+    def _line(self, item: MemoryItem, section: Section, *, brief: bool = False) -> ContextItem:
+        return memory_line(item, section, self.message, brief=brief)
+
+    # --- what there is room for ----------------------------------------------------------------------------------
+
+    @property
+    def free(self) -> int:
+        """Tokens that are left."""
+        return self.max_tokens - self.used - self.held
+
+    @property
+    def listed(self) -> set[str]:
+        """Ids of what stands in it."""
+        return {item.id for items in self.shown.values() for item in items}
+
+    def has_room(self, item: ContextItem) -> bool:
+        """Whether an item fits, with the title of its section where it is the first there."""
+        title = 0 if self.shown[item.section] else self._titles({item.section})
+        return item.tokens + title <= self.free
+
+    def put(self, *items: ContextItem) -> None:
+        """Show some items."""
+        for item in items:
+            if not self.shown[item.section]:
+                self.used += self._titles({item.section})
+            self.used += item.tokens
+            self.shown[item.section].append(item)
+
+    def fit(self, item: ContextItem, text: str) -> bool:
+        """Show an item where there is room; whether there is."""
+        if self.has_room(item):
+            self.put(item)
+            return True
+        self.miss(item, text)
+        return False
+
+    def fit_latest(self, newest_first: Iterable[ContextItem]) -> Iterator[ContextItem]:
+        """Show, in their order, the latest items of a section up to the first that does not fit.
+
+        Returns:
+            The others, newest first.
+        """
+        items = iter(newest_first)
+        kept: list[ContextItem] = []
+        for item in items:
+            tokens = item.tokens + (0 if kept else self._titles({item.section}))
+            if tokens > self.free:
+                items = chain([item], items)
+                break
+            self.used += tokens
+            kept.append(item)
+        if kept:
+            self.shown[kept[0].section] += reversed(kept)
+        return items
+
+    def miss(self, item: ContextItem, text: str) -> None:
+        """Remember what would be shown if there were room; the last line counts it."""
+        self.omit(item.id, item.kind, text, NO_ROOM)
+        if item.section in self.counted:
+            self.unshown[item.kind] += 1
+
+    def omit(self, name: str, kind: str, text: str, reason: str) -> None:
+        """Remember what is not shown."""
+        self.left_out.append(Omitted(id=name, kind=kind, text=shorten(text), reason=reason))
+
+    def done(self) -> Context:
+        """The text, in the fixed order of sections."""
+        parts = [self.head]
+        ordered: list[ContextItem] = []
+        for section, title in self.titles.items():
+            if items := self.shown[section]:
+                parts.append(f"\n## {title}\n" + "".join(f"{item.text}\n" for item in items))
+                ordered += items
+        text = "".join(parts)
+        for hint in self._hints():
+            if count_tokens(text + hint) <= self.max_tokens:
+                text += hint
+                break
+        return Context(
+            text=text,
+            items=tuple(ordered),
+            omitted=tuple(self.left_out),
+            tokens=count_tokens(text),
+            max_tokens=self.max_tokens,
+            seq=self.state.seq,
+        )
+
+    def _hints(self) -> Iterator[str]:
+        """The last line on what was left out, and a shorter form of it."""
+        total = self.unshown.total()
+        each = ", ".join(_count(number, _NAMES.get(kind, kind)) for kind, number in self.unshown.items())
+        more = f" `{self.more}` shows more." if self.more else ""
+        full = [f"Left out for want of room: {each}.{more}"] if total else []
+        if full or self.notices:
+            yield f"\n{' '.join([*full, *self.notices])}\n"
+        if total:
+            yield f"\nLeft out for want of room: {total} items.\n"
+
+
+def _mission(state: State) -> list[MemoryItem]:
+    """The mission and the rules of a start; a pinned item of a kind that is not always shown comes with them."""
+    pinned = (item for item in state.active() if item.pinned and not POLICIES[item.kind].always)
+    return [*state.active("north_star"), *boot_rules(state), *pinned]
+
+
+def _is_weak(item: MemoryItem) -> bool:
+    return item.kind == "rule" and not item.pinned and not is_critical(item)
+
+
+def _count(number: int, name: str) -> str:
+    """So many of a kind, in words.
+
+    >>> _count(1, "decision"), _count(3, "agent_state")
+    ('1 decision', '3 agent states')
+    """
+    words = name.replace("_", " ")
+    return f"{number:,} {words}" if number == 1 else f"{number:,} {words}s"

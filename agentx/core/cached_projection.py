@@ -1,0 +1,86 @@
+"""What is folded from the whole history and is no part of the state: kept up as events come, and between processes.
+
+It lies in ``.agentx/``, so it can be deleted at any time and is made again from the log: the same, whichever way.
+"""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+
+from agentx.storage.events.types import Event, EventsPurged
+from agentx.storage.log.history import History, Position, told_already
+from agentx.storage.log.snapshots import Snapshots
+from agentx.synthesis.state.state import State
+
+SAVE_EVENTS = 500
+"""It is kept after so many events, so that the next process reads no more than those."""
+
+_Folded = TypeVar("_Folded")
+_Read = TypeVar("_Read")
+
+
+class Kept(Generic[_Folded]):
+    """Something that is folded from a history.
+
+    Args:
+        history: The log.
+        folder: Where it is kept between processes; a cache.
+        version: Of the fold; what is kept of another version, or with other types of events, is not read.
+        anew: Gives it up to the event of a state, from the log.
+        apply: Folds an event in.
+        kind: What it is, for reading it back.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        folder: Path,
+        version: str,
+        anew: Callable[[State], _Folded],
+        apply: Callable[[_Folded, Event], None],
+        kind: type[_Folded],
+    ) -> None:
+        self._history = history
+        self._kept = Snapshots(folder, history, f"{version}-{history.fingerprint}")
+        self._anew, self._apply = anew, apply
+        self._decode = msgspec.json.Decoder(kind).decode
+        self._lock = threading.Lock()
+        self._folded: _Folded | None = None
+        self._position = Position()
+        self._saved_seq = 0
+
+    def at(self, state: State, read: Callable[[_Folded], _Read]) -> _Read:
+        """What ``read`` takes from it, as it is up to the event of a state that is the present."""
+        with self._lock:
+            if self._folded is None and (found := self._kept.load(self._decode)):
+                self._folded, self._position = found
+                self._saved_seq = self._position.seq
+            folded = self._extended(state)
+            if folded is None:
+                folded, self._saved_seq = self._anew(state), 0
+            self._folded, self._position = folded, self._history.locate(state.seq, state.hash) or Position()
+            if state.seq - self._saved_seq >= SAVE_EVENTS:
+                self._kept.save(state.seq, state.hash, msgspec.json.encode(folded))
+                self._saved_seq = state.seq
+            return read(folded)
+
+    def _extended(self, state: State) -> _Folded | None:
+        """What is known with what is new; ``None`` where the log was set back, or purged."""
+        folded, position = self._folded, self._position
+        if folded is None or not 0 < position.seq <= state.seq or not self._history.holds(position):
+            return None
+        fresh = [event for event in self._history.read(position, told_already) if event.seq <= state.seq]
+        if any(isinstance(event.data, EventsPurged) for event in fresh):
+            return None
+        for event in fresh:
+            self._apply(folded, event)
+        return folded
+
+    def clear(self) -> None:
+        """Forget it; it is made anew from the log."""
+        with self._lock:
+            self._folded, self._saved_seq = None, 0
+            self._kept.clear()

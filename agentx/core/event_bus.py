@@ -1,0 +1,91 @@
+"""The event bus: every event, after it is durable, to whoever listens in this process.
+
+blinker calls receivers in no fixed order, holds them weakly and stops at the first that raises. Here each is held
+strongly, called in the order of subscription, and isolated: one that fails is reported and stops nothing.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from threading import RLock
+from typing import Any
+
+from blinker import Namespace
+
+from agentx.storage.events.types import Event
+from agentx.synthesis.memory.items import MemoryItem
+
+_LOG = logging.getLogger("agentx.core.event_bus")
+
+ALL = "*"
+MEMORY_CHANGED = "MemoryChanged"
+
+Receiver = Callable[[Any], object]
+
+
+class MemoryChanged:
+    """A memory item came, changed or went.
+
+    Attributes:
+        item: The item as it is now.
+        before: The item as it was; ``None`` where it is new.
+        event: The conclusion that changed it.
+    """
+
+    def __init__(self, item: MemoryItem, before: MemoryItem | None, event: Event) -> None:
+        self.item = item
+        self.before = before
+        self.event = event
+
+
+class Bus:
+    """Signals by name: each event type, ``"*"`` for every event, and ``"MemoryChanged"``."""
+
+    def __init__(self) -> None:
+        self._signals = Namespace()
+        self._order: list[Callable[..., None]] = []
+        self._queue: deque[tuple[str, Any]] = deque()
+        self._delivering = RLock()
+        self._busy = False
+
+    def subscribe(self, name: str, receiver: Receiver) -> Callable[[], None]:
+        """Call ``receiver`` with everything that is published under ``name``; the result ends it."""
+
+        def deliver(_sender: object, *, message: Any) -> None:
+            receiver(message)
+
+        self._signals.signal(name).connect(deliver, weak=False)
+        self._order.append(deliver)
+
+        def unsubscribe() -> None:
+            self._signals.signal(name).disconnect(deliver)
+            if deliver in self._order:
+                self._order.remove(deliver)
+
+        return unsubscribe
+
+    def enqueue(self, messages: Iterable[tuple[str, Any]]) -> None:
+        """Put messages in line; they keep this order whichever thread delivers them."""
+        self._queue.extend(messages)
+
+    def deliver(self) -> None:
+        """Publish what stands in line. A receiver that causes more is served in the same round, behind it."""
+        with self._delivering:
+            if self._busy:
+                return
+            self._busy = True
+            try:
+                while self._queue:
+                    name, message = self._queue.popleft()
+                    self._publish(name, message)
+            finally:
+                self._busy = False
+
+    def _publish(self, name: str, message: Any) -> None:
+        signal = self._signals.signal(name)
+        connected = set(signal.receivers_for(self))
+        for receiver in [receiver for receiver in self._order if receiver in connected]:
+            try:
+                receiver(self, message=message)
+            except Exception:  # noqa: BLE001 - whatever a subscriber does, history goes on
+                _LOG.exception("A subscriber of %s failed; the event is recorded all the same.", name)

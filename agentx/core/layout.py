@@ -1,0 +1,280 @@
+"""Where a workspace and its own files lie, checked before a library opens one of them by its path.
+
+libgit2, SQLite and LanceDB follow symbolic links, and a clone or a copied directory may bring them. So nothing of the
+engine's own may be a link, a FIFO or a device, the repository may not send Git elsewhere (a gitfile, ``commondir``,
+``core.worktree``, objects of other repositories), and no commit that is taken over may put a link in such a place.
+"""
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from agentx.config import FILE as CONFIG
+from agentx.core.cache_dir import CACHE
+from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.events.types import is_inside
+from agentx.storage.files import nofollow
+from agentx.storage.files.nofollow import LinkRefused, NotAFile
+from agentx.storage.git import local
+from agentx.storage.git.checked_reader import ObjectReader
+from agentx.storage.git.recovery.repair import read_ref
+from agentx.storage.git.repository import EXECUTABLE, REGULAR, GitRepository
+from agentx.storage.log.blobs import FOLDER as BLOBS
+from agentx.storage.log.history import LIVE, ORPHANS, SEGMENTS
+
+ARTIFACTS = "artifacts"
+"""The directory of the artifacts, where a workspace is not told otherwise."""
+
+FORMAT = 1
+"""Number of the record's format; a workspace with a higher one opens read-only."""
+
+_DIRECTORIES = (
+    ".git",
+    ".git/objects",
+    ".git/objects/info",
+    ".git/objects/pack",
+    ".git/info",
+    ".git/refs",
+    ".git/logs",
+    ".git/refs/heads",
+    ".git/agentx-swept",
+    ARTIFACTS,
+    CACHE,
+    SEGMENTS,
+    BLOBS,
+)
+_FILES = (
+    LIVE,
+    CONFIG,
+    ORPHANS,
+    ".git/HEAD",
+    ".git/config",
+    ".git/index",
+    ".git/index.lock",
+    ".git/packed-refs",
+    ".git/refs/heads/main",
+    ".git/logs/refs/heads/main",
+    ".git/info/attributes",
+    ".git/info/exclude",
+)
+"""Beside these and the directories, everything in `.git` whose name begins with `agentx` is a file."""
+
+_LISTED = (".git", ".git/objects", ".git/objects/info", ".git/objects/pack", ".git/info", CACHE, SEGMENTS)
+"""Directories of which every entry is looked at, one level deep."""
+
+_WALKED = (".git/refs", ".git/logs")
+"""Directories of which everything is looked at."""
+
+_INCLUDE = re.compile(rb"\[\s*include", re.IGNORECASE)
+"""Wherever it is: a section may follow another one, or a byte order mark, on its line."""
+
+_RESERVED = {name.casefold() for name in (ARTIFACTS, CONFIG, CACHE, LIVE, SEGMENTS, ".git")}
+
+
+class NotAWorkspace(UsageError):
+    """A directory is no workspace."""
+
+
+class LayoutRefused(AgentXError):
+    """A workspace sends the engine to files outside itself."""
+
+
+def find_root(start: Path) -> Path:
+    """The workspace at or above a directory, as git finds a repository.
+
+    Raises:
+        NotAWorkspace: There is none.
+    """
+    start = nofollow.canonical(start)
+    for folder in (start, *start.parents):
+        if is_workspace(folder):
+            return folder
+    if nofollow.is_directory(start / "objects") and _holds_log(start):
+        raise NotAWorkspace(
+            f"{start} is a bare repository, as a backup is. Make a workspace of it with `git clone {start} DIR`."
+        )
+    if _holds_log(start / ".git"):
+        raise NotAWorkspace(
+            f"{start} is a workspace whose files were not checked out. Do that with `git -C {start} checkout main -- .`."
+        )
+    if nofollow.is_file(start / LIVE):
+        raise NotAWorkspace(
+            f"{start} has a {LIVE} and no Git repository. Bring its .git directory back from a backup, or clone the backup."
+        )
+    raise NotAWorkspace(
+        f"{start} is not in a workspace. Make one with `agentx init`, or name one with -C DIR."
+    )
+
+
+def _holds_log(git_dir: Path) -> bool:
+    """Whether the branch of a repository holds a log."""
+    with contextlib.suppress(AgentXError, OSError):
+        reader, head = ObjectReader(git_dir), read_ref(git_dir)
+        return bool(head) and reader.entry(reader.commit(head).tree, LIVE) is not None
+    return False
+
+
+def is_workspace(folder: Path) -> bool:
+    """Whether a directory is a workspace: a repository with a log, or with the engine's lock where the log was lost."""
+    return (nofollow.exists(folder / LIVE) and nofollow.exists(folder / ".git")) or nofollow.is_file(
+        folder / ".git" / "agentx.lock"
+    )
+
+
+def artifacts_root(root: Path, artifacts: str) -> Path:
+    """Where the artifacts of a workspace lie.
+
+    Raises:
+        UsageError: Neither ``artifacts`` nor a directory that holds the workspace.
+    """
+    if artifacts == ARTIFACTS:
+        return root / ARTIFACTS
+    place = Path(os.path.normpath(root.absolute() / artifacts))
+    if place not in root.absolute().parents:
+        raise UsageError(
+            f"workspace.artifacts is {artifacts!r}; it can be 'artifacts', or a directory above the workspace like '..'."
+        )
+    return place
+
+
+def check(root: Path) -> None:
+    """Refuse a workspace in which the engine would work on other files than those below its own directory.
+
+    Costs the same, however many files and events there are.
+
+    Args:
+        root: Its directory, canonical.
+
+    Raises:
+        LinkRefused: A symbolic link is in the place of one of the engine's files or directories.
+        NotAFile: A FIFO, a device or a socket is.
+        LayoutRefused: Its repository lies, or keeps its objects or working files, elsewhere.
+    """
+    if nofollow.is_file(root / ".git"):
+        raise LayoutRefused(
+            f"{root}/.git is a file that names a repository elsewhere (a linked worktree or a submodule). A workspace "
+            "needs a repository of its own: make one with `git clone`."
+        )
+    own = {f".git/{path.name}" for path in nofollow.listed(root / ".git", "agentx")}
+    for name in (*_FILES, *sorted(own.difference(_DIRECTORIES))):
+        _require_file(root / name)
+    for name in _DIRECTORIES:
+        _require_directory(root / name)
+    for name in _LISTED:
+        _check_entries(root / name)
+    for name in _WALKED:
+        nofollow.require_plain_tree(root / name)
+    _check_git(root)
+
+
+def _require_file(path: Path) -> None:
+    nofollow.require_plain(path)
+    if nofollow.is_directory(path):
+        raise LayoutRefused(
+            f"{path} is a directory where a file belongs. Move it away, and run `agentx repair`."
+        )
+
+
+def _require_directory(path: Path) -> None:
+    nofollow.require_plain(path)
+    if nofollow.is_file(path):
+        raise LayoutRefused(
+            f"{path} is a file where a directory belongs. Move it away, and run `agentx repair`."
+        )
+
+
+def _check_entries(folder: Path) -> None:
+    try:
+        with nofollow.entries(folder) as found:
+            for entry in found:
+                if not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)):
+                    path = folder / entry.name
+                    raise LinkRefused(path) if entry.is_symlink() else NotAFile(path)
+    except FileNotFoundError:
+        return
+
+
+def _check_git(root: Path) -> None:
+    git_dir = root / ".git"
+    if nofollow.exists(git_dir / "commondir"):
+        raise LayoutRefused(f"{git_dir}/commondir sends Git to another repository. Delete that file.")
+    for path in (git_dir / "config", git_dir / "config.worktree"):
+        _check_config(root, path)
+    for place in _outside_alternates(git_dir):
+        raise LayoutRefused(
+            f"{git_dir}/objects/info/alternates takes Git objects from {place}, outside the workspace. Copy them with "
+            f"`git -C {root} repack -a -d` and delete that file."
+        )
+
+
+def _check_config(root: Path, path: Path) -> None:
+    """Refuse a configuration that reads other files, which may be FIFOs, or names other working files."""
+    try:
+        content = nofollow.read(path)
+    except FileNotFoundError:
+        return
+    if _INCLUDE.search(content):
+        raise LayoutRefused(
+            f"{path} includes another file. Copy the settings that you need into it, and delete its include sections."
+        )
+    if why := local.problem(path):
+        raise LayoutRefused(
+            f"Git cannot read {path}: {why}. Correct that line with an editor, and try again."
+        )
+    elsewhere = local.setting(path, "core.worktree")
+    if elsewhere and Path(os.path.realpath(path.parent / elsewhere)) != root:
+        raise LayoutRefused(
+            f"In {path}, core.worktree names {elsewhere!r} as the working files. Remove it with "
+            f"`git config --file {path} --unset core.worktree`."
+        )
+
+
+def _outside_alternates(git_dir: Path) -> Iterator[str]:
+    """Where a repository finds objects outside its own directory (gitrepository-layout, ``objects/info/alternates``)."""
+    objects = git_dir / "objects"
+    try:
+        lines = nofollow.read_text(objects / "info" / "alternates", "replace").splitlines()
+    except FileNotFoundError:
+        return
+    for line in lines:
+        place = os.path.realpath(objects / line) if line and not line.startswith("#") else ""
+        if place and not Path(place).is_relative_to(git_dir.parent):
+            yield place
+
+
+def check_commit(repo: GitRepository, commit: str, since: str = "") -> None:
+    """Refuse a commit that puts something else than a file or a directory in a place of the engine's.
+
+    Links are for artifacts alone.
+
+    Args:
+        repo: The repository.
+        commit: A commit that somebody else made: cloned, pulled, or made with Git in the workspace.
+        since: A commit that was checked: only what differs from it is looked at.
+
+    Raises:
+        LayoutRefused: It does.
+        ObjectDamaged: It cannot be read.
+    """
+    for path, (_, entry) in repo.diff(repo.tree_of(since), repo.tree_of(commit)).items():
+        if entry is not None and (reason := _objection(path, entry.mode)):
+            raise LayoutRefused(
+                f"Commit {commit[:12]} is not used: in it {path!r} {reason}. Undo that commit with `git revert` or "
+                "`git reset`, or delete this clone."
+            )
+
+
+def _objection(path: str, mode: int) -> str:
+    """Why a file of a commit is refused; empty where it is not."""
+    if not is_inside(path):
+        return "leads out of its directory"
+    top, _, below = path.partition("/")
+    if top.casefold() in _RESERVED and top not in (ARTIFACTS, CONFIG, LIVE, SEGMENTS):
+        return "has a name that is kept for the engine's caches or for Git"
+    if top in (ARTIFACTS, SEGMENTS) and not below:
+        return "is not a directory"
+    if top in (CONFIG, LIVE) and below:
+        return "is in a directory that has the name of a file"
+    return "" if top == ARTIFACTS or mode in (REGULAR, EXECUTABLE) else "is a link or a submodule"

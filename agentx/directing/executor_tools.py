@@ -1,0 +1,109 @@
+"""The tools of an executor: they act for it and tell it nothing of the history, of memory, or of why something is denied."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from agentx.engine.engine import Engine
+from agentx.policy.action_gate import Gates
+from agentx.storage.events.types import AgentThoughtProcess, Draft, ToolStatus
+from agentx.storage.secrets.redaction import clean
+from agentx.synthesis.directing.wording import rule
+from agentx.synthesis.model.port import ToolSchema
+from agentx.tools.functions import FunctionTools
+from agentx.tools.quality_tools import CheckResult, QualityTools
+from agentx.tools.toolset import ToolResult, ToolSet
+
+_NOT_FOR_EXECUTORS = frozenset(("run_command",))
+"""A shell sees more than the artifacts."""
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What an executor is answered."""
+
+    status: ToolStatus
+    output: str
+
+
+class Hands:
+    """What an executor may call: the functions that a program brings, and where it wants them, files and checks.
+
+    Args:
+        engine: The workspace.
+        functions: The program's own, by name.
+        actor: Who calls; set by the channel.
+        run: Run that the calls belong to.
+        files: Whether it may read and change artifacts and run the configured checks.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        functions: Mapping[str, Callable[..., Any]],
+        *,
+        actor: str,
+        run: str,
+        files: bool = False,
+    ) -> None:
+        self._engine = engine
+        self._actor = actor
+        self._run = run
+        self._made = 0
+        gates = Gates(engine)
+        sets: list[ToolSet] = [FunctionTools(engine, functions, actor, run, gates)]
+        if files:
+            sets.append(QualityTools(engine, actor, run, gates))
+        self._sets: dict[str, ToolSet] = {
+            name: tools
+            for tools in reversed(sets)
+            for name in tools.names()
+            if name not in _NOT_FOR_EXECUTORS
+        }
+
+    @property
+    def outside(self) -> list[ToolSchema]:
+        """Those of the program: they have effects outside the workspace."""
+        return [schema for schema in self.schemas() if isinstance(self._sets[schema.name], FunctionTools)]
+
+    def schemas(self) -> list[ToolSchema]:
+        """The tools as a model is told of them."""
+        return [
+            schema
+            for tools in dict.fromkeys(self._sets.values())
+            for schema in tools.schemas()
+            if self._sets.get(schema.name) is tools
+        ]
+
+    def call(self, name: str, arguments: str | Mapping[str, Any]) -> Result:
+        """Run a tool; whatever goes wrong is told in the result, never raised. It is on record like any agent's call."""
+        self._made += 1
+        tools = self._sets.get(name)
+        if tools is None:
+            return Result(
+                "FAILED", f"There is no tool {name[:64]!r}. The tools are: {', '.join(self._sets)}."
+            )
+        result = tools.call(name, arguments, call_id=f"{self._run}-{self._made}")
+        return Result(result.status, self._plain(result))
+
+    def say(self, text: str) -> None:
+        """Put on record what the executor thinks aloud on its way."""
+        thought = AgentThoughtProcess(body=self._engine.write_path.body(text))
+        self._engine.write_path.record([Draft(data=thought, actor=self._actor, run=self._run)])
+
+    def _plain(self, result: ToolResult) -> str:
+        """An answer without what the gate put beside it: of a denial, what is ruled out, but not by whom, when and why."""
+        value = result.value
+        if isinstance(value, CheckResult):  # behind its first sentence a note quotes the rule that was broken
+            value = msgspec.structs.replace(
+                value, notes=tuple(note.partition(". ")[0] for note in value.notes)
+            )
+        if value is not None:
+            return clean(str(value.render()))
+        if result.approval_needed:
+            return "Denied. A person has to allow this call, and has not yet."
+        if not result.denied_by:
+            return result.output
+        state = self._engine.snapshot()
+        rules = [rule(state.items[name]) for name in result.denied_by if name in state.items]
+        return "Denied. " + " ".join(rules)

@@ -1,0 +1,212 @@
+"""The parts of an open workspace, wired together: write path, bus, synthesis, index.
+
+Tools, context and agents work with this; :class:`agentx.workspace.Workspace` is the face that people use.
+"""
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from agentx.config import Config
+from agentx.core.event_bus import Bus
+from agentx.engine.daily_recap import Recaps
+from agentx.engine.past_runs import PastRuns
+from agentx.engine.synthesizer import Synthesizer
+from agentx.recording.commit_index import CommitIndex
+from agentx.recording.staging import Content
+from agentx.recording.write_path import WritePath
+from agentx.search.background_worker import SearchLate, done_by
+from agentx.search.indexer import Indexer
+from agentx.search.phrase_vectors import Meanings
+from agentx.settings import Settings
+from agentx.storage.events.types import Body
+from agentx.storage.files.lock import WorkspaceBusy
+from agentx.storage.index.port import Filter
+from agentx.storage.text import decoded
+from agentx.synthesis.gates.enforcement import Violation, check_answer, check_removal, check_write
+from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.recall.retrieval import SearchHit
+from agentx.synthesis.state.state import State
+from agentx.trust.trust import Trust
+
+EMBED_S = 2.0
+"""How long a search embeds what is new, where nothing does so in the background."""
+
+EMBED_SHARE = 0.3
+"""How much of the time up to a deadline goes into that."""
+
+READ_SHARE = 0.6
+"""How much of it goes into reading what is new into the index."""
+
+
+class Engine:
+    """One open workspace.
+
+    Attributes:
+        root: Its directory.
+        config: What ``agentx.toml`` says.
+        settings: What the environment says.
+        trust: Whether what the workspace brings along may run, be called and read outside.
+        write_path: Every change to log, repository and working files.
+        synthesizer: Concludes from each fact.
+        indexer: Feeds the memory index and asks it.
+        summaries: Summaries of directories by tree id, path and rules; a change to any of them makes another key.
+        meanings: Vectors of short phrases.
+        recaps: What happened in the last day.
+        past_runs: The runs of the whole history.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        config: Config,
+        settings: Settings,
+        trust: Trust,
+        bus: Bus,
+        write_path: WritePath,
+        synthesizer: Synthesizer,
+        indexer: Indexer,
+    ) -> None:
+        self.root = root
+        self.config = config
+        self.settings = settings
+        self.trust = trust
+        self.bus = bus
+        self.write_path = write_path
+        self.synthesizer = synthesizer
+        self.indexer = indexer
+        self.summaries: OrderedDict[tuple[str, str, str], str] = OrderedDict()
+        self.meanings = Meanings(indexer, root, write_path.cache / "meanings")
+        self.recaps = Recaps(write_path.history, write_path.cache / "recap")
+        self.past_runs = PastRuns(write_path.history, write_path.cache / "runs", self.read_body)
+        self.commits = CommitIndex(write_path.repo, write_path.cache / "commits")
+        self._enforced: tuple[State, int, tuple[MemoryItem, ...]] = State(), -1, ()
+
+    @property
+    def state(self) -> State:
+        """The state after everything that any process recorded; a copy, see :meth:`snapshot`."""
+        return self.snapshot()
+
+    def settle(self) -> tuple[str, int]:
+        """Put everything on record, what people edited too, and commit it; the commit, and the last event.
+
+        Raises:
+            ReadOnly: The workspace is open for reading only.
+            HistoryDamaged: The log is damaged.
+        """
+        self.write_path.require_writable()
+        with self.write_path.exclusive():
+            self.write_path.refuse_damaged()
+            self.write_path.scan()
+            self.write_path.flush()
+            return self.write_path.head, self.write_path.state.seq
+
+    def read_body(self, body: Body) -> str:
+        """The whole text of a body."""
+        return self.write_path.blobs.text(body)
+
+    def snapshot(self) -> State:
+        """A copy of the state that no other thread changes."""
+        with self.write_path.exclusive():
+            return self.write_path.state.copy()
+
+    def snapshot_by(self, deadline: float) -> tuple[State, bool]:
+        """A copy of the state; where the lock cannot be had in time, of what this process has read.
+
+        Args:
+            deadline: ``time.monotonic()`` by which this returns.
+
+        Returns:
+            The state, and whether it holds what every process recorded.
+        """
+        try:
+            return done_by(deadline, self.snapshot), True
+        except (SearchLate, WorkspaceBusy):
+            return self.write_path.state.copy(), False
+
+    def search(
+        self, query: str, k: int, where: Filter, *, deadline: float | None = None, files: bool = False
+    ) -> list[SearchHit]:
+        """The passages nearest to a query, fresh writes included.
+
+        Args:
+            query: Words in any form.
+            k: How many.
+            where: What to look at.
+            deadline: ``time.monotonic()`` by which there is an answer; what has no vector yet is found by its words.
+            files: One hit for each file.
+
+        Raises:
+            SearchLate: The index is still being loaded or filled then; it holds what was found in a part of it.
+        """
+        left_s = math.inf if deadline is None else max(0.0, deadline - time.monotonic())
+        embed_s = min(EMBED_S, left_s * EMBED_SHARE)
+        read_by = None if deadline is None else time.monotonic() + left_s * READ_SHARE
+
+        def with_commits(hits: Sequence[SearchHit]) -> list[SearchHit]:
+            self.commits.extend(self.write_path.head)
+            return [
+                hit if hit.source else msgspec.structs.replace(hit, commit=self.commits.find(hit.seq))
+                for hit in hits
+            ]
+
+        def ask() -> list[SearchHit]:
+            try:
+                hits = self.indexer.search(query, k, where, embed_s=embed_s, files=files, deadline=read_by)
+            except SearchLate as late:
+                raise SearchLate(str(late), with_commits(late.found)) from late
+            return with_commits(hits)
+
+        if deadline is not None:
+            self.indexer.start()  # it goes on with what this search has no time for
+        return done_by(deadline, ask)
+
+    def commit_of(self, seq: int) -> str:
+        """The commit that is the first to hold an event; empty where it waits for the next one, or is not read yet."""
+        self.commits.extend(self.write_path.head)
+        return self.commits.find(seq)
+
+    # --- the gate ------------------------------------------------------------------------------------------------
+
+    def enforced(self) -> list[MemoryItem]:
+        """The items whose checks run before a write and on an answer; looked for again where memory changed."""
+        with self.write_path.exclusive():
+            state = self.write_path.state
+            concluded = state.counts.get("Concluded", 0)
+            if self._enforced[0] is not state or self._enforced[1] != concluded:
+                self._enforced = state, concluded, tuple(state.active("constraint", "rejection"))
+            return list(self._enforced[2])
+
+    def check_write(self, contents: Mapping[str, Content | None]) -> tuple[Violation, ...]:
+        """Which of the user's rules a write would break."""
+        items, message = self.enforced(), self.last_user_message()
+        found: list[Violation] = []
+        if not items:
+            return ()
+        known = self.write_path.tracked_all(contents)
+        for path, content in contents.items():
+            if content is None:
+                found += check_removal(items, path)
+                continue
+            tracked = known[path]
+            before = decoded(self.write_path.repo.read_blob(tracked.oid)) if tracked else None
+            found += check_write(items, path, before, decoded(content.data) or "", message=message)
+        return tuple(found)
+
+    def check_answer(self, text: str, message: str = "") -> tuple[Violation, ...]:
+        """Which of the user's rules an answer would break."""
+        return check_answer(self.enforced(), text, message=message or self.last_user_message())
+
+    def last_user_message(self) -> str:
+        """The latest words of the user; empty where nothing was said."""
+        return last_user_message(self.write_path.state)
+
+
+def last_user_message(state: State) -> str:
+    """The latest words of the user in a state; empty where nothing was said."""
+    said = (m.text for m in reversed(state.messages) if m.actor.partition(":")[0] == "user")
+    return next(said, "")

@@ -1,0 +1,191 @@
+"""Moments: which event a person means by a number, a time or a commit, and what was known after it."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from agentx.engine.engine import Engine
+from agentx.recording import commit_message
+from agentx.recording.recovery import is_ours, last_recorded
+from agentx.storage.errors import UsageError
+from agentx.storage.events.types import ArtifactChanged, Event
+from agentx.storage.git.objects import ObjectDamaged
+from agentx.storage.index.port import Filter
+from agentx.storage.log.history import told_already
+from agentx.synthesis.recall.retrieval import SearchHit
+from agentx.synthesis.state.state import State
+
+_SHORTEST_ID = 7
+_SHOWN = 60
+_AGO = re.compile(r"([0-9]{1,5}) ?([smhdw])(?: ago)?")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_TIME = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)?)(Z|[+-][0-9]{2}:[0-9]{2})?"
+)
+STANDING = ("proposed", "active", "dormant")
+"""The statuses of an item that has not ended."""
+
+
+class NoSuchMoment(UsageError):
+    """There is no such moment in the history, or no such file at that moment."""
+
+
+def resolve_moment(engine: Engine, moment: int | str) -> int:
+    """The event that a person means.
+
+    Args:
+        engine: The workspace.
+        moment: The seq of an event (0 is before the first); an ISO date or time, UTC where it names no zone; a while
+            (``2h ago``); or a commit, in any way that Git can say it (an id of at least 7 characters, ``HEAD~2``).
+
+    Returns:
+        Its seq. A time means the last event before the clock first went past it: what a date, a minute or a second
+        means is its end. The clock may have stepped back, but the order of events never does. A commit means the last
+        event that it holds; one that a person made, the event that put it on record.
+
+    Raises:
+        NoSuchMoment: There is none.
+    """
+    engine.write_path.refresh()
+    last = engine.write_path.state.seq
+    text = str(moment).strip()
+    if re.fullmatch(r"-?[0-9]{1,18}", text) and (len(text) < _SHORTEST_ID or int(text) <= last):
+        if not 0 <= int(text) <= last:
+            raise NoSuchMoment(f"There is no event {text}; the history goes from 1 to {last}.")
+        return int(text)
+    if ago := _AGO.fullmatch(text):
+        at = datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        return _at_time(engine, _as_recorded(at), text)
+    if time := _TIME.fullmatch(text):
+        return _at_time(engine, _as_recorded(_parse(text))[: len(time[1])], text)
+    return _at_commit(engine, text)
+
+
+def _parse(text: str) -> datetime:
+    try:
+        at = datetime.fromisoformat(text)
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise NoSuchMoment(f"{text!r} is no date or time: {error}.") from error
+
+
+def _as_recorded(at: datetime) -> str:
+    """A time in UTC as events have it, without the ``Z``; its beginning compares with the beginning of theirs."""
+    return at.isoformat(timespec="microseconds")[:26]
+
+
+def _at_time(engine: Engine, until: str, said: str) -> int:
+    found = 0
+    for event in engine.write_path.history.read(on_damage=told_already):
+        if event.at[: len(until)] > until:
+            break
+        found = event.seq
+    if not found:
+        raise NoSuchMoment(
+            f"Nothing had happened yet at {said!r}; the history begins later (`agentx log --after 0`)."
+        )
+    return found
+
+
+def _at_commit(engine: Engine, text: str) -> int:
+    repo, head = engine.write_path.repo, engine.write_path.head
+    too_short = re.fullmatch(f"[0-9a-fA-F]{{0,{_SHORTEST_ID - 1}}}", text)
+    try:
+        wanted = "" if too_short else repo.resolve(text)
+    except ObjectDamaged:
+        wanted = ""
+    if not wanted:
+        raise NoSuchMoment(
+            f"There is no moment {text[:_SHOWN]!r}. Give an event's number (`agentx log`), a date or time (2026-11-20, "
+            f"2026-11-20T09:30, 2h ago), or a commit (HEAD~2, or at least {_SHORTEST_ID} characters of its id)."
+        )
+    above = engine.write_path.state.seq
+    for commit in repo.log(head):
+        through = commit_message.through(commit.trailers) if is_ours(commit) else 0
+        if commit.id == wanted:
+            return through or _taken_on_record(engine, last_recorded(repo, wanted).seq, above)
+        above = through or above
+    raise NoSuchMoment(f"The commit {text[:_SHOWN]!r} is not on the branch main, which holds the record.")
+
+
+def _taken_on_record(engine: Engine, below: int, above: int) -> int:
+    """The event that put a person's commit on record: between the engine's commits below and above it."""
+    found = below
+    for event in engine.write_path.history.read(below, told_already):
+        taken = isinstance(event.data, ArtifactChanged) and event.data.noticed == "git"
+        if event.seq > above or (found > below and not taken):
+            break
+        found = event.seq if taken else found
+    return found
+
+
+# --- what was known then -------------------------------------------------------------------------------------------------
+
+
+def event_at(engine: Engine, seq: int) -> Event | None:
+    """The event of a seq; ``None`` where its line is damaged or there is none."""
+    event = next(engine.write_path.history.read(seq - 1, told_already), None) if seq > 0 else None
+    return event if event is not None and event.seq == seq else None
+
+
+def state_at(engine: Engine, seq: int) -> State:
+    """The state as it was after an event, folded anew."""
+    return next(states_at(engine, seq))
+
+
+def states_at(engine: Engine, *seqs: int) -> Iterator[State]:
+    """The state after each of some events, which come in their order; all by one fold."""
+    state, now = State(), engine.snapshot()
+    events = engine.write_path.history.read(on_damage=told_already)
+    event = next(events, None)
+    for seq in seqs:
+        if seq == now.seq:
+            yield now
+            continue
+        while event is not None and event.seq <= seq:
+            state.apply(event)
+            event = next(events, None)
+        yield state.copy()
+
+
+def search_at(
+    engine: Engine,
+    query: str,
+    k: int,
+    where: Filter,
+    state: State,
+    *,
+    deadline: float | None = None,
+    files: bool = False,
+) -> list[SearchHit]:
+    """The passages that were nearest to a query at an earlier moment.
+
+    The index holds each memory item as it is now. So what is shown of one is its text of then, and an item that did
+    not stand then is no hit.
+
+    Args:
+        engine: The workspace.
+        query: Words in any form.
+        k: How many.
+        where: What to look at; ``where.as_of`` is the moment.
+        state: The state at that moment.
+        deadline: ``time.monotonic()`` after which nothing is embedded.
+        files: One hit for each file.
+    """
+    hits = engine.search(query, k * 2, where, deadline=deadline, files=files)
+    then = (as_it_was(engine, hit, state) for hit in hits)
+    return [hit for hit in then if hit is not None][:k]
+
+
+def as_it_was(engine: Engine, hit: SearchHit, state: State) -> SearchHit | None:
+    """A hit as it was in a state; ``None`` for a memory item that did not stand."""
+    if hit.kind != "memory":
+        return hit
+    item = state.items.get(hit.symbol)
+    if item is None or item.status not in STANDING:
+        return None
+    changed = event_at(engine, item.changed_seq)
+    at = changed.at if changed else hit.at
+    return msgspec.structs.replace(hit, text=item.text, seq=item.created_seq, at=at)

@@ -1,0 +1,47 @@
+"""The runs of a history as a backtest reads them, kept up as events come."""
+
+from pathlib import Path
+
+from agentx.core.cached_projection import Kept
+from agentx.storage.log.history import History, told_already
+from agentx.synthesis.learning.past_runs import Replay, Run
+from agentx.synthesis.state.extractor import ReadBody
+from agentx.synthesis.state.state import State
+
+VERSION = 1
+"""Raised whenever the same events would be read differently; what was kept of another version is not read."""
+
+
+class PastRuns:
+    """The past runs of a workspace.
+
+    Args:
+        history: The log.
+        folder: Where they are kept between processes; a cache.
+        read: Gives the whole text of a body.
+    """
+
+    def __init__(self, history: History, folder: Path, read: ReadBody) -> None:
+        def anew(state: State) -> Replay:
+            replay = Replay()
+            for event in history.read(on_damage=told_already):
+                if event.seq <= state.seq:
+                    replay.take(event, read)
+            return replay
+
+        self._replay = Kept(
+            history,
+            folder,
+            str(VERSION),
+            anew,
+            lambda replay, event: replay.take(event, read),
+            Replay,
+        )
+
+    def at(self, state: State, after: int = 0) -> list[Run]:
+        """Those that began after an event, up to that of a state that is the present, oldest first."""
+        return self._replay.at(state, lambda replay: [run for run in replay.past if run.seq > after])
+
+    def clear(self) -> None:
+        """Forget them; they are read anew from the log."""
+        self._replay.clear()

@@ -1,0 +1,284 @@
+"""The synthesis engine: listens to the bus, concludes from each fact, and records what it concluded.
+
+A conclusion is appended only while the watermark is what its writer read, under the workspace's lock, so that two
+processes never conclude the same twice.
+"""
+
+import contextlib
+import os
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+
+from agentx.core.event_bus import ALL, Bus
+from agentx.recording.write_path import WritePath
+from agentx.storage.events.types import Draft, Event, Payload
+from agentx.storage.files import nofollow
+from agentx.storage.log.blobs import BlobDamaged
+from agentx.storage.log.history import History, told_already
+from agentx.synthesis.memory.conclusions import PERSON, Add, Change, Concluded, fits
+from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.memory.policies import may_be_made
+from agentx.synthesis.model.port import Usage
+from agentx.synthesis.state.extractor import Extractor
+from agentx.synthesis.state.state import State
+
+_LINE_BYTES = 9_000
+_WATERMARK_LAG = 200
+"""So many facts are read again at most where the caches are lost."""
+
+
+class Synthesizer:
+    """Runs the extractors over facts, in order, each fact once.
+
+    Args:
+        write_path: Where facts come from and conclusions go.
+        extractors: In the order in which they run.
+        bus: Brings each new event, of other processes too.
+        settings: What the extractors were told; where that changed, what led to nothing is read again.
+    """
+
+    def __init__(
+        self, write_path: WritePath, extractors: Sequence[Extractor], bus: Bus, *, settings: str = ""
+    ) -> None:
+        self._write_path = write_path
+        self._extractors = extractors
+        versions = [f"{one.name} {one.version}" for one in extractors]
+        version = blake2b("\n".join([*versions, settings]).encode(), digest_size=16).hexdigest()
+        self._mark = _ReadMark(write_path.cache / "read-through", version)
+        self._taken = write_path.state.watermark
+        self._damaged = False
+        bus.subscribe(ALL, self.take)
+
+    def catch_up(self) -> None:
+        """Conclude from the facts that were recorded before this process listened, and that no other has read."""
+        if self._write_path.unsound:
+            return  # the first event behind the healed log brings them
+        self._taken = max(self._taken, self._mark.load(self._write_path.history))
+        self.flush()
+
+    @property
+    def through(self) -> int:
+        """The last fact that was read."""
+        return self._taken
+
+    def flush(self) -> None:
+        """Conclude from what is recorded and was not read yet."""
+        for event in self._write_path.history.read(self._taken, told_already):
+            self.take(event)
+
+    def take(self, event: Event) -> None:
+        """Conclude from one fact and record it, after any before it that failed (a disk that was full)."""
+        if event.seq > self._taken + 1:
+            for missed in self._write_path.history.read(self._taken, told_already):
+                if missed.seq >= event.seq:
+                    break
+                self._take(missed)
+        self._take(event)
+        if event.seq > self._taken:
+            self._taken = event.seq
+            if not (self._damaged or self._write_path.damage or self._write_path.unsound):
+                # What could not be read may be put back, and is read then.
+                self._mark.save(event.seq, event.hash)
+        if event.seq - self._write_path.state.watermark > _WATERMARK_LAG:
+            self.advance_watermark()
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event.data, Concluded):
+            return
+        with self._write_path.folding:  # most facts lead to nothing: no need to wait for other processes
+            drafts, known = self._conclude(event), self._write_path.state.seq
+            if not drafts:
+                return
+        with self._write_path.exclusive():
+            if self._write_path.state.seq != known:
+                drafts = self._conclude(event)
+            if drafts:
+                self._write_path.record(_read_with_the_last(drafts))
+
+    def _conclude(self, event: Event) -> list[Draft]:
+        """What is to be recorded of a fact that was not read yet."""
+        state = self._write_path.state
+        drafts: list[Draft] = []
+        if event.seq <= state.watermark:
+            return []
+        try:
+            for extractor in self._extractors:
+                if changes := _admitted(extractor.conclude(event, state, self._write_path.blobs.text)):
+                    made = _drafts(changes, extractor.name, extractor.version, event.seq, event)
+                    state = (
+                        state if drafts else state.copy()
+                    )  # what the next one sees; the real one is folded later
+                    state.apply_all(msgspec.structs.replace(event, data=draft.data) for draft in made)
+                    drafts += made
+        except BlobDamaged:  # its words are lost, and must not hold up what comes behind them
+            self._damaged = True
+            return []
+        return drafts
+
+    def record(
+        self,
+        changes: Sequence[Change],
+        extractor: str,
+        *,
+        actor: str = "",
+        through: int = 0,
+        asked: str = "",
+        usage: Usage | None = None,
+    ) -> list[Event]:
+        """Record changes to memory that no single fact led to: a person's, a model's, or a later reading's.
+
+        Args:
+            changes: In the order in which they apply.
+            extractor: What concluded.
+            actor: Who stands for it, where that is not the extractor.
+            through: How far it has read; 0 where it does not read on from where it was.
+            asked: The model that was asked.
+            usage: What that used; it stands in the last line.
+        """
+        drafts = _read_with_the_last(_drafts(changes, extractor, 1, through, None))
+        if usage is not None:
+            drafts[-1] = _with_usage(drafts[-1], asked, usage)
+        return self._write_path.record(
+            [msgspec.structs.replace(draft, actor=actor or draft.actor) for draft in drafts]
+        )
+
+    def advance_watermark(self) -> None:
+        """Record how far was read where nothing was concluded for long, so that an open without caches reads little again."""
+        if self._write_path.read_only or self._write_path.unsound:
+            return
+        with self._write_path.exclusive():
+            if self._taken - self._write_path.state.watermark > _WATERMARK_LAG:
+                self._write_path.record(_drafts((), "watermark", 1, self._taken, None))
+
+    def close(self) -> None:
+        """Release the file that says how far was read."""
+        self._mark.close()
+
+    def resynthesize(self) -> list[Event]:
+        """Read the raw facts again with today's extractors and record what they newly conclude.
+
+        What a person decided stays: an item that exists, in whatever status, is left alone.
+        """
+        scratch = State()
+        for event in self._write_path.history.read(on_damage=told_already):
+            if isinstance(event.data, Concluded) and event.data.extractor != PERSON:
+                continue
+            scratch.apply(event)
+            for extractor in self._extractors:
+                for change in _admitted(extractor.conclude(event, scratch, self._write_path.blobs.text)):
+                    made = Concluded(
+                        extractor=extractor.name, version=extractor.version, through=0, changes=(change,)
+                    )
+                    scratch.apply(msgspec.structs.replace(event, data=made))
+        with self._write_path.exclusive():
+            known = self._write_path.state.items
+            fresh = [item for item in scratch.items.values() if not _stands_in(item, known)]
+            return self.record([Add(item) for item in fresh], "resynthesize") if fresh else []
+
+
+class _ReadMark:
+    """The last fact that was read, in a file that is overwritten in place: a killed process leaves it as well.
+
+    A cache: it is not synced, and counts only where the log holds that event. Every process that writes it has read all
+    facts up to there.
+
+    Args:
+        path: The file.
+        version: Of everything that the conclusions depend on but the facts.
+    """
+
+    def __init__(self, path: Path, version: str) -> None:
+        self._path = path
+        self._version = version
+        self._fd = -1
+
+    def load(self, history: History) -> int:
+        """The seq of that fact; 0 where nothing is known."""
+        try:
+            version, seq, own_hash = nofollow.read_text(self._path).split()
+            known = version == self._version and history.locate(int(seq), own_hash) is not None
+            return int(seq) if known else 0
+        except (OSError, ValueError):
+            return 0
+
+    def save(self, seq: int, own_hash: str) -> None:
+        """Overwrite it; every content has the same length."""
+        with contextlib.suppress(OSError):
+            if self._fd < 0:
+                self._fd = nofollow.open_descriptor(self._path, os.O_WRONLY | os.O_CREAT)
+            os.pwrite(self._fd, f"{self._version} {seq:018} {own_hash}\n".encode(), 0)
+
+    def close(self) -> None:
+        """Release the file."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _stands_in(item: MemoryItem, known: dict[str, MemoryItem]) -> bool:
+    spans = {(e.seq, e.start) for e in item.evidence}
+    return item.id in known or any(
+        other.kind == item.kind and spans & {(e.seq, e.start) for e in other.evidence}
+        for other in known.values()
+    )
+
+
+def _drafts(
+    changes: Sequence[Change], extractor: str, version: int, through: int, event: Event | None
+) -> list[Draft]:
+    return [
+        Draft(
+            data=Concluded(extractor=extractor, version=version, through=through, changes=tuple(group)),
+            actor=f"engine:{extractor}",
+            run=event.run if event else "",
+            cause=event.seq if event else 0,
+        )
+        for group in _groups(changes)
+    ]
+
+
+def _read_with_the_last(drafts: Sequence[Draft]) -> list[Draft]:
+    """The watermark stands in the last line alone: a crash before it has the facts read again."""
+    early = [msgspec.structs.replace(draft, data=_without_watermark(draft.data)) for draft in drafts[:-1]]
+    return [*early, *drafts[-1:]]
+
+
+def _without_watermark(data: Payload) -> Payload:
+    return msgspec.structs.replace(data, through=0) if isinstance(data, Concluded) else data
+
+
+def _with_usage(draft: Draft, model: str, usage: Usage) -> Draft:
+    return msgspec.structs.replace(
+        draft,
+        data=msgspec.structs.replace(
+            draft.data,
+            model=model,
+            **msgspec.structs.asdict(usage),
+        ),
+    )
+
+
+def _admitted(changes: Sequence[Change]) -> list[Change]:
+    """The changes that the policy of each kind lets happen; what is too long for a line must not hold up what follows."""
+    return [
+        change
+        for change in changes
+        if fits(change) and (not isinstance(change, Add) or may_be_made(change.item))
+    ]
+
+
+def _groups(changes: Sequence[Change]) -> Sequence[Sequence[Change]]:
+    """Changes in groups that fit into one line each; at least one group."""
+    groups: list[list[Change]] = [[]]
+    size = 0
+    for change in changes:
+        length = len(msgspec.json.encode(change))
+        if groups[-1] and size + length > _LINE_BYTES:
+            groups.append([])
+            size = 0
+        groups[-1].append(change)
+        size += length
+    return groups

@@ -1,0 +1,286 @@
+"""Making and opening a workspace: its files on the disk, and its parts wired together."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from agentx.config import FILE as CONFIG_FILE
+from agentx.config import Config, read_config, tightened
+from agentx.core import layout
+from agentx.core.cache_dir import CACHE, make_cache
+from agentx.core.event_bus import Bus
+from agentx.core.layout import ARTIFACTS, FORMAT, NotAWorkspace, artifacts_root, is_workspace
+from agentx.engine.engine import Engine
+from agentx.engine.synthesizer import Synthesizer
+from agentx.memory.maintenance import Nightly
+from agentx.quality.commands import detect_commands
+from agentx.recording.write_path import WritePath
+from agentx.search.indexer import Indexer
+from agentx.settings import Settings
+from agentx.storage.artifacts import Artifacts
+from agentx.storage.errors import AgentXError, DiskRefused, UsageError
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import EventsPurged
+from agentx.storage.files import nofollow
+from agentx.storage.git.branch import RefLocked
+from agentx.storage.git.exchange import clones
+from agentx.storage.git.index_file import GitIsBusy
+from agentx.storage.git.repository import GitRepository
+from agentx.storage.index.lance import open_index
+from agentx.storage.index.port import MemoryIndex
+from agentx.storage.log.history import LIVE, told_already
+from agentx.synthesis.cognition.extractor import Cognition
+from agentx.synthesis.demands.extractor import DemandExtractor
+from agentx.synthesis.demands.lapse import Lapse
+from agentx.synthesis.directing.direction import Direction
+from agentx.synthesis.embedding.choose import open_embedder
+from agentx.synthesis.embedding.port import Embedder, ModelUnavailable
+from agentx.synthesis.gates.hot_issues import HotIssues
+from agentx.synthesis.learning.grading import Grading
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.model.litellm_client import embed_texts
+from agentx.synthesis.pipelines.running.learned import Learned
+from agentx.synthesis.scribe.notes import NoteTaker
+from agentx.synthesis.scribe.sessions import Sessions
+from agentx.trust.caches import claim, readable
+from agentx.trust.trust import Restricted, Trust, restricted
+
+if TYPE_CHECKING:
+    from agentx.synthesis.state.extractor import Extractor
+
+WRITTEN = (".git", ".git/objects", ".git/refs/heads", LIVE)
+"""What every event and its commit are written to, beside the workspace's directory itself."""
+
+_CONFIG = """\
+# What this workspace is told to do; `agentx config` shows every setting.
+[workspace]
+artifacts = {artifacts}
+"""
+
+
+class NotEmpty(UsageError):
+    """A workspace cannot be made where other things lie."""
+
+
+def write_layout(root: Path, artifacts: str, project: Path | None = None) -> Path:
+    """Make the files of a new workspace.
+
+    Args:
+        root: Its directory, empty or missing.
+        artifacts: Where the artifacts lie.
+        project: The project that it starts from; its test, lint and build commands are suggested in ``agentx.toml``.
+
+    Returns:
+        Where the artifacts lie.
+
+    Raises:
+        NotEmpty: Something lies there already.
+        UsageError: ``artifacts`` names no place that can be used.
+    """
+    if is_workspace(root):
+        raise NotEmpty(f"{root} is a workspace already; open it, or choose another directory.")
+    if nofollow.exists(root) and (not nofollow.is_directory(root) or nofollow.names(root)):
+        raise NotEmpty(
+            f"{root} is not empty. Choose a new directory, and bring material in with `agentx init --from DIR` or `agentx add`."
+        )
+    place = artifacts_root(root, artifacts)
+    nofollow.make_directory(root, parents=True)
+    GitRepository.init(root).close()
+    nofollow.make_directory(place, parents=True)
+    commands = detect_commands(project or place)
+    checks = "".join(f"\n[checks.{kind}]\ncommand = {json.dumps(line)}\n" for kind, line in commands.items())
+    nofollow.write(root / CONFIG_FILE, (_CONFIG.format(artifacts=json.dumps(artifacts)) + checks).encode())
+    nofollow.touch(root / LIVE)
+    return place
+
+
+def open_engine(root: Path, settings: Settings, *, new: bool = False) -> Engine:
+    """Open a workspace: fold its history, finish what a crash cut off, conclude from what is new.
+
+    Args:
+        root: Its directory.
+        settings: What the environment says.
+        new: Whether this process has just made it.
+
+    Raises:
+        NotAWorkspace: The directory is none.
+        ConfigInvalid: ``agentx.toml`` cannot be read.
+    """
+    if not is_workspace(root):
+        raise NotAWorkspace(f"{root} is not a workspace. Make one with `agentx init {root}`.")
+    layout.check(root)
+    config = read_config(root)
+    place = artifacts_root(root, config.workspace.artifacts)
+    if place != root / ARTIFACTS and clones.is_fresh(root):
+        raise UsageError(
+            f"{root} is a clone of a workspace that stands beside a project, and there is no such project here. Its files "
+            f'are in {ARTIFACTS}/: write `artifacts = "{ARTIFACTS}"` in {CONFIG_FILE}, and open it again.'
+        )
+    if clones.is_fresh(root):
+        _check_clone(root)
+    trust = Trust(root, place, config, settings)
+    why = "" if new else trust.why_restricted()
+    if why:
+        before = trust.last_trusted()
+        config = tightened(config, json.loads(before.fields.get("tools.approve", "[]")) if before else ())
+    abroad = why if place != root / ARTIFACTS else ""
+    if abroad:  # or a look would record, and commit, whatever lies around a workspace that somebody else made
+        place = root / ARTIFACTS
+    bus = Bus()
+    artifacts = Artifacts(place, config.limits.max_file_bytes, skip=(root,))
+    outer = place != root / ARTIFACTS
+    write_path = _open_write_path(root, settings, artifacts, bus, outer=outer, abroad=abroad)
+    # What has lapsed is laid aside before a message is read, which may bring it back.
+    # Notes are taken last, of what the others made of the same fact.
+    notes = (NoteTaker(capture_assistant=config.scribe.capture_assistant),) * config.scribe.auto_capture
+    distils = config.scribe.auto_capture and config.scribe.session_strategy == "memory"
+    sessions = (Sessions(lambda after: write_path.history.read(after, told_already)),) * distils
+    extractors: tuple[Extractor, ...] = (
+        Lapse(config.memory.lapse_days),
+        DemandExtractor(),
+        HotIssues(),
+        *notes,
+        *sessions,
+        Grading(),
+        Direction(),
+        Cognition(),
+        Learned(),
+    )
+    synthesizer = Synthesizer(write_path, extractors, bus, settings=config.model_dump_json())
+    indexer = Indexer(
+        write_path,
+        root / CACHE / "index",
+        open_index=lambda: _open_index(root, write_path),
+        open_embedder=lambda: _open_embedder(config, settings, trust),
+    )
+    bus.subscribe(EventsPurged.__name__, lambda _event: indexer.start_over())
+    engine = Engine(root, config, settings, trust, bus, write_path, synthesizer, indexer)
+    if not write_path.read_only:
+        synthesizer.catch_up()
+    if config.memory.maintain == "nightly":
+        Nightly(engine)
+    return engine
+
+
+def _open_write_path(
+    root: Path, settings: Settings, artifacts: Artifacts, bus: Bus, *, outer: bool, abroad: str
+) -> WritePath:
+    """Open the write path; for reading only where the disk refuses what opening has to write.
+
+    Args:
+        root: The workspace's directory.
+        settings: What the environment says.
+        artifacts: The working files.
+        bus: Gets each event.
+        outer: Whether the artifacts lie outside the working directory.
+        abroad: Why nothing may be recorded of artifacts that lie outside; empty where that does not matter.
+    """
+    codec = Codec(FACTS | CONCLUSIONS)
+    why = why_refused(root)
+    if not why:
+        write_path: WritePath | None = None
+        try:
+            claim(root, settings.state_dir)
+            clones.set_up(root)
+            write_path = WritePath(root, codec, artifacts, bus, outer=outer)
+            write_path.load()
+            if not _only_reads(write_path, abroad):
+                write_path.recover()
+        except (DiskRefused, GitIsBusy, RefLocked) as error:
+            why = str(error)
+        except OSError as error:
+            if isinstance(error, AgentXError):
+                raise
+            why = f"{error.filename or root}: {error.strerror}."
+        else:
+            return write_path
+        if write_path is not None:
+            write_path.close()
+    cache = readable(root, settings.state_dir)
+    reason = f"{root} is open for reading only. {why}"
+    write_path = WritePath(root, codec, artifacts, bus, outer=outer, cache=cache, read_only=reason)
+    write_path.load()
+    return write_path
+
+
+def why_refused(root: Path) -> str:
+    """Why the disk takes nothing; empty where it does, as far as that can be seen beforehand."""
+    for path in (root, *(root / name for name in WRITTEN)):
+        if not nofollow.exists(path) or nofollow.may_write(path):
+            continue
+        copy = "To record something, copy the whole directory to one that you can write (`cp -a`), and work there."
+        if nofollow.is_on_read_only_media(path if nofollow.is_directory(path) else path.parent):
+            return f"The file system of {path} is read-only. {copy}"
+        return f"You have no right to write {path}. {copy}"
+    return ""
+
+
+def _only_reads(write_path: WritePath, abroad: str) -> bool:
+    """Whether a workspace that could be written is open for reading only, because of what is in it."""
+    root, found = write_path.root, write_path.state.format
+    if found > FORMAT:
+        write_path.make_read_only(
+            f"{root} was written by a newer version (format {found}; this one knows {FORMAT}), so it is "
+            "open for reading only. Upgrade with `pip install --upgrade agentx-workspace`."
+        )
+    elif abroad:
+        outside = f"{root} is open for reading only: its files lie outside of it"
+        write_path.make_read_only(str(Restricted(outside, restricted(abroad))))
+    return bool(write_path.read_only)
+
+
+def _check_clone(root: Path) -> None:
+    """Refuse a clone whose commit puts links where the engine's own files belong."""
+    repo = GitRepository(root)
+    try:
+        if repo.head:
+            layout.check_commit(repo, repo.head)
+    finally:
+        repo.close()
+
+
+def _open_index(root: Path, write_path: WritePath) -> MemoryIndex:
+    make_cache(root)  # it may have been deleted since
+    index, note = open_index(root / CACHE / "index")
+    if note:
+        write_path.notes.append(note)
+    return index
+
+
+def _open_embedder(config: Config, settings: Settings, trust: Trust) -> tuple[Embedder | None, str]:
+    def hosted(model: str) -> "HostedCall":
+        trust.require("embeddings.model")
+        return HostedCall(model, settings.api_base, settings.api_key, trust)
+
+    try:
+        embedder = open_embedder(config.embeddings.model, settings.cache_dir, hosted)
+    except (ModelUnavailable, Restricted) as error:
+        return None, str(error)
+    return (
+        embedder,
+        "" if embedder else "Embeddings are off (`embeddings.model` is none), so search is lexical.",
+    )
+
+
+class HostedCall(msgspec.Struct, frozen=True):
+    """Asks a hosted model for embeddings."""
+
+    model: str
+    api_base: str
+    api_key: str
+    trust: Trust
+
+    def __call__(self, texts: list[str]) -> list[list[float]]:
+        """One vector for each text, in order.
+
+        Raises:
+            ModelUnavailable: The workspace is not trusted any more.
+        """
+        try:
+            self.trust.require("embeddings.model")
+        except Restricted as error:
+            raise ModelUnavailable(str(error)) from error
+        return embed_texts(self.model, texts, api_base=self.api_base or None, api_key=self.api_key or None)

@@ -1,0 +1,104 @@
+"""The morning audit: what happened in some workspaces since a moment, and what a person should do about it."""
+
+import shlex
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from pathlib import Path
+
+import msgspec
+
+from agentx.engine.engine import Engine
+from agentx.storage.errors import UsageError
+from agentx.storage.log.history import told_already
+from agentx.synthesis.learning.auditing import Audit, Cost, Todo, audit
+
+_PROGRAM = "agentx "
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """Some workspaces since a moment.
+
+    Attributes:
+        since: As :attr:`agentx.storage.events.types.Event.at` has it.
+        workspaces: In the order in which they were asked for.
+        costs: What each component used in all of them.
+        todo: What to do in all of them; where there are several, each command names its workspace.
+    """
+
+    since: str
+    workspaces: tuple[Audit, ...]
+    costs: tuple[Cost, ...]
+    todo: tuple[Todo, ...]
+
+
+def begin(since: str, now: datetime, zone: tzinfo | None = None) -> str:
+    """The moment that a person means, in UTC as events have it.
+
+    Args:
+        since: ``yesterday``, ``today``, or a date or time in ISO 8601; a day begins at midnight.
+        now: The present, with its zone.
+        zone: Zone of what is said without one; that of the machine by default.
+
+    Raises:
+        UsageError: It is none of these.
+
+    >>> begin("yesterday", datetime(2026, 11, 22, 8, tzinfo=UTC), UTC)
+    '2026-11-21T00:00:00.000000Z'
+    """
+    today = now.astimezone(zone).date()
+    days = {"today": today, "yesterday": today - timedelta(days=1)}
+    try:
+        moment = _midnight(days[since]) if since in days else datetime.fromisoformat(since)
+        if moment.tzinfo is None:
+            moment = moment.astimezone() if zone is None else moment.replace(tzinfo=zone)
+        at = moment.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(
+            f"{since!r} is no moment: say yesterday, today, or a date or time like 2026-11-20 or 2026-11-20T18:00."
+        ) from error
+    return at.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time.min)
+
+
+def look_back(engine: Engine, since: str) -> Audit:
+    """What happened in a workspace since a moment, and how it stands; nothing is changed.
+
+    Args:
+        engine: The workspace.
+        since: As :func:`begin` gives it.
+    """
+    return audit(engine.write_path.history.read(on_damage=told_already), since, str(engine.root))
+
+
+def together(audits: Iterable[Audit], since: str) -> Report:
+    """The audits of some workspaces, with what all of them used and call for."""
+    workspaces = tuple(audits)
+    costs: dict[str, Cost] = {}
+    for cost in (cost for one in workspaces for cost in one.costs):
+        before = costs.get(cost.component)
+        costs[cost.component] = before + cost if before else cost
+    todo = (
+        _placed(item, one.root) if len(workspaces) > 1 else item for one in workspaces for item in one.todo
+    )
+    return Report(
+        since=since,
+        workspaces=workspaces,
+        costs=tuple(sorted(costs.values(), key=lambda cost: (-cost.usd, cost.component))),
+        todo=tuple(todo),
+    )
+
+
+def _placed(todo: Todo, root: str) -> Todo:
+    """A command that works from anywhere."""
+    place = shlex.quote(_short(root))
+    command = todo.command.replace(_PROGRAM, f"{_PROGRAM}-C {place} ", 1)
+    return msgspec.structs.replace(todo, command=command)
+
+
+def _short(root: str) -> str:
+    """A directory as one types it from where one is."""
+    path, here = Path(root), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) and path != here else root

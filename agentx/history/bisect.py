@@ -1,0 +1,222 @@
+"""How a memory item or a file came to be what it is: the events that changed it, and what led to each."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from agentx.engine.engine import Engine
+from agentx.engine.moment_parser import event_at
+from agentx.history.diff import FieldDiff, fields_changed
+from agentx.history.undo_restore import changes, moves
+from agentx.memory.editing import find
+from agentx.recording import commit_message
+from agentx.storage.artifacts import ArtifactMissing
+from agentx.storage.events.types import (
+    AgentMessageSent,
+    Event,
+    RunStarted,
+    ToolCallExecuted,
+    UserMessageSent,
+    changes_of,
+)
+from agentx.storage.log.history import told_already
+from agentx.synthesis.memory.conclusions import Add, Concluded
+from agentx.synthesis.memory.items import Evidence, MemoryItem
+from agentx.synthesis.state.state import State
+
+CAUSES = 20
+"""A longer chain of causes is cut."""
+
+_QUOTE = 400
+
+
+class Cause(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that led to another.
+
+    Attributes:
+        told: It in one line.
+        quote: The words that count: those that an item rests on, or the beginning of a message; empty where none were said.
+        commit: The commit that is the first to hold it; empty where it waits for the next one.
+    """
+
+    seq: int
+    at: str
+    actor: str
+    type: str
+    told: str
+    quote: str = ""
+    commit: str = ""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One change.
+
+    Attributes:
+        event: What made it.
+        fields: What of an item changed; of the event that made it, nothing.
+        made: Whether this is where it began.
+        causes: What led to it, the nearest first, up to the user's sentence where there is one.
+    """
+
+    event: Cause
+    fields: tuple[FieldDiff, ...] = ()
+    made: bool = False
+    causes: tuple[Cause, ...] = ()
+
+
+class Trace(msgspec.Struct, frozen=True, kw_only=True):
+    """How something came to be what it is.
+
+    Attributes:
+        item: The memory item as it is now; ``None`` for a file.
+        path: The file; empty for an item.
+        steps: The last change, or all of them, oldest first.
+        changes: How many changes there are in all.
+    """
+
+    item: MemoryItem | None = None
+    path: str = ""
+    steps: tuple[Step, ...]
+    changes: int
+
+
+def trace_item(engine: Engine, name: str, *, every: bool = False) -> Trace:
+    """Find what made a memory item what it is.
+
+    Args:
+        engine: The workspace.
+        name: Its id.
+        every: All changes, not the last one only.
+
+    Raises:
+        NoSuchItem: There is no item of that id.
+    """
+    engine.write_path.refresh()
+    _index_commits(engine)
+    item = find(engine, name)
+    runs: dict[str, int] = {}
+    found = list(_item_changes(engine, name, runs))
+    chosen = found if every else found[-1:]
+    steps = tuple(
+        Step(
+            event=_cause(engine, event),
+            fields=fields_changed(before, after) if before else (),
+            made=before is None,
+            causes=tuple(_causes(engine, event, _fresh(before, after), runs)),
+        )
+        for event, before, after in chosen
+    )
+    return Trace(item=item, steps=steps, changes=len(found))
+
+
+def trace_file(engine: Engine, path: str, *, every: bool = False) -> Trace:
+    """Find what made a file what it is, or what took it away; where it was moved, back to its earlier names.
+
+    Args:
+        engine: The workspace.
+        path: Checked path relative to the artifacts.
+        every: All changes, not the last one only.
+
+    Raises:
+        ArtifactMissing: There never was such a file.
+    """
+    engine.write_path.refresh()
+    _index_commits(engine)
+    runs = {
+        event.run: event.seq
+        for event in engine.write_path.history.read(on_damage=told_already)
+        if isinstance(event.data, RunStarted)
+    }
+    found: list[Event] = []
+    name = path
+    for change in reversed(list(changes(engine))):
+        if any(made.path == name for made in change.files):
+            found.append(next(e for e in change.events if name in {made.path for made in changes_of(e)}))
+            name = moves(change.files).get(name, name)
+    if not found:
+        raise ArtifactMissing(f"There never was a file {path!r} in the artifacts.")
+    found.reverse()
+    chosen = found if every else found[-1:]
+    steps = tuple(
+        Step(
+            event=_cause(engine, event),
+            made=event is found[0],
+            causes=tuple(_causes(engine, event, (), runs)),
+        )
+        for event in chosen
+    )
+    return Trace(path=path, steps=steps, changes=len(found))
+
+
+def _item_changes(
+    engine: Engine, name: str, runs: dict[str, int]
+) -> Iterator[tuple[Event, MemoryItem | None, MemoryItem]]:
+    """Each event that changed an item, with the item before and after; notes where each run began on the way."""
+    state = State()
+    for event in engine.write_path.history.read(on_damage=told_already):
+        if isinstance(event.data, RunStarted):
+            runs[event.run] = event.seq
+        if not isinstance(event.data, Concluded):
+            continue
+        before = state.items.get(name)
+        if any(name == (made.item.id if isinstance(made, Add) else made.id) for made in event.data.changes):
+            state.apply(event)
+            after = state.items.get(name)
+            if after is not None and (before is None or fields_changed(before, after)):
+                yield event, before, after
+
+
+def _fresh(before: MemoryItem | None, after: MemoryItem) -> tuple[Evidence, ...]:
+    """The words that a change rests on: those that were not there before it."""
+    known = before.evidence if before else ()
+    return tuple(one for one in after.evidence if one not in known)
+
+
+def _causes(
+    engine: Engine, event: Event, evidence: tuple[Evidence, ...], runs: dict[str, int]
+) -> Iterator[Cause]:
+    """What led to an event, the nearest first: its words and its cause, and so on from there."""
+    quotes = {one.seq: one.quote for one in evidence}
+    waiting = [_cause_of(event, runs), *quotes]
+    seen = {event.seq}
+    while waiting and len(seen) <= CAUSES:
+        seq = max(waiting)
+        waiting.remove(seq)
+        found = None if seq in seen else event_at(engine, seq)
+        if found is not None:
+            seen.add(seq)
+            yield _cause(engine, found, quotes.get(seq, ""))
+            waiting.append(_cause_of(found, runs))
+
+
+def _cause_of(event: Event, runs: dict[str, int]) -> int:
+    """The event that led to an event: of an undo what it took back; of what a run did, else, the begin of the run."""
+    began = runs.get(event.run, 0)
+    reverted = event.data.reverts if isinstance(event.data, ToolCallExecuted) else 0
+    return event.cause or reverted or (began if began < event.seq else 0)
+
+
+def _index_commits(engine: Engine) -> None:
+    """Look all commits up that are not yet, so that each event can be told with its own."""
+    while engine.commits.extend(engine.write_path.head):
+        pass
+
+
+def _cause(engine: Engine, event: Event, quote: str = "") -> Cause:
+    return Cause(
+        seq=event.seq,
+        at=event.at,
+        actor=event.actor,
+        type=event.type,
+        told=commit_message.tell(event) or event.type,
+        quote=quote or _said(event),
+        commit=engine.commit_of(event.seq),
+    )
+
+
+def _said(event: Event) -> str:
+    match event.data:
+        case UserMessageSent(body=body) | AgentMessageSent(body=body):
+            return body.text[:_QUOTE]
+        case _:
+            return ""

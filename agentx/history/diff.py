@@ -1,0 +1,227 @@
+"""What differs between two moments: the artifacts, and what is remembered."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from agentx.engine.engine import Engine
+from agentx.engine.moment_parser import STANDING, NoSuchMoment, event_at, states_at
+from agentx.history.undo_restore import Files, files_between
+from agentx.storage.events.types import FileChange
+from agentx.storage.git import patch
+from agentx.storage.git.objects import ObjectDamaged
+from agentx.synthesis.memory.items import HotIssueDetail, Kind, MemoryItem, Scope
+from agentx.synthesis.state.state import State
+
+
+class FileDiff(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that differs.
+
+    Attributes:
+        what: A file that was ``moved`` may be changed as well.
+        path: Its path at the later moment; of one that is gone, at the earlier.
+        old_path: Its path at the earlier moment, where it was moved; else empty.
+        added: Lines that came.
+        removed: Lines that went.
+        binary: Whether it is no text, so that no lines are counted.
+        old_bytes: Its size before; 0 where there was none.
+        new_bytes: Its size after.
+        mode: What it is now, where that changed: ``executable``, ``link`` or ``plain file``.
+        missing: Whether a content is no longer kept, so that nothing can be compared.
+        patch: The unified diff, where it was asked for.
+    """
+
+    what: Literal["added", "changed", "moved", "deleted"]
+    path: str
+    old_path: str = ""
+    added: int = 0
+    removed: int = 0
+    binary: bool = False
+    old_bytes: int = 0
+    new_bytes: int = 0
+    mode: str = ""
+    missing: bool = False
+    patch: str = ""
+
+
+class FieldDiff(msgspec.Struct, frozen=True):
+    """A value of a memory item before and after, in words."""
+
+    name: str
+    old: str
+    new: str
+
+
+class ItemDiff(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory item that differs.
+
+    Attributes:
+        what: It ``came`` (again), ``changed``, ``ended``, or both ``came and ended`` between the moments.
+        text: What it says at the later moment.
+        status: Where it stands at the later moment.
+        fields: What of it changed; of one that came, nothing.
+    """
+
+    what: Literal["came", "changed", "ended", "came and ended"]
+    id: str
+    kind: Kind
+    text: str
+    status: str
+    fields: tuple[FieldDiff, ...] = ()
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """What differs between two moments.
+
+    Attributes:
+        first: Seq of the earlier event; 0 for before the first.
+        last: Seq of the later one.
+        first_at: When the earlier one was, UTC ISO 8601; empty for before the first.
+        last_at: When the later one was.
+        files: By path.
+        items: In the order of their creation.
+    """
+
+    first: int
+    last: int
+    first_at: str
+    last_at: str
+    files: tuple[FileDiff, ...]
+    items: tuple[ItemDiff, ...]
+
+
+def turn_begin(engine: Engine) -> int:
+    """The event before the latest turn: before the user's message that the last run answers, or else before the last."""
+    state = engine.snapshot()
+    said = next((m.seq for m in reversed(state.messages) if m.actor.partition(":")[0] == "user"), 0)
+    run = state.last_run
+    started = event_at(engine, run.seq) if run is not None and run.seq > said else None
+    return max(0, (started.cause or started.seq if started else said) - 1)
+
+
+def compare(engine: Engine, first: int, last: int, *, patches: bool = False) -> Difference:
+    """Compare two moments.
+
+    Args:
+        engine: The workspace.
+        first: Seq of the earlier event.
+        last: Seq of the later one.
+        patches: Whether the unified diffs are wanted.
+
+    Raises:
+        NoSuchMoment: The second is before the first.
+    """
+    if last < first:
+        raise NoSuchMoment(f"Event {last} is before event {first}; give the earlier moment first.")
+    files = files_between(engine, first, last)
+    then, now = states_at(engine, first, last)
+    return Difference(
+        first=first,
+        last=last,
+        first_at=_at(engine, first),
+        last_at=_at(engine, last),
+        files=tuple(_files(engine, files, patches=patches)),
+        items=tuple(_items(then, now)),
+    )
+
+
+def _at(engine: Engine, seq: int) -> str:
+    event = event_at(engine, seq)
+    return event.at if event else ""
+
+
+# --- artifacts -----------------------------------------------------------------------------------------------------------
+
+
+def _files(engine: Engine, files: Files, *, patches: bool) -> Iterator[FileDiff]:
+    moved = {new: old for new, old in files.moved.items() if old not in files.now and new not in files.then}
+    for path in sorted((files.then.keys() - set(moved.values())) | files.now.keys()):
+        old, new = moved.get(path, path), path
+        before, after = files.then.get(old), files.now.get(new)
+        if old != new or before is None or after is None or _entry(before) != _entry(after):
+            yield _file(engine, old, new, before, after, patches=patches)
+
+
+def _file(
+    engine: Engine, old: str, new: str, before: FileChange | None, after: FileChange | None, *, patches: bool
+) -> FileDiff:
+    what: Literal["added", "changed", "moved", "deleted"] = "changed"
+    if before is None or after is None:
+        what = "added" if after else "deleted"
+    elif old != new:
+        what = "moved"
+    try:
+        contents = [engine.write_path.repo.read_blob(one.after) if one else None for one in (before, after)]
+        made, missing = patch.compare(contents[0], contents[1], old, new), False
+    except ObjectDamaged:
+        contents, made, missing = [None, None], patch.Patch(), True
+    return FileDiff(
+        what=what,
+        path=new,
+        old_path=old if what == "moved" else "",
+        added=made.added,
+        removed=made.removed,
+        binary=made.binary,
+        old_bytes=len(contents[0] or b""),
+        new_bytes=len(contents[1] or b""),
+        mode=_mode(after) if before and after and _mode(before) != _mode(after) else "",
+        missing=missing,
+        patch=made.text if patches else "",
+    )
+
+
+def _entry(made: FileChange) -> tuple[str, bool, bool]:
+    return made.after, made.executable, made.link
+
+
+def _mode(made: FileChange) -> str:
+    return "link" if made.link else "executable" if made.executable else "plain file"
+
+
+# --- memory --------------------------------------------------------------------------------------------------------------
+
+
+def _items(then: State, now: State) -> Iterator[ItemDiff]:
+    for item in now.items.values():
+        before = then.items.get(item.id)
+        if before is not None and before.changed_seq == item.changed_seq:
+            continue
+        fields = fields_changed(before, item) if before else ()
+        stood, stands = before is not None and before.status in STANDING, item.status in STANDING
+        if before is not None and stood == stands and not fields:
+            continue
+        what: Literal["came", "changed", "ended", "came and ended"] = "changed"
+        if stood != stands:
+            what = "came" if stands else "ended"
+        elif before is None:
+            what = "came and ended"
+        yield ItemDiff(
+            what=what, id=item.id, kind=item.kind, text=item.text, status=item.status, fields=fields
+        )
+
+
+def fields_changed(old: MemoryItem, new: MemoryItem) -> tuple[FieldDiff, ...]:
+    """What of an item changed that a person would be told of."""
+    before, after = _told(old), _told(new)
+    return tuple(FieldDiff(name, before[name], after[name]) for name in after if before[name] != after[name])
+
+
+def _told(item: MemoryItem) -> dict[str, str]:
+    detail = item.detail
+    issue = detail if isinstance(detail, HotIssueDetail) else None
+    return {
+        "status": item.status,
+        "text": item.text,
+        "score": f"{item.score:g}",
+        "until": item.until,
+        "scope": _scope(item.scope),
+        "pinned": "yes" if item.pinned else "no",
+        "failures": str(issue.failures) if issue else "",
+        "priority": issue.priority if issue else "",
+        "evidence": ", ".join(dict.fromkeys(f"event {one.seq}" for one in item.evidence)),
+    }
+
+
+def _scope(scope: Scope) -> str:
+    return ", ".join(part for part in (scope.topic, *scope.paths, *scope.tools) if part)

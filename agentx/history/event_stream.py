@@ -1,0 +1,30 @@
+"""Events as they come, whichever process writes them."""
+
+import time
+from collections.abc import Iterator
+
+from agentx.engine.engine import Engine
+from agentx.storage.events.types import Event
+from agentx.storage.log.history import told_already
+
+_POLL_S = 0.05
+
+
+def events(engine: Engine, after: int, *, follow: bool, timeout_s: float | None) -> Iterator[Event]:
+    """Events behind a seq, in order, each once: :meth:`agentx.workspace.Workspace.events`.
+
+    Args:
+        engine: The workspace.
+        after: Begin behind this event.
+        follow: Go on with what is still to come.
+        timeout_s: With ``follow``: end after so long without a new event; ``None`` waits for ever.
+    """
+    last, waited = after, 0.0
+    while True:
+        for event in engine.write_path.history.read(last, on_damage=told_already):
+            last, waited = event.seq, 0.0
+            yield event
+        if not follow or (timeout_s is not None and waited >= timeout_s):
+            return
+        time.sleep(_POLL_S)
+        waited += _POLL_S

@@ -1,0 +1,299 @@
+"""Undo and restore: earlier contents come back as new events, never as a step back in the log."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
+
+import msgspec
+
+from agentx.core import layout
+from agentx.engine.engine import Engine
+from agentx.engine.moment_parser import NoSuchMoment, event_at
+from agentx.recording import commit_message, external_edits
+from agentx.recording.recovery import is_ours
+from agentx.recording.staging import Content
+from agentx.storage.artifacts import change as change_of
+from agentx.storage.errors import UsageError
+from agentx.storage.events.types import (
+    ArtifactChanged,
+    Event,
+    FileChange,
+    ToolCallExecuted,
+    WriteReverted,
+    changes_of,
+)
+from agentx.storage.log.history import told_already
+
+UNDO, RESTORE = "undo", "restore"
+_WINDOW = 1_000
+"""Events that an undo looks through first."""
+
+
+class NothingToUndo(UsageError):
+    """No change to artifacts is left to undo."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One change to artifacts.
+
+    Attributes:
+        events: What recorded it: several where one could not hold it all, and then they count as one moment.
+        files: What it really changed; a write that a crash cut off is not among them.
+    """
+
+    events: tuple[Event, ...]
+    files: tuple[FileChange, ...]
+
+    @property
+    def seq(self) -> int:
+        """Its first event."""
+        return self.events[0].seq
+
+    @property
+    def undoes(self) -> int:
+        """The change that it took back; 0 for none."""
+        data = self.events[0].data
+        return data.reverts if isinstance(data, ToolCallExecuted) and data.tool == UNDO else 0
+
+
+class Files(msgspec.Struct, frozen=True):
+    """The artifacts at two moments: by path, the change that made each what it was.
+
+    Attributes:
+        then: At the earlier one.
+        now: At the later one.
+        moved: Of files that were moved between them, the path at the earlier moment by the one at the later.
+    """
+
+    then: dict[str, FileChange]
+    now: dict[str, FileChange]
+    moved: dict[str, str]
+
+
+def undo(engine: Engine, actor: str) -> Event:
+    """Take back the latest change to artifacts that was not taken back yet.
+
+    Raises:
+        NothingToUndo: There is none.
+    """
+    with engine.write_path.exclusive():
+        engine.write_path.scan()
+        undone = _last_change(engine)
+        then = files_between(engine, undone.seq - 1).then
+        paths = dict.fromkeys(made.path for made in undone.files)
+        contents = {path: _content(engine, then[path]) if path in then else None for path in paths}
+        return _write(engine, contents, UNDO, undone.seq, actor)
+
+
+def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
+    """Bring a file or a directory back to what it was after an event; what was moved since goes back to its place.
+
+    Args:
+        engine: The workspace.
+        path: Checked path of a file or directory; empty for all artifacts.
+        at: Seq of the event.
+        actor: Who asks for it.
+
+    Raises:
+        NoSuchMoment: There is no such event, or nothing of that name existed then or since.
+    """
+    with engine.write_path.exclusive():
+        engine.write_path.scan()
+        last = engine.write_path.state.seq
+        if not 0 < at <= last:
+            raise NoSuchMoment(f"There is no event {at}; the history goes from 1 to {last}.")
+        files = files_between(engine, at)
+        back = {name for name in files.then if _at_or_below(name, path)}
+        gone = {name for name in engine.write_path.manifest() if _at_or_below(name, path)}
+        for name, before in files.moved.items():
+            if (name in gone and name not in back) or (before in back and before not in files.now):
+                gone.add(name)
+                back.add(before)
+        if not back and not gone:
+            raise NoSuchMoment(f"There is no {path!r} in the artifacts, neither now nor after event {at}.")
+        contents: dict[str, Content | None] = dict.fromkeys(sorted(gone - back))
+        contents |= {name: _content(engine, files.then[name]) for name in sorted(back)}
+        return _write(engine, contents, RESTORE, at, actor)
+
+
+def files_between(engine: Engine, first: int, last: int | None = None) -> Files:
+    """The artifacts after each of two events, and what was moved between them.
+
+    Args:
+        engine: The workspace.
+        first: Seq of the earlier one.
+        last: Seq of the later one; the latest by default.
+    """
+    base, then = _committed(engine, first)
+    now = dict(then)
+    moved: dict[str, str] = {}
+    before: dict[int, dict[str, str]] = {}
+    for change in changes(engine, base):
+        if last is not None and change.seq > last:
+            break
+        for made in change.files:
+            _apply(made, now)
+        if change.seq <= first:
+            for made in change.files:
+                _apply(made, then)
+            continue
+        before[change.seq] = moved
+        undone = before.get(change.undoes)
+        moved = _moved_on(moved, change.files) if undone is None else undone
+    kept = {new: old for new, old in moved.items() if new != old and old in then and new in now}
+    return Files(then, now, kept)
+
+
+def _committed(engine: Engine, seq: int) -> tuple[int, dict[str, FileChange]]:
+    """The latest commit that holds nothing behind an event: its last event, and its artifacts; 0 for none.
+
+    After a crash that cut a write off, the events alone say what became of it.
+    """
+    repo = engine.write_path.repo
+    if engine.snapshot().counts.get(WriteReverted.__name__):
+        return 0, {}
+    for commit in repo.log(engine.write_path.head):
+        through = commit_message.through(commit.trailers) if is_ours(commit) else 0
+        if 0 < through <= seq and not _cut_apart(engine, through):
+            files = repo.files(repo.subtree(commit.tree, layout.ARTIFACTS))
+            return through, {path: change_of(path, None, entry) for path, entry in files}
+    return 0, {}
+
+
+def _cut_apart(engine: Engine, seq: int) -> bool:
+    """Whether a change goes on behind an event."""
+    last, event = event_at(engine, seq), event_at(engine, seq + 1)
+    return last is not None and event is not None and _goes_on(last, event)
+
+
+def _moved_on(moved: dict[str, str], files: tuple[FileChange, ...]) -> dict[str, str]:
+    """The first path of each file by its present one, after another change."""
+    ended = {made.path for made in files if not made.before or not made.after}
+    fresh = {new: moved.get(old, old) for new, old in moves(files).items()}
+    return {new: old for new, old in moved.items() if new not in ended} | fresh if ended else moved
+
+
+def _apply(made: FileChange, files: dict[str, FileChange]) -> None:
+    if made.after:
+        files[made.path] = made
+    else:
+        files.pop(made.path, None)
+
+
+def moves(files: Iterable[FileChange]) -> dict[str, str]:
+    """What one change moved: the old path by the new one. The content is the same, and that of no other is."""
+    files = tuple(files)
+    gone: dict[str, list[str]] = {}
+    for made in files:
+        if not made.after:
+            gone.setdefault(made.before, []).append(made.path)
+    found: dict[str, str] = {}
+    for made in files:
+        if made.before or not gone.get(made.after):
+            continue
+        there = gone[made.after]
+        name = PurePosixPath(made.path).name
+        alike = [old for old in there if PurePosixPath(old).name == name]
+        if alike or len(there) == 1:
+            found[made.path] = alike[0] if alike else there[0]
+            there.remove(found[made.path])
+    return found
+
+
+def changes(engine: Engine, after: int = 0) -> Iterator[Change]:
+    """Each change to artifacts behind an event, in order."""
+    history = engine.write_path.history
+    reverted: set[tuple[int, str]] = set()
+    if engine.snapshot().counts.get(WriteReverted.__name__):
+        events = history.read(after, told_already)
+        reverted = {(e.data.event, e.data.path) for e in events if isinstance(e.data, WriteReverted)}
+    group: list[Event] = []
+    for event in history.read(after, told_already):
+        if group and not _goes_on(group[-1], event):
+            yield _change(group, reverted)
+            group = []
+        if group or changes_of(event) or _is_undo(event):
+            group.append(event)
+    if group:
+        yield _change(group, reverted)
+
+
+def _change(events: list[Event], reverted: set[tuple[int, str]]) -> Change:
+    made = ((event.seq, one) for event in events for one in changes_of(event))
+    return Change(tuple(events), tuple(one for seq, one in made if (seq, one.path) not in reverted))
+
+
+def _last_change(engine: Engine) -> Change:
+    """The latest change that was not taken back, looked for from the end of the history."""
+    window, last = _WINDOW, engine.write_path.state.seq
+    while True:
+        after = max(0, last - window)
+        candidates: list[Change] = []
+        for change in changes(engine, after):
+            if change.undoes:
+                candidates = [one for one in candidates if one.seq != change.undoes]
+            elif change.files:
+                candidates.append(change)
+        if len(candidates) > bool(after):  # the first of a window may have begun before it
+            return candidates[-1]
+        if not after:
+            raise NothingToUndo("There is no change to artifacts left to undo.")
+        window *= 16
+
+
+def _goes_on(last: Event, event: Event) -> bool:
+    """Whether an event is the rest of the change that the one before it began: of the same call, or of one look."""
+    if event.seq != last.seq + 1 or not changes_of(event):
+        return False
+    if isinstance(last.data, ToolCallExecuted) and isinstance(event.data, ToolCallExecuted):
+        return last.data.call_id == event.data.call_id
+    if not isinstance(last.data, ArtifactChanged) or not isinstance(event.data, ArtifactChanged):
+        return False
+    together = [*last.data.changes, event.data.changes[0]]
+    full = sum(1 for _ in external_edits.chunks(together)) > 1
+    return full and last.data.noticed == event.data.noticed
+
+
+def _content(engine: Engine, made: FileChange) -> Content:
+    """What a change made of a file."""
+    return Content(engine.write_path.repo.read_blob(made.after), made.executable, made.link)
+
+
+def _write(engine: Engine, contents: dict[str, Content | None], tool: str, reverts: int, actor: str) -> Event:
+    call_id = f"{tool}-{engine.write_path.state.seq + 1}"
+    events: list[Event] = []
+    for step in _steps(contents):
+        events += engine.write_path.write(
+            step,
+            lambda changes: ToolCallExecuted(
+                call_id=call_id,
+                tool=tool,
+                status="SUCCEEDED",
+                arguments={"event": reverts},
+                changes=changes,
+                reverts=reverts,
+            ),
+            actor=actor,
+        )
+    return events[0]
+
+
+def _steps(contents: dict[str, Content | None]) -> list[dict[str, Content | None]]:
+    """What goes first, where a file is to stand in the place of a directory or the other way round."""
+    gone = {path for path, content in contents.items() if content is None}
+    fresh = contents.keys() - gone
+    if not (gone & _folders(fresh) or fresh & _folders(gone)):
+        return [contents]
+    return [dict.fromkeys(sorted(gone)), {path: contents[path] for path in sorted(fresh)}]
+
+
+def _folders(paths: Iterable[str]) -> set[str]:
+    return {str(folder) for path in paths for folder in PurePosixPath(path).parents}
+
+
+def _is_undo(event: Event) -> bool:
+    """Whether it took a change back, were it one that had left no trace."""
+    return isinstance(event.data, ToolCallExecuted) and event.data.tool == UNDO
+
+
+def _at_or_below(name: str, path: str) -> bool:
+    return not path or name == path or name.startswith(path + "/")

@@ -1,0 +1,4 @@
+"""Integrity checks and repair: commits, log, index, artifacts.
+
+May import: config, core, recording, search, storage, synthesis.
+"""

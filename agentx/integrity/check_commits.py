@@ -1,0 +1,379 @@
+"""The commits, looked at one by one: each engine's commit holds the log of the one before it, and more.
+
+The log of a commit is its sealed segments and its live log. Sealed ones never change; the live log of the next commit
+begins with this one's, or the segment that was sealed since does. Commits are read from the newest back, of each only
+what differs from its parent, so that neither time nor memory is spent on what did not change.
+"""
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from agentx.core.findings import Finding, Found, Progress
+from agentx.core.layout import ARTIFACTS
+from agentx.recording.commit_message import through
+from agentx.recording.heal_log import drops
+from agentx.recording.recovery import is_ours
+from agentx.storage.errors import UsageError
+from agentx.storage.events.codec import GENESIS, UNKNOWN, Codec, DamagedLine
+from agentx.storage.events.types import (
+    ArtifactChanged,
+    Event,
+    FileChange,
+    Lost,
+    Purged,
+    ToolCallExecuted,
+    changes_of,
+)
+from agentx.storage.git.checked_reader import CommitInfo, ObjectMissing, ObjectReader, TreeEntry
+from agentx.storage.git.objects import ObjectDamaged
+from agentx.storage.git.repository import HOST
+from agentx.storage.log.blobs import FOLDER as BLOBS
+from agentx.storage.log.chain import next_event
+from agentx.storage.log.history import LIVE, SEGMENTS, segment_number, segment_path
+
+CHECK = "commits"
+
+SHORTEST_ID = 4
+"""Characters of a commit's id that are taken for it, at least."""
+
+_ARTIFACTS = f"{ARTIFACTS}/"
+_RANGE = re.compile("([0-9]{1,18})(?:-([0-9]{1,18}))?")
+_BLOBS = f"{BLOBS}/"
+
+Differences = dict[str, tuple[TreeEntry | None, TreeEntry | None]]
+"""Files that differ between two trees: before and after, by path."""
+
+
+class Logged(msgspec.Struct, frozen=True):
+    """Where the log of a commit ends.
+
+    Attributes:
+        commit: Its id; empty for none.
+        seq: Its last event.
+        hash: That event's hash.
+        tree: Its tree.
+    """
+
+    commit: str = ""
+    seq: int = 0
+    hash: str = ""
+    tree: str = ""
+
+
+class CommitChain:
+    """Looks at the commits of one repository.
+
+    Args:
+        reader: Its objects.
+        codec: Knows the event types.
+        found: Told what is not as it should be.
+        known: Objects that were told to be damaged already.
+
+    Attributes:
+        commits: How many were looked at.
+        notes: What was damaged and is restored since.
+        purged_changes: Seq of a purged event, and what it made of the artifacts as its commit shows it.
+    """
+
+    def __init__(self, reader: ObjectReader, codec: Codec, found: Found, known: set[str]) -> None:
+        self._reader = reader
+        self._codec = codec
+        self._found = found
+        self._told = known
+        self._unread: set[str] = set()
+        self._lost: dict[str, tuple[int, str]] = {}
+        self._damaged_before = False
+        self.commits = 0
+        self.notes: list[str] = []
+        self.purged_changes: dict[int, list[tuple[str, TreeEntry | None]]] = {}
+
+    def last_logged(self, head: str) -> Logged:
+        """Where the log of the latest engine's commit at or below another ends."""
+        for commit in self._back(head, ""):
+            if commit.committer.endswith(HOST):
+                return self.logged(commit)
+        return Logged()
+
+    def logged(self, commit: CommitInfo) -> Logged:
+        """Where the log of a commit ends; see :class:`Logged`."""
+        try:
+            last = self._last_event(commit.tree)
+        except (ObjectDamaged, DamagedLine):
+            return Logged(commit=commit.id, tree=commit.tree)  # the look at the commits tells of it
+        return Logged(commit.id, last.seq, last.hash, commit.tree) if last else Logged(tree=commit.tree)
+
+    def _last_event(self, tree: str) -> Event | None:
+        """The last event of a tree's log: in the live log, or in the segment that was sealed last."""
+        lines = self._blob(self._reader.entry(tree, LIVE)).splitlines(keepends=True)
+        if not lines:
+            sealed = [path for path, _ in self._reader.files(self._folder(tree), f"{SEGMENTS}/")]
+            segments = sorted(filter(segment_number, sealed), key=segment_number)
+            lines = (
+                self._blob(self._reader.entry(tree, segments[-1])).splitlines(keepends=True)
+                if segments
+                else []
+            )
+        return self._codec.decode(lines[-1]) if lines else None
+
+    def _folder(self, tree: str) -> str:
+        entry = self._reader.entry(tree, SEGMENTS)
+        return entry.oid if entry else ""
+
+    def check(self, head: str, until: str, progress: Progress) -> None:
+        """Look at every commit from ``head`` back to ``until``, which is taken as it is; empty for the first of all."""
+        later: CommitInfo | None = None
+        newest = True
+        for commit in self._back(head, until):
+            self.commits += 1
+            if newest and not is_ours(commit):
+                self._check_newest(commit, until)
+            newest = False
+            progress("Looking at the commits", self.commits, self.commits + bool(commit.parents))
+            parent = self._before(commit)
+            differences = self._differences(parent, commit)
+            if later is not None and is_ours(commit):
+                self._check_step(later, commit, self._differences(commit, later))
+                later = None
+            if not is_ours(commit):
+                continue
+            if self._reader.is_cut_off(commit.id):
+                self.notes.append(
+                    f"This clone is shallow, so nothing before commit {commit.id[:12]} was looked at; "
+                    "`git fetch --unshallow` brings the rest."
+                )
+            elif parent is None or is_ours(parent) or parent.id == until:
+                self._check_step(commit, parent, differences)
+            else:
+                later = commit
+        if later is not None:
+            base = self._commit(until) if until else None
+            self._check_step(later, base, self._differences(base, later))
+        self._tell_lost(head, until)
+
+    def find(self, head: str, name: str) -> str:
+        """The commit at or below another whose id begins so.
+
+        Raises:
+            UsageError: There is none.
+        """
+        if re.fullmatch(f"[0-9a-f]{{{SHORTEST_ID},40}}", name):
+            for commit in self._back(head, ""):
+                if commit.id.startswith(name):
+                    return commit.id
+        raise UsageError(f"There is no commit {name!r} in the history; `git log` shows their ids.")
+
+    def _back(self, head: str, until: str) -> Iterator[CommitInfo]:
+        """Commits from one back, along the parents that hold the engine's log."""
+        commit = self._commit(head)
+        while commit is not None and commit.id != until:
+            yield commit
+            commit = self._before(commit)
+
+    def _before(self, commit: CommitInfo) -> CommitInfo | None:
+        """The parent that goes on with the log: of a merge, the one that holds more of it."""
+        parents = [parent for oid in commit.parents if (parent := self._commit(oid))]
+        if len(parents) > 1:
+            parents.sort(key=lambda parent: self.last_logged(parent.id).seq)
+        return parents[-1] if parents else None
+
+    def _commit(self, oid: str) -> CommitInfo | None:
+        if not oid:
+            return None
+        try:
+            return self._reader.commit(oid)
+        except ObjectDamaged as problem:
+            self._tell_object(f"commit {oid[:12]}", oid, problem)
+            return None
+
+    def _differences(self, old: CommitInfo | None, new: CommitInfo) -> Differences:
+        def missing(path: str, oid: str, problem: ObjectDamaged) -> None:
+            if path == "" or path.endswith("/"):
+                self._unread.add(new.id)
+            self._tell_object(f"{path or 'the tree'} of commit {new.id[:12]}", oid, problem)
+
+        compared = self._reader.compare(old.tree if old else "", new.tree, missing)
+        return {path: (before, after) for path, before, after in compared}
+
+    def _tell_object(self, where: str, oid: str, problem: ObjectDamaged) -> None:
+        if oid not in self._told:
+            self._told.add(oid)
+            state = "is missing" if isinstance(problem, ObjectMissing) else "is damaged"
+            self._tell(f"Git object {oid}", f"{state}: {where}")
+
+    def _tell(self, where: str, what: str, todo: str = "") -> None:
+        self._found(Finding(CHECK, where, what, *([todo] if todo else [])))
+
+    def _check_newest(self, commit: CommitInfo, until: str) -> None:
+        """Check the log in the newest commit if that names no event, or is a person's."""
+        ours = next((one for one in self._back(commit.id, until) if is_ours(one)), None)
+        if ours is None:
+            return
+        made, where = self._differences(ours, commit), f"commit {commit.id[:12]}"
+        if self._unread & {commit.id, ours.id}:
+            return
+        with contextlib.suppress(ObjectDamaged):
+            if self._added(made, ours) is None and not self._note_healed(commit, ours):
+                self._tell(where, f"holds another log than commit {ours.id[:12]} before it")
+
+    # --- one step ------------------------------------------------------------------------------------------------
+
+    def _check_step(self, commit: CommitInfo, parent: CommitInfo | None, made: Differences) -> None:
+        """What an engine's commit added to the log of the one before it."""
+        if self._unread & {commit.id, parent.id if parent else ""}:
+            return  # a tree that cannot be read is told already
+        where = f"commit {commit.id[:12]}"
+        try:
+            added = self._added(made, parent)
+            if added is None and parent is not None and self._note_healed(commit, parent):
+                added = self._log(commit.tree)
+            elif added is None:
+                self._tell_unless_healed(where, "does not extend the log of the commit before it")
+                return
+            before = self.logged(parent) if parent else Logged(hash=GENESIS)
+            if parent is not None and not before.seq:  # its last line is damaged
+                before = Logged(seq=through(parent.trailers))
+            events, wrong = self._events(added, before)
+        except ObjectDamaged:
+            return  # told already
+        named = _RANGE.fullmatch(commit.trailers.get("AgentX-Event", ""))
+        span = (int(named[1]), int(named[2] or named[1])) if named else None
+        held = (events[0].seq, events[-1].seq) if events else None
+        if span != held:
+            behind = f", and a line behind that is not the next event: {wrong}" if wrong else ""
+            self._tell_unless_healed(
+                where,
+                f"says that it holds {_span(span)}, and its log holds {_span(held)} more than the commit "
+                f"before it{behind}",
+            )
+        self._note_contents(events, made)
+
+    def _tell_unless_healed(self, where: str, what: str) -> None:
+        """Tell of a damaged log, unless a later commit holds it restored: that was noted there."""
+        if self._damaged_before:
+            self._damaged_before = False
+        else:
+            self._tell(where, what, _REWRITTEN)
+
+    def _added(self, made: Differences, parent: CommitInfo | None) -> bytes | None:
+        """The bytes that the log grew by; ``None`` where it did not grow out of the parent's."""
+        if any(segment_number(path) and before is not None for path, (before, _) in made.items()):
+            return None
+        if any(path.startswith(_BLOBS) and before is not None for path, (before, _) in made.items()):
+            return None
+        sealed = sorted(filter(segment_number, made), key=segment_number)
+        if sealed:
+            first = segment_number(sealed[0])
+            before_it = parent is not None and self._reader.entry(parent.tree, segment_path(first - 1))
+            if list(map(segment_number, sealed)) != [*range(first, first + len(sealed))] or (
+                first > 1 and not before_it
+            ):
+                return None
+        old = self._blob(self._reader.entry(parent.tree, LIVE)) if parent is not None else b""
+        if not sealed and LIVE not in made:
+            return b""
+        parts = [self._blob(made[path][1]) for path in sealed]
+        parts.append(self._blob(made[LIVE][1]) if LIVE in made else old)
+        return b"".join([parts[0][len(old) :], *parts[1:]]) if parts[0].startswith(old) else None
+
+    def _note_healed(self, commit: CommitInfo, parent: CommitInfo) -> bool:
+        """Note that a commit holds the log restored that is damaged in the one before it, if it does."""
+        if not self._heals(commit, parent):
+            return False
+        self.notes.append(
+            f"Commit {parent.id[:12]} holds a damaged log; commit {commit.id[:12]} holds it restored."
+        )
+        self._damaged_before = True
+        return True
+
+    def _heals(self, commit: CommitInfo, parent: CommitInfo) -> bool:
+        """Whether a commit holds the whole log, with each event that the damaged one before it proves."""
+        log, seq, own_hash = self._log(commit.tree), 0, GENESIS
+        for line in log.splitlines(keepends=True):
+            event = next_event(self._codec, line, seq + 1, own_hash)
+            if event is None:
+                return False
+            seq, own_hash = event.seq, event.hash
+        return seq >= self.logged(parent).seq and not drops(
+            self._codec, self._log(parent.tree), log, 0, GENESIS
+        )
+
+    def _log(self, tree: str) -> bytes:
+        """The whole log of a tree."""
+        files = dict(self._reader.files(self._folder(tree), f"{SEGMENTS}/"))
+        sealed = sorted(filter(segment_number, files), key=segment_number)
+        return b"".join(
+            self._blob(entry) for entry in [*map(files.get, sealed), self._reader.entry(tree, LIVE)]
+        )
+
+    def _blob(self, entry: TreeEntry | None) -> bytes:
+        return self._reader.blob(entry.oid) if entry is not None else b""
+
+    def _events(self, added: bytes, before: Logged) -> tuple[list[Event], str]:
+        """The events of some lines, each the next of the chain, and what is wrong behind them.
+
+        Of those that are there twice (a crash cut a seal off) the first is taken. Lines between them that are not
+        events of the chain were set aside, and are passed over.
+        """
+        events: list[Event] = []
+        seq, own_hash, wrong = before.seq, before.hash or UNKNOWN, ""
+        for line in added.splitlines(keepends=True):
+            event = next_event(self._codec, line, seq + 1, own_hash)
+            if event is not None:
+                events.append(event)
+                seq, own_hash, wrong = event.seq, event.hash, ""
+            elif not wrong and not self._is_before(line, seq):
+                wrong = f"event {seq + 1} is damaged or missing"
+        return events, wrong
+
+    def _is_before(self, line: bytes, seq: int) -> bool:
+        try:
+            return self._codec.decode(line).seq <= seq
+        except DamagedLine:
+            return False
+
+    # --- the contents that events name -----------------------------------------------------------------------------
+
+    def _note_contents(self, events: list[Event], made: Differences) -> None:
+        """Whether the contents that events name stand in the tree that holds them."""
+        for event in events:
+            if isinstance(event.data, Purged) and event.type in _CHANGING:
+                self.purged_changes[event.seq] = [
+                    (path.removeprefix(_ARTIFACTS), after)
+                    for path, (_, after) in made.items()
+                    if path.startswith(_ARTIFACTS)
+                ]
+            for change in changes_of(event):
+                if change.after and not _stands(change, made):
+                    self._lost[change.after] = (event.seq, change.path)
+
+    def _tell_lost(self, head: str, until: str) -> None:
+        """Of contents that did not stand in the tree of their own commit, those that stand in no other."""
+        if self._lost:
+            for commit in self._back(head, until):
+                for _, after in self._differences(self._before(commit), commit).values():
+                    if after is not None:
+                        self._lost.pop(after.oid, None)
+        for oid, (seq, path) in self._lost.items():
+            self._tell(
+                _ARTIFACTS + path,
+                f"had a content after event {seq} ({oid[:12]}) that no commit holds",
+                "Nothing can be done where it was never committed; `git gc` may remove what is left of it.",
+            )
+
+
+_CHANGING = {ToolCallExecuted.__name__, ArtifactChanged.__name__, Lost.__name__}
+_REWRITTEN = "The history was rewritten. Compare it with a clone, or with the commits of `git reflog`."
+
+
+def _stands(change: FileChange, made: Differences) -> bool:
+    after = made.get(_ARTIFACTS + change.path, (None, None))[1]
+    return after is not None and after.oid == change.after
+
+
+def _span(span: tuple[int, int] | None) -> str:
+    if span is None:
+        return "no event"
+    return f"event {span[0]}" if span[0] == span[1] else f"events {span[0]} to {span[1]}"

@@ -1,0 +1,97 @@
+"""Whether the search index holds what it should: something of every event that has text, up to its watermark."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from agentx.core.cache_dir import CACHE
+from agentx.core.findings import Finding, Found, Progress
+from agentx.search.event_chunks import MAX_TEXT_BYTES
+from agentx.storage.errors import AgentXError
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.types import AgentMessageSent, Event, ToolCallExecuted, UserMessageSent, changes_of
+from agentx.storage.files import nofollow
+from agentx.storage.git.checked_reader import ObjectReader
+from agentx.storage.git.objects import ObjectDamaged
+from agentx.storage.index.lance import LanceIndex
+from agentx.storage.log.history import History, told_already
+from agentx.storage.text import decoded
+from agentx.synthesis.chunking.files import chunk_file
+
+_AT_ONCE = 500
+_TODO = "agentx rebuild"
+
+
+def look_at_index(root: Path, codec: Codec, reader: ObjectReader, found: Found, progress: Progress) -> str:
+    """Look for the first passage of everything that can be found.
+
+    Args:
+        root: The workspace's directory.
+        codec: Knows the event types.
+        reader: The contents of files.
+        found: Told what is missing.
+        progress: Told how far it is.
+
+    Returns:
+        What was looked at, in a sentence.
+    """
+    place = root / CACHE / "index"
+    if not nofollow.exists(place / "index.json"):
+        return "there is none yet; the next search makes it"
+    try:
+        index = LanceIndex(place)
+        try:
+            through, looked = int((index.read_meta("seq").split() or ["0"])[0]), 0
+            for wanted in _groups(History(root, codec).read(0, told_already), through):
+                held = index.get(wanted)
+                looked += len(held)
+                progress("Comparing the index", next(reversed(wanted.values())).seq, through)
+                for passage, event in wanted.items():
+                    if passage not in held and _has_text(passage, event, reader):
+                        found(
+                            Finding("index", f"The index lacks what event {event.seq} says", passage, _TODO)
+                        )
+        finally:
+            index.close()
+    except AgentXError as error:
+        found(Finding("index", "Index:", str(error).rstrip("."), _TODO))
+        return "not compared"
+    return f"{looked:,} passages, up to event {through:,}"
+
+
+def _groups(events: Iterator[Event], through: int) -> Iterator[dict[str, Event]]:
+    """The first passage of each thing that can be found, with its event, some at once."""
+    group: dict[str, Event] = {}
+    for event in events:
+        if event.seq > through:
+            break
+        group |= dict.fromkeys(_first_passages(event), event)
+        if len(group) >= _AT_ONCE:
+            yield group
+            group = {}
+    if group:
+        yield group
+
+
+def _first_passages(event: Event) -> Iterator[str]:
+    """Ids as :mod:`agentx.search.event_chunks` gives them."""
+    for made in changes_of(event):
+        if made.after and not made.link and made.size_bytes <= MAX_TEXT_BYTES:
+            yield f"a:{event.seq}:{made.path}:0"
+    if isinstance(event.data, UserMessageSent | AgentMessageSent):
+        if event.data.body.text.strip():
+            yield f"m:{event.seq}:0"
+    elif isinstance(event.data, ToolCallExecuted) and event.data.command and event.data.output.text:
+        yield f"t:{event.seq}"
+
+
+def _has_text(passage: str, event: Event, reader: ObjectReader) -> bool:
+    """Whether a passage is to be expected: a binary or empty file has none."""
+    path = passage.removeprefix(f"a:{event.seq}:").removesuffix(":0")
+    made = next((made for made in changes_of(event) if made.path == path), None)
+    if made is None:
+        return True
+    try:
+        text = decoded(reader.blob(made.after)) or ""
+    except ObjectDamaged:
+        return False
+    return any(True for _ in chunk_file(path, text))

@@ -1,0 +1,271 @@
+"""The log, read once from a commit or from its beginning: its chain, what it names, and what it folds to."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from agentx.core.findings import Finding, Found, Progress
+from agentx.core.layout import ARTIFACTS
+from agentx.integrity.check_commits import Logged
+from agentx.storage.artifacts import entry_after
+from agentx.storage.events.codec import GENESIS, Codec
+from agentx.storage.events.types import Event, Purged, WriteReverted, changes_of, strays_of
+from agentx.storage.files import nofollow
+from agentx.storage.git.checked_reader import ObjectReader, TreeEntry
+from agentx.storage.git.objects import ObjectDamaged, blob_id
+from agentx.storage.git.repository import SUBMODULE
+from agentx.storage.log.blobs import BlobDamaged, BlobStore, blob_path, named_blobs
+from agentx.storage.log.history import LIVE, ORPHANS, SEGMENTS, segment_number, segment_path
+from agentx.storage.log.proof import Proof, log_lines
+from agentx.synthesis.state.state import State
+
+_REVERTS_KEPT = 10_000
+"""A write that was reverted is told within so many changes; it is told right behind it."""
+
+Changes = dict[int, list[tuple[str, TreeEntry | None]]]
+
+
+class LogLook:
+    """Looks at the log of one workspace.
+
+    Args:
+        root: Its directory.
+        reader: Its Git objects.
+        codec: Knows the event types.
+        found: Told what is not as it should be.
+        purged_changes: What purged events made of the artifacts, by seq.
+
+    Attributes:
+        seq: The last event that was read.
+        events: How many were read.
+        blobs: How many long texts they name.
+        damaged: Whether the log itself is not as it should be.
+        purged: Events whose content was purged: seq and type.
+        files: The artifacts after the last event.
+    """
+
+    def __init__(
+        self, root: Path, reader: ObjectReader, codec: Codec, found: Found, purged_changes: Changes
+    ) -> None:
+        self._root = root
+        self._reader = reader
+        self._codec = codec
+        self._found = found
+        self._purged_changes = purged_changes
+        self._blobs = BlobStore(root)
+        self._told: set[str] = set()
+        self._before: OrderedDict[tuple[int, str], tuple[TreeEntry | None, TreeEntry | None]] = OrderedDict()
+        self._damaged_files: set[str] = set()
+        self._folded: list[tuple[State, str]] = []
+        self._whole = True
+        self.seq = 0
+        self.events = 0
+        self.blobs = 0
+        self.damaged = False
+        self.purged: list[tuple[int, str]] = []
+        self.files: dict[str, TreeEntry] = {}
+
+    def run(self, start: Logged, end: Logged, states: Sequence[State], progress: Progress) -> None:
+        """Read it.
+
+        Args:
+            start: Where to begin: a commit whose log is taken as it is; nothing for the first event.
+            end: Where the log of the latest commit ends.
+            states: States in use, to be compared with the fold.
+            progress: Told how far it is.
+        """
+        self._whole = not start.seq
+        state, at_seq = State(), {one.seq: one for one in states}
+        self.files = self.files_of(start.tree) if start.tree else {}
+        proof = Proof(self._codec, self._tell_line, self._is_aside, start.seq, start.hash or GENESIS)
+        self.seq = start.seq
+        committed: tuple[Event, dict[str, TreeEntry]] | None = None
+        for event, _ in proof.follow(log_lines(self._root, self._first_segment(start))):
+            self._take(event, end)
+            if self._whole:
+                state.apply(event)
+                if event.seq in at_seq:
+                    self._folded.append((at_seq[event.seq], state.digest))
+            if event.seq == end.seq:
+                committed = (event, dict(self.files))
+            if not self.events % 100:
+                progress("Reading the history", event.seq, max(end.seq, event.seq))
+        self.damaged = bool(proof.faults)
+        if committed is not None and not self.damaged:
+            self._compare_with_commit(*committed, end)
+        self._check_sealed(end)
+        if self.seq < end.seq and not self.damaged:
+            self._tell(
+                LIVE, f"ends with event {self.seq}; commit {end.commit[:12]} goes up to event {end.seq}"
+            )
+
+    def _first_segment(self, start: Logged) -> int:
+        """The segment that was the live log when a commit was made."""
+        folder = self._reader.entry(start.tree, SEGMENTS) if start.tree else None
+        sealed = self._reader.files(folder.oid) if folder else ()
+        return 1 + sum(path[:3].isdigit() for path, _ in sealed)
+
+    def _take(self, event: Event, end: Logged) -> None:
+        self.seq = event.seq
+        self.events += 1
+        self._fold(event, self.files)
+        if isinstance(event.data, Purged):
+            self.purged.append((event.seq, event.type))
+        for oid in named_blobs(event.data):
+            self.blobs += 1
+            self._check_blob(oid, event.seq, end)
+
+    # --- files -----------------------------------------------------------------------------------------------------
+
+    def files_of(self, tree: str) -> dict[str, TreeEntry]:
+        """The artifacts of a commit's tree, without submodules, which are not recorded.
+
+        Raises:
+            ObjectDamaged: It cannot be read.
+        """
+        folder = self._reader.entry(tree, ARTIFACTS)
+        found = self._reader.files(folder.oid) if folder else ()
+        return {path: entry for path, entry in found if entry.mode != SUBMODULE}
+
+    def go_on(self, events: Iterable[Event], files: dict[str, TreeEntry]) -> None:
+        """Fold what was recorded since into some artifacts."""
+        for event in events:
+            self._fold(event, files)
+
+    def _fold(self, event: Event, files: dict[str, TreeEntry]) -> None:
+        for stray in strays_of(event):
+            self._tell(f"event {event.seq}", f"names {stray.path[:200]!r}, which leads out of the artifacts")
+        said = [(change.path, entry_after(change)) for change in changes_of(event)]
+        for path, entry in said or self._purged_changes.get(event.seq, []):
+            self._before[event.seq, path] = (files.get(path), entry)
+            _put(files, path, entry)
+        while len(self._before) > _REVERTS_KEPT:
+            self._before.popitem(last=False)
+        if isinstance(event.data, WriteReverted):
+            before, after = self._before.pop((event.data.event, event.data.path), (None, None))
+            if files.get(event.data.path) == after:
+                _put(files, event.data.path, before)
+
+    def _compare_with_commit(self, event: Event, files: dict[str, TreeEntry], end: Logged) -> None:
+        """The artifacts that the events lead to, and those of the commit that holds them."""
+        if end.hash and event.hash != end.hash:
+            self._tell(f"event {event.seq}", f"is another one than commit {end.commit[:12]} holds")
+            return
+        try:
+            held = self.files_of(end.tree)
+        except ObjectDamaged:
+            return  # told by the look at the commits
+        for path in sorted(held.keys() | files.keys()):
+            if held.get(path) != files.get(path):
+                self._tell(
+                    f"{ARTIFACTS}/{path}",
+                    f"is not in commit {end.commit[:12]} as the events say",
+                    "Open the workspace and compare: `git log -p` and `agentx log` tell what each says.",
+                )
+
+    # --- long texts and segments -------------------------------------------------------------------------------------
+
+    def _check_blob(self, oid: str, seq: int, end: Logged) -> None:
+        if oid in self._told:
+            return
+        try:
+            self._blobs.get(oid)
+        except BlobDamaged:
+            there = nofollow.exists(self._root / blob_path(oid))
+            self._told.add(oid)
+            self._tell(blob_path(oid), f"{'is damaged' if there else 'is missing'}; event {seq} names it")
+        if seq <= end.seq and not self._is_kept(oid, end):
+            self._told.add(oid)
+            self._tell(blob_path(oid), f"is in no commit, although event {seq} names it")
+
+    def _is_kept(self, oid: str, end: Logged) -> bool:
+        try:
+            entry = self._reader.entry(end.tree, blob_path(oid))
+        except ObjectDamaged:
+            return True  # told by the look at the commits
+        return entry is not None and entry.oid == oid
+
+    def _check_sealed(self, end: Logged) -> None:
+        """Sealed segments, byte by byte as the commit holds them."""
+        try:
+            folder = self._reader.entry(end.tree, SEGMENTS) if end.tree else None
+            sealed = dict(self._reader.files(folder.oid, f"{SEGMENTS}/")) if folder else {}
+        except ObjectDamaged:
+            return  # told by the look at the commits
+        self._check_live(end, sealed)
+        for path, entry in sealed.items():
+            if not path[len(SEGMENTS) + 1 :][:3].isdigit() or path in self._damaged_files:
+                continue
+            try:
+                same = blob_id(nofollow.read(self._root / path)) == entry.oid
+            except OSError:
+                self._tell(path, "is missing")
+                continue
+            if not same:
+                self._tell(path, "is not what the commits hold")
+
+    def _check_live(self, end: Logged, sealed: Iterable[str]) -> None:
+        """Check that the live log, or the segment sealed since, begins with that of the commit."""
+        behind = segment_path(1 + sum(map(bool, map(segment_number, sealed))))
+        path = behind if nofollow.exists(self._root / behind) else LIVE
+        try:
+            entry = self._reader.entry(end.tree, LIVE) if end.tree else None
+            committed = self._reader.blob(entry.oid) if entry else b""
+            content = nofollow.read(self._root / path)
+        except (ObjectDamaged, OSError):
+            return  # told by the look at the commits, or at the lines
+        if path not in self._damaged_files and not content.startswith(committed):
+            self._tell(path, f"does not begin with what commit {end.commit[:12]} holds")
+
+    def _is_aside(self, line: bytes) -> bool:
+        """Whether the engine set a line aside already."""
+        text = line.decode("utf-8", "backslashreplace").rstrip("\n")
+        try:
+            with nofollow.open_file(self._root / ORPHANS) as file:
+                return any(_holds(entry, text) for entry in file)
+        except OSError:
+            return False
+
+    # --- state -----------------------------------------------------------------------------------------------------
+
+    def check_states(self) -> str:
+        """Compare the states in use with the fold; what was done, in a sentence."""
+        if not self._whole:
+            return "not compared: that needs the history from its beginning"
+        if self.damaged:
+            return "not compared: the history is damaged"
+        if not self._folded:
+            return f"no snapshot yet; all {self.events:,} events can be folded"
+        for state, digest in self._folded:
+            if state.digest != digest:
+                self._found(
+                    Finding(
+                        "state",
+                        f"The state after event {state.seq}",
+                        "is not what the events say",
+                        "agentx rebuild",
+                    )
+                )
+        return f"the same as a fold of all {self.events:,} events gives"
+
+    def _tell_line(self, place: str, what: str) -> None:
+        self._damaged_files.add(place.partition(":")[0])
+        self._tell(place, what)
+
+    def _tell(self, where: str, what: str, todo: str = "") -> None:
+        self._found(Finding("history", where, what, *([todo] if todo else [])))
+
+
+def _put(files: dict[str, TreeEntry], path: str, entry: TreeEntry | None) -> None:
+    if entry is None:
+        files.pop(path, None)
+    else:
+        files[path] = entry
+
+
+def _holds(entry: bytes, text: str) -> bool:
+    try:
+        return bool(json.loads(entry).get("content") == text)
+    except ValueError:
+        return False

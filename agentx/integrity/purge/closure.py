@@ -1,0 +1,189 @@
+"""What falls with an event that is purged: every event that holds a copy of it, and the contents that they brought.
+
+Followed are the parts of one tool call, whatever names one of the contents, a run whose task is a purged message, and
+the conclusions that rest on it. An event that only quotes it is found by its words (:mod:`agentx.integrity.purge.quoting`).
+"""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from agentx.storage.errors import UsageError
+from agentx.storage.events.types import (
+    ApprovalDecided,
+    Body,
+    Event,
+    EventsPurged,
+    Purged,
+    RunStarted,
+    ToolCallExecuted,
+    ToolCallRequested,
+    UserMessageSent,
+    WorkspaceCreated,
+    WorkspaceForked,
+    WriteReverted,
+    changes_of,
+)
+from agentx.storage.git.objects import blob_id
+from agentx.storage.log.blobs import named_blobs
+from agentx.synthesis.memory.conclusions import Add, Change, Concluded, Patch
+
+_EMPTY = blob_id(b"")
+"""The empty file is no secret of anybody's."""
+
+_NEEDED = (WorkspaceCreated, WorkspaceForked, WriteReverted, EventsPurged)
+_Call = ToolCallRequested | ApprovalDecided | ToolCallExecuted
+_TELLING = ("text", "short", "scope", "until", "detail")
+"""Fields of a patch that say what an item says."""
+
+Events = Callable[[], Iterable[Event]]
+"""The whole history, from its beginning, as often as it is asked for."""
+
+
+class PurgeRefused(UsageError):
+    """What was asked for cannot be purged; nothing was changed."""
+
+
+class Closure(msgspec.Struct, frozen=True):
+    """What is purged together.
+
+    Attributes:
+        events: By seq: type and hash.
+        contents: Blob ids of long texts and files, with the event that brought each.
+        paths: Files that the events changed.
+        items: Memory items that go.
+        purged: Of the events that were asked for, those whose content is gone already.
+        conclusions: Conclusions among them that also told of items that do not rest on what is purged.
+    """
+
+    events: dict[int, tuple[str, str]]
+    contents: dict[str, int]
+    paths: frozenset[str]
+    items: tuple[str, ...]
+    purged: tuple[int, ...]
+    conclusions: tuple[int, ...]
+
+
+def follow(events: Events, seeds: Iterable[int]) -> Closure:
+    """What falls with some events.
+
+    Args:
+        events: The history; it is read once or a few times.
+        seeds: Seqs.
+
+    Raises:
+        PurgeRefused: There is no such event, or the history cannot do without it.
+    """
+    following = _Following(set(seeds))
+    while following.grows:
+        following.grows = False
+        following.begin()
+        for event in events():
+            following.look(event)
+    return following.closure()
+
+
+class _Following:
+    def __init__(self, seeds: set[int]) -> None:
+        self.grows = True
+        self._seqs = set(seeds)
+        self._seeds = set(seeds)
+        self._events: dict[int, tuple[str, str]] = {}
+        self._contents: dict[str, int] = {}
+        self._paths: set[str] = set()
+        self._items: dict[str, None] = {}
+        self._said: set[Body] = set()
+        self._mixed: set[int] = set()
+        self._purged: set[int] = set()
+        self._last = 0
+
+    def begin(self) -> None:
+        """Begin to read the history from its first event."""
+        self._calls: dict[tuple[str, str], list[Event]] = {}
+
+    def look(self, event: Event) -> None:
+        """Take an event in, where it falls."""
+        self._last = event.seq
+        if isinstance(event.data, Purged):
+            self._purged |= {event.seq} & self._seeds
+            return
+        if isinstance(event.data, _Call):
+            self._group(event, event.data)
+        if event.seq in self._seqs or self._falls(event):
+            self._take(event)
+
+    def _group(self, event: Event, data: _Call) -> None:
+        """The parts of one call stand together: request, a person's word, results."""
+        key = event.run, data.call_id
+        group = self._calls.get(key, [])
+        fresh = isinstance(data, ToolCallRequested) or (
+            bool(group) and isinstance(group[-1].data, ToolCallExecuted) and group[-1].seq + 1 != event.seq
+        )
+        self._calls[key] = group = [event] if fresh else [*group, event]
+        if any(part.seq in self._seqs for part in group):
+            for part in group:
+                self._take(part)
+
+    def _falls(self, event: Event) -> bool:
+        if self._named(event) & self._contents.keys():
+            return True
+        if isinstance(event.data, RunStarted):
+            return event.data.task in self._said
+        return isinstance(event.data, Concluded) and any(map(self._rests, event.data.changes))
+
+    @staticmethod
+    def _named(event: Event) -> set[str]:
+        return {*named_blobs(event.data), *(made.after for made in changes_of(event) if made.after)} - {
+            _EMPTY
+        }
+
+    def _rests(self, change: Change) -> bool:
+        """Whether a change rests on what is purged, or says again what such an item says."""
+        evidence = change.item.evidence if isinstance(change, Add) else change.evidence
+        if evidence is not msgspec.UNSET and any(one.seq in self._seqs for one in evidence):
+            return True
+        return (
+            isinstance(change, Patch)
+            and change.id in self._items
+            and not change.fields().keys().isdisjoint(_TELLING)
+        )
+
+    def _take(self, event: Event) -> None:
+        if event.seq in self._events:
+            return
+        if isinstance(event.data, _NEEDED):
+            raise PurgeRefused(
+                f"Event {event.seq} ({event.type}) cannot be purged: the history cannot be read without it."
+            )
+        self._seqs.add(event.seq)
+        self._events[event.seq] = event.type, event.hash
+        self.grows = True
+        for oid in sorted(self._named(event)):
+            self._contents.setdefault(oid, event.seq)
+        self._paths |= {made.path for made in changes_of(event)}
+        if isinstance(event.data, UserMessageSent):
+            self._said.add(event.data.body)
+        elif isinstance(event.data, Concluded):
+            self._items |= {made.item.id: None for made in event.data.changes if isinstance(made, Add)}
+            if event.seq not in self._seeds and not all(map(self._rests, event.data.changes)):
+                self._mixed.add(event.seq)
+
+    def closure(self) -> Closure:
+        """What was found.
+
+        Raises:
+            PurgeRefused: An event that was asked for is not there.
+        """
+        missing = sorted(self._seeds - self._events.keys() - self._purged)
+        if missing:
+            raise PurgeRefused(
+                f"There is no event {missing[0]}; the history goes from 1 to {self._last}. `agentx log` shows them."
+            )
+        return Closure(
+            events=dict(sorted(self._events.items())),
+            contents=self._contents,
+            paths=frozenset(self._paths),
+            items=tuple(self._items),
+            purged=tuple(sorted(self._purged)),
+            conclusions=tuple(sorted(self._mixed)),
+        )

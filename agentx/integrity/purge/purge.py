@@ -1,0 +1,325 @@
+"""``agentx purge``: what should never have been kept goes, with every copy of it. The one command that rewrites history.
+
+A plan says what would go, and changes nothing. The purge makes the plan once more under the workspace's lock, writes it
+down, and does it (:mod:`agentx.recording.purge_journal`).
+"""
+
+import contextlib
+import json
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from agentx.engine.engine import Engine
+from agentx.integrity.purge import quoting
+from agentx.integrity.purge.closure import Closure, PurgeRefused, follow
+from agentx.integrity.purge.quoting import Quoting, Words
+from agentx.recording import commit_message
+from agentx.recording.purge_journal import Journal, Progress, begin, finish, mark, survey
+from agentx.storage.events.types import Event
+from agentx.storage.files import nofollow
+from agentx.storage.git.checking import find_faults
+from agentx.storage.git.objects import ObjectDamaged
+from agentx.storage.git.packs.prune import other_refs, remotes_of, why_not
+from agentx.storage.git.repository import HOST
+from agentx.storage.log.blobs import blob_path
+from agentx.storage.log.history import ORPHANS, told_already
+from agentx.storage.secrets.redaction import clean
+
+if TYPE_CHECKING:
+    from agentx.recording.write_path import WritePath
+
+REASON_CHARACTERS = 1_000
+"""A longer reason is cut."""
+
+
+class Falling(msgspec.Struct, frozen=True):
+    """An event that would be purged.
+
+    Attributes:
+        seq: Its place.
+        type: Of its payload.
+        told: What it says, in a line.
+    """
+
+    seq: int
+    type: str
+    told: str
+
+
+class PurgePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a purge would do.
+
+    Attributes:
+        events: The events that would be purged, oldest first.
+        purged: Of those that were asked for, what is purged already.
+        items: Memory items that would go.
+        conclusions: Conclusions among the events that also told of what does not rest on it; it is concluded again where a
+            fact still says it.
+        contents: How many long texts and contents of files would go.
+        files: Files that the events wrote and that are still there, with another content: nobody looks into them.
+        commits: How many commits would be made anew.
+        first_commit: The oldest of them.
+        refs: Tags, stashes and other branches that would be removed, for they hold it.
+        remotes: Remotes that have it still, and would be forgotten: the next look at one would bring everything back.
+        also: Events that would stay and say the same, to the letter, in part.
+    """
+
+    events: tuple[Falling, ...]
+    purged: tuple[int, ...]
+    items: tuple[str, ...]
+    conclusions: tuple[int, ...]
+    contents: int
+    files: tuple[str, ...]
+    commits: int
+    first_commit: str
+    refs: tuple[str, ...]
+    remotes: tuple[str, ...]
+    also: tuple[Quoting, ...]
+
+
+class PurgeReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a purge did.
+
+    Attributes:
+        plan: What was to be done.
+        seq: The event that tells of it.
+        commit: The latest commit, made anew.
+        backup: Where the workspace was copied to before; empty for nowhere.
+    """
+
+    plan: PurgePlan
+    seq: int
+    commit: str
+    backup: str
+
+
+def plan(engine: Engine, events: Sequence[int], *, also: bool = False) -> PurgePlan:
+    """What a purge would do; what people edited is recorded first.
+
+    Args:
+        engine: The workspace.
+        events: Seqs of what is to go.
+        also: Take in the events that say the same.
+
+    Raises:
+        PurgeRefused: It cannot be done; the sentence says why.
+    """
+    with engine.write_path.exclusive():
+        return _Look(engine, events, also=also).plan()
+
+
+def purge(
+    engine: Engine,
+    events: Sequence[int],
+    *,
+    also: bool = False,
+    reason: str = "",
+    backup: Path | None = None,
+    agreed: PurgePlan | None = None,
+    progress: Progress | None = None,
+) -> PurgeReport:
+    """Purge events, with every copy that the workspace holds of them.
+
+    Args:
+        engine: The workspace.
+        events: Seqs of what is to go.
+        also: Take in the events that say the same.
+        reason: Why; it stays in the history.
+        backup: Copy the workspace as it is to this new directory first.
+        agreed: The plan that a person agreed to: refuse where it would be another one by now.
+        progress: Told how far it is.
+
+    Raises:
+        PurgeRefused: It cannot be done; nothing was changed.
+        WriteFailed: The disk refuses; the rest is done when the workspace is used again.
+    """
+    write_path = engine.write_path
+    with write_path.exclusive():
+        look = _Look(engine, events, also=also)
+        made = look.plan()
+        if agreed is not None and (made.events, made.refs) != (agreed.events, agreed.refs):
+            raise PurgeRefused("What would be purged has changed meanwhile; look again. Nothing was purged.")
+        if not made.events:
+            raise PurgeRefused("What you named is purged already.")
+        if backup is not None:
+            _back_up(engine.root, backup.absolute())
+        write_path.git.hold()
+        begin(write_path.repo.git_dir, look.journal(made, engine.settings.actor, reason))
+        finish(engine.root, write_path.repo.git_dir, progress)
+        engine.summaries.clear()
+    write_path.refresh()
+    engine.synthesizer.catch_up()
+    write_path.flush()
+    return PurgeReport(
+        plan=made,
+        seq=write_path.state.seq,
+        commit=write_path.head,
+        backup=str(backup.absolute()) if backup else "",
+    )
+
+
+def _back_up(root: Path, target: Path) -> None:
+    if nofollow.exists(target) or target.is_relative_to(root):
+        raise PurgeRefused(
+            f"{target} is there already, or lies in the workspace; name a new directory for the backup."
+        )
+    try:
+        shutil.copytree(root, target, symlinks=True)
+    except (OSError, shutil.Error) as error:
+        raise PurgeRefused(
+            f"The backup could not be written to {target}: {error}. Nothing was purged."
+        ) from error
+
+
+class _Look:
+    """Looks at everything that holds what is to go. Runs under the workspace's lock."""
+
+    def __init__(self, engine: Engine, events: Sequence[int], *, also: bool) -> None:
+        self._engine = engine
+        self._write_path: WritePath = engine.write_path
+        self._git_dir = engine.write_path.repo.git_dir
+        self._check_ground()
+        self._write_path.scan()
+        self._write_path.flush()
+        self._closure = follow(self._events, events)
+        self._words, self._also = self._quotings()
+        seeds = set(events)
+        while also and self._also:
+            seeds |= {one.seq for one in self._also}
+            self._closure = follow(self._events, seeds)
+            self._also = self._left(self._words)
+        self._refuse_current()
+
+    def _check_ground(self) -> None:
+        self._write_path.require_writable()
+        if why := why_not(self._git_dir):
+            raise PurgeRefused(f"Nothing can be purged from this repository: {why}, and try again.")
+        faults = [f".git/{fault.path} {fault.what}" for fault in find_faults(self._git_dir, lambda *_: None)]
+        if faults or self._write_path.damage or self._write_path.unsound:
+            what = faults[0] if faults else "a line of the history cannot be read"
+            raise PurgeRefused(f"The workspace is damaged ({what}); run `agentx repair`, and try again.")
+
+    def _events(self) -> Iterator[Event]:
+        return self._write_path.history.read(on_damage=told_already)
+
+    def _read(self, oid: str) -> str:
+        """The text of a long text or of a file's content; empty where it is none."""
+        path = self._engine.root / blob_path(oid)
+        try:
+            data = nofollow.read(path) if nofollow.exists(path) else self._write_path.repo.read_blob(oid)
+        except ObjectDamaged:
+            return ""
+        return "" if b"\0" in data else data.decode("utf-8", "replace")
+
+    # --- who else says it --------------------------------------------------------------------------------------------
+
+    def _quotings(self) -> tuple[Words, list[Quoting]]:
+        falling = (event for event in self._events() if event.seq in self._closure.events)
+        texts = [text for event in falling for text in quoting.all_texts(event, self._read)]
+        manifest = self._write_path.manifest()
+        usual = (self._read(manifest[path].oid) for path in self._closure.paths if path in manifest)
+        words = Words(texts, usual)
+        return words, self._left(words)
+
+    def _left(self, words: Words) -> list[Quoting]:
+        """The events that are to stay and say the same."""
+        if not words:
+            return []
+        staying = (event for event in self._events() if event.seq not in self._closure.events)
+        return quoting.find(words, staying, self._read)
+
+    def _refuse_current(self) -> None:
+        """What is in a file now is not taken out of it behind its owner's back."""
+        for path, entry in sorted(self._write_path.manifest().items()):
+            if entry.oid in self._closure.contents:
+                raise PurgeRefused(
+                    f"{path!r} still has the content that event {self._closure.contents[entry.oid]} brought. "
+                    "Change or delete the file first, and try again. Nothing was purged."
+                )
+
+    # --- what is to be done ------------------------------------------------------------------------------------------
+
+    def plan(self) -> PurgePlan:
+        """What would be done."""
+        closure = self._closure
+        falling = (event for event in self._events() if event.seq in closure.events)
+        told = tuple(Falling(event.seq, event.type, commit_message.tell(event)) for event in falling)
+        commits, first = self._commits(min(closure.events, default=0))
+        manifest, refs = self._write_path.manifest(), self._refs()
+        return PurgePlan(
+            events=told,
+            purged=closure.purged,
+            items=closure.items,
+            conclusions=closure.conclusions,
+            contents=len(closure.contents),
+            files=tuple(sorted(path for path in closure.paths if path in manifest)),
+            commits=commits,
+            first_commit=first,
+            refs=refs,
+            remotes=tuple(remotes_of(refs)),
+            also=tuple(self._also),
+        )
+
+    def _commits(self, first: int) -> tuple[int, str]:
+        """How many commits hold an event, or come behind it, and the first of them."""
+        count, oldest = 0, ""
+        for commit in self._write_path.repo.log() if first else ():
+            through = commit_message.through(commit.trailers)
+            if 0 < through < first:
+                break
+            count, oldest = count + 1, commit.id
+        return count, oldest
+
+    def _refs(self) -> tuple[str, ...]:
+        """Refs that lead to what is to go."""
+        refs = other_refs(self._git_dir)
+        tips = sorted({commit for commit in refs.values() if commit})
+        if not tips:
+            return tuple(refs)
+        anew = survey(self._engine.root, self._journal((), "", ""), tips)
+        return tuple(name for name, commit in refs.items() if not commit or anew[commit])
+
+    def journal(self, made: PurgePlan, actor: str, reason: str) -> Journal:
+        """What is to be done, as it is written down."""
+        return self._journal(made.refs, actor, clean(" ".join(reason.split()))[:REASON_CHARACTERS])
+
+    def _journal(self, refs: tuple[str, ...], actor: str, reason: str) -> Journal:
+        closure: Closure = self._closure
+        return Journal(
+            events={seq: own_hash for seq, (_, own_hash) in closure.events.items()},
+            contents=closure.contents,
+            orphans=tuple(self._orphans()),
+            refs=refs,
+            after=self._write_path.state.seq,
+            hash=self._write_path.state.hash,
+            actor=actor,
+            reason=reason,
+            who=f"agentx <engine@engine{HOST}> {int(time.time())} +0000",
+        )
+
+    def _orphans(self) -> Iterator[str]:
+        """Lines that were set aside and tell of it: they name an event's hash, or say the same."""
+        try:
+            lines = nofollow.read(self._engine.root / ORPHANS).splitlines()
+        except FileNotFoundError:
+            return
+        hashes = {own_hash for _, own_hash in self._closure.events.values()}
+        for line in lines:
+            if any(self._words.find(text) or text in hashes for text in _said(line)):
+                yield mark(line)
+
+
+def _said(line: bytes) -> Iterator[str]:
+    """What a line of ``history/orphans.jsonl`` holds: the line that was set aside, and what that says as an event."""
+    try:
+        content = str(json.loads(line)["content"])
+    except (ValueError, KeyError, TypeError):
+        content = line.decode("utf-8", "replace")
+    yield content
+    with contextlib.suppress(ValueError):
+        yield from quoting.strings(json.loads(content))

@@ -1,0 +1,120 @@
+"""``agentx repair``: what is damaged is restored byte for byte from another place that holds the same content.
+
+The log comes from the commits, from other Git objects here and in remotes, and from what was set aside
+(:mod:`agentx.recording.heal_log`), a long text from the commits; what Git lacks, from the files
+(:mod:`agentx.storage.git.recovery.repair`). Nothing is put in place before it proved itself: an object by its name, the
+log by its chain of hashes. What was there is set aside under ``.agentx/repaired``. It works on the files alone, so
+that a workspace need not open for it; at the end the healed log is committed.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from agentx.config import read_config
+from agentx.core import layout
+from agentx.core.cache_dir import make_cache
+from agentx.core.event_bus import Bus
+from agentx.core.findings import REPAIR, Finding, Progress
+from agentx.core.layout import ARTIFACTS
+from agentx.integrity.verify import verify
+from agentx.recording import heal_log
+from agentx.recording.write_path import WritePath
+from agentx.storage.artifacts import Artifacts
+from agentx.storage.errors import AgentXError
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.files.lock import FileLock
+from agentx.storage.git.recovery.repair import Aside, Mended, mend
+from agentx.storage.log.proven_log import Rebuilt
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
+
+_CODEC = Codec(FACTS | CONCLUSIONS)
+_LEFT = (
+    "Nothing here holds what is lost. Fetch it from a clone (`git fetch`) or a backup and repair again; for "
+    "events, `agentx repair --accept-loss` goes on without them."
+)
+
+
+class Repaired(msgspec.Struct, frozen=True):
+    """What a repair did.
+
+    Attributes:
+        mended: What was restored, made again or set aside, and from where.
+        left: What is still not as it should be.
+        aside: Where what was damaged lies now, relative to the workspace; empty where nothing was moved.
+    """
+
+    mended: tuple[Mended, ...]
+    left: tuple[Finding, ...]
+    aside: str
+
+
+def repair(
+    root: Path, *, dry_run: bool = False, accept_loss: bool = False, progress: Progress | None = None
+) -> Repaired:
+    """Restore what is damaged or missing; a second call does nothing.
+
+    Args:
+        root: The workspace's directory.
+        dry_run: Change nothing: ``mended`` says what would be restored, and ``left`` what is found.
+        accept_loss: Go on without events that no place holds: each keeps its place, and is marked as lost.
+        progress: Told how far the look at the end is.
+
+    Raises:
+        NotAWorkspace: The directory is none.
+        RepositoryDamaged: No commit can be read whole.
+        HistoryWriteFailed: The disk refuses.
+    """
+    if not layout.is_workspace(root):
+        raise layout.NotAWorkspace(f"{root} is not a workspace. Make one with `agentx init {root}`.")
+    layout.check(root)
+    aside = Aside(root)
+    with FileLock(root / ".git" / "agentx.lock", brief=True).hold():
+        if dry_run:
+            mended = list(_announced(_rebuilt(root, accept_loss=accept_loss)))
+        else:
+            make_cache(root)
+            mended = mend(root, aside, thorough=True)
+            mended += heal_log.put_in_place(root, _rebuilt(root, accept_loss=accept_loss), aside)
+    if not dry_run:
+        _commit(root)
+    left = verify(root, progress=progress).findings
+    if not dry_run:
+        left = tuple(map(_without_repair, left))
+    where = aside.folder.relative_to(root).as_posix() if aside.used else ""
+    return Repaired(tuple(mended), left, where)
+
+
+def _rebuilt(root: Path, *, accept_loss: bool) -> Rebuilt:
+    return heal_log.rebuild(root, _CODEC, everywhere=True, accept_loss=accept_loss)
+
+
+def _announced(rebuilt: Rebuilt) -> Iterator[Mended]:
+    for path in rebuilt.files:
+        source = rebuilt.sources.get(path)
+        yield Mended(
+            path, f"would be restored from {source}" if source else "would be cleared of foreign lines"
+        )
+
+
+def _commit(root: Path) -> None:
+    """Commit the log as it is now, where the last commit holds another."""
+    with contextlib.suppress(AgentXError, OSError):  # what stands in the way is told by the look at the end
+        config = read_config(root)
+        place = layout.artifacts_root(root, config.workspace.artifacts)
+        artifacts = Artifacts(place, config.limits.max_file_bytes, skip=(root,))
+        path = WritePath(root, _CODEC, artifacts, Bus(), outer=place != root / ARTIFACTS)
+        try:
+            path.load()
+            if path.state.format <= layout.FORMAT:
+                path.commit_healed()
+        finally:
+            path.close()
+
+
+def _without_repair(finding: Finding) -> Finding:
+    """A finding after a repair: that helped as far as it could."""
+    return msgspec.structs.replace(finding, todo=_LEFT) if finding.todo == REPAIR else finding

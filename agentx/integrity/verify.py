@@ -1,0 +1,259 @@
+"""``agentx verify``: whether everything that a workspace keeps is what it should be. Nothing is changed.
+
+The latest commit is looked up first and the log is read afterwards, so that the log holds at least what the commit holds,
+whoever writes meanwhile. A working file that differs is looked at once more under the lock, which is held for that alone.
+The log, the commits and the fold stream: memory grows with the number of files, not with the length of the history.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from agentx.config import FILE as CONFIG_FILE
+from agentx.config import ConfigInvalid, read_config
+from agentx.core import layout
+from agentx.core.cache_dir import CACHE
+from agentx.core.findings import Finding, Progress
+from agentx.core.layout import ARTIFACTS
+from agentx.integrity.check_commits import CommitChain, Logged
+from agentx.integrity.check_index import look_at_index
+from agentx.integrity.check_log import LogLook
+from agentx.storage.artifacts import Artifacts
+from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.files.ignore import IgnoreRules
+from agentx.storage.files.lock import FileLock
+from agentx.storage.git.checked_reader import ObjectReader, TreeEntry
+from agentx.storage.git.checking import find_faults
+from agentx.storage.git.objects import ObjectDamaged
+from agentx.storage.git.recovery.repair import read_ref
+from agentx.storage.log.history import History
+from agentx.storage.log.snapshots import Snapshots
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.state.state import FOLD_VERSION, State
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One thing that was looked at.
+
+    Attributes:
+        name: In a word.
+        what: What was looked at, with counts; or why it was not.
+        findings: How many things were found.
+        duration_ms: How long it took.
+    """
+
+    name: str
+    what: str
+    findings: int
+    duration_ms: int
+
+
+class Purge(msgspec.Struct, frozen=True):
+    """An event whose content was purged."""
+
+    seq: int
+    type: str
+
+
+class Verified(msgspec.Struct, frozen=True):
+    """What a look at a workspace gave.
+
+    Attributes:
+        head: Latest commit when it began.
+        seq: Last event of the log.
+        checks: What was looked at, in order.
+        findings: What is not as it should be.
+        purged: Events whose content was purged; their place in the chain holds.
+        notes: What was passed over, and why.
+    """
+
+    head: str
+    seq: int
+    checks: tuple[Check, ...]
+    findings: tuple[Finding, ...]
+    purged: tuple[Purge, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+
+def verify(
+    root: Path, *, since: str = "", states: Sequence[State] = (), progress: Progress | None = None
+) -> Verified:
+    """Look at everything that a workspace keeps; works without opening it.
+
+    Args:
+        root: Its directory.
+        since: Id of a commit: only what came after it is looked at, and the hash that its log ends with is taken as given.
+        states: States in use, to be compared with a fold from zero.
+        progress: Told how far it is.
+
+    Raises:
+        NotAWorkspace: The directory is none.
+        UsageError: ``since`` names no commit of the history.
+    """
+    if not layout.is_workspace(root):
+        raise layout.NotAWorkspace(f"{root} is not a workspace. Make one with `agentx init {root}`.")
+    layout.check(root)
+    return _Verification(root, progress or _untold).run(since, states)
+
+
+def _untold(_what: str, _done: int, _total: int) -> None:
+    pass
+
+
+class _Verification:
+    def __init__(self, root: Path, progress: Progress) -> None:
+        self._root = root
+        self._git_dir = root / ".git"
+        self._progress = progress
+        self._codec = Codec(FACTS | CONCLUSIONS)
+        self._reader = ObjectReader(self._git_dir)
+        self._head = read_ref(self._git_dir)
+        self._findings: list[Finding] = []
+        self._checks: list[Check] = []
+        self._notes: list[str] = []
+
+    def run(self, since: str, states: Sequence[State]) -> Verified:
+        damaged: set[str] = set()
+        with self._check("objects") as said:
+            said.append(self._look_at_objects(damaged))
+        chain = CommitChain(self._reader, self._codec, self._findings.append, damaged)
+        start, end = self._ends(chain, since)
+        with self._check("commits") as said:
+            chain.check(self._head, start.commit, self._progress)
+            self._notes += chain.notes
+            said.append(f"{chain.commits:,} commits, each with the log of the one before it and more")
+        states = [*states, *self._snapshot()]
+        log = LogLook(self._root, self._reader, self._codec, self._findings.append, chain.purged_changes)
+        with self._check("history") as said:
+            log.run(start, end, states, self._progress)
+            said.append(
+                f"{log.events:,} event{'s' * (log.events != 1)}{'' if log.damaged else ', each in its place'}; "
+                f"{log.blobs:,} long text{'s' * (log.blobs != 1)}"
+            )
+        with self._check("artifacts") as said:
+            said.append(self._look_at_artifacts(log, end))
+        with self._check("state") as said:
+            said.append(log.check_states())
+        with self._check("index") as said:
+            said.append(
+                look_at_index(self._root, self._codec, self._reader, self._findings.append, self._progress)
+            )
+        purged = tuple(Purge(seq, kind) for seq, kind in log.purged)
+        return Verified(
+            self._head, log.seq, tuple(self._checks), tuple(self._findings), purged, tuple(self._notes)
+        )
+
+    def _snapshot(self) -> list[State]:
+        """The state that the next open begins with."""
+        version = f"{FOLD_VERSION}-{self._codec.fingerprint}"
+        folder = self._root / CACHE / "snapshots"
+        found = Snapshots(folder, History(self._root, self._codec), version, sealed=True).load(State.decode)
+        return [found[0]] if found else []
+
+    @contextlib.contextmanager
+    def _check(self, name: str) -> Iterator[list[str]]:
+        began, before, said = time.monotonic(), len(self._findings), list[str]()
+        yield said
+        spent = round((time.monotonic() - began) * 1_000)
+        self._checks.append(Check(name, "; ".join(said), len(self._findings) - before, spent))
+
+    def _ends(self, chain: CommitChain, since: str) -> tuple[Logged, Logged]:
+        """Where to begin, and where the latest commit's log ends."""
+        if not self._head:
+            return Logged(), Logged()
+        start = chain.logged(self._reader.commit(chain.find(self._head, since))) if since else Logged()
+        return start, chain.last_logged(self._head)
+
+    def _look_at_objects(self, damaged: set[str]) -> str:
+        count = 0
+
+        def told(done: int, total: int) -> None:
+            nonlocal count
+            count = total
+            self._progress("Checking Git objects", done, total)
+
+        for fault in find_faults(self._git_dir, told):
+            self._findings.append(Finding("objects", f".git/{fault.path}", fault.what))
+            damaged.add(fault.oid)
+        return f"{count:,} files of objects and packs, refs and index"
+
+    # --- artifacts -------------------------------------------------------------------------------------------------
+
+    def _look_at_artifacts(self, log: LogLook, end: Logged) -> str:
+        expected = log.files
+        if log.damaged:
+            self._notes.append(
+                "The history is damaged, so the artifacts were compared with the commit alone."
+            )
+            with contextlib.suppress(ObjectDamaged):
+                expected = log.files_of(end.tree)
+        differing = self._differing(expected)
+        if differing:
+            differing = self._once_more(log, expected, differing)
+        for path, what in differing.items():
+            self._findings.append(Finding("artifacts", f"{ARTIFACTS}/{path}", what, _EDITED))
+        return f"{len(expected):,} file{'s' * (len(expected) != 1)}"
+
+    def _artifacts(self) -> Artifacts:
+        config = read_config(self._root)
+        place = layout.artifacts_root(self._root, config.workspace.artifacts)
+        return Artifacts(place, config.limits.max_file_bytes, skip=(self._root,))
+
+    def _differing(self, expected: dict[str, TreeEntry]) -> dict[str, str]:
+        """Working files that are not as recorded, and how so."""
+        found: dict[str, str] = {}
+        try:
+            artifacts = self._artifacts()
+        except (ConfigInvalid, UsageError) as error:
+            self._findings.append(Finding("artifacts", CONFIG_FILE, f"cannot be used: {error}", _BY_HAND))
+            return found
+        for number, path in enumerate(sorted(expected), start=1):
+            self._progress("Comparing files", number, len(expected))
+            if what := self._differs(artifacts, path, expected[path]):
+                found[path] = what
+        rules = IgnoreRules(artifacts.root)
+        for path, _ in artifacts.walk(lambda name, directory: rules.ignores(name, directory=directory)):
+            if path not in expected:
+                found[path] = _UNRECORDED
+        return found
+
+    def _differs(self, artifacts: Artifacts, path: str, wanted: TreeEntry | None) -> str:
+        try:
+            now = artifacts.identify(path)
+        except (AgentXError, OSError) as error:
+            self._notes.append(str(error))
+            return ""
+        if now == wanted:
+            return ""
+        return "is missing" if now is None else _UNRECORDED if wanted is None else "is not as recorded"
+
+    def _once_more(
+        self, log: LogLook, expected: dict[str, TreeEntry], paths: dict[str, str]
+    ) -> dict[str, str]:
+        """What differs still while nobody writes, with everything that was recorded meanwhile."""
+        lock = FileLock(self._git_dir / "agentx.lock", brief=True)
+        with contextlib.ExitStack() as held:
+            with contextlib.suppress(OSError):  # of a directory that nobody may write, nobody does
+                held.enter_context(lock.hold())
+            log.go_on(History(self._root, self._codec).read(log.seq, lambda _damage: None), expected)
+            artifacts = self._artifacts()
+            return {
+                path: what for path in paths if (what := self._differs(artifacts, path, expected.get(path)))
+            }
+
+
+_UNRECORDED = "is not recorded"
+_BY_HAND = "Mend it by hand; `git log -p agentx.toml` shows how it was."
+_EDITED = (
+    "If it is your edit, `agentx status` records it; if not, `agentx restore` brings back what is recorded."
+)

@@ -1,0 +1,77 @@
+"""Past runs replayed: what worked repeatedly is proposed as flows, what failed and then worked as lessons."""
+
+import msgspec
+
+from agentx.engine import moment_parser
+from agentx.engine.engine import Engine
+from agentx.synthesis.learning.backtest import propose
+from agentx.synthesis.learning.past_runs import Outcome
+from agentx.synthesis.memory.conclusions import Add
+from agentx.synthesis.memory.items import MemoryItem
+
+EXTRACTOR = "backtest"
+
+MAX_BYTES = 8_500
+"""Of all proposals together: they are one line of the history."""
+
+
+class Backtested(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of replaying past runs.
+
+    Attributes:
+        runs: How many there were, by what came of them.
+        flows: The flows that are proposed, the best supported first.
+        lessons: The lessons.
+        left: Proposals for which there was no room; they come once these are settled and it is run again.
+        recorded: The event that holds the proposals; 0 where nothing was recorded.
+    """
+
+    runs: dict[Outcome, int]
+    flows: tuple[MemoryItem, ...] = ()
+    lessons: tuple[MemoryItem, ...] = ()
+    left: int = 0
+    recorded: int = 0
+
+
+def backtest(engine: Engine, *, since: int | str | None = None, dry_run: bool = False) -> Backtested:
+    """Replay the runs of the history and propose what they teach; what was proposed once never is again.
+
+    Args:
+        engine: The workspace.
+        since: Only runs that began after a moment, as :meth:`agentx.workspace.Workspace.moment` takes it.
+        dry_run: Record nothing.
+
+    Raises:
+        NoSuchMoment: There is none.
+        ReadOnly: The workspace was written by a newer version.
+    """
+    after = 0 if since is None else moment_parser.resolve_moment(engine, since)
+    runs = engine.past_runs.at(engine.snapshot(), after)
+    counts: dict[Outcome, int] = {"passed": 0, "failed": 0, "unknown": 0}
+    for run in runs:
+        counts[run.outcome] += 1
+    with engine.write_path.exclusive():
+        proposals = propose(runs, engine.write_path.state)
+        proposed = (*proposals.flows, *proposals.lessons)
+        kept = _fitting(proposed)
+        recorded = 0
+        if kept and not dry_run:
+            recorded = engine.synthesizer.record([Add(item) for item in kept], EXTRACTOR)[-1].seq
+            kept = tuple(engine.write_path.state.items[item.id] for item in kept)
+    return Backtested(
+        runs=counts,
+        flows=tuple(item for item in kept if item.kind == "flow"),
+        lessons=tuple(item for item in kept if item.kind == "learning"),
+        left=len(proposed) - len(kept),
+        recorded=recorded,
+    )
+
+
+def _fitting(proposed: tuple[MemoryItem, ...]) -> tuple[MemoryItem, ...]:
+    """The first of them, as many as one event holds."""
+    size = 0
+    for number, item in enumerate(proposed):
+        size += len(msgspec.json.encode(Add(item)))
+        if size > MAX_BYTES and number:
+            return proposed[:number]
+    return proposed

@@ -1,0 +1,181 @@
+"""What a person does to memory by hand: add, edit, retire, pin, review. Each is a recorded change with its author."""
+
+from typing import Any, get_args
+
+import msgspec
+
+from agentx.engine.engine import Engine
+from agentx.storage.errors import UsageError
+from agentx.storage.text import one_line
+from agentx.synthesis.demands.compile import compile_check
+from agentx.synthesis.memory.conclusions import MAX_ITEM_BYTES, PERSON, Add, Change, Patch, fits
+from agentx.synthesis.memory.items import (
+    ConstraintDetail,
+    Detail,
+    Evidence,
+    Kind,
+    MemoryItem,
+    NoteDetail,
+    RejectionDetail,
+    Scope,
+    Status,
+    item_id,
+    shorten,
+)
+from agentx.synthesis.memory.policies import POLICIES
+from agentx.synthesis.state.rules import standing_as
+from agentx.synthesis.state.state import State
+
+BY_HAND: tuple[Kind, ...] = tuple(kind for kind, policy in POLICIES.items() if policy.by_hand)
+"""Kinds that a person may add; the others are measured."""
+
+
+class NoSuchItem(UsageError):
+    """There is no memory item of that id."""
+
+
+def listed(state: State, kind: Kind | None, status: Status | None) -> list[MemoryItem]:
+    """The items of a kind and a status (``None`` for all), oldest first.
+
+    Raises:
+        UsageError: There is no such kind or status.
+    """
+    for given, known in ((kind, get_args(Kind)), (status, get_args(Status))):
+        if given is not None and given not in known:
+            raise UsageError(f"There is no {given!r}; it is one of {', '.join(known)}.")
+    return [
+        item for item in state.items.values() if kind in (None, item.kind) and status in (None, item.status)
+    ]
+
+
+def find(engine: Engine, name: str, state: State | None = None) -> MemoryItem:
+    """The item of an id: as it is, or as it was in an earlier state.
+
+    Raises:
+        NoSuchItem: There is none.
+    """
+    item = (state or engine.write_path.state).items.get(name)
+    if item is None:
+        raise NoSuchItem(f"There is no memory item {name!r}; `agentx memory list --all` shows them all.")
+    return item
+
+
+def add(
+    engine: Engine, kind: Kind, text: str, *, scope: Scope, until: str, score: float, actor: str
+) -> MemoryItem:
+    """Add an item in a person's own words; a constraint is compiled to a check where it can be.
+
+    Raises:
+        UsageError: The kind cannot be added by hand, the text is empty or too long, or there is no such score.
+    """
+    text = one_line(text)
+    if kind not in BY_HAND:
+        raise UsageError(f"A {kind} cannot be added by hand; what can: {', '.join(BY_HAND)}.")
+    if not text:
+        raise UsageError("A memory item needs a text.")
+    if not 1.0 <= score <= 10.0:  # noqa: PLR2004
+        raise UsageError(f"A score is from 1 to 10, not {score:g}.")
+    with engine.write_path.exclusive():
+        status = standing_as(score) if kind == "rule" else "active"
+        detail = _detail(kind, text, scope, until)
+        return write_down(
+            engine, kind, text, detail, actor, scope=scope, score=score, until=until, status=status
+        )
+
+
+def write_down(
+    engine: Engine, kind: Kind, text: str, detail: Detail, actor: str, **fields: Any
+) -> MemoryItem:
+    """Record a new item in a person's own words; whoever calls holds the write path.
+
+    Args:
+        engine: The workspace.
+        kind: Its kind.
+        text: The words.
+        detail: The detail of its kind.
+        actor: The person.
+        fields: Others of its fields, as :class:`agentx.synthesis.memory.items.MemoryItem` has them.
+    """
+    seq = engine.write_path.state.seq + 1
+    item = MemoryItem(
+        id=item_id(kind, seq),
+        kind=kind,
+        text=text,
+        short=shorten(text),
+        evidence=(Evidence(seq, 0, len(text), text[:400]),),
+        trust="user",
+        detail=detail,
+        **fields,
+    )
+    return _record(engine, item.id, Add(item), actor)
+
+
+def _detail(kind: Kind, text: str, scope: Scope, until: str) -> Detail:
+    if kind == "rejection":
+        return RejectionDetail(idea=text)
+    if kind != "constraint":
+        return NoteDetail()
+    first = text.lower().split()[0].strip(",.")
+    modality = (
+        "must_not"
+        if first in ("never", "no", "don't", "not", "avoid") or " never " in text.lower()
+        else "must"
+    )
+    return ConstraintDetail(
+        modality=modality,  # type: ignore[arg-type]
+        duration="for_now" if until else "for_good",
+        check=compile_check(text, modality, scope),  # type: ignore[arg-type]
+    )
+
+
+def edit(engine: Engine, name: str, text: str, actor: str) -> MemoryItem:
+    """Say an item in other words; its check is compiled anew."""
+    text = one_line(text)
+    if not text:
+        raise UsageError("A memory item needs a text; to end it, use `agentx memory retire`.")
+    with engine.write_path.exclusive():
+        item = find(engine, name)
+        detail = item.detail
+        if isinstance(detail, ConstraintDetail):
+            detail = msgspec.structs.replace(detail, check=compile_check(text, detail.modality, item.scope))
+        elif isinstance(detail, RejectionDetail):
+            detail = msgspec.structs.replace(detail, idea=text, check=None)
+        return _patch(engine, Patch(id=name, text=text, short=shorten(text), detail=detail), actor)
+
+
+def retire(engine: Engine, name: str, actor: str) -> MemoryItem:
+    """End an item; it stays in the history."""
+    return _patch(engine, Patch(id=name, status="retired"), actor)
+
+
+def pin(engine: Engine, name: str, actor: str, *, pinned: bool) -> MemoryItem:
+    """Show an item in every context, or no longer."""
+    return _patch(engine, Patch(id=name, pinned=pinned), actor)
+
+
+def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem:
+    """Settle a proposal: make it active, or end it.
+
+    Raises:
+        UsageError: It is no proposal.
+    """
+    with engine.write_path.exclusive():
+        item = find(engine, name)
+        if item.status != "proposed":
+            raise UsageError(f"{name} is {item.status}, no proposal.")
+        return _patch(engine, Patch(id=name, status="active" if accept else "retired", trust="user"), actor)
+
+
+def _patch(engine: Engine, patch: Patch, actor: str) -> MemoryItem:
+    with engine.write_path.exclusive():  # with what other processes remembered
+        find(engine, patch.id)
+        return _record(engine, patch.id, patch, actor)
+
+
+def _record(engine: Engine, name: str, change: Change, actor: str) -> MemoryItem:
+    if not fits(change):
+        raise UsageError(
+            f"That is too long to be remembered: an item holds {MAX_ITEM_BYTES:,} bytes. Say it shorter, or write it to a file."
+        )
+    engine.synthesizer.record((change,), PERSON, actor=actor)
+    return find(engine, name)

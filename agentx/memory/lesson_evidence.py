@@ -1,0 +1,75 @@
+"""Whether a lesson was made what it is said to be made: the check, the flow or the script is looked for, not believed."""
+
+from collections.abc import Iterator
+
+from agentx.engine.engine import Engine
+from agentx.memory.flows import Flows
+from agentx.storage.errors import UsageError
+from agentx.storage.files import nofollow
+from agentx.storage.files.paths import PathRefused, check_path
+from agentx.synthesis.learning.grading import MADE
+from agentx.synthesis.learning.proposing import propose
+from agentx.synthesis.memory.items import FlowDetail, MemoryItem, is_checked
+from agentx.synthesis.similarity.near_duplicates import likeness
+
+_COMMANDS = ("tests", "lint", "build")
+
+
+def look_for(engine: Engine, made: str, lesson: str) -> tuple[str, str]:
+    """What a lesson was made into, with its name; where that is not there, nothing, and one sentence that says so.
+
+    Args:
+        engine: The workspace.
+        made: What is said: ``check:c-12``, ``flow:f-3``, ``script:scripts/deploy.sh``, ``rule``; without a name the words
+            of the lesson find it.
+        lesson: The lesson.
+
+    Raises:
+        UsageError: It is none of these.
+    """
+    kind, _, name = made.partition(":")
+    if kind not in MADE:
+        raise UsageError(f"A lesson is made a {', '.join(MADE[:-1])} or {MADE[-1]}, not {made[:40]!r}.")
+    if kind == "rule":
+        return kind, ""
+    names = {"check": _checks, "flow": _flows, "script": _scripts}[kind](engine, name.strip(), lesson)
+    if there := next(names, ""):
+        return f"{kind}:{there}", ""
+    if name:
+        return "", f"There is no {kind} {name[:100]!r} here, so the lesson is still only words."
+    return "", f"No {kind} here says this, so the lesson is still only words; name it: `--made {kind}:NAME`."
+
+
+def _checks(engine: Engine, name: str, lesson: str) -> Iterator[str]:
+    """A rule that code enforces, by its id or as it says the lesson; or a command of the task's checks."""
+    if name in _COMMANDS and getattr(engine.config.checks, name).command:
+        yield name
+    wanted = propose(lesson).check
+    for item in _active(engine):
+        same = likeness(item.text, lesson) or (wanted and getattr(item.detail, "check", None) == wanted)
+        if is_checked(item) and (item.id == name if name else same):
+            yield item.id
+
+
+def _flows(engine: Engine, name: str, lesson: str) -> Iterator[str]:
+    """A flow by its id or its name, or one of which a step says the lesson."""
+    called = Flows(engine).named(name)
+    for item in _active(engine):
+        if isinstance(item.detail, FlowDetail):
+            says = any(likeness(step, lesson) for step in item.detail.steps)
+            if (item == called or item.id == name) if name else says:
+                yield item.id
+
+
+def _scripts(engine: Engine, name: str, lesson: str) -> Iterator[str]:
+    """An artifact by its path; without one the path that was proposed."""
+    try:
+        path = check_path(name or propose(lesson).path)
+        if nofollow.is_file(engine.write_path.artifacts.locate(path, follow=True)):
+            yield path
+    except PathRefused:
+        return
+
+
+def _active(engine: Engine) -> list[MemoryItem]:
+    return [item for item in engine.write_path.state.items.values() if item.status == "active"]

@@ -1,0 +1,217 @@
+"""Maintenance: what the nights since the last one do to memory, concluded and recorded; and taking it back.
+
+It runs when it is called, and of itself when work goes on after a night: the time of an event says that, no clock.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from agentx.engine import moment_parser
+from agentx.engine.engine import Engine
+from agentx.storage.errors import UsageError
+from agentx.storage.events.types import ContextProvided, Event, RunStarted, TaskGraded, UserMessageSent
+from agentx.storage.log.history import told_already
+from agentx.synthesis.learning.maintenance_plan import APART, PATCHED, Upkeep, Use, upkeep
+from agentx.synthesis.memory.conclusions import MAINTENANCE, PERSON, Add, Concluded, Patch
+from agentx.synthesis.memory.items import Link, MemoryItem
+from agentx.synthesis.state.flows import Advice, advice
+from agentx.synthesis.state.rules import is_critical
+from agentx.synthesis.state.state import State
+
+_MEMORY = "i:"
+"""Begins the id of a passage that is a memory item."""
+
+
+class NothingToTakeBack(UsageError):
+    """There is no maintenance of which anything stands as it was made."""
+
+
+class Maintained(msgspec.Struct, frozen=True, kw_only=True):
+    """What maintenance did, or would do.
+
+    Attributes:
+        upkeep: The nights and what became of each item.
+        events: Seqs of what was recorded; empty where nothing was.
+        active: Rules that are active after it.
+        critical: Of these, how many only a person ends.
+        dormant: Rules that sleep after it.
+        advice: Flows that a person should rewrite or retire.
+    """
+
+    upkeep: Upkeep
+    events: tuple[int, ...]
+    active: int
+    critical: int
+    dormant: int
+    advice: tuple[Advice, ...]
+
+
+def maintain(engine: Engine, *, now: str = "", dry_run: bool = False) -> Maintained:
+    """Do what the nights since the last maintenance call for, and merge, promote and lay aside what can be by now.
+
+    A second time on the same day does nothing more. All changes are one conclusion; where they are more than a line of the
+    history holds, it has several lines, which are appended together.
+
+    Args:
+        engine: The workspace.
+        now: As :attr:`agentx.storage.events.types.Event.at` has it; the clock's time where it is not given.
+        dry_run: Only say what would be done.
+
+    Raises:
+        ReadOnly: The workspace was written by a newer version.
+    """
+    state = engine.snapshot()
+    found = _find(engine, state, now)
+    if dry_run or not _is_due(found):
+        return _result(found, state, ())
+    with engine.write_path.exclusive():
+        if engine.write_path.state.seq != state.seq:  # others wrote meanwhile
+            state = engine.snapshot()
+            found = _find(engine, state, now)
+        recorded = (
+            engine.synthesizer.record(found.changes, MAINTENANCE, through=state.seq) if _is_due(found) else []
+        )
+    return _result(found, state, tuple(event.seq for event in recorded))
+
+
+def _is_due(found: Upkeep) -> bool:
+    return bool(found.nights or found.changes)
+
+
+def _find(engine: Engine, state: State, now: str) -> Upkeep:
+    clock = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return upkeep(state, max(now or clock, state.at), _uses(engine, state.maintained))
+
+
+def _uses(engine: Engine, after: int) -> dict[str, Use]:
+    """Which memories agents were shown since an event."""
+    uses: dict[str, Use] = {}
+    for event in engine.write_path.history.read(after, told_already):
+        if isinstance(event.data, ContextProvided):
+            for name in {
+                name.removeprefix(_MEMORY) for name in event.data.recalled if name.startswith(_MEMORY)
+            }:
+                before = uses.get(name, Use(0, ""))
+                uses[name] = Use(before.days + (before.at[:10] != event.at[:10]), max(before.at, event.at))
+    return uses
+
+
+def _result(found: Upkeep, state: State, events: tuple[int, ...]) -> Maintained:
+    items = state.items | {one.item.id: one.item for one in found.done}
+    rules = [item for item in items.values() if item.kind == "rule"]
+    active = [item for item in rules if item.status == "active"]
+    return Maintained(
+        upkeep=found,
+        events=events,
+        active=len(active),
+        critical=sum(map(is_critical, active)),
+        dormant=sum(item.status == "dormant" for item in rules),
+        advice=tuple(advice(state)),
+    )
+
+
+# --- of itself -------------------------------------------------------------------------------------------------------
+
+
+class Nightly:
+    """Maintains a workspace when work goes on in it and a night has passed.
+
+    Args:
+        engine: The workspace.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        for kind in (UserMessageSent, RunStarted, TaskGraded):
+            engine.bus.subscribe(kind.__name__, self.take)
+
+    def take(self, event: Event) -> None:
+        """Look whether a night lies between the last maintenance (or the first memory) and an event."""
+        state = self._engine.write_path.state
+        since = state.maintained_at or next((item.created_at for item in state.items.values()), event.at)
+        if since[:10] >= event.at[:10] or self._engine.write_path.read_only:
+            return
+        done = maintain(self._engine, now=event.at)
+        ended = [one.item.id for one in done.upkeep.done if one.what == "retired"]
+        if ended and done.events:
+            rules = f"the rule {ended[0]}" if len(ended) == 1 else f"{len(ended)} rules"
+            self._engine.write_path.notes.append(
+                f"Maintenance retired {rules} that nothing reinforced; `agentx log --type Concluded` tells of it, and "
+                "`agentx maintain --undo` takes it back."
+            )
+
+
+# --- taking it back --------------------------------------------------------------------------------------------------
+
+
+def undo(engine: Engine, actor: str) -> list[MemoryItem]:
+    """Take back the latest maintenance of which anything stands: each item is what it was, unless it changed since.
+
+    Nothing is rewritten: it is a new conclusion, by hand. Items that were merged are not merged again.
+
+    Args:
+        engine: The workspace.
+        actor: The person.
+
+    Returns:
+        The items that were changed, as they are now.
+
+    Raises:
+        NothingToTakeBack: There is none.
+    """
+    with engine.write_path.exclusive():
+        for lines in reversed(_maintenances(engine)):
+            if patches := _taking_back(engine, lines):
+                engine.synthesizer.record(patches, PERSON, actor=actor)
+                return [engine.write_path.state.items[patch.id] for patch in patches]
+    raise NothingToTakeBack("There is no maintenance to take back: nothing stands as one has made it.")
+
+
+def _maintenances(engine: Engine) -> list[list[Event]]:
+    """The lines of each maintenance that changed something, oldest first."""
+    found: list[list[Event]] = [[]]
+    for event in engine.write_path.history.read(on_damage=told_already):
+        if isinstance(event.data, Concluded) and event.data.extractor == MAINTENANCE:
+            if event.data.changes:
+                found[-1].append(event)
+            if event.data.through:  # its last line
+                found.append([])
+    return [lines for lines in found if lines]
+
+
+def _taking_back(engine: Engine, lines: Sequence[Event]) -> list[Patch]:
+    state = moment_parser.state_at(engine, lines[0].seq - 1)
+    before = dict(state.items)
+    state.apply_all(lines)
+    reason = f"The maintenance of event {lines[0].seq} was taken back."
+    patches = [
+        _back(before.get(name), state.items[name], engine.write_path.state.items[name], reason)
+        for name in dict.fromkeys(_changed(lines))
+    ]
+    return [patch for patch in patches if patch is not None]
+
+
+def _changed(lines: Sequence[Event]) -> Iterator[str]:
+    for line in lines:
+        if isinstance(line.data, Concluded):
+            yield from (one.item.id if isinstance(one, Add) else one.id for one in line.data.changes)
+
+
+def _back(before: MemoryItem | None, after: MemoryItem, present: MemoryItem, reason: str) -> Patch | None:
+    """What makes an item again what it was, as far as it is still what maintenance made of it."""
+    if before is None:
+        stands = present.status in ("active", "dormant")
+        return Patch(id=present.id, status="retired", reason=reason) if stands else None
+    fields = {
+        name: getattr(before, name)
+        for name in PATCHED
+        if getattr(before, name) != getattr(after, name) == getattr(present, name) and name != "reason"
+    }
+    if not fields:
+        return None
+    if "links" in fields:
+        apart = (Link(APART, link.target) for link in after.links if link not in before.links)
+        fields["links"] = (*before.links, *apart)
+    return Patch(id=present.id, **fields | {"reason": reason})

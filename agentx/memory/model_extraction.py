@@ -1,0 +1,189 @@
+"""The model form of capture at work: a model reads what was said since it last did, takes notes, and settles proposals.
+
+The model is asked while no lock of the workspace is held; what it answers is checked against the state as it is then, and
+recorded in one go with how far was read. So a run of it that fails is made up for by the next, a rebuild asks no model, and
+two processes never record the same twice.
+"""
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from agentx.storage.events.types import AgentMessageSent, UserMessageSent
+from agentx.storage.files.lock import FileLock, WorkspaceBusy
+from agentx.storage.log.blobs import BlobDamaged
+from agentx.storage.log.history import told_already
+from agentx.synthesis.judgement import answer as answers
+from agentx.synthesis.judgement import question
+from agentx.synthesis.judgement.answer import Refused
+from agentx.synthesis.judgement.check import check
+from agentx.synthesis.memory.conclusions import MODEL
+from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.model.port import ModelClient, Usage
+from agentx.synthesis.model.prompts import prompt
+from agentx.synthesis.model.structured import ask
+from agentx.synthesis.state.state import RECENT_MESSAGES, RECENT_TEXT, State
+
+if TYPE_CHECKING:
+    from agentx.engine.engine import Engine
+
+TIMEOUT_S = 60.0
+
+MAX_REFUSED = 20
+"""So many refusals are told one by one."""
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of asking a model.
+
+    Attributes:
+        model: Its name; empty where there was nothing to ask.
+        messages: Seqs of the messages that it read.
+        items: The items that it made or changed, as they are now.
+        refused: What it said and is not believed, the first of it.
+        refusals: How much that is in all.
+        usage: What the calls used.
+    """
+
+    model: str = ""
+    messages: tuple[int, ...] = ()
+    items: tuple[MemoryItem, ...] = ()
+    refused: tuple[Refused, ...] = ()
+    refusals: int = 0
+    usage: Usage = Usage()
+
+
+class Open(Protocol):
+    """An open workspace: whatever has its parts."""
+
+    @property
+    def engine(self) -> "Engine":
+        """The parts."""
+        ...
+
+
+def judge(
+    ws: Open, model: ModelClient, *, all_proposals: bool = False, timeout_s: float = TIMEOUT_S
+) -> Judged:
+    """Have a model read what was said lately, note what matters of it, and settle what is only proposed.
+
+    It makes rules of the user's own words alone, and never overturns what a person decided by hand. Read are the first 30
+    messages behind what a model read last (the latest 30 where none ever read), those of agents where
+    ``scribe.capture_assistant`` says so.
+
+    Args:
+        ws: The workspace.
+        model: Any model: :func:`agentx.synthesis.model.open.open_model` gives the configured one.
+        all_proposals: Ask where no message is unread, too, as long as something is proposed.
+        timeout_s: Limit of the whole, in seconds.
+
+    Raises:
+        ModelError: The model could not be reached, or its answer not be read, twice; nothing was recorded.
+        WorkspaceBusy: Another process has a model read just now.
+        ReadOnly: The workspace was written by a newer version.
+    """
+    return judge_in(ws.engine, model, all_proposals=all_proposals, timeout_s=timeout_s)
+
+
+def judge_in(
+    engine: "Engine", model: ModelClient, *, all_proposals: bool = False, timeout_s: float = TIMEOUT_S
+) -> Judged:
+    """As :func:`judge`, for the parts of a workspace."""
+    lock = FileLock(engine.root / ".git" / "agentx-judge.lock", timeout_s=0)
+    try:
+        with lock.hold():
+            return _judge(engine, model, time.monotonic() + timeout_s, all_proposals=all_proposals)
+    except WorkspaceBusy as error:
+        if lock.held:
+            raise
+        raise WorkspaceBusy(
+            "Another process has a model read what was said just now; wait for it, and look at `agentx memory list`."
+        ) from error
+
+
+def _judge(engine: "Engine", model: ModelClient, deadline: float, *, all_proposals: bool) -> Judged:
+    state = engine.snapshot()
+    batch = unread(engine, state)
+    said, heard = batch.said, batch.heard
+    if not batch and not (all_proposals and question.proposals(state)):
+        return Judged()
+    answer, usage = ask(
+        model,
+        question.conversation(said, state, heard),
+        question.schema(),
+        answers.read,
+        prompt("judge_repair.md"),
+        deadline=deadline,
+    )
+    with engine.write_path.exclusive():
+        now = engine.write_path.state
+        if now.judged != state.judged:
+            return Judged(model=model.name, usage=usage)  # another process was faster
+        checked = check(answer, said, now, model.name, heard)
+        if batch or checked.changes:
+            engine.synthesizer.record(
+                checked.changes, MODEL, through=batch.through, asked=model.name, usage=usage
+            )
+        items = tuple(now.items[item.id] for item in checked.items)
+    return Judged(
+        model=model.name,
+        messages=tuple(sorted((*said, *heard))),
+        items=items,
+        refused=checked.refused[:MAX_REFUSED],
+        refusals=len(checked.refused) + answer.beyond,
+        usage=usage,
+    )
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Messages that no model has read, by seq, and how far that is when it has.
+
+    Attributes:
+        said: The user's.
+        heard: The agents', as far as ``agentx.toml`` lets the scribe capture them.
+        since: When the first of them was said.
+    """
+
+    said: Mapping[int, str]
+    heard: Mapping[int, str]
+    through: int
+    since: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.said or self.heard)
+
+
+def unread(engine: "Engine", state: State, most: int = RECENT_MESSAGES) -> Batch:
+    """The first messages that no model has read since one last did; where none ever did, those at hand.
+
+    Args:
+        engine: The workspace.
+        state: As it is.
+        most: So many.
+    """
+    said: dict[int, str] = {}
+    heard: dict[int, str] = {}
+    listens = engine.config.scribe.auto_capture and engine.config.scribe.capture_assistant
+    begin, since = state.judged or _at_hand(state), ""
+    for event in engine.write_path.history.read(begin, told_already):
+        if event.seq > state.seq:
+            break
+        who = event.actor.partition(":")[0]
+        if who == "user" and isinstance(event.data, UserMessageSent):
+            with suppress(BlobDamaged):  # its words are lost
+                said[event.seq] = engine.read_body(event.data.body)
+        elif listens and who == "agent" and isinstance(event.data, AgentMessageSent):
+            heard[event.seq] = event.data.body.text[:RECENT_TEXT]
+        if len(said) + len(heard) == 1:
+            since = since or event.at
+        if len(said) + len(heard) >= most:
+            return Batch(said, heard, event.seq, since)
+    return Batch(said, heard, state.seq, since)
+
+
+def _at_hand(state: State) -> int:
+    """Seq before the earliest message that the state holds."""
+    return state.messages[0].seq - 1 if state.messages else state.seq

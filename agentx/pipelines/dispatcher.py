@@ -1,0 +1,501 @@
+"""One dispatch: an agent without memory is sent out with its files, and what it wrote is looked at.
+
+Each is a run in the history, with the files that it was given and what was cut of them; it ends with what is proved or
+with why it is not.
+"""
+
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from itertools import count, takewhile
+from pathlib import Path
+
+import msgspec
+
+from agentx.agents.port import Limits
+from agentx.directing.configured import program_environ
+from agentx.directing.executors import (
+    Assignment,
+    Command,
+    Executor,
+    Loop,
+    Outcome,
+    carry_out,
+)
+from agentx.engine.engine import Engine
+from agentx.pipelines.allowance import Allowance
+from agentx.pipelines.files import PYTHON, Files, FileText
+from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
+from agentx.pipelines.proof import ACTOR, Examiner, fitting
+from agentx.pipelines.views import View, Views
+from agentx.policy.action_gate import Gates
+from agentx.policy.approvals import decision
+from agentx.policy.file_policy import take
+from agentx.storage.errors import AgentXError
+from agentx.storage.events.pipeline_events import Dispatched, GivenFile
+from agentx.storage.events.types import ApprovalDecided, Draft, RunEnded, RunStarted, RunStatus
+from agentx.storage.secrets.redaction import clean
+from agentx.storage.text import one_line
+from agentx.synthesis.directing.wording import rule
+from agentx.synthesis.language.tokens import count_tokens
+from agentx.synthesis.model.port import ModelClient
+from agentx.synthesis.pipelines.definition.checks import body_of, has_marker, marker_line
+from agentx.synthesis.pipelines.definition.pipeline import AgentType, Role
+from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile, is_by_engine, is_by_model
+from agentx.synthesis.pipelines.dispatching.budget import Candidate, Fitted, fit, item_of, task_words
+from agentx.synthesis.pipelines.dispatching.prompt import Sending, tell
+from agentx.synthesis.pipelines.running.progress import Part
+from agentx.synthesis.pipelines.running.schedule import Due
+from agentx.synthesis.pipelines.templates import fill
+from agentx.synthesis.state.state import RUN_TEXT
+
+ADVICE = "`agents` in the pipeline's file or `limits` in agentx.toml allow more"
+"""How a person raises what one agent may use."""
+
+LEASE_MARGIN_S = 60.0
+"""A lease holds so much longer than its agent may work."""
+
+REASON_CHARACTERS = 1_500
+"""So much is kept of why a dispatch did not do what it was sent for: the next agent reads it."""
+
+_CHARACTERS_PER_TOKEN = 3
+
+_LISTED_BYTES, _LEFT_OUT_BYTES = 8_000, 2_000
+"""So much of the files that an agent was given, and was not, stands in its event."""
+
+
+class Came(msgspec.Struct, frozen=True):
+    """What came of a dispatch.
+
+    Attributes:
+        status: ``COMPLETED`` where the step is proved; ``INTERRUPTED`` where no model answered.
+        reason: Why not, or what a person should know of it.
+        final: Whether trying again is of no use.
+        unsent: Whether nobody was sent, for all is used that the pipeline may use.
+    """
+
+    status: RunStatus
+    reason: str = ""
+    final: bool = False
+    unsent: bool = False
+
+
+class Dispatcher:
+    """Sends agents out for the steps of one pipeline; many threads may use it at once.
+
+    Args:
+        engine: The workspace.
+        plan: The pipeline.
+        folder: Where its file lies: source trees and programs are found from there.
+        models: Gives the model of a name; of an empty one, that which is configured.
+        allowance: Says whether one more agent may be sent.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        plan: Plan,
+        folder: Path,
+        models: Callable[[str], ModelClient],
+        allowance: Allowance,
+    ) -> None:
+        self.files = Files(engine.write_path.artifacts, plan, folder, engine.trust)
+        self.examiner = Examiner(engine, plan, self.files)
+        self._engine = engine
+        self._plan = plan
+        self._folder = folder
+        self._models = models
+        self._allowance = allowance
+        self._gates = Gates(engine)
+
+    def do(self, due: Due, made: Collection[str] = (), parts: Mapping[int, Part] | None = None) -> Came:
+        """Do a step: prepare, send, look, prove.
+
+        Args:
+            due: The step.
+            made: Paths that agents wrote for it in this round already: parts of a task that was split are not sent again.
+            parts: These parts, by number.
+
+        Raises:
+            AgentXError: Nobody was sent, for what the step needs is not there or does not fit.
+        """
+        role, found = self._plan.role(due.step), self.examiner.findings(due.step)
+        if not is_by_engine(role):
+            return self._send(due, role, found, self._done_parts(due.step, made, parts or {}))
+        came = self._fill_in(due, found)
+        return msgspec.structs.replace(came, final=True)  # it would be filled in the same
+
+    def prove_found(self, due: Due, *, own: bool) -> bool:
+        """Prove a step whose files are there already, with their markers and in order; whether they were.
+
+        Args:
+            due: The step.
+            own: Whether agents of this pipeline wrote them, in this round.
+        """
+        if not own and not all(write.rule.marker for write in due.step.writes):
+            return False
+        try:
+            found = self.examiner.findings(due.step)
+            examined = self.examiner.examine(due.step, found)
+        except AgentXError:  # what it reads is not there: whoever is sent is told
+            return False
+        if examined.wrong:
+            return False
+        self.examiner.prove(due, examined, run="", found=not own)
+        return True
+
+    def take_amended(self, due: Due, paths: Sequence[str], run: str = "") -> Came | None:
+        """Take what a person made of static files for what their stage was to do again; nobody is sent to write over it.
+
+        Args:
+            due: The step.
+            paths: The files.
+            run: The run that waits for a person's word on other contents of them; empty for none.
+
+        Returns:
+            ``None`` where these are in order and other files of the step are not, so that somebody has to be sent.
+
+        Raises:
+            AgentXError: What the step reads is not there.
+        """
+        step, named = due.step, ", ".join(paths)
+        again = f"`agentx pipeline redo {' '.join(filter(None, (step.stage, step.item)))} --reason …` has it written anew"
+        examined = self.examiner.examine(step, self.examiner.findings(step))
+        if wrong := [said for said in examined.wrong if any(path in said for path in paths)]:
+            why = f"You changed {named}, so nobody is sent to write over it, but it is not in order: {' '.join(wrong)}"
+            return Came("FAILED", f"{why} Mend it, or {again}.", final=True)
+        if examined.wrong:
+            return None
+        done = f"{step.key} is done by what you made of {named}; {again}."
+        if run:
+            self._withdraw(due, run, done)
+        self.examiner.prove(due, examined, run="", found=True)
+        return Came("COMPLETED", done)
+
+    def _withdraw(self, due: Due, run: str, why: str) -> None:
+        """End a run that waits for a person's word, who has spoken otherwise."""
+        hands = self._hands(
+            due, run, {}, {write.path: write for write in due.step.writes}, f"agent:{due.step.role}"
+        )
+        for call in [one for one in self._engine.snapshot().pending.values() if one.run == run]:
+            refused = ApprovalDecided(call_id=call.call_id, approved=False, reason=why)
+            self._engine.write_path.record([Draft(data=refused, actor=ACTOR, run=run, cause=call.seq)])
+            hands.settle(call.tool, call.call_id)
+        self._end(run, "INTERRUPTED", why, Outcome(), due.step.role)
+
+    def resume(self, due: Due, run: str) -> Came | None:
+        """Go on with a run that waited for a person's word; ``None`` where it waits for none, so that the step is done anew."""
+        pending = self._engine.snapshot().pending.values()
+        calls = [one for one in pending if one.run == run and one.awaits_approval]
+        if not calls:
+            return None
+        if undecided := [one.call_id for one in calls if decision(self._engine, one) is None]:
+            return Came("WAITING", _asks(undecided))
+        own = {write.path: write for write in due.step.writes}
+        hands = self._hands(due, run, {}, own, f"agent:{due.step.role}")
+        answers = [hands.settle(call.tool, call.call_id) for call in calls]
+        refused = [answer.output for answer in answers if answer.status != "SUCCEEDED"]
+        outcome = Outcome(status="FAILED" if refused else "COMPLETED", reason=" ".join(refused))
+        return self._close(due, run, hands, outcome, self.examiner.findings(due.step))
+
+    # --- the engine's own --------------------------------------------------------------------------------------------
+
+    def _fill_in(self, due: Due, found: Sequence[str]) -> Came:
+        """What no agent is needed for: files that are filled in from others."""
+        step = due.step
+        own = {write.path: write for write in step.writes}
+        files = Views({read.rule.file: self._view(self.files.of(read, own)) for read in step.reads})
+        values = step.values | {"files": files, "round": due.round, "found": list(found)}
+        texts = {write.path: _marked(fill(write.rule.content, values), write) for write in step.writes}
+        sent = self._sent(due, writes=tuple(texts))
+        run = self._take(f"Fill in {', '.join(texts)}.", "engine", sent, ACTOR)
+        hands = self._hands(due, run, {}, own, ACTOR)
+        return self._write(due, run, hands, texts, found)
+
+    def _write(
+        self, due: Due, run: str, hands: PointerHands, texts: Mapping[str, str], found: Sequence[str]
+    ) -> Came:
+        for path, text in texts.items():
+            hands.call("write_file", {"path": path, "content": text})
+        return self._close(due, run, hands, Outcome(), found, untouched=hands.untouched)
+
+    def _view(self, files: Sequence[FileText]) -> View:
+        bodies = [self.examiner.body(file.path, file.text) for file in files]
+        return View("\n\n".join(file.text for file in files), "\n\n".join(bodies))
+
+    # --- an agent's --------------------------------------------------------------------------------------------------
+
+    def _send(self, due: Due, role: Role, found: Sequence[str], done: Sequence[tuple[str, int]]) -> Came:
+        step, agent = due.step, self._plan.agent(role)
+        writes = {write.path for write in step.writes}
+        files = [(read, file) for read in step.reads for file in self.files.of(read, writes)]
+        sending = Sending(
+            step=step,
+            round=due.round,
+            found=tuple(found),
+            doubts=tuple(self.examiner.doubts(step)),
+            tries=due.tries,
+            reason=due.reason,
+            wish=due.wish,
+            rules=tuple(rule(item) for item in self._engine.enforced()),
+        )
+        fitted = fit(
+            [Candidate(read.rule, file.path, file.text, file.blob) for read, file in files],
+            agent,
+            prompt_tokens=count_tokens(tell(self._plan, sending).bare),
+            about=task_words(role, step),
+            split=role.split,
+            item=item_of(step),
+            done=done,
+        )
+        whole = {file.path: file.text for _, file in files}
+        if not fitted.parts:
+            return self._send_one(due, role, sending, fitted, whole)
+        for number, paths in list(enumerate(fitted.parts, 1))[fitted.done :]:
+            came = self._send_one(due, role, sending, fitted.part(number), whole, number, paths)
+            if came.status != "COMPLETED":
+                return came
+        return self._join(due, len(fitted.parts), found)
+
+    def _send_one(
+        self,
+        due: Due,
+        role: Role,
+        sending: Sending,
+        fitted: Fitted,
+        whole: Mapping[str, str],
+        part: int = 0,
+        paths: Sequence[str] = (),
+    ) -> Came:
+        step, agent = due.step, self._plan.agent(role)
+        writes = {write.path: _part_of(write.path, part) for write in step.writes} if part else {}
+        told = tell(
+            self._plan,
+            msgspec.structs.replace(sending, given=fitted.given, left_out=fitted.left_out, writes=writes),
+        )
+        prompt = clean(told.whole)  # what is read is shown to a model, whose provider need know no secret
+        executor = self._executor(role, agent)
+        own = {writes.get(write.path, write.path): write for write in step.writes}
+        tokens = fitted.prompt_tokens + fitted.reads_tokens
+        model = executor.name if is_by_model(role) else ""
+        with self._allowance.one_more(step, tokens, model) as leave:
+            if leave.refused:
+                return Came("LIMIT_REACHED", leave.refused, unsent=True)
+            sent = msgspec.structs.replace(
+                self._sent(due, writes=tuple(own), agent=agent),
+                part=part,
+                through=paths[-1] if paths else "",
+                holds=len(paths),
+                reads=fitting(
+                    (GivenFile(one.path, one.blob, one.tokens, one.cut) for one in fitted.given),
+                    _LISTED_BYTES,
+                ),
+                left_out=fitting((path for path, _ in fitted.left_out), _LEFT_OUT_BYTES),
+                tokens=tokens,
+                max_tokens=fitted.max_tokens,
+                digest=blake2b(prompt.encode(), digest_size=16).hexdigest(),
+            )
+            run = self._take(told.text, executor.name, sent, f"agent:{step.role}")
+            leave.sent = True
+            room = max(0, fitted.max_tokens - tokens) * _CHARACTERS_PER_TOKEN
+            hands = self._hands(due, run, whole, own, f"agent:{step.role}", room)
+            assignment = Assignment(prompt=prompt, tools=hands, time_limit_s=agent.max_time_s)
+            outcome = carry_out(executor, assignment)
+            if outcome.unanswered:  # which is no fault of the work, and is not counted as a try
+                return self._end(run, "INTERRUPTED", one_line(clean(outcome.reason)), outcome, step.role)
+            if outcome.status == "COMPLETED" and len(own) == 1 and hands.untouched:
+                ((path, write),) = own.items()
+                if _is_file(outcome.summary, path, write.rule.marker, role, made=hands.made):
+                    hands.call("write_file", {"path": path, "content": outcome.summary.rstrip() + "\n"})
+            if part:
+                return self._close_part(due, run, hands, outcome, own)
+            return self._close(due, run, hands, outcome, sending.found, untouched=hands.untouched)
+
+    def _executor(self, role: Role, agent: AgentType) -> Executor:
+        if not is_by_model(role):
+            self._engine.trust.require("by", f"{role.by[0]}, which plays a role, would run a program")
+            words = tuple(self._word(word) for word in role.by)
+            environ = program_environ(self._engine)
+            return Command(words, role.speaks, environ, "`by` of the role in the pipeline's file")
+        limits = msgspec.structs.replace(
+            Limits.of(self._engine.config), max_steps=agent.max_steps, max_time_s=agent.max_time_s
+        )
+        return Loop(self._models(role.model), limits, ADVICE)
+
+    def _word(self, word: str) -> str:
+        """A word of a command line: ``python`` is this one, and a file beside the pipeline's is found wherever it runs."""
+        if word == PYTHON:
+            return sys.executable
+        beside = (self._folder / word).resolve()
+        return str(beside) if beside.is_file() and beside.is_relative_to(self._folder) else word
+
+    # --- beginning and ending a run ----------------------------------------------------------------------------------
+
+    def _sent(self, due: Due, *, writes: tuple[str, ...], agent: AgentType | None = None) -> Dispatched:
+        lasts = timedelta(seconds=(agent.max_time_s if agent else 0.0) + LEASE_MARGIN_S)
+        return Dispatched(
+            pipeline=self._plan.pipeline.pipeline,
+            stage=due.step.stage,
+            role=due.step.role,
+            item=due.step.item,
+            round=due.round,
+            writes=writes,
+            until=(datetime.now(UTC) + lasts).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        )
+
+    def _take(self, task: str, model: str, sent: Dispatched, actor: str) -> str:
+        started = RunStarted(
+            task=self._engine.write_path.body(task), agent=sent.role, model=model, pipeline=sent.pipeline
+        )
+        return take(self._engine, started, sent, actor=actor, wait_s=self._plan.pipeline.lease_wait_s)
+
+    def _hands(
+        self,
+        due: Due,
+        run: str,
+        readable: Mapping[str, str],
+        own: Mapping[str, WriteFile],
+        actor: str,
+        room: int = 0,
+    ) -> PointerHands:
+        step = due.step
+
+        def review(path: str, text: str) -> list[str]:
+            return self.examiner.faults(step, own[path], text, path)
+
+        pointers = Pointers(
+            role=step.role,
+            stage=step.key,
+            readable=readable,
+            writable=tuple(own),
+            why_not={path: one.why for one in step.forbidden for path in self._plan.paths[one.file]},
+            review=review,
+            room=room,
+        )
+        return PointerHands(PointerTools(self._engine, pointers, actor=actor, run=run, gates=self._gates))
+
+    def _close(
+        self,
+        due: Due,
+        run: str,
+        hands: PointerHands,
+        outcome: Outcome,
+        found: Sequence[str],
+        untouched: Sequence[str] = (),
+    ) -> Came:
+        """Look at what was written; the end of the run, and the proof where it is one, go on record.
+
+        What an agent left as it was, ``untouched``, proves nothing of it: an earlier one wrote that.
+        """
+        role = due.step.role
+        if hands.waiting and not untouched:
+            return self._end(run, "WAITING", _asks(hands.waiting), outcome, role)
+        try:
+            examined = self.examiner.examine(due.step, found)
+        except AgentXError as error:  # what a check reads cannot be read
+            return self._failed(run, outcome, (str(error), *hands.unmet), role)
+        wrong = dict.fromkeys((*map(_unwritten, untouched), *examined.wrong))
+        if outcome.status != "COMPLETED" or wrong:
+            return self._failed(run, outcome, (*wrong, *hands.unmet), role)
+        ended = _ended("COMPLETED", "", outcome)
+        self.examiner.prove(due, examined, run=run, before=[ended])
+        return Came("COMPLETED")
+
+    def _close_part(
+        self, due: Due, run: str, hands: PointerHands, outcome: Outcome, own: Mapping[str, WriteFile]
+    ) -> Came:
+        wrong = [_unwritten(path) for path in hands.untouched]
+        if hands.waiting:
+            wrong.append("A part of a task that was split cannot wait for a person's word.")
+        texts = {path: file.text for path in own if (file := self.files.text(path)) is not None}
+        for path, text in texts.items():
+            wrong += self.examiner.faults(due.step, own[path], text, path)
+        if outcome.status != "COMPLETED" or wrong:
+            return self._failed(run, outcome, (*wrong, *hands.unmet), hands.role)
+        return self._end(run, "COMPLETED", "", outcome, hands.role)
+
+    def _failed(self, run: str, outcome: Outcome, wrong: Sequence[str], role: str) -> Came:
+        status: RunStatus = "LIMIT_REACHED" if outcome.status == "LIMIT_REACHED" else "FAILED"
+        reason = " ".join([*([f"{outcome.reason.rstrip('.')}."] if outcome.reason else []), *wrong])
+        return self._end(run, status, one_line(clean(reason))[:REASON_CHARACTERS], outcome, role)
+
+    def _end(self, run: str, status: RunStatus, reason: str, outcome: Outcome, role: str) -> Came:
+        ended = _ended(status, reason, outcome)
+        self._engine.write_path.record([Draft(data=ended, actor=f"agent:{role}", run=run)])
+        return Came(status, reason)
+
+    # --- a task that was split ---------------------------------------------------------------------------------------
+
+    def _done_parts(
+        self, step: Step, made: Collection[str], parts: Mapping[int, Part]
+    ) -> list[tuple[str, int]]:
+        """The last file of each part that is done, and how many it has, up to the first part that is not."""
+        numbers = takewhile(lambda number: number in parts and self._is_written(step, made, number), count(1))
+        return [(parts[number].through, parts[number].holds) for number in numbers]
+
+    def _is_written(self, step: Step, made: Collection[str], number: int) -> bool:
+        """Whether a part is there, with its markers: an earlier agent did it."""
+        return all(
+            (path := _part_of(write.path, number)) in made
+            and (file := self.files.text(path)) is not None
+            and has_marker(file.text, write.rule.marker, write.path)
+            for write in step.writes
+        )
+
+    def _join(self, due: Due, parts: int, found: Sequence[str]) -> Came:
+        """Make one file of the parts that several agents wrote."""
+        step, texts, own = due.step, dict[str, str](), dict[str, WriteFile]()
+        for write in step.writes:
+            files = [self.files.text(_part_of(write.path, n)) for n in range(1, parts + 1)]
+            bodies = [body_of(file.text, write.rule.marker, write.path) for file in files if file]
+            texts[write.path], own[write.path] = _marked("\n\n".join(bodies), write), write
+        run = self._take(
+            f"Join {parts} parts into {', '.join(texts)}.",
+            "engine",
+            self._sent(due, writes=tuple(texts)),
+            ACTOR,
+        )
+        hands = self._hands(due, run, {}, own, ACTOR)
+        return self._write(due, run, hands, texts, found)
+
+
+def _asks(calls: Sequence[str]) -> str:
+    words = ", ".join(f"`agentx approve {call_id}`" for call_id in calls)
+    return f"A person's word is needed: {words} (or `--deny`), then `agentx pipeline run FILE` goes on."
+
+
+def _unwritten(path: str) -> str:
+    return f"{path} was not written."
+
+
+def _is_file(answer: str, path: str, marker: str, role: Role, *, made: int) -> bool:
+    """Whether what an agent said at its end is its one file: who has no tools, or does without them, answers with that."""
+    if not is_by_model(role) or not marker:
+        return bool(answer.strip()) and not made
+    return has_marker(answer, marker, path)  # "Done." is no file, and not to stand in place of one
+
+
+def _part_of(path: str, number: int) -> str:
+    """Where a part of a file is written.
+
+    >>> _part_of("research/ch03.md", 2)
+    'research/ch03.part-2.md'
+    """
+    place = Path(path)
+    return place.with_name(f"{place.stem}.part-{number}{place.suffix}").as_posix()
+
+
+def _marked(text: str, write: WriteFile) -> str:
+    text = text.rstrip() + "\n"
+    return f"{text}\n{marker_line(write.rule.marker, write.path)}\n" if write.rule.marker else text
+
+
+def _ended(status: RunStatus, reason: str, outcome: Outcome) -> RunEnded:
+    return RunEnded(
+        status=status,
+        reason=reason,
+        summary=one_line(clean(outcome.summary))[:RUN_TEXT],  # cut in half, a secret looks like none
+        steps=outcome.steps,
+        **msgspec.structs.asdict(outcome.usage),
+    )

@@ -1,0 +1,4 @@
+"""A pipeline as an SVG picture.
+
+May import: pipelines, synthesis.
+"""

@@ -1,0 +1,67 @@
+"""The threads of a pipeline: each does one step at a time."""
+
+import queue
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Self
+
+from agentx.pipelines.dispatcher import Came
+from agentx.synthesis.pipelines.running.schedule import Due
+
+LOOK_UP_S = 0.5
+"""Whoever waits for agents looks up so often, for a Ctrl-C that came in between."""
+
+
+class Crew:
+    """Threads that do steps, and hand back what came of each; they end when the context is left.
+
+    They are daemons: one that waits for a model does not hold up a process that a person ends.
+    """
+
+    def __init__(self, size: int, do: Callable[[Due], Came]) -> None:
+        self._do = do
+        self._size = size
+        self._given: queue.SimpleQueue[Due | None] = queue.SimpleQueue()
+        self._came: queue.SimpleQueue[tuple[Due, Came | BaseException] | None] = queue.SimpleQueue()
+        for number in range(size):
+            threading.Thread(target=self._work, name=f"agentx-pipeline-{number}", daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for _ in range(self._size):
+            self._given.put(None)
+
+    def give(self, due: Due) -> None:
+        """Have a step done."""
+        self._given.put(due)
+
+    def wake(self) -> None:
+        """Have whoever waits look up; a handler of signals may call it at any moment."""
+        self._came.put(None)
+
+    def next(self) -> tuple[Due, Came] | None:
+        """What came of the next step that is over; ``None`` where there is something else to look at."""
+        done = self._arrived()
+        if done is None:
+            return None
+        due, came = done
+        if isinstance(came, BaseException):
+            raise came
+        return due, came
+
+    def _arrived(self) -> tuple[Due, Came | BaseException] | None:
+        while True:
+            with suppress(
+                queue.Empty
+            ):  # a signal that comes just before a wait begins does not end that wait
+                return self._came.get(timeout=LOOK_UP_S)
+
+    def _work(self) -> None:
+        while (due := self._given.get()) is not None:
+            try:
+                self._came.put((due, self._do(due)))
+            except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+                self._came.put((due, error))

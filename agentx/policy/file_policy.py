@@ -1,0 +1,262 @@
+"""Which agent may change which file: classes that hold for every writer, and leases that hold for all but one.
+
+What is checked is checked under the workspace's lock, with everything that others did folded in, so nothing comes between
+the check and the write. A person is never refused; :mod:`agentx.policy.amendments` notices what they did to
+such files.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import takewhile
+
+import msgspec
+
+from agentx.engine.engine import Engine
+from agentx.recording.staging import Content
+from agentx.storage.errors import AgentXError
+from agentx.storage.events.pipeline_events import Dispatched, FileAmended, FileClass, FileRule
+from agentx.storage.events.types import (
+    Draft,
+    RunStarted,
+)
+from agentx.storage.git.checked_reader import TreeEntry
+from agentx.storage.git.objects import blob_id
+from agentx.storage.git.repository import LINK
+from agentx.synthesis.pipelines.definition.naming import path_pattern
+from agentx.synthesis.state.state import Lease, State
+
+PEOPLE = frozenset(("user", "watch", "import"))
+"""Sorts of actors that are people: their word is what a static file asks for."""
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.2
+
+
+class FileRuleBroken(AgentXError):
+    """The class of a file forbids the change.
+
+    Attributes:
+        path: The file.
+    """
+
+    def __init__(self, path: str, said: str) -> None:
+        super().__init__(said)
+        self.path = path
+
+
+class FileLeased(FileRuleBroken):
+    """Another run alone may write to the file, as long as its lease holds.
+
+    Attributes:
+        lease: Who has it, and until when.
+    """
+
+    def __init__(self, path: str, lease: Lease, who: str) -> None:
+        item = f" of item {lease.item}" if lease.item else ""
+        super().__init__(
+            path,
+            f"Denied. {who} may not write to {path}: it is leased to role {lease.role} for stage {lease.stage}{item} "
+            f"({lease.run}) until {lease.until or 'that run ends'}. A file has one writer at a time: wait for the end of "
+            f"{lease.run}, or write to another file.",
+        )
+        self.lease = lease
+
+
+class Ruling(msgspec.Struct, frozen=True):
+    """The class that a pipeline gives a file; as text, what that is."""
+
+    path: str
+    sort: FileClass
+    pipeline: str
+
+    def __str__(self) -> str:
+        """In words."""
+        return f"{self.sort} in pipeline {self.pipeline}: {_MEANS[self.sort]}"
+
+
+_MEANS = {
+    "static": "it was written once, and only a person's word changes it",
+    "append-only": "it only ever grows behind its end",
+}
+
+
+# --- leases ----------------------------------------------------------------------------------------------------------
+
+
+def take(engine: Engine, started: RunStarted, sent: Dispatched, *, actor: str, wait_s: float) -> str:
+    """Begin a run that alone may write to some files; its start and its leases are recorded in one append.
+
+    Args:
+        engine: The workspace.
+        started: The run.
+        sent: What it is sent to do; the files are its ``writes``.
+        actor: Who does it.
+        wait_s: How long to wait for the leases of other runs to end, in seconds.
+
+    Returns:
+        The id of the run.
+
+    Raises:
+        FileLeased: One of the files was leased to another run all the while.
+    """
+    deadline, pause_s = time.monotonic() + wait_s, _FIRST_PAUSE_S
+    while True:
+        with engine.write_path.exclusive():
+            state = engine.write_path.state
+            held = _held(state, sent.writes)
+            if held is None:
+                run = f"r-{state.counts.get('RunStarted', 0) + 1}"
+                engine.write_path.record([Draft(data=data, actor=actor, run=run) for data in (started, sent)])
+                return run
+        if time.monotonic() >= deadline:
+            raise FileLeased(*held, f"Role {sent.role}")
+        time.sleep(min(pause_s, max(0.0, deadline - time.monotonic())))
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+
+def _held(state: State, paths: Iterable[str], run: str = "") -> tuple[str, Lease] | None:
+    """The first of some files that is leased to another run than this one, and its lease."""
+    leases = ((path, state.leases[path]) for path in paths if path in state.leases)
+    return next(((path, lease) for path, lease in leases if lease.run != run and _is_live(lease)), None)
+
+
+def _is_live(lease: Lease) -> bool:
+    """Whether a lease binds others now; one whose end cannot be read does so until its run ends."""
+    try:
+        until = datetime.fromisoformat(lease.until)
+    except ValueError:
+        return True
+    return datetime.now(UTC) < (until if until.tzinfo else until.replace(tzinfo=UTC))
+
+
+# --- the gate --------------------------------------------------------------------------------------------------------
+
+
+def check(
+    engine: Engine, contents: Mapping[str, Content | None], *, actor: str, run: str = ""
+) -> list[FileAmended]:
+    """Look at a write before it is made.
+
+    Args:
+        engine: The workspace, whose lock is held.
+        contents: New content by checked path; ``None`` removes the file.
+        actor: Who writes.
+        run: The run that it belongs to.
+
+    Returns:
+        What it would change that needs a person's word.
+
+    Raises:
+        FileLeased: Another run holds one of the files.
+        FileRuleBroken: An append-only file would not begin with what it holds.
+    """
+    state = engine.write_path.state
+    if not (state.files or state.leases) or is_person(actor):
+        return []
+    who = _name(actor)
+    if held := _held(state, contents, run):
+        raise FileLeased(*held, who)
+    rulings = rulings_on(state, contents)
+    if not rulings:
+        return []
+    amended: dict[str, FileAmended] = {}
+    tracked = engine.write_path.tracked_all({ruling.path for ruling in rulings})
+    for ruling in rulings:
+        before, content = tracked[ruling.path], contents[ruling.path]
+        after = None if content is None else TreeEntry(blob_id(content.data), content.mode)
+        if before is None or before == after:
+            continue
+        if ruling.sort == "append-only":
+            _require_growth(engine, who, ruling, before, content)
+        else:
+            amended[ruling.path] = FileAmended(
+                path=ruling.path, before=before.oid, after=after.oid if after else ""
+            )
+    return list(amended.values())
+
+
+def require(engine: Engine, contents: Mapping[str, Content | None], *, actor: str, run: str = "") -> None:
+    """Like :func:`check`, for a write about which nobody can be asked any more.
+
+    Raises:
+        FileLeased: Another run holds one of the files.
+        FileRuleBroken: The class of a file forbids it.
+    """
+    for made in check(engine, contents, actor=actor, run=run):
+        raise FileRuleBroken(made.path, f"Denied. {told(engine, [made.path], actor)}")
+
+
+def told(engine: Engine, paths: Iterable[object], actor: str) -> str:
+    """What an actor may not change of its own will: a sentence for each static file at or below some paths."""
+    state, wanted = engine.write_path.state, {path for path in paths if isinstance(path, str)}
+    if not (state.files and wanted):
+        return ""
+    below = tuple(path.rstrip("/") + "/" for path in wanted if path)
+    names = [name for name in engine.write_path.manifest() if name in wanted or name.startswith(below)]
+    return " ".join(
+        f"{_name(actor)} may not change {ruling.path}, which is {ruling}."
+        for ruling in rulings_on(state, names)
+        if ruling.sort == "static"
+    )
+
+
+def _require_growth(
+    engine: Engine, who: str, ruling: Ruling, before: TreeEntry, content: Content | None
+) -> None:
+    """Refuse what an append-only file is to hold, unless it begins with what the file holds."""
+    if content is None or content.link or before.mode == LINK:
+        raise FileRuleBroken(
+            ruling.path,
+            f"Denied. {who} may not delete, move or link {ruling.path}, which is {ruling}. Leave it where it is.",
+        )
+    old = engine.write_path.repo.read_blob(before.oid)
+    if not content.data.startswith(old):
+        raise FileRuleBroken(
+            ruling.path,
+            f"Denied. {who} may not change line {first_difference(old, content.data)} of {ruling.path}, which is {ruling}. "
+            f"Read it again and write all {len(old):,} bytes that it holds, byte for byte, with yours behind them. Where "
+            f"the old is wrong, a person edits it and says so: `agentx pipeline amend {ruling.path} --reason …`.",
+        )
+
+
+def first_difference(old: bytes, new: bytes) -> int:
+    r"""The number of the first line in which two contents differ.
+
+    >>> first_difference(b"a\nb\nc\n", b"a\nb\n"), first_difference(b"a\n", b"a\r\n")
+    (3, 1)
+    """
+    pairs = zip(old.splitlines(keepends=True), new.splitlines(keepends=True), strict=False)
+    return 1 + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def rulings_on(state: State, paths: Iterable[str]) -> list[Ruling]:
+    """What the pipelines say of some files."""
+    sorters = [(name, sorter(rules)) for name, rules in state.files.items() if rules]
+    return [
+        Ruling(path, sort, name) for path in paths for name, sort_of in sorters if (sort := sort_of(path))
+    ]
+
+
+@lru_cache(maxsize=32)
+def sorter(rules: tuple[FileRule, ...]) -> Callable[[str], FileClass | None]:
+    """Finds the class of a path; of several rules the first one says it, and a path in full goes before a pattern."""
+    exact = {rule.path: rule.sort for rule in reversed(rules) if "*" not in rule.path}
+    patterns = [(path_pattern(rule.path), rule.sort) for rule in rules if "*" in rule.path]
+
+    def sort_of(path: str) -> FileClass | None:
+        found = exact.get(path)
+        return found or next((sort for pattern, sort in patterns if pattern.fullmatch(path)), None)
+
+    return sort_of
+
+
+def _name(actor: str) -> str:
+    """An agent by its role, anyone else by what stands for them."""
+    sort, _, role = actor.partition(":")
+    return f"Role {role}" if sort == "agent" else actor
+
+
+def is_person(actor: str) -> bool:
+    """Whether an actor is a person, or stands for what people did outside."""
+    return actor.partition(":")[0] in PEOPLE

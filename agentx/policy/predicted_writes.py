@@ -1,0 +1,226 @@
+"""What a tool call would do to the artifacts, read from its arguments: of our own tools, and of those of other agents.
+
+Agents name their arguments alike: a path, a content, an old and a new text, a command, a patch. What cannot be told from
+them changes nothing here, and is left to whoever runs the tool.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from itertools import islice
+from pathlib import PurePosixPath
+from typing import Any
+
+from agentx.engine.engine import Engine
+from agentx.recording.staging import Content
+from agentx.storage.files import nofollow
+from agentx.storage.files.paths import PathRefused
+from agentx.storage.text import decoded, encodable
+from agentx.synthesis.gates.command_effects import Effect, effects
+
+_PATH = (
+    "path",
+    "filepath",
+    "notebookpath",
+    "filename",
+    "file",
+    "targetfile",
+    "absolutepath",
+    "source",
+    "oldpath",
+)
+_TARGET = ("to", "newpath", "destination", "target")
+_WHOLE = ("content", "contents", "text", "filetext", "newsource", "codeedit", "codecontent")
+_OLD = ("old", "oldstring", "oldstr", "oldtext")
+_NEW = ("new", "newstring", "newstr", "newtext", "inserttext")
+_COMMAND = ("command", "cmd", "commandline")
+_SAYS = (*_COMMAND, "script", "query")
+"""Names of arguments, as :func:`_plain` has them: ``file_path`` and ``filePath`` are one."""
+
+_REMOVES = ("delete", "remove", "unlink")
+_WRITES = ("write", "create", "edit", "patch", "save", "update", "append", "insert", "replace")
+_VIEWS = ("view", "read", "undo_edit")
+"""Commands of an editor that write nothing anew."""
+
+_FILES = 2_000
+"""Files of a directory that are looked at."""
+
+_FIELD_CHARACTERS = 2_000
+_PATH_CHARACTERS = 4_096
+
+Contents = dict[str, Content | None]
+
+
+def paths_of(engine: Engine, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """The artifacts that a call names, relative to the artifacts; what lies elsewhere is none."""
+    given = _plain(arguments)
+    named = [path for name in (*_PATH, *_TARGET) for path in _artifacts(engine, given.get(name))]
+    changed = (one.path for one in effects(command_of(arguments)))
+    return tuple(dict.fromkeys((*named, *(path for one in changed for path in _artifacts(engine, one)))))
+
+
+def command_of(arguments: Mapping[str, Any]) -> str:
+    """The command that a call runs; empty where it runs none."""
+    value = next((value for name in _COMMAND if (value := _plain(arguments).get(name))), "")
+    if isinstance(value, list) and all(isinstance(word, str) for word in value):
+        shell = len(value) > 2 and re.fullmatch(r"-\w*c", value[1])  # noqa: PLR2004 - ["bash", "-lc", "…"]
+        return str(value[2]) if shell else " ".join(value)
+    return value if isinstance(value, str) else ""
+
+
+def words_of(arguments: Mapping[str, Any]) -> str:
+    """What the arguments of a call say of what it does, but for its command: its question, its paths; not what it writes."""
+    given = _plain(arguments)
+    named = (given.get(name) for name in (*_SAYS, *_PATH, *_TARGET) if name not in _COMMAND)
+    return " ".join(value[:_FIELD_CHARACTERS] for value in named if isinstance(value, str))
+
+
+def planned(engine: Engine, tool: str, arguments: Mapping[str, Any]) -> Contents:
+    """The files as a call would leave them; ``None`` for one that it would delete or move away.
+
+    Of a file of which only the path is known, the content is empty.
+    """
+    made = _by_command(engine, command_of(arguments))
+    for text in arguments.values():
+        if isinstance(text, str) and _PATCH.search(text):
+            made |= _by_patch(engine, text)
+    given = _plain(arguments)
+    paths = next((found for name in _PATH if (found := _artifacts(engine, given.get(name)))), ())
+    targets = next((found for name in _TARGET if (found := _artifacts(engine, given.get(name)))), ())
+    doing = tool.casefold()
+    for path in paths:
+        if any(word in doing for word in _REMOVES):
+            made |= _removed(engine, path)
+        elif targets:
+            made |= _moved(engine, path, targets)
+        else:
+            made |= _written(engine, path, given, doing)
+    return made
+
+
+def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {re.sub(r"[_-]", "", str(name)).casefold(): value for name, value in arguments.items()}
+
+
+# --- what is written, removed and moved ------------------------------------------------------------------------------
+
+
+def _written(engine: Engine, path: str, given: Mapping[str, Any], doing: str) -> Contents:
+    whole = _text(given, _WHOLE)
+    if whole is not None:
+        return {path: _content(whole)}
+    edits = list(_edits(given))
+    before = decoded(_bytes(engine, path)) if edits else None
+    if before is None:
+        writes = any(word in doing for word in _WRITES) and given.get("command") not in _VIEWS
+        return {path: Content(b"")} if writes else {}
+    for old, new in edits:
+        before = before.replace(old, new, 1) if old and old in before else f"{before}\n{new}"
+    return {path: _content(before)}
+
+
+def _edits(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    several = given.get("edits")
+    for one in several if isinstance(several, list) else [given]:
+        plain = _plain(one) if isinstance(one, Mapping) else {}
+        new = _text(plain, _NEW)
+        if new is not None:
+            yield _text(plain, _OLD) or "", new
+
+
+def _removed(engine: Engine, path: str) -> Contents:
+    """A file, or all that is below a directory, or that a pattern names."""
+    root = engine.write_path.artifacts.root
+    on_disk = islice(nofollow.tree(root / path), _FILES) if "*" not in path else ()
+    below = [place.relative_to(root).as_posix() for place in on_disk]
+    named = [name for name in engine.write_path.manifest() if fnmatchcase(name, path)] if "*" in path else []
+    return dict.fromkeys((path, *below, *named))
+
+
+def _moved(engine: Engine, path: str, targets: tuple[str, ...]) -> Contents:
+    away = _removed(engine, path)
+    made: Contents = {
+        f"{target}{name.removeprefix(path)}": Content(_bytes(engine, name))
+        for target in targets
+        for name in away
+        if name.startswith(path)
+    }
+    return made | away
+
+
+def _by_command(engine: Engine, command: str) -> Contents:
+    made: Contents = {}
+    root = engine.write_path.artifacts.root
+    for one in effects(command, lambda path: path.endswith("/") or nofollow.is_directory(root / path)):
+        if one.removes and os.path.realpath(root / one.path) == os.path.realpath(root):
+            made |= _removed(engine, "*")
+        for path in _artifacts(engine, one.path):
+            made |= _removed(engine, path) if one.removes else {path: _as_left(engine, path, one)}
+    return made
+
+
+def _as_left(engine: Engine, path: str, effect: Effect) -> Content:
+    if effect.text is None:
+        return Content(b"")
+    before = (decoded(_bytes(engine, path)) or "") if effect.appends else ""
+    return _content(f"{before}\n{effect.text}" if before else effect.text)
+
+
+_PATCH = re.compile(
+    r"^(?:\*\*\* (?P<what>Add|Update|Delete) File: (?P<name>.+)|\*\*\* Move to: (?P<to>.+)|\+\+\+ (?:b/)?(?P<unified>[^\t\n]+).*)$",
+    re.MULTILINE,
+)
+"""Where a patch begins on a file: of the form that ``apply_patch`` takes, and of a unified diff."""
+
+
+def _by_patch(engine: Engine, patch: str) -> Contents:
+    made: Contents = {}
+    marks = list(_PATCH.finditer(patch))
+    for mark, end in zip(marks, [*(one.start() for one in marks[1:]), len(patch)], strict=True):
+        added = "\n".join(line[1:] for line in patch[mark.end() : end].splitlines() if line.startswith("+"))
+        for path in _artifacts(engine, mark["name"] or mark["to"] or mark["unified"]):
+            before = "" if mark["what"] == "Add" else decoded(_bytes(engine, path)) or ""
+            made |= _removed(engine, path) if mark["what"] == "Delete" else {path: _content(before + added)}
+    return made
+
+
+def _content(text: str) -> Content:
+    return Content(encodable(text).encode())
+
+
+def _text(given: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    return next((value for name in names if isinstance(value := given.get(name), str)), None)
+
+
+# --- which artifact is meant -----------------------------------------------------------------------------------------
+
+
+def _artifacts(engine: Engine, value: object) -> tuple[str, ...]:
+    """The artifacts that a path means: as it is written, and where its links lead; none where it leads elsewhere.
+
+    A name that the record itself would refuse (``requirements.txt `` with a space) is told as it stands, for a rule can be about it.
+    """
+    if not isinstance(value, str) or not value.strip() or len(value) > _PATH_CHARACTERS:
+        return ()
+    root = str(engine.write_path.artifacts.root)
+    text = encodable(value).replace("\0", "").replace("\\", "/").removeprefix("file://")
+    folder = PurePosixPath(root).name
+    if text.removeprefix("./").startswith(f"{folder}/") and not nofollow.is_directory(f"{root}/{folder}"):
+        text = text.removeprefix("./").removeprefix(f"{folder}/")  # seen from the workspace
+    written = os.path.normpath(os.path.join(root, text))
+    found = (_inside(root, written), _inside(root, os.path.realpath(written)))
+    return tuple(dict.fromkeys(path for path in found if path))
+
+
+def _inside(root: str, place: str) -> str:
+    return place[len(root) + 1 :].replace(os.sep, "/") if place.startswith(f"{root}{os.sep}") else ""
+
+
+def _bytes(engine: Engine, path: str) -> bytes:
+    """What a file holds now; nothing where there is none, or where it cannot be read."""
+    try:
+        target = engine.write_path.artifacts.locate(path, follow=True)
+        return nofollow.read(target) if nofollow.is_file(target) else b""
+    except (OSError, PathRefused):
+        return b""

@@ -1,0 +1,217 @@
+"""What exists already, by name: scripts among the artifacts and in the workspaces beside this one, and credentials.
+
+An agent that does not look builds a second one, or reports as missing what was there all along; so the gate looks for it.
+Of a credential nothing but its name is ever read: the value never enters this process.
+"""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from agentx.storage.files import nofollow
+from agentx.storage.git.checked_reader import TreeEntry
+from agentx.storage.git.repository import GitRepository
+from agentx.storage.text import decoded, one_line
+from agentx.synthesis.gates.action_gate import Line
+from agentx.synthesis.gates.action_relevance import doing
+from agentx.synthesis.state.flows import terms
+
+MAX_SCRIPTS = 300
+"""So many scripts of a workspace are known, the first by path."""
+
+MAX_BESIDE = 50
+"""So many workspaces beside this one are looked at."""
+
+SHOWN = 4
+"""Of each sort so many are shown."""
+
+KEYCHAIN_S = 2.0
+
+_FOLDERS = frozenset(("bin", "scripts", "tools"))
+_ENDINGS = frozenset((".sh", ".bash", ".zsh", ".ps1"))
+_CODE = frozenset((".py", ".js", ".mjs", ".ts", ".rb", ".pl", ".php", "", *_ENDINGS))
+_HEAD_BYTES = 2_000
+_COMMENT = re.compile(r"^\s*(?:#(?!!)|//|--|\"\"\"|'''|/\*+|\*)\s*(.*\w.*?)\s*(?:\*/|\"\"\"|''')?\s*$")
+_CREDENTIAL = re.compile(
+    r"(?:^|_)(?:TOKEN|PAT|SECRETS?|PASSWORD|PASSWD|CREDENTIALS?|(?:API|ACCESS|AUTH|PRIVATE|SECRET|SSH)_?KEY(?:_ID)?|AUTH|DSN)(?:_|$)"
+)
+_NO_LETTERS = re.compile(r"[^\w.@:/ -]+")
+
+
+class Script(msgspec.Struct, frozen=True):
+    """A script: where it lies, and what its first comment says it does."""
+
+    path: str
+    about: str = ""
+
+
+def is_script(path: str) -> bool:
+    """Whether a path names a script: by its ending, or by the directory that it lies in.
+
+    >>> is_script("deploy.sh"), is_script("tools/publish.py"), is_script("src/app.py")
+    (True, True, False)
+    """
+    place = PurePosixPath(path)
+    return place.suffix in _ENDINGS or (place.suffix in _CODE and bool(_FOLDERS & set(place.parts[:-1])))
+
+
+class Scripts:
+    """The scripts among the artifacts, each with its first comment line; looked at again where the artifacts changed.
+
+    Args:
+        repo: Holds them.
+    """
+
+    def __init__(self, repo: GitRepository) -> None:
+        self._repo = repo
+        self._tree = ""
+        self._found: list[Script] = []
+        self._about: dict[str, str] = {}
+
+    def all(self, tree: str, manifest: Callable[[], Mapping[str, TreeEntry]]) -> list[Script]:
+        """The scripts of a tree.
+
+        Args:
+            tree: Its id.
+            manifest: Gives its files.
+        """
+        if tree != self._tree:
+            known = manifest()
+            named = sorted(path for path in known if is_script(path))[:MAX_SCRIPTS]
+            self._about = {oid: self._said(oid) for oid in (known[path].oid for path in named)}
+            self._found = [Script(path, self._about[known[path].oid]) for path in named]
+            self._tree = tree
+        return self._found
+
+    def _said(self, oid: str) -> str:
+        return self._about[oid] if oid in self._about else first_comment(self._repo.read_blob(oid))
+
+
+def scripts_beside(root: Path) -> list[Script]:
+    """The scripts of the workspaces that lie beside this one, by name alone."""
+    found: list[Script] = []
+    for place in _folders(root.parent)[:MAX_BESIDE]:
+        if place != root and nofollow.is_file(place / "history.jsonl"):
+            artifacts = place / "artifacts"
+            for folder in (artifacts, *(artifacts / name for name in sorted(_FOLDERS))):
+                names = (f"{folder.relative_to(root.parent).as_posix()}/{name}" for name in _files(folder))
+                found += [Script(f"../{name}") for name in names if is_script(name)]
+    return found[:MAX_SCRIPTS]
+
+
+def credentials(environ: Mapping[str, str]) -> list[str]:
+    """The names of environment variables that look like credentials, and that are set.
+
+    >>> credentials({"GITHUB_TOKEN": "x", "HOME": "/", "KEYBOARD": "us", "EMPTY_TOKEN": ""})
+    ['GITHUB_TOKEN']
+    """
+    return sorted(name for name, value in environ.items() if value and _CREDENTIAL.search(name.upper()))
+
+
+@lru_cache(maxsize=4)
+def keychain(search_path: str, bus: str = "") -> tuple[str, ...]:
+    """The names of what the system's keychain holds; empty where there is none, or it does not answer at once.
+
+    Only labels are asked for (macOS), or all but labels is dropped before it reaches this process (Secret Service). There a
+    label is the line below the item's path; a line of a secret that looks like one is none.
+
+    Args:
+        search_path: Where programs are looked for, as ``PATH`` has it.
+        bus: Address of the session's message bus, which the Secret Service is asked over.
+    """
+    environ = {"PATH": search_path, "DBUS_SESSION_BUS_ADDRESS": bus}
+    if shutil.which("security", path=search_path):
+        command = "security dump-keychain 2>/dev/null | sed -n 's/^ *0x00000007 <blob>=\"\\(.*\\)\"$/\\1/p'"
+    elif bus and shutil.which("secret-tool", path=search_path):
+        command = "secret-tool search --all xdg:schema org.freedesktop.Secret.Generic 2>/dev/null | sed -n '/^\\[\\//{n;s/^label = //p;}'"
+    else:
+        return ()
+    try:
+        done = subprocess.run(
+            ["/bin/sh", "-c", command],
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=KEYCHAIN_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    return tuple(dict.fromkeys(one_line(line)[:100] for line in lines if line.strip()))[:MAX_SCRIPTS]
+
+
+def for_action(
+    text: str,
+    own: list[Script],
+    beside: list[Script],
+    variables: list[str],
+    keys: tuple[str, ...],
+) -> tuple[Line, ...]:
+    """What of all that an action could use: what shares a word with it that says more than that something is done.
+
+    Args:
+        text: What is about to be done.
+        own: Scripts of this workspace.
+        beside: Scripts of others.
+        variables: Names of environment variables.
+        keys: Names in the keychain.
+    """
+    wanted = _words(text) - doing()
+    sorts = (
+        ((one.path, "script", one.about) for one in own),
+        ((one.path, "script", "another workspace's") for one in beside),
+        ((name, "credential", "set in the environment") for name in variables),
+        ((name, "credential", "in the keychain") for name in keys),
+    )
+    return tuple(line for sort in sorts for line in _best(wanted, sort))
+
+
+def _best(wanted: frozenset[str], names: Iterator[tuple[str, str, str]]) -> list[Line]:
+    scored = []
+    for name, kind, about in names:
+        plain = _NO_LETTERS.sub(" ", one_line(name))
+        own = PurePosixPath(plain).with_suffix("").as_posix() if kind == "script" else plain
+        said = about if kind == "script" and about != "another workspace's" else ""
+        common = len(wanted & _words(f"{own.replace('/', ' ')} {said}"))
+        if common:
+            scored.append((-common, Line(id=plain, kind=kind, text=about, why="")))
+    scored.sort(key=lambda one: (one[0], one[1].id))
+    return [line for _, line in scored[:SHOWN]]
+
+
+def _words(text: str) -> frozenset[str]:
+    """The stems of a text; a name like GitHub counts in one and in its parts, for GITHUB_TOKEN has it in one."""
+    return frozenset((*terms(text), *terms(text.casefold())))
+
+
+def first_comment(content: bytes) -> str:
+    r"""What a script says of itself: its first comment or docstring, in one line.
+
+    >>> first_comment(b"#!/bin/sh\n# Deploy to staging.\nrsync")
+    'Deploy to staging.'
+    """
+    text = decoded(content[:_HEAD_BYTES]) or ""
+    lines = (_COMMENT.match(line) for line in text.splitlines()[:12])
+    return next((one_line(found[1])[:120] for found in lines if found), "")
+
+
+def _folders(place: Path) -> list[Path]:
+    try:
+        with nofollow.entries(place) as found:
+            return [place / entry.name for entry in found if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def _files(place: Path) -> list[str]:
+    try:
+        with nofollow.entries(place) as found:
+            return [entry.name for entry in found if entry.is_file(follow_symlinks=False)][:MAX_SCRIPTS]
+    except OSError:
+        return []

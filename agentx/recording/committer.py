@@ -1,0 +1,549 @@
+"""Brings what is recorded into Git: the tree along the changed paths, one commit, the one ref, the index file.
+
+What a commit owes is never remembered on the side: it is what the events say that stand in no commit yet. So whatever
+was in the way of an earlier commit (a full disk, a git command, a crash), the next one makes up for it. All of it runs
+under the workspace's lock.
+"""
+
+import contextlib
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from agentx.config import FILE as CONFIG
+from agentx.core.layout import ARTIFACTS
+from agentx.recording import commit_message, heal_log, recovery
+from agentx.storage.artifacts import entry_after
+from agentx.storage.errors import AgentXError, DiskRefused
+from agentx.storage.events.codec import GENESIS, Codec, DamagedLine
+from agentx.storage.events.types import Event, WriteReverted, changes_of
+from agentx.storage.files import nofollow
+from agentx.storage.files.durable import TEMPORARY_PREFIX, sync_directory, sync_file
+from agentx.storage.git.branch import BRANCH
+from agentx.storage.git.checked_reader import TreeEntry
+from agentx.storage.git.index_file import IndexFile
+from agentx.storage.git.objects import ObjectDamaged, blob_id
+from agentx.storage.git.recovery.repair import note_settled
+from agentx.storage.git.repository import REGULAR, GitRepository
+from agentx.storage.log.blobs import FOLDER as BLOBS
+from agentx.storage.log.blobs import BlobStore, blob_path, named_blobs
+from agentx.storage.log.chain import next_event
+from agentx.storage.log.committed_log import CommittedLog
+from agentx.storage.log.history import (
+    LIVE,
+    ORPHANS,
+    SEGMENTS,
+    History,
+    HistoryDamaged,
+    count_segments,
+    segment_number,
+    segment_path,
+)
+
+_HASH = slice(-67, -3)
+
+LOOKUPS = 16
+"""So many paths are looked up in the tree one by one; of more, the whole tree is walked once."""
+
+
+class BranchLeft(AgentXError):
+    """Git is on another branch than the one that holds the record."""
+
+
+class NotSynced(DiskRefused):
+    """What was written could not be made durable: the disk fails."""
+
+
+class _Committed(msgspec.Struct, frozen=True):
+    """The log as the engine's latest commit holds it: the next one must extend it.
+
+    Attributes:
+        segments: How many segments are sealed.
+        live: The live log.
+        tree: The commit's tree.
+        seq: The last event; 0 for none.
+        hash: Its hash.
+    """
+
+    segments: int = 0
+    live: bytes = b""
+    tree: str = ""
+    seq: int = 0
+    hash: str = GENESIS
+
+
+class Committer:
+    """The Git side of one workspace.
+
+    Args:
+        root: The workspace's directory.
+        artifacts: Where the working files lie.
+        notes: Where to say what a person should know.
+        codec: Knows the event types.
+        outer: Whether the artifacts lie outside the working directory.
+        reading: Whether nothing may be changed: no ref, no lock, no index file.
+
+    Attributes:
+        head: The commit that the next one builds upon.
+        seq: The last event that it holds.
+        pending: The events behind it, in order.
+        anchor: The engine's commit that the branch was at before a person's Git moved it; empty where it was not.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        artifacts: Path,
+        notes: list[str],
+        codec: Codec,
+        *,
+        outer: bool,
+        reading: bool = False,
+    ) -> None:
+        self.repo = GitRepository(root)
+        self.index = IndexFile(self.repo.git_dir, outer=outer)
+        self.head = ""
+        self.seq = 0
+        self.pending: list[Event] = []
+        self.anchor = ""
+        self.index_unknown = False
+        self._root = root
+        self._reading = reading
+        self._artifacts = artifacts
+        self._blobs = BlobStore(root)
+        self._codec = codec
+        self._committed = _Committed()
+        self._notes = notes
+        self._owed: dict[str, TreeEntry | None] = {}
+        self._segments = 0
+        self._behind: dict[str, TreeEntry | None] = {}
+        self._files: set[str] = set()
+        self._holding = False
+        self._unsynced: deque[str] = deque()
+
+    # --- the branch ----------------------------------------------------------------------------------------------
+
+    def require_branch(self) -> None:
+        """Refuse to work while Git is on another branch.
+
+        Raises:
+            BranchLeft: It is.
+        """
+        left = self.repo.branch
+        if left == BRANCH:
+            return
+        # In the middle of the engine's work Git is kept off the files, so that a new branch changed nothing but HEAD.
+        if not self._reading and self.index.held and self.repo.go_back():
+            self._notes.append(
+                f"Git had gone to {left!r}; it is back on main, and the new branch stays where it is."
+            )
+            return
+        if not self._reading:
+            self.index.release()  # or `git switch` could not go back
+        self.index_unknown = True
+        raise BranchLeft(
+            f"In {self._root} Git is on {left.removeprefix('refs/heads/')!r}, but the record is kept on the branch main. "
+            "Go back with `git switch main` (where a rebase is going on, `git rebase --abort`), then try again."
+        )
+
+    def open(self) -> None:
+        """Find the commit to build upon: the branch's, or the engine's own that it was taken from."""
+        head = self.repo.head
+        lost = recovery.lost_commit(self.repo, head)
+        self._take_head(head, lost)
+        if not self._reading:
+            self.index_unknown |= bool(lost) or self.index.held or self.index.discard_damaged(self.tree)
+
+    def follow(self) -> None:
+        """The branch was moved by another process: the engine elsewhere, or a person's Git."""
+        before = self.tree
+        self._take_head(self.repo.head, self.head)
+        self._behind |= {path: after for path, (_, after) in self.repo.diff(before, self.tree).items()}
+
+    @property
+    def moved(self) -> bool:
+        """Whether someone else moved the branch."""
+        return self.repo.head != self.head
+
+    def _take_head(self, head: str, known: str) -> None:
+        """Build upon a commit.
+
+        Args:
+            head: What the branch names.
+            known: The engine's commit that it named before; empty for none.
+        """
+        self.anchor = known
+        if known and (not head or self.repo.descends(known, head)):
+            if not self._reading:
+                self._set_forward(known, head)
+            head, self.index_unknown = known, True
+        self.head = head
+        recorded = recovery.last_recorded(self.repo, head)
+        self.seq = recorded.seq
+        self._segments = self._segments_in(self.tree)
+        lost = recovery.last_recorded(
+            self.repo, self.anchor
+        )  # a person's Git may have left a part of the log there
+        latest = lost.latest if lost.seq > recorded.seq else recorded.latest
+        self._committed = self._committed_log(self.repo.tree_of(latest))
+
+    def _set_forward(self, commit: str, head: str) -> None:
+        """Undo ``git reset``: a branch that was set back is moved forward again, so that no commit is lost."""
+        self.repo.move_ref(commit, head, "agentx: the branch was set back; no history is lost")
+        self._notes.append(
+            "Git had set the branch back; it was moved forward again, and the files are taken as edits."
+        )
+
+    def _segments_in(self, tree: str) -> int:
+        """How many sealed segments a commit's tree holds."""
+        folders = [name for name in self.repo.names(tree, SEGMENTS) if name.isdecimal()]
+        for folder in sorted(folders, reverse=True):
+            names = [name.removesuffix(".jsonl") for name in self.repo.names(tree, f"{SEGMENTS}/{folder}")]
+            numbers = [int(name) for name in names if name.isdecimal()]
+            if numbers:
+                return int(folder) * 100 + max(numbers)
+        return 0
+
+    def _committed_log(self, tree: str) -> _Committed:
+        live = self.repo.entry(tree, LIVE) if tree else None
+        content = self.repo.read_blob(live.oid) if live else b""
+        segments = self._segments_in(tree)
+        last = content
+        if not last and segments and (sealed := self.repo.entry(tree, segment_path(segments))):
+            last = self.repo.read_blob(sealed.oid)
+        try:
+            event = self._codec.decode(last[last.rfind(b"\n", 0, -1) + 1 :]) if last else None
+        except DamagedLine:
+            event = None
+        return _Committed(
+            segments, content, tree, *((event.seq, event.hash) if event else (self.seq, GENESIS))
+        )
+
+    # --- the log --------------------------------------------------------------------------------------------
+
+    def check_log(self, through: int, segments: int, *, whole: bool = False) -> dict[str, bytes]:
+        """Return the log's files for the next commit, checked: they extend those of the last one by valid events.
+
+        Args:
+            through: The last event.
+            segments: How many segments are sealed.
+            whole: Check every line since the last sealed segment of that commit, and what is behind the last event.
+
+        Raises:
+            HistoryDamaged: They do not.
+        """
+        known = self._committed
+        names = [*map(segment_path, range(known.segments + 1, segments + 1)), LIVE]
+        contents = [self._read(name) for name in names]
+        joined = b"".join(contents)
+        at, seq, own_hash = len(known.live), known.seq, known.hash
+        grown = contents[0].startswith(known.live) and segments >= known.segments
+        if whole or not grown:
+            at, seq, own_hash = 0, *self._sealed_end(known.segments)
+        first, first_hash = seq, own_hash
+        while seq < through:
+            end = joined.find(b"\n", at) + 1
+            event = next_event(self._codec, joined[at:end], seq + 1, own_hash)
+            if event is None:
+                raise HistoryDamaged(f"{LIVE} does not hold event {seq + 1} where it should be.")
+            at, seq, own_hash = end, event.seq, event.hash
+        if not grown and heal_log.drops(self._codec, known.live, joined[:at], first, first_hash):
+            raise HistoryDamaged(f"{LIVE} lacks events that the last commit holds.")
+        sealed = sum(map(len, contents[:-1]))
+        if at < sealed or (grown and at < len(known.live)) or through < max(known.seq, self.seq):
+            raise HistoryDamaged(
+                f"{LIVE} ends with event {through}; the commits go on to event {max(known.seq, self.seq)}."
+            )
+        if whole and (why := self._why_more(joined[at:], seq, own_hash)):
+            raise HistoryDamaged(why)
+        return dict(zip(names, [*contents[:-1], joined[sealed:at]], strict=True))
+
+    def refuse_damaged(self, after: int) -> None:
+        """Refuse to hand on a commit whose log is damaged behind an event.
+
+        Raises:
+            HistoryDamaged: It is; an earlier version may have committed it.
+        """
+        last = after
+        with contextlib.suppress(HistoryDamaged, DamagedLine):
+            for event in CommittedLog(self.repo, self.head, self._codec).events(after):
+                last = event.seq
+        if last < self.seq:
+            raise HistoryDamaged(
+                f"Event {last + 1} in commit {self.head[:12]} cannot be read, so nothing was sent. "
+                "Run `agentx repair`, then try again."
+            )
+
+    def _read(self, name: str) -> bytes:
+        try:
+            return nofollow.read(self._root / name)
+        except FileNotFoundError:
+            return b""
+
+    def _sealed_end(self, segments: int) -> tuple[int, str]:
+        """Seq and hash of the last event of the sealed segments."""
+        try:
+            place = History(self._root, self._codec).start_of(segments + 1)
+        except (OSError, DamagedLine) as error:
+            raise HistoryDamaged(f"{segment_path(segments)} does not end with an event.") from error
+        return place.seq, place.hash
+
+    def _why_more(self, rest: bytes, seq: int, own_hash: str) -> str:
+        """Say what is wrong behind the last event; empty for a torn line or a seal that a crash cut off."""
+        *lines, torn = rest.split(b"\n")
+        if lines and self._is_sealed_twice():
+            return ""
+        if lines or next_event(self._codec, torn[:-1] + b"\n", seq + 1, own_hash):
+            return f"{LIVE}: what stands behind event {seq} is no event that follows."
+        return ""
+
+    def _is_sealed_twice(self) -> bool:
+        """Whether a crash cut a seal off: the segment stands under both names."""
+        segments = count_segments(self._root)
+        return bool(segments) and nofollow.same_file(self._root / segment_path(segments), self._root / LIVE)
+
+    # --- what the record says of the artifacts -------------------------------------------------------------------
+
+    @property
+    def tree(self) -> str:
+        """The tree of the head; empty before the first commit."""
+        return self.repo.tree_of(self.head)
+
+    def expect(self, pending: Iterable[Event]) -> None:
+        """These are the events behind the head."""
+        self.pending, self._owed = [], {}
+        self.add(pending)
+
+    def add(self, events: Iterable[Event]) -> None:
+        """More events were recorded."""
+        for event in events:
+            self.pending.append(event)
+            if isinstance(event.data, WriteReverted):
+                self._owed = _owed(self.pending)
+            for made in changes_of(event):
+                self._owed[made.path] = entry_after(made)
+                self._unsynced.append(made.path)
+
+    def tracked(self, path: str) -> TreeEntry | None:
+        """What the record says of an artifact."""
+        if path in self._owed:
+            return self._owed[path]
+        return self.repo.entry(self.tree, f"{ARTIFACTS}/{path}")
+
+    def tracked_all(self, paths: Collection[str]) -> dict[str, TreeEntry | None]:
+        """What the record says of some artifacts; of many, by one walk, for a look-up reads its whole directory."""
+        if len(paths) <= LOOKUPS:
+            return {path: self.tracked(path) for path in paths}
+        known = self.manifest()
+        return {path: known.get(path) for path in paths}
+
+    def manifest(self) -> dict[str, TreeEntry]:
+        """Every artifact of the record, by path."""
+        known: dict[str, TreeEntry | None] = dict(self.repo.files(self.repo.subtree(self.tree, ARTIFACTS)))
+        known |= self._owed
+        return {path: entry for path, entry in known.items() if entry is not None}
+
+    # --- committing ----------------------------------------------------------------------------------------------
+
+    def hold(self) -> None:
+        """The first step of every change: from here until :meth:`settle` a person's Git waits."""
+        self.index.hold(self.seq)
+        self._holding = True
+
+    def include(self, path: str) -> None:
+        """A file beside the log (``agentx.toml``) is to be in the next commit."""
+        self._files.add(path)
+
+    def include_leftovers(self) -> None:
+        """A blob that a crash left without its event is to be in the next commit: nothing that was kept is deleted."""
+        known = {f"{BLOBS}/{path}" for path, _ in self.repo.files(self.repo.subtree(self.tree, BLOBS))}
+        for path in nofollow.tree(self._root / BLOBS):
+            if path.name.startswith(TEMPORARY_PREFIX):
+                nofollow.remove(path, missing_ok=True)
+            elif (name := path.relative_to(self._root).as_posix()) not in known:
+                self.include(name)
+
+    @property
+    def due(self) -> bool:
+        """Whether something is recorded that stands in no commit, or the log's files are not as committed."""
+        return bool(self.pending or self._files) or self._log_differs()
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether something waits for a commit or for :meth:`settle`."""
+        return bool(self.pending or self._behind or self._files or self._holding or not self.repo.settled)
+
+    def commit(self, through: int, segments: int, *, actor: str = "") -> None:
+        """Commit everything that is pending.
+
+        Args:
+            through: The last event that the log holds.
+            segments: How many segments of it are sealed.
+            actor: Who acts; by default the actor of the most telling event.
+
+        Raises:
+            WriterConflict: The branch was moved meanwhile; :meth:`follow` it and commit anew.
+            RefLocked: A git command holds the branch.
+            NotCommitted: The disk refuses.
+            HistoryDamaged: The log does not extend the last one that was committed.
+        """
+        files = self.check_log(through, segments)
+        entries = {f"{ARTIFACTS}/{path}": entry for path, entry in self._owed.items()}
+        entries |= self._log_entries(files) | self._passing_contents()
+        tree = self.repo.update_tree(self.tree, entries)
+        if tree != self.tree or not self.head:
+            message, author = commit_message.compose(self.pending, actor=actor, files=sorted(self._files))
+            commit = self.repo.commit(tree, self.head, message, author)
+            self.repo.move_ref(commit, self.head, f"agentx: {message.partition(chr(10))[0]}")
+            self.head, self.seq, self._segments = commit, through, segments
+            self._behind |= entries
+            self.expect(())
+        live, last = files[LIVE], b"".join(files.values())
+        own_hash = last[_HASH].decode() if last else self._committed.hash
+        self._committed = _Committed(segments, live, self.tree, through, own_hash)
+        self._files.clear()
+
+    def _log_entries(self, files: Mapping[str, bytes]) -> dict[str, TreeEntry | None]:
+        """The log, the segments sealed since the last commit, and whatever else lies beside it."""
+        names = {blob_path(oid) for event in self.pending for oid in named_blobs(event.data)}
+        names |= {name for name in self._files if nofollow.exists(self._root / name)}  # or it was purged
+        names |= {ORPHANS} if nofollow.exists(self._root / ORPHANS) else set()
+        contents = {name: self._beside(name) for name in sorted(names)} | dict(files)
+        return self._taken_out() | {
+            name: TreeEntry(self.repo.write_blob_unsynced(content), REGULAR)
+            for name, content in contents.items()
+            if content is not None
+        }
+
+    def _beside(self, name: str) -> bytes | None:
+        """Return the content of a file beside the live log; ``None`` for a damaged one, which is not committed.
+
+        Raises:
+            HistoryDamaged: A sealed segment does not follow from the one before it.
+        """
+        content = self._read(name)
+        if name.startswith(f"{BLOBS}/"):
+            oid = name.removeprefix(f"{BLOBS}/").replace("/", "")
+            if blob_id(content) != oid:
+                self._notes.append(f"{name} is damaged, so it was not committed; run `agentx repair`.")
+                return self.repo.read_blob(oid) if self.repo.has_blob(oid) else None
+        elif number := segment_number(name):
+            history = History(self._root, self._codec)
+            for _ in history.read_whole(history.start_of(number), number):
+                pass
+        return content
+
+    def differing_segments(self) -> list[str]:
+        """Sealed segments that differ from the commit: an earlier version may have committed them damaged."""
+        names = map(segment_path, range(1, self._segments + 1))
+        return [name for name in names if nofollow.exists(self._root / name) and self.differs(name)]
+
+    @property
+    def lost_files(self) -> list[str]:
+        """Files of the log that a person's commits removed and that are missing here, too."""
+        return [path for path in self._taken_out() if not nofollow.exists(self._root / path)]
+
+    def _taken_out(self) -> dict[str, TreeEntry | None]:
+        """Files of the log that a person's commits changed or removed, as they were: for the next commit."""
+        known = self._committed.tree
+        if known in ("", self.tree):
+            return {}
+        return {
+            path: before
+            for path, (before, _) in self.repo.diff(known, self.tree).items()
+            if path.startswith(f"{SEGMENTS}/") and path != ORPHANS and before is not None
+        }
+
+    def _passing_contents(self) -> dict[str, TreeEntry | None]:
+        """Contents that the pending events give to files and take away again: no tree of artifacts will hold them.
+
+        They lie beside the log, for what an event names must be in a tree, or ``git gc`` and a clone would lose it.
+        """
+        final = {entry.oid for entry in self._owed.values() if entry is not None}
+        named = {made.after for event in self.pending for made in changes_of(event) if made.after}
+        kept: dict[str, TreeEntry | None] = {}
+        for oid in sorted(named - final):
+            with contextlib.suppress(ObjectDamaged):  # a crash took it, and the write was reverted
+                self.include(blob_path(oid))  # whatever becomes of this commit
+                self._blobs.put(self.repo.read_blob(oid))
+                kept[blob_path(oid)] = TreeEntry(oid, REGULAR)
+        return kept
+
+    def _log_differs(self) -> bool:
+        """Whether the log's files are not as committed without an event: a seal or a torn line that a crash left."""
+        if count_segments(self._root) != self._segments or self._taken_out():
+            return True
+        return any(self.differs(name) for name in (LIVE, ORPHANS))
+
+    def differs(self, name: str) -> bool:
+        """Whether a file beside the artifacts is not as committed."""
+        entry, path = self.repo.entry(self.tree, name), self._root / name
+        return (blob_id(nofollow.read(path)) if nofollow.exists(path) else "") != (entry.oid if entry else "")
+
+    @property
+    def config_edited(self) -> bool:
+        """Whether a person edited ``agentx.toml``."""
+        return nofollow.is_file(self._root / CONFIG) and self.differs(CONFIG)
+
+    # --- settling ------------------------------------------------------------------------------------------------
+
+    def sync(self) -> None:
+        """Make working files and Git objects durable that were written since the last call; needs no lock.
+
+        Raises:
+            NotSynced: The disk refuses.
+        """
+        paths = [self._unsynced.popleft() for _ in range(len(self._unsynced))]
+        try:
+            self._sync_files(paths)
+        except OSError as error:
+            self._unsynced.extend(paths)
+            raise NotSynced(
+                f"{error.filename or self._artifacts} could not be synced: {error.strerror}. What was recorded is kept; "
+                "look at the disk."
+            ) from error
+        self.repo.sync()
+
+    def _sync_files(self, paths: Iterable[str]) -> None:
+        folders: dict[Path, None] = {}
+        for path in (self._artifacts / name for name in paths):
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # it is gone again
+                if nofollow.is_file(path) and not nofollow.is_link(path):
+                    sync_file(path)
+            for folder in path.parents:  # those above as well: a directory may be as new as the file
+                folders[folder] = None
+                if folder == self._artifacts:
+                    break
+        for folder in folders:
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                sync_directory(folder)
+
+    def settle(self) -> None:
+        """Sync what was written, bring the index file up, and let git commands in."""
+        self.sync()
+        if self._behind or self.index_unknown or self.index.held:
+            self.index.refresh(None if self.index_unknown else self._behind, self._root, self.tree)
+            note_settled(self._root)
+            self._behind, self.index_unknown, self._holding = {}, False, False
+
+    def staged(self, paths: Collection[str]) -> dict[str, TreeEntry]:
+        """What Git's index file says of some artifacts where a person may have staged it; not what the engine wrote."""
+        if self.index_unknown:
+            return {}
+        names = {f"{ARTIFACTS}/{path}": path for path in paths}
+        wanted = names.keys() - self._behind.keys()
+        return {names[name]: entry for name, entry in self.index.staged(wanted, self.tree).items()}
+
+
+def _owed(events: Iterable[Event]) -> dict[str, TreeEntry | None]:
+    """What some events make of the artifacts, those taken back left out."""
+    events = list(events)
+    back = {(event.data.event, event.data.path) for event in events if isinstance(event.data, WriteReverted)}
+    return {
+        made.path: entry_after(made)
+        for event in events
+        for made in changes_of(event)
+        if (event.seq, made.path) not in back
+    }

@@ -1,0 +1,201 @@
+"""What people and their Git did to the artifacts, found out without changing anything.
+
+Each function looks at the repository and the working files and says which changes are to be put on record; the write
+path records them.
+"""
+
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from agentx.core.layout import ARTIFACTS
+from agentx.storage.artifacts import ArtifactMissing, Artifacts, change, entry_after
+from agentx.storage.events.types import ArtifactChanged, Draft, FileChange
+from agentx.storage.files import nofollow
+from agentx.storage.git.checked_reader import TreeEntry
+from agentx.storage.git.repository import SUBMODULE, GitRepository
+
+CHANGES_BYTES = 9_000
+"""File changes in one event take at most so much of its line."""
+
+_PREFIX = f"{ARTIFACTS}/"
+
+
+def between(repo: GitRepository, old: str, new: str) -> list[FileChange]:
+    """The artifacts that differ between two trees; a submodule is none, for its files lie in another repository."""
+    return [
+        change(path.removeprefix(_PREFIX), _file(before), _file(after))
+        for path, (before, after) in repo.diff(old, new).items()
+        if path.startswith(_PREFIX) and (_file(before) or _file(after))
+    ]
+
+
+def _file(entry: TreeEntry | None) -> TreeEntry | None:
+    return None if entry is not None and entry.mode == SUBMODULE else entry
+
+
+def submodules(repo: GitRepository, old: str, new: str) -> list[str]:
+    """A note on each submodule that came between two trees."""
+    return [
+        f"{path} is a submodule: its files are in another repository, and are neither recorded nor searched."
+        for path, (_, after) in repo.diff(old, new).items()
+        if after is not None and after.mode == SUBMODULE
+    ]
+
+
+_UNFINISHED = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}
+
+
+def unfinished(git_dir: Path) -> list[str]:
+    """A note on each thing that a person's Git is in the middle of."""
+    return [
+        f"Git is in the middle of a {what}: finish it with `git commit`, or go back with `git {what} --abort`. "
+        "Your edits are recorded then."
+        for name, what in _UNFINISHED.items()
+        if nofollow.exists(git_dir / name)
+    ]
+
+
+def clashes(paths: Iterable[str], among: Iterable[str]) -> list[tuple[str, ...]]:
+    """Paths that differ only in letter case or in how Unicode composes their characters.
+
+    Args:
+        paths: All of them.
+        among: Only groups in which one of these is.
+
+    >>> clashes(["a", "Case.txt", "case.txt"], ["case.txt"])
+    [('Case.txt', 'case.txt')]
+    """
+    wanted = {_folded(path) for path in among}
+    groups: dict[str, list[str]] = {}
+    for path in sorted(paths) if wanted else ():
+        if (folded := _folded(path)) in wanted:
+            groups.setdefault(folded, []).append(path)
+    return [tuple(group) for group in groups.values() if len(group) > 1]
+
+
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFC", path).casefold()
+
+
+def told(clash: Sequence[str]) -> str:
+    """A sentence on paths that clash."""
+    return (
+        f"{' and '.join(map(repr, clash))} differ only in letter case or in how their characters are encoded: on macOS "
+        "and Windows one takes the place of the other. Rename one."
+    )
+
+
+def staged(
+    repo: GitRepository,
+    index: Mapping[str, TreeEntry],
+    known: Mapping[str, TreeEntry | None],
+) -> list[FileChange]:
+    """What a person staged with ``git add``, of some artifacts.
+
+    Args:
+        repo: The repository.
+        index: What Git's index file says of them.
+        known: What the record says of them.
+    """
+    return [
+        change(path, known[path], entry)
+        for path, entry in index.items()
+        if entry != known[path] and repo.has_blob(entry.oid)
+    ]
+
+
+def stashed(repo: GitRepository, stash: str) -> list[list[FileChange]]:
+    """What a ``git stash`` took away, in the order in which it came to be: what was staged, then the working files.
+
+    A stash is a commit upon the HEAD of then; its second parent holds the index, its third the untracked files
+    (https://git-scm.com/docs/git-stash#_discussion).
+    """
+    info = repo.info(stash)
+    base = repo.tree_of(info.parents[0])
+    index = repo.tree_of(info.parents[1])
+    working = between(repo, index, info.tree)
+    if len(info.parents) > 2:  # noqa: PLR2004 - base, index, untracked
+        working += between(repo, "", repo.tree_of(info.parents[2]))
+    return [between(repo, base, index), working]
+
+
+def taken_back(changes: Iterable[FileChange], tracked: Mapping[str, TreeEntry | None]) -> list[FileChange]:
+    """Some changes undone: each file to what the record says of it."""
+    last = {made.path: entry_after(made) for made in changes}
+    return [change(path, after, tracked[path]) for path, after in last.items() if after != tracked[path]]
+
+
+def displaced(repo: GitRepository, tree: str, paths: Iterable[str]) -> list[FileChange]:
+    """Recorded files whose place others take: a person made a directory of a file, or a file of a directory."""
+    found: dict[str, TreeEntry] = {}
+    for path in paths:
+        folders = path.split("/")[:-1]
+        for depth in range(1, len(folders) + 1):
+            above = "/".join(folders[:depth])
+            if entry := repo.entry(tree, _PREFIX + above):
+                found[above] = entry
+        found |= dict(repo.files(repo.subtree(tree, _PREFIX + path), path + "/"))
+    return [change(path, entry, None) for path, entry in found.items()]
+
+
+def secured(
+    repo: GitRepository,
+    artifacts: Artifacts,
+    changes: Sequence[FileChange],
+    look: Callable[[str, bytes], None],
+) -> list[FileChange]:
+    """Keep the contents of changed files; a file that changed again since it was looked at counts as it is now.
+
+    Args:
+        repo: Where they are kept.
+        artifacts: The working files.
+        changes: What changed.
+        look: Shown each content that is newly kept.
+    """
+    kept: list[FileChange] = []
+    for made in changes:
+        if not made.after or repo.has_blob(made.after):
+            kept.append(made)
+            continue
+        try:
+            content = artifacts.content(made.path)
+        except ArtifactMissing:
+            continue
+        look(made.path, content)
+        kept.append(msgspec.structs.replace(made, after=repo.write_blob(content), size_bytes=len(content)))
+    return kept
+
+
+def unsaid(changes: Sequence[FileChange], said: Iterable[FileChange]) -> list[FileChange]:
+    """The changes that do not stand in the history already, as the last that it says of their files."""
+    last = {made.path: made.after for made in said}
+    return [made for made in changes if last.get(made.path) != made.after]
+
+
+def edits(changes: Sequence[FileChange], *, noticed: str, key: str = "") -> list[Draft]:
+    """What others did, as events; with a key each is recorded once."""
+    return [
+        Draft(
+            data=ArtifactChanged(changes=chunk, noticed=noticed),
+            actor="watch",
+            key=f"{key}:{n}" if key else "",
+        )
+        for n, chunk in enumerate(chunks(changes))
+    ]
+
+
+def chunks(changes: Sequence[FileChange]) -> Iterator[tuple[FileChange, ...]]:
+    """Changes in groups that fit into one event each; an empty sequence is one empty group."""
+    group: list[FileChange] = []
+    size = 0
+    for made in changes:
+        length = len(msgspec.json.encode(made))
+        if group and size + length > CHANGES_BYTES:
+            yield tuple(group)
+            group, size = [], 0
+        group.append(made)
+        size += length
+    yield tuple(group)

@@ -1,0 +1,81 @@
+"""The keeper: a quiet thread that commits after a second of idleness, hears what other processes write, and packs."""
+
+import logging
+import threading
+import time
+
+from agentx.recording.write_path import WritePath
+from agentx.storage.errors import AgentXError
+from agentx.storage.files import nofollow
+from agentx.storage.files.lock import WorkspaceBusy
+from agentx.storage.git.packs.packing import Packer, Running
+from agentx.storage.log.history import LIVE
+
+_LOG = logging.getLogger("agentx.recording.idle_committer")
+
+IDLE_S = 1.0
+BUSY_S = 3.0
+"""After so long git commands are let in for a moment, although the writing goes on."""
+
+_PAUSE_S = 0.25
+
+
+class Keeper:
+    """Looks after one write path until it is stopped."""
+
+    def __init__(self, write_path: WritePath) -> None:
+        self._write_path = write_path
+        self._stopping = threading.Event()
+        self._seen = (0, 0)
+        self._unsettled_since = time.monotonic()
+        self._packer = Packer(write_path.repo.git_dir)
+        self._packing: Running | None = None
+        self._thread = threading.Thread(target=self._work, name="agentx-keeper", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop, after what is under way; packing that is due goes on in a process of its own."""
+        self._stopping.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout=30)
+        if self._packing is not None:
+            self._packing.stop()  # it is begun anew
+        if not self._write_path.read_only and self._packer.due():
+            self._packer.start_detached()
+
+    def _work(self) -> None:
+        while not self._stopping.wait(_PAUSE_S):
+            try:
+                self._look()
+                self._pack()
+            except WorkspaceBusy:
+                continue  # a purge holds the lock for as long as it takes
+            except (AgentXError, OSError) as error:
+                _LOG.warning("Looking after %s failed, and is tried again: %s", self._write_path.root, error)
+
+    def _look(self) -> None:
+        info = nofollow.status(self._write_path.root / LIVE)
+        now = (info.st_ino, info.st_size)
+        now_s = time.monotonic()
+        if now != self._seen and now_s - self._write_path.last_look > _PAUSE_S:
+            self._seen = now
+            self._write_path.refresh()
+            now_s = time.monotonic()
+        if not self._write_path.unsettled or self._write_path.read_only:
+            self._unsettled_since = now_s
+        elif now_s - self._write_path.last_write > IDLE_S or now_s - self._unsettled_since > BUSY_S:
+            self._write_path.flush()
+            self._unsettled_since = now_s
+
+    def _pack(self) -> None:
+        """Have Git's objects packed where there are many loose ones: in a process of its own, one at a time."""
+        if self._packing is not None:
+            running, self._packing = self._packing, None
+            if (done := running.poll()) is None:
+                self._packing = running
+            elif done.damaged:
+                self._write_path.notes.append(
+                    f"{len(done.damaged)} Git objects are damaged, so they were not packed; see `agentx verify`."
+                )
+        elif not self._write_path.read_only and self._packer.due():
+            self._packing = self._packer.start()

@@ -1,0 +1,403 @@
+"""The daemon: runs what is due in many workspaces until it is told to stop.
+
+What is due, what ran and how it ended stands in the workspaces' histories alone. The database of DBOS shares the work out (one run of a
+workspace at a time, so many in all, so many a minute for a model) and may be lost at any moment: then what is due is asked for again, and
+the history lets no due time start twice. Each run has a process of its own, which ends cleanly when it is told to, and which a daemon
+that is killed leaves at work.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from agentx.core.layout import is_workspace
+from agentx.scheduling.schedules import Carried, begins, carry_out_due, works_with
+from agentx.settings import Settings, hold_keys
+from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.files.lock import WorkspaceBusy
+from agentx.storage.log.history import LIVE
+from agentx.storage.text import one_line
+from agentx.workspace import Workspace
+
+LOOK_S = 0.25
+"""So often it is looked whether something has become due, or has ended."""
+
+RETRY_S = 5.0
+"""A workspace in which nothing could be started is left alone for so long."""
+
+END_S = 10.0
+"""A run that is told to end has so long to say so on record."""
+
+QUEUE = "agentx"
+OLDEST_SQLITE = (3, 35)
+"""DBOS needs ``RETURNING``; with an older SQLite its queue fails in a thread, and nothing is ever run."""
+
+_AGAIN = "Start it again: nothing is lost, what is due stands in the workspaces."
+_WAITING = ("ENQUEUED", "PENDING", "DELAYED")
+
+
+class DaemonFailed(AgentXError):
+    """The daemon cannot work: what it runs on is not installed, or its database failed."""
+
+
+class Passed(msgspec.Struct, frozen=True, kw_only=True):
+    """What one look into a workspace gave.
+
+    Attributes:
+        carried: What was run.
+        mark: How its history lay there, so that a change is seen.
+        begins: When something is to be done next, as UTC time in ISO 8601; empty for never.
+        model: Who will work then.
+        error: Why nothing could be run; empty where nothing is wrong.
+    """
+
+    carried: tuple[Carried, ...] = ()
+    mark: tuple[int, int, int] = (0, 0, 0)
+    begins: str = ""
+    model: str = ""
+    error: str = ""
+
+
+Told = Callable[[Path, Carried | str], None]
+"""Is told what ran in which workspace, or what is wrong there."""
+
+
+class _Handle(Protocol):
+    def get_status(self) -> Any: ...
+
+    def get_result(self) -> str: ...
+
+
+class SqliteWithMilliseconds(sqlite3.Connection):
+    """A SQLite connection on which ``unixepoch('subsec')`` works with every version of SQLite.
+
+    From Python 3.12 on, DBOS stamps its rows with this call, also in column defaults. SQLite supports ``subsec`` since
+    3.42; before, the call gives NULL, which the columns refuse (Debian 12 has 3.40). The function is replaced whatever
+    the version, so that there is one path to test. The connection that inserts evaluates a default, so a file created
+    under one version of Python or SQLite works under the others.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # Some builds of SQLite let no default call a function that was added.
+        self.execute("PRAGMA trusted_schema = ON")
+        self.create_function("unixepoch", 1, _unixepoch)
+
+
+class _Watched:
+    """A workspace: what was found at the last look, and the work in it that is under way."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.found = Passed()
+        self.work: _Handle | None = None
+        self.quiet_until = 0.0
+
+
+def workspaces(folders: Sequence[Path]) -> list[Path]:
+    """The workspaces at some directories, or right below them.
+
+    Raises:
+        UsageError: One is none and holds none.
+    """
+    found: dict[Path, None] = {}
+    for folder in folders:
+        whole = folder.absolute()
+        below = sorted(whole.iterdir()) if whole.is_dir() else []
+        here = [whole] if is_workspace(whole) else [one for one in below if is_workspace(one)]
+        if not here:
+            raise UsageError(f"{folder} is no workspace and holds none; make one with `agentx init`.")
+        found |= dict.fromkeys(here)
+    return list(found)
+
+
+class Daemon:
+    """Runs what is due.
+
+    Args:
+        roots: The workspaces.
+        settings: What the environment says.
+        told: Is told of each run.
+        database: URL of the database, SQLite or Postgres; a file in the state directory by default.
+        workers: So many runs at the same time at most.
+        rates: How many runs may begin in a minute, by model.
+        grace_s: How long runs may go on when it is to stop.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[Path],
+        settings: Settings,
+        told: Told,
+        *,
+        database: str = "",
+        workers: int = 4,
+        rates: Mapping[str, int] = {},
+        grace_s: float = 30.0,
+    ) -> None:
+        self._watched = [_Watched(root) for root in roots]
+        self._settings, self._told, self._database = settings, told, database
+        self._workers, self._rates, self._grace_s = workers, rates, grace_s
+        self._stop = threading.Event()
+        self._running: dict[BaseProcess, float] = {}
+        self._lock = threading.Lock()
+        self._processes = multiprocessing.get_context("forkserver")
+        self._processes.set_forkserver_preload(["agentx.scheduling.daemon"])
+
+    def stop(self) -> None:
+        """Start nothing more, and let what runs come to its end; called again, end that at once."""
+        if self._stop.is_set():
+            self._grace_s = 0.0
+        self._stop.set()
+
+    def run(self, *, once: bool = False) -> None:
+        """Work until :meth:`stop`.
+
+        Args:
+            once: Or until nothing is due any more.
+
+        Raises:
+            DaemonFailed: DBOS is not installed, or its database failed.
+        """
+        with self._queue() as enqueue:
+            inode = self._inode()
+            while not self._stop.is_set():
+                if self._inode() != inode:
+                    raise DaemonFailed(f"The daemon's database was deleted. {_AGAIN}")
+                try:
+                    busy = [self._attend(one, enqueue) for one in self._watched]
+                except AgentXError:
+                    raise
+                except Exception as error:
+                    raise DaemonFailed(
+                        f"The daemon's database failed ({one_line(str(error))[:300]}). {_AGAIN}"
+                    ) from error
+                if once and not any(busy):
+                    return
+                self._stop.wait(LOOK_S)
+
+    # --- one workspace -----------------------------------------------------------------------------------------------
+
+    def _attend(self, one: _Watched, enqueue: Callable[[Path, str], _Handle]) -> bool:
+        """See to a workspace; whether work is under way in it."""
+        if one.work is not None:
+            status = one.work.get_status().status
+            if status in _WAITING:
+                return True
+            done = status == "SUCCESS"
+            found = msgspec.json.decode(one.work.get_result(), type=Passed) if done else Passed(error=status)
+            one.work = None
+            self._tell(one, found)
+        if time.monotonic() < one.quiet_until:
+            return False
+        if _mark(one.root) != one.found.mark:
+            self._tell(one, look(one.root, self._settings))
+        if one.quiet_until <= time.monotonic() and "" < one.found.begins <= _now():
+            one.work = enqueue(one.root, one.found.model)
+            return True
+        return False
+
+    def _tell(self, one: _Watched, found: Passed) -> None:
+        for carried in found.carried:
+            self._told(one.root, carried)
+        if found.error:
+            one.quiet_until = time.monotonic() + RETRY_S
+            if found.error != one.found.error:
+                self._told(one.root, found.error)
+        one.found = found
+
+    def _carry(self, root: str) -> str:
+        """Have one run carried out by a process of its own; what it found, as JSON."""
+        if self._stop.is_set():
+            return _json(Passed())
+        receiver, sender = self._processes.Pipe(duplex=False)
+        process = self._processes.Process(target=carry_out, args=(Path(root), self._settings, sender))
+        with self._lock:
+            process.start()
+            self._running[process] = time.monotonic()
+        sender.close()
+        try:
+            said: str = receiver.recv()
+        except EOFError:
+            said = _json(Passed(error="the process of a run ended without a word; the run is cut off"))
+        finally:
+            process.join()
+            receiver.close()
+            with self._lock:
+                del self._running[process]
+        return said
+
+    # --- beginning and end -------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _queue(self) -> Iterator[Callable[[Path, str], _Handle]]:
+        try:
+            from dbos import DBOS, SetEnqueueOptions  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise DaemonFailed(
+                "The daemon runs on DBOS, which is not installed: pip install 'agentx-workspace[daemon]'. Without it, cron and "
+                "`agentx schedule run-due` do the same for one workspace."
+            ) from error
+        database = self._database or self._own_database()
+        on_sqlite = database.startswith("sqlite")
+        if on_sqlite and sqlite3.sqlite_version_info < OLDEST_SQLITE:
+            raise DaemonFailed(
+                f"The daemon needs SQLite 3.35 or newer, and this Python has {sqlite3.sqlite_version}: use a newer "
+                "Python, or Postgres (--database postgresql://…). Without it, cron and `agentx schedule run-due` do the "
+                "same for one workspace."
+            )
+        engine = {"connect_args": {"factory": SqliteWithMilliseconds}} if on_sqlite else {}
+        DBOS(
+            config={
+                "name": QUEUE,
+                "system_database_url": database,
+                "db_engine_kwargs": engine,
+                "application_version": "1",
+                "executor_id": QUEUE,  # one for all, so that each daemon takes up what any left when it died
+                "log_level": "CRITICAL",
+            }
+        )
+        work = DBOS.workflow(name="carry_out_due")(self._carry_alone())
+        try:
+            DBOS.launch()
+            for name, rate in {"": 0, **self._rates}.items():
+                DBOS.register_queue(
+                    _queue_name(name),
+                    partition_concurrency=1,
+                    worker_concurrency=self._workers,
+                    limiter={"limit": rate, "period": 60.0} if rate else None,
+                    polling_interval_sec=LOOK_S,
+                    on_conflict="always_update",
+                )
+        except Exception as error:
+            DBOS.destroy(destroy_registry=True)
+            raise DaemonFailed(
+                f"The daemon's database cannot be used: {one_line(str(error))[:300]}."
+            ) from error
+
+        def enqueue(root: Path, model: str) -> _Handle:
+            with SetEnqueueOptions(queue_partition_key=str(root)):
+                handle: _Handle = DBOS.enqueue_workflow(
+                    _queue_name(model if model in self._rates else ""), work, str(root)
+                )
+            return handle
+
+        try:
+            yield enqueue
+        finally:
+            self._stop.set()
+            self._end_running()
+            DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=int(END_S))
+
+    def _carry_alone(self) -> Callable[[str], str]:
+        def carry(root: str) -> str:
+            return self._carry(root)
+
+        return carry
+
+    @property
+    def _file(self) -> Path:
+        return self._settings.state_dir / "daemon.sqlite"
+
+    def _own_database(self) -> str:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        return f"sqlite:///{self._file}"
+
+    def _inode(self) -> int:
+        """Of the database's file, for DBOS would wait for one that was deleted; 0 where it is none, or is gone."""
+        return 0 if self._database or not self._file.exists() else self._file.stat().st_ino
+
+    def _end_running(self) -> None:
+        """Wait for what runs; what goes on too long is told to end, and what does not even then is killed."""
+        began = time.monotonic()
+        while self._alive() and time.monotonic() < began + self._grace_s:
+            time.sleep(LOOK_S)
+        for process in self._alive():
+            process.terminate()
+        ended = time.monotonic() + END_S
+        while self._alive() and time.monotonic() < ended:
+            time.sleep(LOOK_S)
+        for process in self._alive():
+            process.kill()
+
+    def _alive(self) -> list[BaseProcess]:
+        with self._lock:
+            return list(self._running)
+
+
+# --- in a process of its own -----------------------------------------------------------------------------------------
+
+
+def carry_out(root: Path, settings: Settings, sender: Connection) -> None:
+    """Carry out what is due first in a workspace, and say what was done; SIGTERM interrupts it."""
+    hold_keys(settings)
+    os.setsid()  # Ctrl-C at the terminal is the daemon's to hear
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with contextlib.suppress(BrokenPipeError):  # the daemon is gone; what was done is on record
+        sender.send(_json(look(root, settings, most=1)))
+
+
+def look(root: Path, settings: Settings, most: int = 0) -> Passed:
+    """See when something is to be done in a workspace next.
+
+    Args:
+        root: Its directory.
+        settings: What the environment says.
+        most: How much of what is due is carried out first.
+    """
+    carried: list[Carried] = []
+    mark = _mark(root)
+    try:
+        with Workspace.open(root, settings=settings) as ws:
+            if most:
+                carried = carry_out_due(ws, datetime.now(tz=UTC), most=most)
+                ws.flush()
+                mark = _mark(root)
+            at, schedule = begins(ws.state, datetime.now(tz=UTC))
+            model = works_with(ws, schedule) if schedule else ""
+    except (KeyboardInterrupt, WorkspaceBusy) as error:
+        return Passed(mark=mark, begins=_now(), error=one_line(str(error)) or "interrupted")
+    except Exception as error:  # noqa: BLE001 - one workspace stops no other
+        return Passed(
+            carried=tuple(carried), mark=mark, error=f"{type(error).__name__}: {one_line(str(error))}"
+        )
+    return Passed(carried=tuple(carried), mark=mark, begins=at, model=model)
+
+
+def _mark(root: Path) -> tuple[int, int, int]:
+    try:
+        found = (root / LIVE).stat()
+    except OSError:
+        return (0, 0, 0)
+    return (found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def _unixepoch(what: str) -> float:
+    """Return the time in seconds, to the millisecond, as SQLite 3.42 and newer do."""
+    if what != "subsec":
+        raise ValueError(what)  # DBOS calls it in no other way; the statement fails
+    return time.time_ns() // 1_000_000 / 1000
+
+
+def _now() -> str:
+    return datetime.now(tz=UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _json(found: Passed) -> str:
+    return msgspec.json.encode(found).decode()
+
+
+def _queue_name(model: str) -> str:
+    return f"{QUEUE}:{model}" if model else QUEUE

@@ -1,0 +1,348 @@
+"""Schedules at work: what is due is carried out once, whatever dies in the middle.
+
+The history alone says what is due. A due time is settled by the ``RunStarted`` that names it, recorded under a key of its own and
+under the lock of runs before anything is done; so neither two processes nor one that was killed can start it twice. A run
+whose process is gone is ended on record by whoever comes next, and gone on with where its schedule says so.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from agentx.agents.loop import NothingToDo, run_task
+from agentx.agents.port import Limits
+from agentx.agents.turn import Due, alone
+from agentx.directing import configured
+from agentx.directing.executors import Executor
+from agentx.directing.runs import run_directed
+from agentx.engine import models
+from agentx.scheduling.resume_check import beat, look
+from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.events.schedule_events import DuePassed, ScheduleRemoved, ScheduleSet
+from agentx.storage.events.types import Draft, RunEnded, RunStarted, RunStatus
+from agentx.storage.files.lock import WorkspaceBusy
+from agentx.storage.log.history import told_already
+from agentx.storage.text import one_line
+from agentx.synthesis.model.port import ModelClient
+from agentx.synthesis.scheduling.schedule_times import Plan, check, plan, pulse, upcoming
+from agentx.synthesis.state.state import RunRecord, ScheduleRecord, State
+from agentx.trust.items import of_schedule
+from agentx.trust.trust import Restricted
+from agentx.workspace import Workspace
+
+MOST_RESUMED = 3
+"""A due time is gone on with so often at most: what kills its process each time is not tried for ever."""
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_ID_WORDS = 4
+
+
+class NoSuchSchedule(UsageError):
+    """A schedule of that name is not there."""
+
+
+class Means(msgspec.Struct, frozen=True, kw_only=True):
+    """Who works, where that is not left to ``agentx.toml``.
+
+    Attributes:
+        model: Who answers, and who directs.
+        executor: Who carries out the prompts of a director.
+        functions: The tools that it gets, by name.
+    """
+
+    model: ModelClient | None = None
+    executor: Executor | None = None
+    functions: Mapping[str, Callable[..., Any]] = {}
+
+
+class Carried(msgspec.Struct, frozen=True, kw_only=True):
+    """A due time that was carried out.
+
+    Attributes:
+        resumed: Whether it goes on with a run that was cut off.
+    """
+
+    schedule: str
+    due: str
+    run: str
+    status: RunStatus
+    reason: str = ""
+    summary: str = ""
+    resumed: bool = False
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """How a schedule stands.
+
+    Attributes:
+        next: When it is due next, as UTC time in ISO 8601; in the past for what waits to be run.
+        last: The latest run of it, among the latest of the workspace.
+        passed: How many due times were passed over, and ``passed_why`` the latest of them were.
+    """
+
+    rule: ScheduleSet
+    next: str = ""
+    last: RunRecord | None = None
+    passed: int = 0
+    passed_why: str = ""
+
+
+# --- setting ---------------------------------------------------------------------------------------------------------
+
+
+def id_of(task: str) -> str:
+    """A name for a schedule that was given none, from the first words of its task.
+
+    >>> id_of("Monitor HN for AI news, please")
+    'monitor-hn-for-ai'
+    """
+    return "-".join(re.findall(r"[a-z0-9]+", task.lower())[:_ID_WORDS])[:64] or "task"
+
+
+def add(ws: Workspace, rule: ScheduleSet) -> None:
+    """Have a task run again and again; a second schedule under the same id takes the place of the first.
+
+    What a directed schedule is to do is also said in the user's name, so that the director reads it among what the user wants, and
+    memory keeps what it demands. The agent of any other is told it at each run.
+
+    Raises:
+        ScheduleInvalid: Its five fields or its zone cannot be read.
+        UsageError: It has no task, or its name is none.
+    """
+    if not _ID.fullmatch(rule.id):
+        raise UsageError(f"{rule.id!r} is no name for a schedule; use letters, digits, '_', '.' and '-'.")
+    if rule.sort == "task" and not rule.task.strip():
+        raise UsageError("The schedule has no task; say what is to be done.")
+    check(rule)
+    before = ws.state.schedules.get(rule.id)
+    told = before.rule.task if before and before.rule.directed else ""
+    ws.record(Draft(data=rule, actor=ws.settings.actor))
+    if note := ws.engine.trust.keep(of_schedule(rule)):
+        ws.engine.write_path.notes.append(note)
+    if rule.directed and rule.task != told:
+        ws.say(rule.task)
+
+
+def remove(ws: Workspace, name: str) -> None:
+    """End a schedule; what it ran stays on record.
+
+    Raises:
+        NoSuchSchedule: There is none of that name.
+    """
+    if name not in (known := ws.state.schedules):
+        listed = f"there are: {', '.join(known)}" if known else "there are none"
+        raise NoSuchSchedule(f"There is no schedule {name!r}; {listed}.")
+    ws.record(Draft(data=ScheduleRemoved(id=name), actor=ws.settings.actor))
+
+
+def standing(ws: Workspace, now: datetime) -> list[Standing]:
+    """How each schedule stands, in the order in which they were set."""
+    state = ws.state
+    passed: dict[str, list[DuePassed]] = {}
+    if state.counts.get("DuePassed"):
+        for event in ws.engine.write_path.history.read(0, told_already):
+            if isinstance(event.data, DuePassed):
+                passed.setdefault(event.data.schedule, []).append(event.data)
+    return [
+        Standing(
+            rule=known.rule,
+            next=_planned(known, now).begins or next(iter(upcoming(known, now, 1)), ""),
+            last=next((run for run in reversed(state.runs) if run.schedule == name), None),
+            passed=sum(one.times for one in passed.get(name, [])),
+            passed_why=passed[name][-1].reason if name in passed else "",
+        )
+        for name, known in state.schedules.items()
+    ]
+
+
+# --- carrying out ----------------------------------------------------------------------------------------------------
+
+
+def begins(state: State, now: datetime) -> tuple[str, str]:
+    """When something is to be done next, as UTC time in ISO 8601 (not later than now for at once), and by which schedule; empty for never."""
+    if (cut_off := _cut_off(state)) is not None:
+        return state.at, cut_off[0].id
+    moments = []
+    for name, known in state.schedules.items():
+        planned = _planned(known, now)
+        passed = planned.passed.due if planned.passed else ""
+        moments.append((passed or planned.begins or next(iter(upcoming(known, now, 1)), ""), name))
+    return min((one for one in moments if one[0]), default=("", ""))
+
+
+def _planned(known: ScheduleRecord, now: datetime) -> Plan:
+    """What waits to be run of a schedule; of a heartbeat nothing ever does."""
+    return Plan() if known.rule.sort == "heartbeat" else plan(known, now)
+
+
+def works_with(ws: Workspace, schedule: str) -> str:
+    """Who carries out a schedule: a model by its name, or a program."""
+    program = ws.config.director.executor
+    if ws.state.schedules[schedule].rule.directed and program:
+        return program[0]
+    return ws.config.model.name or ws.settings.model
+
+
+def carry_out_due(ws: Workspace, now: datetime, *, means: Means = Means(), most: int = 0) -> list[Carried]:  # noqa: B008 - a value
+    """Run what is due, one after another, and put on record what is passed over.
+
+    Args:
+        ws: The workspace.
+        now: The present; what becomes due meanwhile waits for the next call.
+        means: Who works.
+        most: So many runs at most; 0 for all.
+
+    Returns:
+        What was run, in order. It ends behind a run that was interrupted.
+
+    Raises:
+        WorkspaceBusy: Another run goes on in this workspace.
+        Restricted: All that is due came with the workspace, and nobody trusts it.
+    """
+    done: list[Carried] = []
+    while not most or len(done) < most:
+        with alone(ws.engine):
+            chosen = _choose(ws, now)
+        carried = _carry_out(ws, *chosen, means) if chosen else None
+        if carried is None:
+            break
+        done.append(carried)
+        if carried.status == "INTERRUPTED":
+            break
+    return done
+
+
+def _choose(ws: Workspace, now: datetime) -> tuple[ScheduleSet, Due] | None:
+    """What is to be run first; what is passed over goes on record."""
+    state = ws.state
+    if (cut_off := _cut_off(state)) is not None:
+        ws.engine.trust.require_item(of_schedule(cut_off[0]))
+        return cut_off
+    ready: list[tuple[str, str]] = []
+    for name, known in state.schedules.items():
+        if (
+            known.rule.sort == "heartbeat"
+        ):  # it begins no run, so there is nothing to settle: an idle pulse leaves no trace
+            if (due := pulse(known, now)) and look(state).status == "CONTINUED":
+                ready.append((due, name))
+            continue
+        planned = plan(known, now)
+        if planned.passed is not None:
+            _pass(ws, planned.passed)
+        if planned.due and datetime.fromisoformat(planned.begins) <= now:
+            ready.append((planned.due, name))
+    return _trusted(ws, [(state.schedules[name].rule, Due(name, due)) for due, name in sorted(ready)])
+
+
+def _trusted(ws: Workspace, ready: list[tuple[ScheduleSet, Due]]) -> tuple[ScheduleSet, Due] | None:
+    """The first of what is due that a person trusts.
+
+    Raises:
+        Restricted: Something is due, and nobody trusts any of it.
+    """
+    refused: Restricted | None = None
+    for rule, due in ready:
+        try:
+            ws.engine.trust.require_item(of_schedule(rule))
+        except Restricted as error:
+            refused = refused or error
+        else:
+            return rule, due
+    if refused is not None:
+        raise refused
+    return None
+
+
+def _pass(ws: Workspace, passed: DuePassed) -> None:
+    ws.record(Draft(data=passed, actor="engine:schedules", key=f"passed:{passed.schedule}:{passed.due}"))
+
+
+def _cut_off(state: State) -> tuple[ScheduleSet, Due] | None:
+    """The latest run, where it was cut off and its schedule wants it to be gone on with."""
+    last = state.last_run
+    known = state.schedules.get(last.schedule) if last else None
+    if last is None or known is None or last.status != "INTERRUPTED" or not known.rule.resume:
+        return None
+    same = [run for run in state.runs if (run.schedule, run.due) == (last.schedule, last.due)]
+    if sum(1 + run.resumed for run in same) > MOST_RESUMED:
+        return None
+    return known.rule, Due(last.schedule, last.due, resumes=last.run)
+
+
+def _carry_out(ws: Workspace, rule: ScheduleSet, due: Due, means: Means) -> Carried | None:
+    """One run to its end, which is on record; ``None`` where another process was first."""
+    before = ws.state.counts.get("RunStarted", 0)
+    try:
+        if rule.sort == "heartbeat":
+            beat(ws, lambda: means.model or models.model(ws.engine))
+        elif rule.directed:
+            _direct(ws, rule, due, means)
+        else:
+            _work(ws, rule, due, means)
+    except NothingToDo:
+        return None
+    except WorkspaceBusy:
+        raise
+    except AgentXError as error:
+        if rule.sort == "heartbeat":
+            raise
+        if ws.state.counts.get("RunStarted", 0) == before:
+            _note_failed(ws, rule, due, error)
+    state = ws.state
+    last = state.last_run
+    if last is None or state.counts["RunStarted"] == before:
+        return None
+    return Carried(
+        schedule=due.schedule,
+        due=due.at,
+        run=last.run,
+        status=last.status,  # type: ignore[arg-type]  # it has ended
+        reason=last.reason,
+        summary=last.summary,
+        resumed=bool(due.resumes) or rule.sort == "heartbeat",
+    )
+
+
+def _work(ws: Workspace, rule: ScheduleSet, due: Due, means: Means) -> None:
+    model = means.model or models.model(ws.engine)
+    limits = Limits.of(ws.config)
+    if rule.time_limit_s:
+        limits = msgspec.structs.replace(limits, max_time_s=rule.time_limit_s)
+    message = "" if due.resumes else rule.task
+    with ws.watching():
+        run_task(ws, message, model, limits=limits, agent=rule.agent, due=due)
+
+
+def _direct(ws: Workspace, rule: ScheduleSet, due: Due, means: Means) -> None:
+    section = ws.config.director
+    run_directed(
+        ws.engine,
+        means.executor or configured.executor(ws.engine),
+        means.functions,
+        model=means.model or models.director_model(ws.engine),
+        agent=rule.agent,
+        files=section.files,
+        due=due,
+        time_limit_s=rule.time_limit_s or section.time_limit_s,
+    )
+
+
+def _note_failed(ws: Workspace, rule: ScheduleSet, due: Due, error: AgentXError) -> None:
+    """A run that could not even be started is on record as one that failed: so its due time is settled, and the audit tells of it."""
+    run, actor = f"r-{ws.state.counts.get('RunStarted', 0) + 1}", f"agent:{rule.agent}"
+    started = RunStarted(
+        task=ws.body(rule.task),
+        agent=rule.agent,
+        model="",
+        resumes=due.resumes,
+        schedule=due.schedule,
+        due=due.at,
+    )
+    ended = RunEnded(status="FAILED", reason=one_line(str(error)))
+    ws.record(
+        Draft(data=started, actor=actor, run=run, key=due.key),
+        Draft(data=ended, actor=actor, run=run),
+    )

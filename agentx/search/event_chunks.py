@@ -1,0 +1,162 @@
+"""What of an event can be found: its files, messages, output of checks and memory items, cut into passages."""
+
+from collections.abc import Iterator
+
+from agentx.recording.write_path import WritePath
+from agentx.storage.events.types import (
+    AgentMessageSent,
+    Body,
+    Event,
+    FileChange,
+    ToolCallExecuted,
+    UserMessageSent,
+    changes_of,
+)
+from agentx.storage.git.objects import ObjectDamaged
+from agentx.storage.index.port import OPEN, Chunk
+from agentx.storage.secrets.redaction import clean
+from agentx.storage.text import decoded
+from agentx.synthesis.chunking.files import chunk_file
+from agentx.synthesis.chunking.messages import chunk_message
+from agentx.synthesis.chunking.pieces import Piece
+from agentx.synthesis.memory.conclusions import Add, Concluded
+from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.recall.retrieval import SearchHit
+from agentx.synthesis.state.state import State
+
+CHUNKING_VERSION = "2"
+"""Raised when the same history would be cut, or embedded, otherwise; an index of another version is filled again."""
+
+MAX_TEXT_BYTES = 2_000_000
+"""A larger artifact is not cut into chunks; it is data, and can be declared as a source."""
+
+_ENDED = ("resolved", "superseded", "archived", "retired")
+
+
+def of_memory(state: State) -> Iterator[Chunk]:
+    """The passages of what is in the state itself: items that last, and the latest messages; no index is needed."""
+    for item in state.items.values():
+        if item.kind != "hot_issue" and item.status not in _ENDED:
+            yield _memory_chunk(item, item.created_seq, actor="", at=item.changed_at)
+    for message in state.messages:
+        for number, piece in enumerate(chunk_message(message.text, "", message.at, message.actor)):
+            yield _message_chunk(piece, number, message.seq, message.actor, message.at)
+
+
+def _memory_chunk(item: MemoryItem, seq: int, *, actor: str, at: str) -> Chunk:
+    return Chunk(
+        id=f"i:{item.id}",
+        text=item.text,
+        context=f"{item.kind} {item.domain} {item.scope.topic}".strip(),
+        kind="memory",
+        symbol=item.id,
+        actor=actor,
+        at=at,
+        seq=item.created_seq,
+        to_seq=seq if item.status in _ENDED else OPEN,
+    )
+
+
+def _message_chunk(piece: Piece, number: int, seq: int, actor: str, at: str) -> Chunk:
+    return Chunk(
+        id=f"m:{seq}:{number}",
+        text=piece.text,
+        context=piece.context,
+        kind="message",
+        actor=actor,
+        at=at,
+        seq=seq,
+    )
+
+
+class Passages:
+    """Cuts the events of one history, in their order: a message is cut with the one before it in mind.
+
+    Args:
+        write_path: The history and the contents that it names.
+        after: The event behind which it begins.
+
+    Attributes:
+        through: The latest event that was cut.
+    """
+
+    def __init__(self, write_path: WritePath, after: int) -> None:
+        self._write_path = write_path
+        self.through = after
+        messages = list(write_path.state.messages)
+        self._previous = next((m.text for m in reversed(messages) if m.seq <= after), "")
+
+    def of(self, event: Event) -> Iterator[Chunk]:
+        """The passages of an event; the blob of a file that cannot be read gives none."""
+        self.through = event.seq
+        data = event.data
+        for made in changes_of(event):
+            if made.after and not made.link and made.size_bytes <= MAX_TEXT_BYTES:
+                yield from self._file_chunks(event, made)
+        if isinstance(data, UserMessageSent | AgentMessageSent):
+            yield from self._message_chunks(event, data.body)
+        elif isinstance(data, ToolCallExecuted) and data.command and data.output.text:
+            yield Chunk(
+                id=f"t:{event.seq}",
+                text=data.output.text[:2_000],
+                context=f"{data.tool} {data.command} {data.status.lower()}",
+                kind="tool",
+                actor=event.actor,
+                at=event.at,
+                seq=event.seq,
+            )
+        elif isinstance(data, Concluded):
+            yield from self._memory_chunks(event, data)
+
+    def _file_chunks(self, event: Event, made: FileChange) -> Iterator[Chunk]:
+        try:
+            text = decoded(self._write_path.repo.read_blob(made.after)) or ""
+        except ObjectDamaged:
+            return
+        for number, piece in enumerate(chunk_file(made.path, clean(text, keep_lines=True))):
+            yield Chunk(
+                id=f"a:{event.seq}:{made.path}:{number}",
+                text=piece.text,
+                context=piece.context,
+                kind="artifact",
+                path=made.path,
+                start_line=piece.start_line,
+                end_line=piece.end_line,
+                symbol=piece.symbol,
+                content_id=made.after,
+                actor=event.actor,
+                at=event.at,
+                seq=event.seq,
+            )
+
+    def _message_chunks(self, event: Event, body: Body) -> Iterator[Chunk]:
+        text = self._write_path.blobs.text(body)
+        previous, self._previous = self._previous, text
+        for number, piece in enumerate(chunk_message(text, previous, event.at, event.actor)):
+            yield _message_chunk(piece, number, event.seq, event.actor, event.at)
+
+    def _memory_chunks(self, event: Event, concluded: Concluded) -> Iterator[Chunk]:
+        for change in concluded.changes:
+            name = change.item.id if isinstance(change, Add) else change.id
+            item = self._write_path.state.items.get(name)
+            if item is None or item.kind == "hot_issue":
+                continue
+            yield _memory_chunk(item, event.seq, actor=event.actor, at=event.at)
+
+
+def place(hit: SearchHit) -> str:
+    """Where a passage stands, in one line: path and lines, or the event.
+
+    Names come from files that anyone may have written, so a line break in one is shown as a space.
+    """
+    return " ".join(_place(hit).split())
+
+
+def _place(hit: SearchHit) -> str:
+    if hit.path:
+        source = f"{hit.source}:" if hit.source else ""
+        lines = f":{hit.start_line}-{hit.end_line}" if hit.start_line else ""
+        symbol = f" ({hit.symbol})" if hit.symbol else ""
+        return f"{source}{hit.path}{lines}{symbol}"
+    what = f"memory {hit.symbol}" if hit.kind == "memory" else hit.actor
+    return f"event {hit.seq}, {what}, {hit.at[:10]}"

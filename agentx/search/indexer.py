@@ -1,0 +1,455 @@
+"""Feeds the memory index from the history, and asks it.
+
+The index is a cache that follows the log: its own watermark says how far it has read. A search reads what is new
+first, so that a fresh write is found at once; vectors come behind, in the background, which one process at a time does
+(:mod:`agentx.search.background_worker`). Whoever reads the history into the index holds a lock for one batch, so that two processes
+never bring an old passage back behind each other; nobody else waits for anything.
+"""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import TypeVar
+
+from agentx.recording.write_path import WritePath
+from agentx.search.background_worker import WORKERS, Background, Ownership, SearchLate
+from agentx.search.event_chunks import CHUNKING_VERSION, Passages
+from agentx.storage.errors import AgentXError
+from agentx.storage.events.types import Event, changes_of
+from agentx.storage.files import nofollow
+from agentx.storage.index.manifest import IndexDamaged, IndexUnavailable, set_aside
+from agentx.storage.index.memory import InMemoryIndex
+from agentx.storage.index.pending_writes import locked
+from agentx.storage.index.port import Chunk, Filter, MemoryIndex, Vector
+from agentx.storage.log.history import told_already
+from agentx.synthesis.embedding.port import Embedder
+from agentx.synthesis.recall.file_retrieval import retrieve_files
+from agentx.synthesis.recall.retrieval import SearchHit, retrieve, to_embed
+
+BEHIND = 64
+"""While more passages than this have no vector, a search goes by words alone."""
+
+_BATCH_CHUNKS = 256
+_BATCH_EVENTS = 2_000
+_EMBED_BATCH = 64
+_EMBED_AHEAD = 4
+"""Batches that are asked of the index at once: it looks through all its rows for them."""
+
+_VECTORS_KEPT = 4_096
+"""The latest vectors, 6 MB, by what was embedded: of a file that is edited, most passages stay as they are."""
+
+_CLOSE_S = 30.0
+"""How long :meth:`Indexer.close` waits for a search."""
+
+T = TypeVar("T")
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and how much there is."""
+
+
+class Watching:
+    """What the background sees of the writing."""
+
+    def __init__(self, write_path: WritePath) -> None:
+        self._write_path = write_path
+
+    @property
+    def writing(self) -> bool:
+        """Whether a write is under way in this process."""
+        return self._write_path.lock.held
+
+    @property
+    def last_write(self) -> float:
+        """When the latest one was, by ``time.monotonic()``."""
+        return self._write_path.last_write
+
+
+class Indexer:
+    """Keeps one index in step with one history.
+
+    Args:
+        write_path: The history and the contents that it names.
+        place: The backend's directory; a damaged one is moved aside.
+        open_index: Opens the backend when it is first needed (LanceDB takes 1.5 s to load).
+        open_embedder: Gives the embedder, or a reason why there is none.
+
+    Attributes:
+        why_lexical: Why there is no embedder; empty where there is one.
+        behind: Whether the latest search went by words alone, because most passages had no vector yet.
+        abandons: Whether :meth:`close` leaves behind what still loads the backend; for a process that ends without
+            waiting for its threads (``os._exit``).
+    """
+
+    def __init__(
+        self,
+        write_path: WritePath,
+        place: Path,
+        open_index: Callable[[], MemoryIndex],
+        open_embedder: Callable[[], tuple[Embedder | None, str]],
+    ) -> None:
+        self._write_path = write_path
+        self._place = place
+        self._open_index = open_index
+        self._open_embedder = open_embedder
+        self._in_memory = bool(write_path.read_only)
+        self._index: MemoryIndex | None = None
+        self._embedder: Embedder | None = None
+        self._reading = threading.RLock()
+        self._embedding = threading.Lock()
+        self._vectors: dict[bytes, Vector] = {}
+        self._idle = threading.Condition()
+        self._searches = 0
+        self._closing = False
+        self._passages: Passages | None = None
+        self._background = Background(
+            WORKERS[0],
+            lambda: self._mending(self._turn),
+            Watching(write_path),
+            Ownership(place.with_name(f"{place.name}.owner")),
+        )
+        self.why_lexical = ""
+        self.behind = False
+        self.abandons = False
+
+    @property
+    def index(self) -> MemoryIndex:
+        """The backend, opened when it is first asked for."""
+        with self._reading:
+            if self._index is None:
+                self._index = InMemoryIndex() if self._in_memory else self._open_index()
+                self.embedder()
+                self._match_versions(self._index)
+            return self._index
+
+    def embedder(self, *, opened: bool = False) -> Embedder | None:
+        """What gives vectors, without opening the index; ``None`` where there is none.
+
+        Args:
+            opened: Only where it is open already; this never waits for the index.
+        """
+        if opened:
+            return self._embedder
+        with self._reading:
+            if self._embedder is None:
+                self._embedder, self.why_lexical = self._open_embedder()
+            return self._embedder
+
+    def _match_versions(self, index: MemoryIndex) -> None:
+        if index.read_meta("chunking") != CHUNKING_VERSION:
+            _empty(index)
+        name = self._embedder.name if self._embedder else ""
+        if name and index.read_meta("embedder") != name:
+            index.forget_vectors()
+            index.write_meta("embedder", name)
+
+    # --- reading the history -------------------------------------------------------------------------------------
+
+    @property
+    def watermark(self) -> int:
+        """The last event that the index has read; 0 for none."""
+        return _watermark(self.index)[0]
+
+    def catch_up(self, progress: Progress | None = None, *, deadline: float | None = None) -> int:
+        """Read what was recorded since the index's watermark, by whichever process, as far as it is folded.
+
+        Args:
+            progress: Told after each batch.
+            deadline: ``time.monotonic()`` after which no more batch is begun; ``None`` goes on to the end.
+
+        Returns:
+            How many events are left.
+        """
+        with self._write_path.exclusive():
+            until = self._write_path.state.seq
+        first = self.watermark if progress else 0
+        while self._read_batch(until):
+            if progress:
+                progress("index", max(self.watermark - first, 0), until - first)
+            if self._closing or (deadline is not None and time.monotonic() > deadline):
+                return max(until - self.watermark, 0)
+        return 0
+
+    def _read_batch(self, until: int) -> bool:
+        """Read some more of the history into the index, up to an event that is folded; whether there is more.
+
+        Nothing is read while the log is damaged: the index would lack for good what is restored later.
+        """
+        if self._write_path.unsound:
+            return False
+        with self._reading:
+            index = self.index
+            if self._closing:
+                return False
+            seq, known = _watermark(index)
+            state = self._write_path.state
+            if seq >= until and known == state.hash:
+                return False
+            with self._feeding():
+                return self._feed(index, until)
+
+    @contextlib.contextmanager
+    def _feeding(self) -> Iterator[None]:
+        """Hold other processes off the reading of the history, for one batch."""
+        if self._in_memory:
+            yield
+            return
+        with locked(self._place.with_name(f"{self._place.name}.feeding")):
+            yield
+
+    def _feed(self, index: MemoryIndex, until: int) -> bool:
+        seq, known = _watermark(index)
+        events = self._write_path.history.read(max(seq - 1, 0), told_already)
+        if seq:  # the event at the watermark tells whether this is the history that was read
+            at = next(events, None)
+            if at is None or at.seq != seq or at.hash != known:
+                _empty(index)
+                return True
+        if self._passages is None or self._passages.through != seq:
+            self._passages = Passages(self._write_path, seq)
+        batch: list[Chunk] = []
+        last: Event | None = None
+        for number, event in enumerate(events):
+            if event.seq > until or len(batch) >= _BATCH_CHUNKS or number >= _BATCH_EVENTS:
+                break  # of an event beyond the fold, what it concludes is not in the state yet
+            batch = self._end_replaced(index, event, batch)
+            for chunk in self._passages.of(event):
+                batch.append(chunk)
+                self._background.step()
+            last = event
+        if last is None:
+            return False
+        index.put(batch)
+        index.write_meta("seq", f"{last.seq} {last.hash}")
+        return last.seq < until
+
+    def _end_replaced(self, index: MemoryIndex, event: Event, batch: list[Chunk]) -> list[Chunk]:
+        """End the validity of what an event replaced, in order with what was cut before it."""
+        paths = list(dict.fromkeys(made.path for made in changes_of(event)))
+        if not paths:
+            return batch
+        index.put(batch)
+        for path in paths:
+            index.close_chunks(path=path, seq=event.seq)
+        return []
+
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Drop everything and read the history from its beginning."""
+        self._mending(self._clear)
+        self._mending(lambda: self.catch_up(progress))
+
+    def _clear(self) -> None:
+        with self._reading, self._feeding():
+            self.index.clear()
+            self._match_versions(self.index)
+
+    # --- vectors -------------------------------------------------------------------------------------------------
+
+    def embed(self, *, deadline_s: float | None = None, progress: Progress | None = None) -> int:
+        """Give vectors to chunks that have none, oldest first; how many are done.
+
+        Args:
+            deadline_s: Stop after this long; ``None`` goes on to the end.
+            progress: Told after each batch.
+        """
+        end = None if deadline_s is None else time.monotonic() + deadline_s
+        done = 0
+        _ = self.index  # the embedder is opened with it
+        while self._embedder is not None and not self._is_over(end) and not self._write_path.unsound:
+            waiting = self.index.without_vectors(_EMBED_BATCH * _EMBED_AHEAD)
+            for start in range(0, len(waiting), _EMBED_BATCH):
+                if self._is_over(end):
+                    break
+                some = waiting[start : start + _EMBED_BATCH]
+                self._embed_batch(self._embedder, some)
+                done += len(some)
+                if progress:
+                    progress("embed", done, done)
+                self._background.give_way()
+            if not waiting:
+                break
+        return done
+
+    def _is_over(self, end: float | None) -> bool:
+        return self._background.stopping or (end is not None and time.monotonic() >= end)
+
+    def _embed_batch(self, embedder: Embedder, chunks: Sequence[Chunk]) -> None:
+        texts = {_digest(text): text for text in map(to_embed, chunks)}
+        with self._embedding:
+            missing = [name for name in texts if name not in self._vectors]
+            for start in range(0, len(missing), embedder.batch):
+                some = missing[start : start + embedder.batch]
+                made = embedder.embed_passages([texts[name] for name in some])
+                self._vectors.update(zip(some, made, strict=True))
+                self._background.step()
+            # What was asked for last goes to the end, and the oldest are let go.
+            self._vectors |= {name: self._vectors.pop(name) for name in texts}
+            vectors = [self._vectors[_digest(to_embed(chunk))] for chunk in chunks]
+            self.index.embed([chunk.id for chunk in chunks], vectors)
+            for name in list(self._vectors)[:-_VECTORS_KEPT]:
+                del self._vectors[name]
+
+    # --- in the background ---------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Index, embed and maintain in the background until :meth:`close`, in whichever process owns that work."""
+        if not self._in_memory:
+            self._background.start()
+
+    def _turn(self) -> bool:
+        """One piece of background work; whether there is more."""
+        # Not under the workspace's lock, which writes need; its keeper folds what other processes write.
+        until = self._write_path.state.seq
+        if self._write_path.lock.held:  # or that event may be half folded
+            return True
+        if self._read_batch(until) or self.embed(deadline_s=2.0):
+            return True
+        self.index.maintain()
+        return False
+
+    def close(self) -> None:
+        """Stop the background work, let searches that a deadline left behind end, and release the index."""
+        self._closing = True
+        wait = not (self.abandons and self._index is None)
+        self._background.stop(wait=wait)
+        with self._idle:  # a thread that is inside of a library when Python ends would take the process down
+            self._idle.wait_for(lambda: not (wait and self._searches), timeout=_CLOSE_S)
+        if self._index is not None:
+            self._index.close()
+
+    # --- asking --------------------------------------------------------------------------------------------------
+
+    def search(
+        self,
+        query: str,
+        k: int,
+        where: Filter,
+        *,
+        embed_s: float = 1.0,
+        files: bool = False,
+        deadline: float | None = None,
+    ) -> list[SearchHit]:
+        """The ``k`` best passages, what was recorded a moment ago included.
+
+        An index that turns out to be damaged is set aside and filled again from the history.
+
+        Args:
+            query: Words in any form.
+            k: How many.
+            where: What to look at.
+            embed_s: How long to embed what has no vector yet, before searching; the rest is found by its words.
+            files: One hit for each file.
+            deadline: ``time.monotonic()`` after which it reads no more of the history, and searches what it has.
+
+        Raises:
+            SearchLate: Some of the history was not read by then; it holds what was found in the rest.
+        """
+        with self._idle:
+            self._searches += 1
+        try:
+            return self._anyhow(lambda: self._search(query, k, where, embed_s, deadline, files=files))
+        finally:
+            with self._idle:
+                self._searches -= 1
+                self._idle.notify_all()
+
+    def _search(
+        self, query: str, k: int, where: Filter, embed_s: float, deadline: float | None, *, files: bool
+    ) -> list[SearchHit]:
+        unread = self.catch_up(deadline=deadline)
+        if embed_s > 0 and not unread:
+            self.embed(deadline_s=embed_s)
+        self.start()
+        # Where most passages have no vector yet, the few that have one would stand before all others.
+        self.behind = self._embedder is not None and len(self.index.without_vectors(BEHIND + 1)) > BEHIND
+        vector = None if self.behind else self._query_vector(query)
+        find = retrieve_files if files else retrieve
+        hits = find(self.index, query, vector, k, where)
+        if unread:
+            raise SearchLate(
+                f"The deadline left no time to read the last {unread:,} events into the index, so only what comes before "
+                "them was searched. That goes on in the background; ask again in a moment, or give it longer.",
+                hits,
+            )
+        return hits
+
+    def _mending(self, work: Callable[[], T]) -> T:
+        """Do something with the index; where it turns out to be damaged, or was deleted, once more with a new one."""
+        try:
+            return work()
+        except IndexDamaged as damage:
+            self._start_again(damage)
+        except IndexUnavailable as trouble:
+            if nofollow.exists(self._place):  # a full disk: another index would not help
+                raise
+            self._start_again(trouble)
+        return work()
+
+    def _anyhow(self, work: Callable[[], T]) -> T:
+        """Do something with the index; where the disk takes none, with one in memory that serves until the end."""
+        try:
+            return self._mending(work)
+        except IndexUnavailable as trouble:
+            with self._reading:
+                self._write_path.notes.append(f"{trouble} Until then it is made in memory each time.")
+                if self._index is not None:
+                    with contextlib.suppress(IndexUnavailable):
+                        self._index.close()
+                self._index, self._passages, self._in_memory = None, None, True
+        return work()
+
+    def _start_again(self, damage: AgentXError) -> None:
+        """Set a damaged index aside; the next look fills a new one."""
+        with self._reading:
+            self._write_path.notes.append(
+                f"{damage} The index was set aside and is made again from the history."
+            )
+            if self._index is not None:
+                self._index.close()
+            if nofollow.exists(self._place):
+                set_aside(self._place)
+            self._index = None
+
+    def start_over(self) -> None:
+        """The caches were deleted: let go of what was open, so that the next look fills a new index."""
+        with self._reading:
+            if self._index is not None:
+                self._index.close()
+            self._index = self._passages = None
+
+    def _query_vector(self, query: str) -> Vector | None:
+        return self._embedder.embed_query(query) if self._embedder is not None and query.strip() else None
+
+    def settle(self, deadline: float, progress: Progress | None = None) -> bool:
+        """Read and embed everything that is recorded; whether it was done by ``deadline`` (``time.monotonic()``)."""
+
+        def work() -> bool:
+            self.catch_up(progress)
+            self.embed(deadline_s=max(0.0, deadline - time.monotonic()), progress=progress)
+            return self.settled
+
+        return self._anyhow(work)
+
+    @property
+    def settled(self) -> bool:
+        """Whether everything that is recorded is indexed and has its vector."""
+        if self.watermark < self._write_path.state.seq:
+            return False
+        return self._embedder is None or not self.index.without_vectors(1)
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+def _empty(index: MemoryIndex) -> None:
+    index.clear()
+    index.write_meta("chunking", CHUNKING_VERSION)
+
+
+def _watermark(index: MemoryIndex) -> tuple[int, str]:
+    """The last event that an index has read, and its hash, by which another history is told apart."""
+    seq, _, known = index.read_meta("seq").partition(" ")
+    return int(seq or 0), known

@@ -1,0 +1,95 @@
+"""Vectors of short phrases: what is compared by meaning without asking the index.
+
+They are kept while the workspace is open, and in its cache, so that each phrase is embedded once.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from agentx.core.cache_dir import make_cache
+from agentx.search.indexer import Indexer
+from agentx.storage.files import nofollow
+from agentx.storage.index.port import Vector
+from agentx.synthesis.embedding.port import ModelUnavailable
+
+MAX_KEPT = 10_000
+"""Phrases that are kept, about 16 MB; with more, all are forgotten."""
+
+EMBED_S = 2.0
+"""How long one question embeds what has no vector yet; the next one goes on."""
+
+_WORTH_KEEPING = 20
+"""So many new vectors are written to the cache; a single question is not worth it."""
+
+
+class Meanings:
+    """Embeds phrases, each once.
+
+    Args:
+        indexer: Has the embedder.
+        root: The workspace.
+        place: The file that keeps the vectors; a cache.
+    """
+
+    def __init__(self, indexer: Indexer, root: Path, place: Path) -> None:
+        self._indexer = indexer
+        self._root = root
+        self._place = place
+        self._of = ""
+        self._vectors: dict[str, Vector] = {}
+        self._fresh = 0
+
+    def of(
+        self, phrases: Iterable[str], *, load: bool = True, within_s: float = EMBED_S
+    ) -> dict[str, Vector]:
+        """Vectors of unit length by phrase; without those that could not be had.
+
+        Args:
+            phrases: The most wanted ones first.
+            load: Load the model where it is not yet (0.3 s).
+            within_s: When to stop embedding.
+        """
+        embedder = self._indexer.embedder(opened=not load)
+        if embedder is None:
+            return {}
+        if self._of != embedder.name:
+            self._of, self._vectors = embedder.name, self._read(embedder.name)
+        end = time.monotonic() + within_s
+        found: dict[str, Vector] = {}
+        try:
+            for phrase in phrases:
+                vector = self._vectors.get(phrase)
+                if vector is None and time.monotonic() < end:
+                    vector = self._vectors[phrase] = embedder.embed_query(phrase)
+                    self._fresh += 1
+                if vector is not None:
+                    found[phrase] = vector
+        except ModelUnavailable:
+            return {}
+        if self._fresh >= _WORTH_KEEPING:
+            self._write()
+        return found
+
+    def _read(self, name: str) -> dict[str, Vector]:
+        import numpy as np  # noqa: PLC0415  (heavy, and needed with vectors alone)
+
+        try:
+            kept = msgspec.msgpack.decode(nofollow.read(self._place), type=tuple[str, dict[str, bytes]])
+        except (OSError, msgspec.MsgspecError):  # none yet, or damaged: they are made again
+            return {}
+        return {phrase: np.frombuffer(row, np.float32) for phrase, row in kept[1].items() if kept[0] == name}
+
+    def _write(self) -> None:
+        if len(self._vectors) > MAX_KEPT:
+            self._vectors.clear()
+        rows = {phrase: vector.tobytes() for phrase, vector in self._vectors.items()}
+        part = self._place.with_suffix(".part")
+        with contextlib.suppress(OSError):  # a cache that cannot be written is none
+            make_cache(self._root)
+            nofollow.write(part, msgspec.msgpack.encode((self._of, rows)))
+            part.replace(self._place)
+        self._fresh = 0

@@ -1,0 +1,549 @@
+"""What every tool goes through: validation, the gate, a person's word where it is asked for, the record.
+
+A tool is a method with a typed signature, marked with :func:`tool`. Called from Python it returns its typed result and
+raises our errors; called by an agent (:meth:`ToolSet.call`) the same becomes a :class:`ToolResult`. Either way the
+history gets one ``ToolCallExecuted``.
+"""
+
+import functools
+import inspect
+import json
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, get_type_hints
+
+import msgspec
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from agentx.engine.engine import Engine
+from agentx.policy import approvals, file_policy
+from agentx.policy.action_gate import Gates, Look
+from agentx.policy.file_policy import FileRuleBroken
+from agentx.policy.secret_check import (
+    SecretRefused,
+    check_marks,
+    forget_arguments,
+    keep_arguments,
+    new_secrets,
+)
+from agentx.recording.secret_report import tell
+from agentx.recording.staging import Content
+from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.events.pipeline_events import FileAmended
+from agentx.storage.events.types import (
+    Draft,
+    Event,
+    FileChange,
+    ToolCallExecuted,
+    ToolCallRequested,
+    ToolStatus,
+    changes_of,
+)
+from agentx.storage.secrets.redaction import clean, clean_value
+from agentx.synthesis.gates.enforcement import Violation
+from agentx.synthesis.model.port import ToolSchema
+from agentx.trust.trust import Restricted
+
+P = ParamSpec("P")
+R = TypeVar("R", bound="Rendered")
+S = TypeVar("S", bound="ToolSet")
+
+ARGUMENT_CHARACTERS = 300
+"""Longer arguments are cut in the record; what a write wrote is named by its blob id."""
+
+IDEMPOTENCY_KEY = "idempotency_key"
+"""A parameter of this name is filled by the engine: the same for the same call, however often it is tried."""
+
+OWN_PARAMETERS = frozenset(("self", "job", IDEMPOTENCY_KEY))
+"""Parameters that the engine fills, so that no agent is told of them."""
+
+_SHORTER = (ARGUMENT_CHARACTERS, 30, 10)
+_ARGUMENTS_BYTES = 5_000
+_NAME_CHARACTERS = 64
+_ID_CHARACTERS = 200
+_COMMAND_CHARACTERS = 1_000
+_FAULTS = 10
+
+
+class WriteDenied(AgentXError):
+    """A rule of the user forbids it.
+
+    Attributes:
+        violations: Each rule, with the sentence that it came from.
+    """
+
+    def __init__(self, violations: tuple[Violation, ...]) -> None:
+        lines = [f'{v.reason} Rule {v.item_id}: {v.rule} (the user said: "{v.sentence}")' for v in violations]
+        super().__init__("Denied. " + " ".join(lines))
+        self.violations = violations
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """Ids of the rules, each once."""
+        return tuple(dict.fromkeys(violation.item_id for violation in self.violations))
+
+
+class NotApproved(AgentXError):
+    """A person refused the call, or it is off in ``agentx.toml``."""
+
+
+class ApprovalNeeded(AgentXError):
+    """The call waits for a person's word.
+
+    Attributes:
+        call_id: What ``agentx approve`` is to be given.
+    """
+
+    def __init__(self, tool: str, call_id: str, why: str = "") -> None:
+        super().__init__(f"{why}{tool} needs a person's word: `agentx approve {call_id}` (or `--deny`).")
+        self.call_id = call_id
+
+
+_REFUSED = (NotApproved, SecretRefused, FileRuleBroken, Restricted)
+"""What denies a call, beside the rules of the user."""
+
+
+class Rendered(Protocol):
+    """A result that can say itself in text, for an agent."""
+
+    def render(self) -> str:
+        """The result as an agent reads it."""
+        ...
+
+
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent gets for a call.
+
+    Attributes:
+        status: ``SUCCEEDED``, ``FAILED`` or ``DENIED``.
+        output: The answer, or one sentence that says what is wrong.
+        value: The typed result where there is one.
+        approval_needed: The call waits for a person's word; it was not run.
+        denied_by: Ids of the rules that denied it.
+    """
+
+    call_id: str
+    tool: str
+    status: ToolStatus
+    output: str
+    value: Any = None
+    approval_needed: bool = False
+    denied_by: tuple[str, ...] = ()
+
+
+class Job(msgspec.Struct):
+    """One call of a tool, as it runs; the tool notes here what the record is to hold beside its answer.
+
+    Attributes:
+        changes: Files that it changed.
+        command: The command line that it ran.
+        exit_code: Its exit status.
+        failed: Whether the call counts as failed although it answers.
+        printed: What the program printed: all of it is kept, in place of the answer.
+        denied_by: Ids of the rules that kept some of what it did from being taken over.
+        event: The event that recorded the call, where it was recorded with a write.
+        given: The arguments as they came; the record holds them bounded and redacted.
+        approved: A person has allowed this very call.
+    """
+
+    tools: "ToolSet"
+    tool: str
+    call_id: str
+    arguments: dict[str, Any]
+    started: float
+    changes: tuple[FileChange, ...] = ()
+    command: str = ""
+    exit_code: int | None = None
+    failed: bool = False
+    printed: str = ""
+    denied_by: tuple[str, ...] = ()
+    event: Event | None = None
+    given: Mapping[str, Any] = {}
+    approved: bool = False
+    noted: str = ""
+
+    def write(self, contents: Mapping[str, Content | None], output: str) -> tuple[FileChange, ...]:
+        """Change artifacts: the gate, the event of this call, the files, one commit.
+
+        Raises:
+            WriteDenied: A rule of the user forbids it; nothing was written.
+            FileRuleBroken: The class of a file forbids it, or another run has its lease.
+            ApprovalNeeded: It would change a static file, or put a secret into one.
+            SecretRefused: The latter, and nobody is to be asked.
+        """
+        tools = self.tools
+
+        def check() -> list[Draft]:
+            violations = tools.engine.check_write(contents)
+            if violations:
+                raise WriteDenied(violations)
+            amended = file_policy.check(tools.engine, contents, actor=tools.actor, run=tools.run)
+            self._ask_about(contents, amended)
+            return [self._amendment(made) for made in amended]
+
+        events = tools.engine.write_path.write(
+            contents,
+            lambda changes: self.payload("SUCCEEDED", output, changes),
+            actor=tools.actor,
+            run=tools.run,
+            check=check,
+        )
+        self.event = events[0]
+        return tuple(made for event in events for made in changes_of(event))
+
+    def _ask_about(self, contents: Mapping[str, Content | None], amended: list[FileAmended]) -> None:
+        """Ask a person about static files that would change and secrets that files would hold, in one question."""
+        engine = self.tools.engine
+        check_marks(engine.write_path, contents)
+        if self.approved:
+            return
+        why = file_policy.told(engine, [made.path for made in amended], self.tools.actor)
+        rule = engine.config.secrets.artifacts
+        if rule != "allow" and (found := new_secrets(engine.write_path, contents)):
+            secret = f"What looks like a secret would stand in {tell(found)}"
+            if rule == "deny":
+                raise SecretRefused(
+                    f"Denied. {secret}. Keep it out of the files: read it from the environment (secrets.artifacts)."
+                )
+            why = f"{why} {secret}.".lstrip()
+        if why:
+            self.ask()
+            raise ApprovalNeeded(self.tool, self.call_id, f"{why} ")
+
+    def _amendment(self, made: FileAmended) -> Draft:
+        """A static file changes by this call, which a person allowed: their reason, for the record."""
+        allowed = self.tools.engine.write_path.state.pending[self.call_id]
+        said = msgspec.structs.replace(made, reason=allowed.reason, call_id=self.call_id)
+        return Draft(data=said, actor=self.tools.actor, run=self.tools.run, cause=allowed.seq)
+
+    def ask(self) -> None:
+        """Put the call on record as one that waits for a person's word."""
+        # Redacted before it becomes JSON, in which a secret can have a quotation mark as its neighbour.
+        whole = json.dumps(clean_value(self.given), default=str)
+        if whole != json.dumps(self.given, default=str):
+            keep_arguments(self.tools.engine, self.call_id, self.given)
+        self.announce(whole, awaits_approval=True)
+
+    def announce(self, whole: str = "", *, awaits_approval: bool = False) -> None:
+        """Put the call on record before it runs, so that a crash in it leaves a trace: an outcome that is unknown."""
+        tools = self.tools
+        if self.call_id in tools.engine.write_path.state.pending:
+            return
+        request = ToolCallRequested(
+            call_id=self.call_id,
+            tool=self.tool,
+            arguments=self.arguments,
+            whole=tools.engine.write_path.body(whole),
+            awaits_approval=awaits_approval,
+        )
+        tools.engine.write_path.record([Draft(data=request, actor=tools.actor, run=tools.run)])
+
+    def payload(
+        self, status: ToolStatus, output: str, changes: tuple[FileChange, ...] = ()
+    ) -> ToolCallExecuted:
+        """The event of this call."""
+        body = self.tools.engine.write_path.body(self.printed or _extract(output))
+        return ToolCallExecuted(
+            call_id=self.call_id,
+            tool=self.tool,
+            status=status,
+            arguments=self.arguments,
+            output=body,
+            changes=changes,
+            command=_cut(self.command, _COMMAND_CHARACTERS),
+            exit_code=self.exit_code,
+            denied_by=self.denied_by,
+            noted=self.noted,
+            duration_ms=int((time.monotonic() - self.started) * 1000),
+        )
+
+
+def tool(method: Callable[Concatenate[S, Job, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Make a method of a :class:`ToolSet` a tool; its docstring's first paragraph is what a model is told of it."""
+    name = method.__name__
+
+    signature = inspect.signature(method)
+    plain = signature.replace(parameters=list(signature.parameters.values())[2:])
+
+    @functools.wraps(method)
+    def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        result: R = self.run_tool(name, dict(plain.bind(*args, **kwargs).arguments), uuid.uuid4().hex[:12])
+        return result
+
+    _BODIES[name] = method
+    return call
+
+
+_BODIES: dict[str, Callable[..., Any]] = {}
+
+
+class ToolSet:
+    """Runs tools for one actor.
+
+    Args:
+        engine: The workspace's engine.
+        actor: Who calls; set by the channel.
+        run: Run that the calls belong to.
+        gates: What is looked at before each call; of its own by default.
+    """
+
+    def __init__(
+        self, engine: Engine, actor: str = "agent:main", run: str = "", gates: Gates | None = None
+    ) -> None:
+        self.engine = engine
+        self.actor = actor
+        self.run = run
+        self.gates = gates or Gates(engine)
+
+    def acting(self, actor: str, run: str) -> "ToolSet":
+        """The same tools for another actor or run."""
+        return type(self)(self.engine, actor, run, self.gates)
+
+    def names(self) -> list[str]:
+        """The tools that this workspace allows, in a stable order."""
+        off = set() if self.engine.config.tools.run_command else {"run_command"}
+        return [name for name in _BODIES if hasattr(type(self), name) and name not in off]
+
+    def body(self, name: str) -> Callable[..., Any]:
+        """The code of a tool: it takes the tool set, the job, and the tool's arguments by their names."""
+        return _BODIES[name]
+
+    def declared(self, name: str) -> Callable[..., Any]:
+        """The function whose signature and docstring say what a tool takes and does."""
+        return _BODIES[name]
+
+    def schemas(self) -> list[ToolSchema]:
+        """The tools as a model is told of them."""
+        return [_schema(name, self.declared(name)) for name in self.names()]
+
+    def call(
+        self,
+        name: str,
+        arguments: str | Mapping[str, Any],
+        *,
+        call_id: str = "",
+        run: str = "",
+        actor: str = "",
+    ) -> ToolResult:
+        """Run a tool for an agent; whatever goes wrong is told in the result, never raised."""
+        if run or actor:
+            return self.acting(actor or self.actor, run or self.run).call(name, arguments, call_id=call_id)
+        if call_id:  # another process may know of it, and of a person's word on it
+            self.engine.write_path.refresh()
+        call_id = call_id or uuid.uuid4().hex[:12]
+        job = self._job(name, _parse(name, arguments), call_id)
+        try:
+            value = self._execute(name, job)
+        except ApprovalNeeded as error:
+            return ToolResult(
+                call_id=call_id, tool=name, status="DENIED", output=str(error), approval_needed=True
+            )
+        except WriteDenied as error:
+            return ToolResult(
+                call_id=call_id, tool=name, status="DENIED", output=str(error), denied_by=error.rules
+            )
+        except _REFUSED as error:
+            return ToolResult(call_id=call_id, tool=name, status="DENIED", output=str(error))
+        except AgentXError as error:
+            return ToolResult(call_id=call_id, tool=name, status="FAILED", output=str(error))
+        status: ToolStatus = "FAILED" if getattr(value, "failed", False) else "SUCCEEDED"
+        output = clean(value.render())  # what a model reads is what the record holds
+        output = f"{output}\n{job.noted}" if job.noted else output
+        return ToolResult(call_id=call_id, tool=name, status=status, output=output, value=value)
+
+    def run_tool(self, name: str, arguments: dict[str, Any], call_id: str) -> Any:
+        """Run a tool and record it; its typed result.
+
+        Raises:
+            UsageError: There is no such tool, or the arguments do not fit it.
+            ApprovalNeeded: It waits for a person's word.
+            AgentXError: Whatever the tool raises.
+        """
+        return self._execute(name, self._job(name, arguments, call_id))
+
+    def _job(self, name: str, arguments: dict[str, Any], call_id: str) -> Job:
+        name_told, id_told = clean(name)[:_NAME_CHARACTERS], clean(call_id)[:_ID_CHARACTERS]
+        return Job(self, name_told, id_told, _bounded(arguments), time.monotonic(), given=arguments)
+
+    def _execute(self, name: str, job: Job) -> Any:
+        arguments = dict(job.given)
+        try:
+            if name not in self.names():
+                raise UsageError(f"There is no tool {job.tool!r}. The tools are: {', '.join(self.names())}.")
+            if job.call_id not in self.engine.write_path.state.pending:
+                # a call that cannot run is not worth a person's word
+                _arguments(name, self.declared(name)).model_validate(arguments)
+            look = self._look(job, arguments)
+            checked = _arguments(name, self.declared(name)).model_validate(
+                self._approved(job, arguments, look)
+            )
+            value = self.body(name)(
+                self, job, **{field: getattr(checked, field) for field in type(checked).model_fields}
+            )
+        except ApprovalNeeded:
+            raise
+        except ValidationError as error:
+            wrong = UsageError(_explain(name, error))
+            self._record(job, "FAILED", str(wrong))
+            raise wrong from error
+        except WriteDenied as error:
+            job.denied_by = error.rules
+            self._record(job, "DENIED", str(error))
+            raise
+        except _REFUSED as error:
+            self._record(job, "DENIED", str(error))
+            raise
+        except AgentXError as error:
+            self._record(job, "FAILED", str(error))
+            raise
+        except OSError as error:
+            wrong_file = AgentXError(f"{name} failed: {error.strerror or error}.")
+            self._record(job, "FAILED", str(wrong_file))
+            raise wrong_file from error
+        self._finish(job, value)
+        return value
+
+    def _finish(self, job: Job, value: Any) -> None:
+        if job.event is None:
+            self._record(job, "FAILED" if job.failed else "SUCCEEDED", value.render())
+        elif job.approved:
+            self._forget(job)
+
+    def _forget(self, job: Job) -> None:
+        """The call has its result: what was kept for it goes, and what a person allowed is used up."""
+        forget_arguments(self.engine.root, job.call_id)
+        if job.approved:
+            self.engine.trust.used(job.call_id, job.tool, job.given)
+
+    def _record(self, job: Job, status: ToolStatus, output: str) -> None:
+        if self.engine.write_path.read_only:
+            return  # the record is read, and nothing is added to it
+        if job.approved or job.call_id in self.engine.write_path.state.pending:
+            self._forget(job)
+        payload = job.payload(status, output, job.changes)
+        (job.event,) = self.engine.write_path.record([Draft(data=payload, actor=self.actor, run=self.run)])
+        if status == "DENIED" or job.exit_code is not None:
+            self.engine.write_path.commit()  # a verdict stands in `git log` by itself, with what it led to
+
+    def _look(self, job: Job, arguments: dict[str, Any]) -> Look:
+        """The gate before the call.
+
+        Raises:
+            WriteDenied: It is what the user ruled out.
+        """
+        agent = self.actor.partition(":")[2]
+        look = self.gates.before_call(job.tool, arguments, run=self.run, agent=agent)
+        if look.violations:
+            raise WriteDenied(look.violations)
+        job.noted = look.note
+        return look
+
+    def _approved(self, job: Job, arguments: dict[str, Any], look: Look) -> dict[str, Any]:
+        """The arguments that may be run: of a call that a person approved, the very ones that they saw."""
+        pending = self.engine.write_path.state.pending.get(job.call_id)
+        waits = pending is not None and pending.awaits_approval
+        if not waits and not look.ask and job.tool not in self.engine.config.tools.approve:
+            return arguments
+        if pending is None:
+            job.ask()
+        elif pending.tool != job.tool:
+            raise UsageError(
+                f"The call {job.call_id} is one of {pending.tool}, not of {job.tool}; make a new call."
+            )
+        if pending is None or pending.approved is None:
+            raise ApprovalNeeded(job.tool, job.call_id, f"{look.ask} " if look.ask else "")
+        allowed = approvals.granted(self.engine, pending) if pending.approved else None
+        if pending.approved and allowed is None:
+            raise ApprovalNeeded(job.tool, job.call_id, "The history's approval was not given by you here. ")
+        if allowed is None:
+            why = pending.reason.strip().rstrip(".") or "no reason was given"
+            ruled = file_policy.told(self.engine, pending.arguments.values(), self.actor)
+            raise NotApproved(f"A person refused {job.tool}: {why}. {ruled}".rstrip())
+        job.approved = True
+        job.given = allowed
+        self.gates.grant(self.run, look.flows)
+        return allowed
+
+
+@functools.cache
+def _arguments(name: str, declared: Callable[..., Any]) -> type[BaseModel]:
+    """The arguments of a tool as a model of pydantic's: what checks them, and where their JSON schema comes from."""
+    hints = get_type_hints(declared, include_extras=True)
+    fields: dict[str, Any] = {
+        parameter.name: (
+            hints.get(parameter.name, Any),
+            ... if parameter.default is inspect.Parameter.empty else parameter.default,
+        )
+        for parameter in inspect.signature(declared).parameters.values()
+        if parameter.name not in OWN_PARAMETERS
+    }
+    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+
+
+@functools.cache
+def _schema(name: str, declared: Callable[..., Any]) -> ToolSchema:
+    description = inspect.cleandoc(declared.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+    return ToolSchema(
+        name=name, description=description, parameters=_arguments(name, declared).model_json_schema()
+    )
+
+
+def _parse(name: str, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
+    """A model's arguments, which may be no JSON at all; the error becomes the tool's result."""
+    if not isinstance(arguments, str):
+        return dict(arguments)
+    try:
+        parsed = json.loads(arguments or "{}")
+    except (ValueError, RecursionError) as error:
+        return {"__malformed__": f"The arguments of {name} are not JSON: {error}."}
+    return (
+        parsed
+        if isinstance(parsed, dict)
+        else {"__malformed__": f"The arguments of {name} are no JSON object."}
+    )
+
+
+def _explain(name: str, error: ValidationError) -> str:
+    faults = [
+        (".".join(str(part) for part in fault["loc"])[:_NAME_CHARACTERS], fault) for fault in error.errors()
+    ]
+    malformed = [str(fault["input"]) for where, fault in faults if where == "__malformed__"]
+    if malformed:
+        return malformed[0]
+    told = [f"{where}: {fault['msg']}" for where, fault in faults[:_FAULTS]]
+    more = [f"and {len(faults) - _FAULTS} more"] if len(faults) > _FAULTS else []
+    return f"{name}: " + "; ".join([*told, *more]) + "."
+
+
+def _bounded(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Arguments as they are recorded: long values cut, and all of them shorter where they are many."""
+    kept: dict[str, Any] = {}
+    for characters in _SHORTER:
+        first = list(arguments.items())[:20]
+        kept = {clean(str(key))[:characters]: _cut(value, characters) for key, value in first}
+        if len(json.dumps(kept, default=str)) <= _ARGUMENTS_BYTES:
+            break
+    return kept
+
+
+def _cut(value: Any, characters: int) -> Any:
+    if isinstance(value, bool | float) or value is None:
+        return value
+    try:
+        text = value if isinstance(value, str) else json.dumps(value, default=str)
+    except (ValueError, RecursionError):  # it holds itself, or is nested without end
+        return f"a {type(value).__name__} that is no JSON"
+    if len(text) <= characters:
+        return value
+    text = clean(text)  # before it is cut: half a secret is no longer known for one
+    return f"{text[:characters]}… ({len(text):,} characters)"
+
+
+def _extract(output: str) -> str:
+    """What the record keeps of an answer that can be made again (a file's lines, a listing, hits)."""
+    limit = 1_500
+    output = clean(output)  # before it is cut: half a secret is no longer known for one
+    return (
+        output if len(output) <= limit else f"{output[:limit]}\n[… {len(output) - limit:,} characters more]"
+    )

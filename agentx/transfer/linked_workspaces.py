@@ -1,0 +1,185 @@
+"""Links: what another workspace made is read where it lies, as it was last committed there; nothing is copied or written.
+
+A link names the other workspace, which of its artifacts are readable, and how old they may be. So agents see each other's work
+without a message between them, and one that reads what has not changed for too long is told so with the answer.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+
+import msgspec
+from pathspec import GitIgnoreSpec
+
+from agentx.config import LinkSection
+from agentx.core import layout
+from agentx.core.layout import ARTIFACTS
+from agentx.engine.engine import Engine
+from agentx.storage.artifacts import ArtifactMissing
+from agentx.storage.errors import AgentXError
+from agentx.storage.files import nofollow
+from agentx.storage.files.paths import PathRefused, check_path
+from agentx.storage.git.checked_reader import TreeEntry
+from agentx.storage.git.repository import GitRepository, NotARepository
+from agentx.storage.log.history import LIVE
+
+SEPARATOR = ":"
+"""Between the name of a link and the path in its workspace; no artifact has it in its name."""
+
+MOST_COMMITS = 2_000
+"""So many commits are looked through for the one that changed a file last."""
+
+MOST_NAMED = 50
+"""So many files are named where the one that is asked for is not there."""
+
+_LINK = 0o120000
+
+
+class LinkBroken(AgentXError):
+    """A link is not declared, or leads to no workspace."""
+
+
+class Linked(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of another workspace.
+
+    Attributes:
+        name: As it was asked for, ``LINK:path``.
+        data: Its content in the last commit.
+        at: When it last changed there, in UTC; the time of the earliest commit that was looked at where that is longer ago.
+        stale: Whether that is longer ago than the link allows.
+        note: The same in a sentence.
+    """
+
+    name: str
+    data: bytes
+    at: datetime
+    stale: bool
+    note: str
+
+
+def is_linked(path: str) -> bool:
+    """Whether a path is one in another workspace; ``C:/x`` is none."""
+    return path.find(SEPARATOR) > 1
+
+
+def read(engine: Engine, name: str, now: datetime | None = None) -> Linked:
+    """Read a file of a linked workspace.
+
+    Args:
+        engine: The workspace that declares the link.
+        name: ``LINK:path``.
+        now: The present; the clock's by default.
+
+    Raises:
+        LinkBroken: There is no such link, or no workspace where it leads.
+        Restricted: The workspace is not trusted.
+        PathRefused: The path leads out of the artifacts, is not shared by the link, or is itself a link.
+        ArtifactMissing: There is no such file in its last commit.
+        FileTooLarge: It is larger than files may be here.
+        ObjectDamaged: The other repository is damaged.
+    """
+    now = now or datetime.now(tz=UTC)
+    link, _, path = name.partition(SEPARATOR)
+    section = _section(engine, link)
+    engine.trust.require("links")
+    path = check_path(path) if path else ""
+    with _opened(engine, section) as repo:
+        tree = repo.tree_of(repo.head) if repo.head else ""
+        if not path or not _shares(section, path):
+            raise _not_shared(repo, tree, section, name, path)
+        entry = repo.entry(tree, f"{ARTIFACTS}/{path}")
+        if entry is None:
+            told = _listed(repo, tree, section)
+            raise ArtifactMissing(
+                f"There is no file {path!r} in the workspace that {link!r} links to. {told}"
+            )
+        if entry.mode == _LINK:
+            raise PathRefused(name, "it is a link in the other workspace; read the file that it leads to.")
+        data = repo.read_blob(entry.oid)
+        engine.write_path.artifacts.check_size(name, len(data))
+        at, whole = _changed_at(repo, f"{ARTIFACTS}/{path}", entry)
+    stale = now - at > timedelta(hours=section.max_age_hours)
+    return Linked(
+        name=name, data=data, at=at, stale=stale, note=_note(section, now, at, stale=stale, whole=whole)
+    )
+
+
+def names(engine: Engine) -> tuple[str, ...]:
+    """The links that are declared, as one begins a path with them."""
+    return tuple(f"{section.name}{SEPARATOR}" for section in engine.config.links)
+
+
+def _section(engine: Engine, link: str) -> LinkSection:
+    section = next((one for one in engine.config.links if one.name == link), None)
+    if section is None:
+        known = ", ".join(one.name for one in engine.config.links) or "none"
+        raise LinkBroken(
+            f"There is no link {link[:64]!r}; declared as `links` in agentx.toml: {known}. Paths in this workspace have no {SEPARATOR!r}."
+        )
+    return section
+
+
+@contextlib.contextmanager
+def _opened(engine: Engine, section: LinkSection) -> Iterator[GitRepository]:
+    """The repository of the other workspace, for reading alone."""
+    root = (engine.root / section.path).resolve()
+    broken = LinkBroken(
+        f"The link {section.name!r} leads to {root}, which is no workspace; mend `links` in agentx.toml or mount it."
+    )
+    if not nofollow.is_file(root / LIVE):
+        raise broken
+    layout.check(root)
+    try:
+        repo = GitRepository(root)
+    except NotARepository as error:
+        raise broken from error
+    try:
+        yield repo
+    finally:
+        repo.close()
+
+
+def _shares(section: LinkSection, path: str) -> bool:
+    return GitIgnoreSpec.from_lines(section.paths).match_file(path)
+
+
+def _not_shared(
+    repo: GitRepository, tree: str, section: LinkSection, name: str, path: str
+) -> PathRefused | ArtifactMissing:
+    told = _listed(repo, tree, section)
+    if not path:
+        return ArtifactMissing(f"Name a file behind {name!r}. {told}")
+    return PathRefused(name, f"the link {section.name!r} does not share it. {told}")
+
+
+def _listed(repo: GitRepository, tree: str, section: LinkSection) -> str:
+    files = (path for path, _ in repo.files(repo.subtree(tree, ARTIFACTS)))
+    shared = list(islice((path for path in files if _shares(section, path)), MOST_NAMED + 1))
+    if not shared:
+        return "It shares no file yet."
+    more = ", …" if len(shared) > MOST_NAMED else ""
+    return f"It shares: {', '.join(section.name + SEPARATOR + path for path in shared[:MOST_NAMED])}{more}."
+
+
+def _changed_at(repo: GitRepository, path: str, entry: TreeEntry) -> tuple[datetime, bool]:
+    """When a file became what it is, and whether that is certain: history may be longer than is looked through."""
+    at, whole = 0, True
+    for number, commit in enumerate(repo.log()):
+        if number == MOST_COMMITS:
+            whole = False
+            break
+        if repo.entry(commit.tree, path) != entry:
+            break
+        at = commit.at
+    return datetime.fromtimestamp(at, tz=UTC), whole
+
+
+def _note(section: LinkSection, now: datetime, at: datetime, *, stale: bool, whole: bool) -> str:
+    hours = (now - at).total_seconds() / 3600
+    ago = f"{hours:.0f} hours" if hours >= 1.5 else f"{hours * 60:.0f} minutes"  # noqa: PLR2004
+    told = f"last changed {'' if whole else 'more than '}{ago} ago ({at:%Y-%m-%d %H:%M} UTC)"
+    if stale:
+        limit = f"{section.max_age_hours:g} hours"
+        return f"Stale: {told}, and the link {section.name!r} allows {limit}. What it says may no longer hold; say so where you use it."
+    return f"From the workspace that {section.name!r} links to, {told}."

@@ -1,0 +1,370 @@
+"""Push and pull: a workspace is a branch on any Git remote, and only ever moves forward.
+
+What comes from a remote is not trusted: before anything is taken over, its log must go on from ours, event by event
+along the hash chain, and its files must be what its events say. Where both sides went on, neither is overwritten.
+"""
+
+import tomllib
+from collections.abc import Iterable
+
+import msgspec
+
+from agentx.config import FILE as CONFIG_FILE
+from agentx.config import Config
+from agentx.core import layout
+from agentx.core.cache_dir import CACHE
+from agentx.core.layout import ARTIFACTS
+from agentx.engine.engine import Engine
+from agentx.recording import fast_forward, recovery
+from agentx.storage.artifacts import entry_after
+from agentx.storage.errors import AgentXError
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import Event, WorkspaceForked, WriteReverted, changes_of, strays_of
+from agentx.storage.files.paths import check_path
+from agentx.storage.git.checked_reader import TreeEntry
+from agentx.storage.git.exchange.program import Progress
+from agentx.storage.git.exchange.remotes import PushRefused, Remote, RemoteFailed
+from agentx.storage.git.repository import GitRepository
+from agentx.storage.log.blobs import blob_path, named_blobs
+from agentx.storage.log.committed_log import CommittedLog
+from agentx.storage.log.history import ORPHANS, HistoryDamaged
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
+
+_CODEC = Codec(FACTS | CONCLUSIONS)
+_SHOWN = 12
+"""Characters of a hash that a person is shown."""
+
+
+class HistoriesDiverged(AgentXError):
+    """Both sides have events that the other has not; nothing was changed on either.
+
+    Attributes:
+        common: The last event that both have; 0 for none.
+        ours: Seq and hash of the last event here.
+        theirs: Seq and hash of the last event at the remote.
+    """
+
+    def __init__(self, sentence: str, common: int, ours: tuple[int, str], theirs: tuple[int, str]) -> None:
+        super().__init__(sentence)
+        self.common = common
+        self.ours = ours
+        self.theirs = theirs
+
+
+class RemoteAhead(AgentXError):
+    """The remote has events that are not here yet."""
+
+
+class RemoteRefused(AgentXError):
+    """What the remote holds is no sound continuation of this history; nothing was taken over."""
+
+
+class Exchanged(msgspec.Struct, frozen=True, kw_only=True):
+    """What a push or a pull brought over.
+
+    Attributes:
+        remote: Name of the remote.
+        url: Where it is, without a password.
+        events: How many events.
+        commits: How many commits.
+        from_seq: The last event that the receiving side had before; 0 for none.
+        to_seq: The last event that it has now.
+        commit: The commit that both name now.
+        settings: Whether ``agentx.toml`` was changed by it.
+        restored: How many objects the remote lacked of what it had been sent earlier.
+    """
+
+    remote: str
+    url: str
+    events: int
+    commits: int
+    from_seq: int
+    to_seq: int
+    commit: str
+    settings: bool = False
+    restored: int = 0
+
+
+def _remote(engine: Engine, name: str, url: str) -> Remote:
+    """The remote; the keys of the environment reach Git's credential helpers only from a trusted workspace."""
+    settings = engine.settings
+    environ = {**settings.environ, **settings.keys} if settings.keys and engine.trust.trusted else None
+    return Remote.find(engine.root, name, url, environ)
+
+
+# --- push ----------------------------------------------------------------------------------------------------------------
+
+
+def push(engine: Engine, name: str = "", url: str = "", progress: Progress | None = None) -> Exchanged:
+    """Bring the remote up to this workspace; what people edited here is recorded first.
+
+    Args:
+        engine: The workspace.
+        name: Name of the remote; by default the only one, or ``origin``.
+        url: Where a new remote is.
+        progress: Told how far it is.
+
+    Raises:
+        NoRemote: There is no such remote.
+        RemoteFailed: It cannot be reached.
+        RemoteAhead: It has events that are not here.
+        HistoryDamaged: A line of the log is damaged, here or in the commit.
+        HistoriesDiverged: Both went on, or this is a fork of what the remote holds.
+        HistoryDamaged: The history here is damaged; nothing was sent.
+    """
+    remote = _remote(engine, name, url)
+    head = engine.settle()[0]
+    _check_ours(engine.write_path.repo, head)
+    theirs = remote.fetch(progress)
+    engine.write_path.git.refuse_damaged(recovery.last_recorded(engine.write_path.repo, theirs).seq)
+    _check_push(engine.write_path.repo, remote, head, theirs)
+    restored = remote.complete(theirs, progress)
+    if theirs != head:
+        try:
+            remote.push(head, theirs, progress)
+        except PushRefused:
+            now = remote.fetch(progress)
+            if now != theirs:
+                _check_push(engine.write_path.repo, remote, head, now)
+            raise
+    done = _exchanged(engine.write_path.repo, remote, theirs, head)
+    return msgspec.structs.replace(done, restored=restored)
+
+
+def _check_ours(repo: GitRepository, head: str) -> None:
+    """Refuse to push a history that is damaged, before anything is sent.
+
+    Raises:
+        HistoryDamaged: The log does not end with the event that its commits end with.
+    """
+    said, last = recovery.last_recorded(repo, head).seq, CommittedLog(repo, head, _CODEC).last
+    if last is None or last.seq != said:
+        raise HistoryDamaged(
+            f"The log ends at event {last.seq if last else 0} and its commits at event {said}, so it was not pushed. "
+            "Run `agentx verify`, then `agentx repair`."
+        )
+
+
+def _check_push(repo: GitRepository, remote: Remote, head: str, theirs: str) -> None:
+    """Refuse to push unless the remote's branch only moves forward by it."""
+    if theirs in ("", head):
+        return
+    if repo.descends(theirs, head):
+        seq = recovery.last_recorded(repo, theirs).seq
+        raise RemoteAhead(
+            f"{remote.name} ({remote.shown}) has events up to {seq} that are not here. Get them first: `agentx pull {remote.name}`."
+        )
+    if not repo.descends(head, theirs):
+        raise _diverged(repo, remote, head, theirs)
+    had = recovery.last_recorded(repo, theirs).seq
+    _refuse_fork(CommittedLog(repo, head, _CODEC).events(had), repo, remote, head, theirs)
+
+
+def _refuse_fork(
+    events: Iterable[Event], repo: GitRepository, remote: Remote, head: str, theirs: str
+) -> None:
+    """A fork goes its own way: it never passes for the history that it was made from."""
+    if any(isinstance(event.data, WorkspaceForked) for event in events):
+        raise _diverged(repo, remote, head, theirs)
+
+
+# --- pull ----------------------------------------------------------------------------------------------------------------
+
+
+def pull(engine: Engine, name: str = "", url: str = "", progress: Progress | None = None) -> Exchanged:
+    """Bring this workspace up to the remote; what people edited here is recorded first.
+
+    Args:
+        engine: The workspace.
+        name: Name of the remote; by default the only one, or ``origin``.
+        url: Where a new remote is.
+        progress: Told how far it is.
+
+    Raises:
+        NoRemote: There is no such remote.
+        RemoteFailed: It cannot be reached, or has no branch ``main``.
+        HistoriesDiverged: Both went on.
+        RemoteRefused: What it holds is damaged, or was made up.
+    """
+    write_path = engine.write_path
+    repo = write_path.repo
+    remote = _remote(engine, name, url)
+    theirs = remote.fetch(progress)
+    if not theirs:
+        raise RemoteFailed(f"{remote.name} ({remote.shown}) has no branch main yet; `agentx push` makes it.")
+    with write_path.exclusive():
+        head = engine.settle()[0]
+        if repo.descends(head, theirs) or head == theirs:
+            return _exchanged(repo, remote, theirs, theirs)
+        if not repo.descends(theirs, head):
+            raise _diverged(repo, remote, head, theirs)
+        _check_pull(engine, remote, head, theirs)
+        write_path.git.hold()
+        fast_forward.take_over(engine.root, repo, write_path.artifacts.root, theirs)
+    write_path.refresh()
+    write_path.flush()
+    return _exchanged(repo, remote, head, theirs)
+
+
+def _check_pull(engine: Engine, remote: Remote, head: str, theirs: str) -> None:
+    """Refuse a commit that is no sound continuation of ours.
+
+    Raises:
+        RemoteRefused: It is none.
+        HistoriesDiverged: It is that of a fork.
+    """
+    repo, state = engine.write_path.repo, engine.write_path.state
+    try:
+        layout.check_commit(repo, theirs, head)
+        ours, log = CommittedLog(repo, head, _CODEC), CommittedLog(repo, theirs, _CODEC)
+        _check_kept(ours, log)
+        events = list(log.events(state.seq, state.hash))
+        _refuse_fork(events, repo, remote, head, theirs)
+        _check_events(repo, log, events, state.seq, theirs)
+        _check_files(repo, events, head, theirs)
+        _check_settings(engine, theirs)
+    except HistoriesDiverged:
+        raise
+    except AgentXError as error:
+        raise _refused(remote, str(error)) from error
+
+
+def _refused(remote: Remote, why: str) -> RemoteRefused:
+    return RemoteRefused(
+        f"What {remote.name} ({remote.shown}) holds does not go on from this history, so nothing was taken over: {why}"
+    )
+
+
+def _check_kept(ours: CommittedLog, log: CommittedLog) -> None:
+    """What stands in the history beside the live log never changes; the live log only grows."""
+    *sealed, live = ours.files
+    for path, entry in ours.entries.items():
+        if path not in (live, ORPHANS) and log.entries.get(path) != entry:
+            raise HistoryDamaged(f"{path} is not what it was.")
+    if not log.content(log.files[len(sealed)]).startswith(ours.content(live)):
+        raise HistoryDamaged("Events that stand here are not there.")
+    for path, entry in log.entries.items():
+        if path not in (*log.files, ORPHANS) and path != blob_path(entry.oid):
+            raise HistoryDamaged(f"{path} belongs to no history.")
+
+
+def _check_events(repo: GitRepository, log: CommittedLog, events: list[Event], seq: int, theirs: str) -> None:
+    """The chain goes on to where the commits say that it ends, and what the events name is there."""
+    last, said = events[-1].seq if events else seq, recovery.last_recorded(repo, theirs).seq
+    if last != said:
+        raise HistoryDamaged(f"The chain of hashes ends at event {last}; its commits speak of event {said}.")
+    for event in events:
+        for made in strays_of(event):
+            raise HistoryDamaged(
+                f"Event {event.seq} names {made.path[:200]!r}, which leads out of the artifacts."
+            )
+        for path in map(blob_path, named_blobs(event.data)):
+            if path not in log.entries:
+                raise HistoryDamaged(f"Event {event.seq} names {path}, which is missing.")
+
+
+def _check_files(repo: GitRepository, events: list[Event], head: str, theirs: str) -> None:
+    """The artifacts are what the events say, and every path is one that can be written."""
+    known = _artifacts(repo, head)
+    lost = {(e.data.event, e.data.path) for e in events if isinstance(e.data, WriteReverted)}
+    for event in events:
+        for made in changes_of(event):
+            if (event.seq, made.path) not in lost:
+                known[made.path] = entry_after(made)
+    found = _artifacts(repo, recovery.last_recorded(repo, theirs).commit)
+    said = {path: entry for path, entry in known.items() if entry is not None}
+    if wrong := sorted(path for path in said.keys() | found.keys() if said.get(path) != found.get(path)):
+        raise HistoryDamaged(f"{wrong[0]!r} is not what its events say.")
+    for path in repo.diff(repo.tree_of(head), repo.tree_of(theirs)):
+        check_path(path)
+        if path.startswith(f"{CACHE}/"):
+            raise HistoryDamaged(f"{path!r} is a cache, which belongs to no commit.")
+
+
+def _artifacts(repo: GitRepository, commit: str) -> dict[str, TreeEntry | None]:
+    return dict(repo.files(repo.subtree(repo.tree_of(commit), ARTIFACTS)))
+
+
+def _check_settings(engine: Engine, theirs: str) -> None:
+    """``agentx.toml`` can be read, and leaves the artifacts where they are."""
+    repo = engine.write_path.repo
+    entry = repo.entry(repo.tree_of(theirs), CONFIG_FILE)
+    try:
+        text = repo.read_blob(entry.oid).decode() if entry else ""
+        config = Config.model_validate(tomllib.loads(text))
+    except ValueError as error:
+        raise HistoryDamaged(f"Its {CONFIG_FILE} cannot be read.") from error
+    if config.workspace.artifacts != engine.config.workspace.artifacts:
+        raise HistoryDamaged(f"Its {CONFIG_FILE} puts the artifacts elsewhere.")
+
+
+# --- what is told --------------------------------------------------------------------------------------------------------
+
+
+def _diverged(repo: GitRepository, remote: Remote, head: str, theirs: str) -> AgentXError:
+    """Where two histories part, and what to do."""
+    ours = CommittedLog(repo, head, _CODEC)
+    try:
+        log = CommittedLog(repo, theirs, _CODEC)
+        ends = [_end(ours), _end(log)]
+    except HistoryDamaged as error:
+        return _refused(remote, str(error))
+    common = _common(ours, log)
+    if not common:
+        sentence = f"{remote.name} ({remote.shown}) is the history of another workspace."
+    else:
+        sentence = (
+            f"The two histories part behind event {common}: here it goes on to event {ends[0][0]} "
+            f"({ends[0][1][:_SHOWN]}…), at {remote.name} ({remote.shown}) to event {ends[1][0]} ({ends[1][1][:_SHOWN]}…)."
+        )
+    return HistoriesDiverged(
+        f"{sentence} Neither was changed. Keep both: `git clone {remote.shown} NEW` is theirs, and this one is yours; "
+        "`agentx push NAME --url URL` gives it a remote of its own, and `agentx fork NEW` a workspace of its own.",
+        common,
+        ends[0],
+        ends[1],
+    )
+
+
+def _end(log: CommittedLog) -> tuple[int, str]:
+    last = log.last
+    return (last.seq, last.hash) if last else (0, "")
+
+
+def _common(ours: CommittedLog, theirs: CommittedLog) -> int:
+    """The last event that two logs have in common: files that are the same are not read."""
+    same = 0
+    while same < min(len(ours.files), len(theirs.files)) - 1 and _oid(ours, same) == _oid(theirs, same):
+        same += 1
+    common = min(ours.begins(same), theirs.begins(same)) - 1
+    for one, other in zip(ours.events(common), theirs.events(common), strict=False):
+        if one.hash != other.hash:
+            break
+        common = one.seq
+    return common
+
+
+def _oid(log: CommittedLog, number: int) -> str:
+    return log.entries[log.files[number]].oid
+
+
+def _exchanged(repo: GitRepository, remote: Remote, before: str, after: str) -> Exchanged:
+    had = recovery.last_recorded(repo, before).seq if before else 0
+    has = recovery.last_recorded(repo, after).seq
+    commits = 0
+    for commit in repo.log(after):
+        if commit.id == before:
+            break
+        commits += 1
+    old = repo.entry(repo.tree_of(before), CONFIG_FILE) if before else None
+    return Exchanged(
+        remote=remote.name,
+        url=remote.shown,
+        events=has - had,
+        commits=commits,
+        from_seq=had,
+        to_seq=has,
+        commit=after,
+        settings=bool(before) and old != repo.entry(repo.tree_of(after), CONFIG_FILE),
+    )

@@ -1,0 +1,70 @@
+"""Every type of fact that storage knows, by its name in the log."""
+
+from agentx.storage.events.cognition_events import Interacted, Recognized
+from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
+from agentx.storage.events.pipeline_events import (
+    Dispatched,
+    FileAmended,
+    PipelineEnded,
+    PipelineStarted,
+    StageProved,
+    StageReopened,
+)
+from agentx.storage.events.schedule_events import DuePassed, ScheduleRemoved, ScheduleSet
+from agentx.storage.events.types import (
+    AgentMessageSent,
+    AgentThoughtProcess,
+    ApprovalDecided,
+    ArtifactChanged,
+    CapabilityChecked,
+    ContextProvided,
+    EventsPurged,
+    Payload,
+    RunEnded,
+    RunStarted,
+    SourceScanned,
+    TaskGraded,
+    ToolCallExecuted,
+    ToolCallRequested,
+    UserMessageSent,
+    WorkspaceCreated,
+    WorkspaceForked,
+    WriteReverted,
+)
+
+FACTS: dict[str, type[Payload]] = {
+    payload.__name__: payload
+    for payload in (
+        WorkspaceCreated,
+        WorkspaceForked,
+        UserMessageSent,
+        AgentMessageSent,
+        AgentThoughtProcess,
+        ToolCallRequested,
+        ToolCallExecuted,
+        ApprovalDecided,
+        ArtifactChanged,
+        WriteReverted,
+        RunStarted,
+        RunEnded,
+        ContextProvided,
+        TaskGraded,
+        CapabilityChecked,
+        DirectiveIssued,
+        DirectiveFailed,
+        FieldExplained,
+        ScheduleSet,
+        ScheduleRemoved,
+        DuePassed,
+        PipelineStarted,
+        PipelineEnded,
+        Dispatched,
+        StageProved,
+        StageReopened,
+        FileAmended,
+        Recognized,
+        Interacted,
+        SourceScanned,
+        EventsPurged,
+    )
+}

@@ -1,0 +1,345 @@
+"""The lock of a workspace: one writer at a time, across threads and processes, in order of arrival.
+
+Two kinds of kernel locks on one file do this. The kernel frees both when a process dies.
+
+- An ``flock`` is the lock itself. Whoever has it is alone, whatever becomes of the queue.
+- A waiter read-locks one byte of the file, behind the last byte that is locked: its place in the queue. The first one
+  tries the ``flock``. The holder read-locks a byte as well, a different one for each turn, so waiters see that the queue
+  moves, and refuse only when one holder has kept the lock for the whole timeout.
+
+The byte locks belong to the open file ("open file description locks", fcntl(2)), and each acquisition opens the file
+anew, so threads queue like processes. The bytes need not exist, and a read lock needs no right to write: the file stays
+empty. Where the kernel or the file system has no such locks, the lock is as safe, but waiters are not served in order.
+
+On a file system whose locks do nothing, no lock is given: two writers there could overwrite each other.
+
+A turn lasts :data:`_TURN_S`: until then its owner may release the lock and take it again before those who wait. A
+process that has just read what others wrote can write several times for the cost of one.
+"""
+
+import contextlib
+import fcntl
+import os
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from agentx.storage.errors import AgentXError, DiskRefused
+from agentx.storage.files import nofollow
+from agentx.storage.files.interrupts import PutOff
+
+_HOLDERS = 1 << 61
+"""Bytes below are places in the queue; bytes from here on are holders."""
+
+_END = 1 << 62
+
+_FLOCK = struct.Struct("hhqqi4x")
+"""``struct flock`` on Linux: type, whence, start, length, pid."""
+
+_TURN_S = 0.05
+_GAP_S = 0.003
+"""If the owner of a turn leaves the lock free for this long, its turn is over."""
+
+_SHORTEST_PAUSE_S = 0.0002
+_LONGEST_PAUSE_S = 0.05
+_LOOKS = 16
+"""The first waiter looks this often while the time that it waits for the end of a long hold doubles."""
+
+_SKIP_S = 1.0
+"""A waiter that leaves the free lock alone for this long (a stopped process) is skipped; if it goes on, it queues anew."""
+
+_PASSING = 2
+"""Holders that a first waiter may see: the one that goes, and one that does not wait in the queue."""
+
+_LOCKS = Path("/proc/locks")
+
+
+class WorkspaceBusy(AgentXError):
+    """Another holder kept the lock for longer than a writer waits."""
+
+
+class LockNotTaken(DiskRefused):
+    """The lock file could not be opened or locked (a full disk, missing rights), or locks on it keep nobody out."""
+
+
+class FileLock:
+    """An exclusive lock on a file, re-entrant within a thread; a Ctrl-C never leaves it held.
+
+    Args:
+        path: The lock file; made where it is missing, never removed.
+        timeout_s: How long to wait for one and the same holder. 0: do not wait, not even for earlier waiters.
+        brief: It is held for milliseconds, and others wait for it: Ctrl-C is put off until it is released.
+        needed: Whether the file must be there; a reader of a read-only file system may go without it.
+    """
+
+    def __init__(
+        self, path: Path, timeout_s: float = 30.0, *, brief: bool = False, needed: bool = True
+    ) -> None:
+        self._path = path
+        self._timeout_s = timeout_s
+        self._brief = brief
+        self._needed = needed
+        self._threads = threading.Lock()
+        self._owner = 0
+        self._depth = 0
+        self._fd = -1
+        self._skipped = -1
+        self._turn_ends = 0.0
+        self._excludes = False
+
+    @property
+    def held(self) -> bool:
+        """Whether this object holds the lock, in whichever thread."""
+        return self._depth > 0
+
+    @property
+    def depth(self) -> int:
+        """How many times the lock is held, one inside the other; 0 for not at all."""
+        return self._depth
+
+    @contextlib.contextmanager
+    def hold(self) -> Iterator[None]:
+        """Hold the lock for the body of a ``with``.
+
+        Raises:
+            WorkspaceBusy: One holder kept it for the whole timeout.
+            LockNotTaken: Its file could not be opened or locked.
+        """
+        with PutOff() as interrupts:
+            if self._owner != threading.get_ident():
+                self._take(interrupts)
+            self._depth += 1
+            try:
+                try:
+                    if not self._brief:
+                        interrupts.let_through()
+                    yield
+                finally:
+                    interrupts.put_off()  # a Ctrl-C before this is done comes to the release all the same
+            finally:
+                self._depth -= 1
+                if self._depth == 0:
+                    fd, self._owner = self._fd, 0
+                    self._threads.release()
+                    _release(fd)
+
+    def _take(self, interrupts: PutOff) -> None:
+        fd = self._acquire(interrupts)
+        try:
+            # Free already, unless there is no file.
+            while not self._threads.acquire(timeout=_LONGEST_PAUSE_S):
+                interrupts.check()
+        except BaseException:
+            _release(fd)
+            raise
+        self._fd, self._owner = fd, threading.get_ident()
+
+    def _acquire(self, interrupts: PutOff) -> int:
+        """Return a descriptor that holds the lock; -1 where there can be no file, so that only threads share it."""
+        try:
+            fd = self._open()
+        except LockNotTaken:
+            if self._needed:
+                raise
+            return -1
+        try:
+            is_turn = time.monotonic() < self._turn_ends or not self._timeout_s
+            if not (is_turn or _first(fd, 0, _HOLDERS) < 0) or not self._lock(fd):
+                self._queue(fd, interrupts)
+                is_turn = False
+            self._require_exclusion(fd)
+            if not is_turn:
+                self._turn_ends = time.monotonic() + _TURN_S
+            _set(fd, fcntl.F_RDLCK, _HOLDERS + int(self._turn_ends * 1e9))
+        except BaseException:
+            _release(fd)
+            raise
+        return fd
+
+    def _require_exclusion(self, fd: int) -> None:
+        """Look once whether the lock keeps out whoever opens the file a second time, as it must.
+
+        Raises:
+            LockNotTaken: It does not.
+        """
+        if self._excludes:
+            return
+        second = self._open()
+        try:
+            same = os.path.sameopenfile(fd, second)  # or somebody replaced the file meanwhile
+            if same and self._lock(second):
+                raise LockNotTaken(
+                    f"File locks do nothing on the file system of {self._path}, so two writers could overwrite each "
+                    "other. Move the workspace to a local disk."
+                )
+        finally:
+            os.close(second)
+        self._excludes = same
+
+    def _open(self) -> int:
+        try:
+            return nofollow.open_descriptor(self._path, os.O_RDONLY)  # which a read-only disk allows as well
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise LockNotTaken(f"{self._path} could not be opened: {error.strerror}.") from error
+        try:
+            return nofollow.open_descriptor(self._path, os.O_RDONLY | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise LockNotTaken(f"{self._path} could not be made: {error.strerror}.") from error
+
+    def _lock(self, fd: int) -> bool:
+        """Take the lock if it is free; whether it was."""
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            raise LockNotTaken(
+                f"{self._path} could not be locked: {error.strerror}. Move the workspace to a local disk."
+            ) from error
+        return True
+
+    def _queue(self, fd: int, interrupts: PutOff) -> None:
+        """Take the lock when everyone who came before has had it."""
+        if not self._timeout_s:
+            raise self._busy()
+        place = _Place(fd)
+        while not (place.is_turn(self._skipped + 1) and self._lock(fd)):
+            if place.stuck_s > self._timeout_s:
+                raise self._busy()
+            if self._skipped >= 0 and _first(fd, self._skipped, self._skipped + 1) < 0:
+                self._skipped = -1
+            if place.late_s > _SKIP_S:
+                self._skipped = place.before
+            if place.is_passed:
+                place.leave()
+                place = _Place(fd)
+            interrupts.check()
+            time.sleep(place.pause_s)
+        place.leave()
+
+    def _busy(self) -> WorkspaceBusy:
+        holder = "Another thread of this process" if self.held else _holder(self._path)
+        return WorkspaceBusy(
+            f"{holder} has held {self._path} for {self._timeout_s:g} s; wait for it or end it, then try again."
+        )
+
+
+class _Place:
+    """A waiter's place at the end of the queue, and what it sees from there.
+
+    Attributes:
+        before: The first place in the queue; -1 if nobody is before this one.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._place = 0  # two that come at the same moment may get the same one, and are both first then
+        while (taken := _first(fd, self._place, _HOLDERS)) >= 0:
+            self._place = taken + 1
+        _set(fd, fcntl.F_RDLCK, self._place)
+        self.before = self._holder = self._leaving = -1
+        self._now = self._moved = self._handed_over = self._due = self._used = time.monotonic()
+        self._turn_ends = self._now
+        self._pace_s = 0.0
+        self._passing = set[int]()
+
+    def is_turn(self, start: int) -> bool:
+        """Look at the queue from a place on; whether to take the lock if it is free."""
+        before, holder = _first(self._fd, start, self._place), _first(self._fd, _HOLDERS, _END)
+        self._now = time.monotonic()
+        if holder != self._holder:
+            self._handed_over = self._now
+        if before != self.before:
+            if 0 <= self.before < before:
+                self._pace_s = (self._now - self._moved) / (before - self.before)
+            self._moved, self._leaving = self._now, holder
+            self._passing.clear()
+        if before != self.before or holder == self._leaving >= 0:
+            self._due = self._now
+        if holder >= 0:
+            self._passing.add(holder)
+            self._used = self._now
+            self._turn_ends = min((holder - _HOLDERS) / 1e9, self._now + _TURN_S)
+        self.before, self._holder = before, holder
+        return before < 0 and holder < 0 and (self._now >= self._turn_ends or self._now - self._used > _GAP_S)
+
+    @property
+    def stuck_s(self) -> float:
+        """How long the same one has held the lock."""
+        return self._now - self._handed_over
+
+    @property
+    def late_s(self) -> float:
+        """How long the first waiter has not taken the lock although its turn came."""
+        return self._now - self._due if self.before >= 0 else 0.0
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether others pass this first waiter, because it seemed to be stopped: they would do so for ever."""
+        return self.before < 0 and len(self._passing) > _PASSING and self._now - self._moved > _SKIP_S
+
+    @property
+    def pause_s(self) -> float:
+        """How long to sleep before the next look: the first looks often, the others half the time until their turn."""
+        if self.before >= 0:
+            pause_s = (self._pace_s or self._now - self._moved) * (self._place - self.before) / 4
+        elif self._now < self._turn_ends:
+            pause_s = min(_GAP_S / 2, self._turn_ends - self._now)
+        else:
+            pause_s = (self._now - max(self._moved, self._turn_ends)) / _LOOKS
+        return min(max(pause_s, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)
+
+    def leave(self) -> None:
+        """Let the next waiter be the first."""
+        _set(self._fd, fcntl.F_UNLCK, self._place)
+
+
+def _first(fd: int, start: int, end: int) -> int:
+    """Return the first byte from ``start`` to before ``end`` that is locked through another open file; -1 for none."""
+    if end <= start:
+        return -1
+    found = _byte_lock(fd, "F_OFD_GETLK", fcntl.F_WRLCK, start, end - start)
+    return found[2] if found[0] != fcntl.F_UNLCK else -1
+
+
+def _set(fd: int, kind: int, byte: int) -> None:
+    _byte_lock(fd, "F_OFD_SETLK", kind, byte, 1)
+
+
+def _byte_lock(fd: int, command: str, kind: int, start: int, length: int) -> tuple[int, ...]:
+    """Set or look for byte locks; where there are none, nothing is set and nothing is found."""
+    try:
+        asked = _FLOCK.pack(kind, os.SEEK_SET, start, length, 0)
+        found = fcntl.fcntl(fd, getattr(fcntl, command), asked)
+    except (OSError, AttributeError):  # not on this file system; not on this system
+        return (fcntl.F_UNLCK, 0, -1, 0, 0)
+    return _FLOCK.unpack(found)
+
+
+def _release(fd: int) -> None:
+    """Release everything, also where a process that was forked meanwhile still has the file open."""
+    if fd < 0:
+        return
+    _byte_lock(fd, "F_OFD_SETLK", fcntl.F_UNLCK, 0, _END)
+    with contextlib.suppress(OSError):  # a file system without locks
+        fcntl.flock(fd, fcntl.LOCK_UN)
+    os.close(fd)
+
+
+def _holder(path: Path) -> str:
+    """Name the process that holds the ``flock``, as far as it can be seen from here; see proc_locks(5)."""
+    with contextlib.suppress(OSError, ValueError):
+        info = nofollow.status(path)
+        file = f"{os.major(info.st_dev):02x}:{os.minor(info.st_dev):02x}:{info.st_ino}"
+        for line in nofollow.read_text(_LOCKS).splitlines():
+            match line.split():
+                case [_, "FLOCK", _, _, pid, found, *_] if found == file:
+                    if int(pid) == os.getpid():
+                        return "Another thread of this process"
+                    name = nofollow.read_text(Path("/proc") / pid / "comm").strip()
+                    return f"Process {pid} ({name})"
+    return "Another process (`fuser` on that file may find it)"

@@ -1,0 +1,523 @@
+"""Files below a workspace, reached by directory descriptors and never through a symbolic link.
+
+A clone or a copied directory may hold a symbolic link wherever the engine expects a file or a directory of its own.
+So every path given here must be free of symbolic links from the file system's root on: callers make the workspace's own
+path canonical once (:func:`canonical`), and whatever is a link below it is refused with :class:`LinkRefused`. What is
+neither a regular file nor a directory (a FIFO, a device, a socket) is refused with :class:`NotAFile` and never waited for.
+
+Linux resolves a whole path in one system call (openat2(2) with ``RESOLVE_NO_SYMLINKS``); elsewhere, and where a
+container forbids that call, the components are opened one by one with ``O_NOFOLLOW``.
+"""
+
+import contextlib
+import ctypes
+import errno
+import functools
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from agentx.storage.errors import AgentXError
+
+_SYS_OPENAT2 = 437
+"""The same on every architecture that Python runs on (Linux: include/uapi/asm-generic/unistd.h)."""
+
+_AT_FDCWD = -100
+_RESOLVE_NO_SYMLINKS = 0x04
+_PASSING = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_QUIET = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+"""Never through a link, never waiting for the other end of a FIFO, never taking a terminal."""
+
+_WRITE = {
+    "r": os.O_RDONLY,
+    "r+": os.O_RDWR,
+    "w": os.O_WRONLY | os.O_CREAT | os.O_TRUNC,
+    "a": os.O_WRONLY | os.O_CREAT | os.O_APPEND,
+    "a+": os.O_RDWR | os.O_CREAT | os.O_APPEND,
+}
+
+
+class LinkRefused(AgentXError, OSError):
+    """A symbolic link, or ``..``, would lead from a path below the workspace to somewhere else."""
+
+    def __init__(
+        self, path: str | Path, why: str = "a symbolic link is in its place or on the way to it"
+    ) -> None:
+        OSError.__init__(self, errno.ELOOP, why, str(path))
+
+    def __str__(self) -> str:
+        return f"{self.filename} is not used: {self.strerror}. Look where it leads and delete the link."
+
+
+class NotAFile(AgentXError, OSError):
+    """A FIFO, a device or a socket is in the place of a file of the workspace."""
+
+    def __init__(self, path: str | Path) -> None:
+        OSError.__init__(self, errno.EINVAL, "it is neither a regular file nor a directory", str(path))
+
+    def __str__(self) -> str:
+        return f"{self.filename} is not used: {self.strerror}. Look what made it and delete it."
+
+
+def canonical(path: str | Path) -> Path:
+    """The absolute path without symbolic links that a path leads to; it need not exist.
+
+    For the workspace's own directory, which a person may reach through links, and for nothing below it.
+    """
+    return Path(os.path.realpath(path))
+
+
+# --- opening -----------------------------------------------------------------------------------------------------
+
+
+def open_descriptor(path: str | Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int:
+    """Open a regular file.
+
+    Args:
+        path: Canonical but for what may be a link.
+        flags: As :func:`os.open` takes them.
+        mode: Rights of a file that is made.
+
+    Returns:
+        The descriptor, which no program that is started inherits.
+
+    Raises:
+        LinkRefused: A symbolic link is in its place, or on the way.
+        NotAFile: A FIFO, a device or a socket is in its place.
+        OSError: As :func:`os.open`; ``IsADirectoryError`` for a directory.
+    """
+    try:
+        fd = _open(path, flags | _QUIET, mode)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a socket, or a FIFO opened for writing that nobody reads
+            raise NotAFile(path) from error
+        raise
+    kind = os.fstat(fd).st_mode
+    if stat.S_ISREG(kind):
+        return fd
+    os.close(fd)
+    if stat.S_ISDIR(kind):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise NotAFile(path)
+
+
+def open_file(path: str | Path, mode: str = "r", buffering: int = -1) -> IO[bytes]:
+    """Open a regular file for bytes; see :func:`open_descriptor`.
+
+    Args:
+        path: The file.
+        mode: ``r``, ``r+``, ``w``, ``a`` or ``a+``.
+        buffering: As the built-in ``open`` takes it.
+    """
+    return os.fdopen(open_descriptor(path, _WRITE[mode]), f"{mode}b", buffering)
+
+
+def open_directory(path: str | Path) -> int:
+    """Open a directory for reading its names; see :func:`open_descriptor`."""
+    return _open(path, _DIRECTORY)
+
+
+def _open(path: str | Path, flags: int, mode: int = 0) -> int:
+    name = os.fspath(path)
+    _require_inside(name)
+    try:
+        return _at_once()(name, flags, mode)
+    except OSError as error:
+        if error.errno == errno.ELOOP or (error.errno == errno.ENOTDIR and _is_link(name)):
+            raise LinkRefused(name) from error
+        raise
+
+
+def _require_inside(path: str) -> None:
+    """Refuse ``..``: a canonical path has none, so it came from a name that somebody else made up."""
+    if ".." in path and ".." in path.split("/"):
+        raise LinkRefused(path, "'..' in it leads out of its directory")
+
+
+def _is_link(path: str) -> bool:
+    """Whether what ``O_DIRECTORY`` refused is a symbolic link: Linux says ENOTDIR of one with ``O_NOFOLLOW``."""
+    try:
+        with _parent(path) as (fd, name):
+            return stat.S_ISLNK(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode)
+    except LinkRefused:
+        return True
+    except OSError:
+        return False
+
+
+@functools.cache
+def _at_once() -> Callable[[str, int, int], int]:
+    """How a path is opened here."""
+    try:
+        call = ctypes.CDLL(None, use_errno=True).syscall
+        call.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
+        call.restype = ctypes.c_long
+        os.close(_openat2(call, "/", _PASSING, 0))
+    except (OSError, AttributeError):
+        return _step_by_step
+    return functools.partial(_openat2, call)
+
+
+class _OpenHow(ctypes.Structure):
+    """``struct open_how`` of openat2(2)."""
+
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+@functools.cache
+def _how(flags: int, mode: int) -> tuple[Any, int]:
+    """The last two arguments of openat2(2); there are few, and making them takes as long as the call."""
+    how = _OpenHow(flags, mode if flags & os.O_CREAT else 0, _RESOLVE_NO_SYMLINKS)
+    return ctypes.byref(how), ctypes.sizeof(how)
+
+
+def _openat2(call: Callable[..., int], path: str, flags: int, mode: int) -> int:
+    encoded = os.fsencode(path)
+    if b"\0" in encoded:
+        raise ValueError("embedded null byte")
+    while True:
+        fd = call(_SYS_OPENAT2, _AT_FDCWD, encoded, *_how(flags, mode))
+        if fd >= 0:
+            return fd
+        problem = ctypes.get_errno()
+        if problem not in (errno.EINTR, errno.EAGAIN):  # EAGAIN: a rename raced with the look-up
+            raise OSError(problem, os.strerror(problem), path)
+
+
+def _step_by_step(path: str, flags: int, mode: int) -> int:
+    """Open a path by opening each directory on the way in the one above it."""
+    *folders, name = Path(os.path.abspath(path)).parts
+    if not folders:
+        return os.open(name, flags, mode)
+    fd = os.open(folders[0], _PASSING)
+    try:
+        for folder in folders[1:]:
+            below = os.open(folder, _PASSING, dir_fd=fd)
+            os.close(fd)
+            fd = below
+        return os.open(name, flags, mode, dir_fd=fd)
+    except OSError as error:
+        error.filename = path
+        raise
+    finally:
+        os.close(fd)
+
+
+class _parent:  # noqa: N801 - used like a function; a generator would take as long as the system calls
+    """The directory that a name lies in, open, and the name."""
+
+    __slots__ = ("_fd", "_path")
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = os.fspath(path)
+        _require_inside(self._path)
+
+    def __enter__(self) -> tuple[int, str]:
+        folder, _, name = self._path.rpartition("/")
+        self._fd = _open(folder or ("/" if self._path.startswith("/") else "."), _PASSING)
+        return self._fd, name
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        os.close(self._fd)
+        if isinstance(error, OSError) and error.filename == self._path.rpartition("/")[2]:
+            error.filename = self._path
+
+
+class opened_directory:  # noqa: N801 - as above
+    """A directory, open, for several calls with ``dir_fd`` to names that lie in it; see :func:`open_descriptor`."""
+
+    __slots__ = ("_fd",)
+
+    def __init__(self, path: str | Path) -> None:
+        self._fd = _open(path, _PASSING)
+
+    def __enter__(self) -> int:
+        return self._fd
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        os.close(self._fd)
+
+
+# --- looking -----------------------------------------------------------------------------------------------------
+
+
+def status(path: str | Path) -> os.stat_result:
+    """What the file system says of a file, directory or link itself.
+
+    Raises:
+        FileNotFoundError: There is none; also where a file is in the place of a directory on the way.
+        LinkRefused: A symbolic link is on the way.
+    """
+    try:
+        with _parent(path) as (fd, name):
+            return os.stat(name, dir_fd=fd, follow_symlinks=False)
+    except NotADirectoryError as error:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
+
+
+def exists(path: str | Path) -> bool:
+    """Whether something has that name, be it a link; false where it cannot be looked at."""
+    return _mode(path) != 0
+
+
+def is_file(path: str | Path) -> bool:
+    """Whether it is a regular file."""
+    return stat.S_ISREG(_mode(path))
+
+
+def is_directory(path: str | Path) -> bool:
+    """Whether it is a directory, and not a link to one."""
+    return stat.S_ISDIR(_mode(path))
+
+
+def is_link(path: str | Path) -> bool:
+    """Whether it is a symbolic link."""
+    return stat.S_ISLNK(_mode(path))
+
+
+def _mode(path: str | Path) -> int:
+    try:
+        return status(path).st_mode
+    except OSError:
+        return 0
+
+
+def may_write(path: str | Path) -> bool:
+    """Whether the file system lets this process write a file or directory, as far as it tells beforehand."""
+    try:
+        with _parent(path) as (fd, name):
+            return os.access(name, os.W_OK, dir_fd=fd, effective_ids=os.access in os.supports_effective_ids)
+    except OSError:
+        return False
+
+
+def is_on_read_only_media(path: str | Path) -> bool:
+    """Whether a directory's file system is mounted read-only."""
+    with opened_directory(path) as fd:
+        return bool(os.fstatvfs(fd).f_flag & os.ST_RDONLY)
+
+
+def names(path: str | Path) -> list[str]:
+    """The names in a directory, sorted.
+
+    Raises:
+        OSError: There is no such directory, or it cannot be read.
+    """
+    fd = open_directory(path)
+    try:
+        return sorted(os.listdir(fd))
+    finally:
+        os.close(fd)
+
+
+def listed(path: str | Path, prefix: str = "", suffix: str = "") -> list[Path]:
+    """What lies in a directory under names that begin and end so, sorted; nothing where there is no directory."""
+    try:
+        found = names(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [Path(path, name) for name in found if name.startswith(prefix) and name.endswith(suffix)]
+
+
+@contextlib.contextmanager
+def entries(path: str | Path) -> Iterator[list[os.DirEntry[str]]]:
+    """The entries of a directory, sorted by name; ``stat`` and the like work inside the ``with``.
+
+    Their ``path`` is the bare name.
+
+    Raises:
+        OSError: There is no such directory, or it cannot be read.
+    """
+    fd = open_directory(path)
+    try:
+        with os.scandir(fd) as found:
+            yield sorted(found, key=lambda entry: entry.name)
+    finally:
+        os.close(fd)
+
+
+def tree(path: str | Path) -> Iterator[Path]:
+    """Every file and link below a directory, without entering what a link leads to; nothing where there is no directory."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        with entries(path) as found:
+            rows = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
+        for name, is_folder in rows:
+            below = Path(path, name)
+            if is_folder:
+                yield from tree(below)
+            else:
+                yield below
+
+
+def same_file(one: str | Path, other: str | Path) -> bool:
+    """Whether two names are those of one file."""
+    return os.path.samestat(status(one), status(other))
+
+
+def require_plain(path: str | Path) -> None:
+    """Refuse a path with a symbolic link in it, for libraries that open by path; what is missing is no fault.
+
+    Raises:
+        LinkRefused: There is one.
+        NotAFile: A FIFO, a device or a socket is there.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        mode = status(path).st_mode
+        if stat.S_ISLNK(mode):
+            raise LinkRefused(path)
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise NotAFile(path)
+
+
+def require_directory(path: str | Path) -> None:
+    """Refuse a directory that is reached through a symbolic link.
+
+    Raises:
+        LinkRefused: It is.
+        FileNotFoundError: There is none, or something else is in its place.
+    """
+    try:
+        os.close(_open(path, _PASSING))
+    except NotADirectoryError as error:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
+
+
+def require_plain_tree(path: str | Path) -> None:
+    """:func:`require_plain` for a directory and everything below it."""
+    require_plain(path)
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), entries(path) as found:
+        for entry in found:
+            below = f"{os.fspath(path)}/{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                require_plain_tree(below)
+            elif not entry.is_file(follow_symlinks=False):
+                raise LinkRefused(below) if entry.is_symlink() else NotAFile(below)
+
+
+# --- reading -----------------------------------------------------------------------------------------------------
+
+
+def read(path: str | Path) -> bytes:
+    """The content of a regular file; see :func:`open_descriptor`."""
+    with open_file(path) as file:
+        return file.read()
+
+
+def read_text(path: str | Path, errors: str = "strict") -> str:
+    """The content of a regular file as UTF-8; see :func:`open_descriptor`."""
+    return read(path).decode("utf-8", errors)
+
+
+def read_link(path: str | Path) -> str:
+    """Where a symbolic link leads, as it says."""
+    with _parent(path) as (fd, name):
+        return os.readlink(name, dir_fd=fd)
+
+
+# --- changing ----------------------------------------------------------------------------------------------------
+
+
+def write(path: str | Path, content: bytes, mode: int = 0o644) -> None:
+    """Write a file in place, for what can be made again; see :mod:`agentx.storage.files.durable` for what cannot."""
+    with os.fdopen(open_descriptor(path, _WRITE["w"], mode), "wb") as file:
+        file.write(content)
+
+
+def touch(path: str | Path) -> None:
+    """Make a file where there is none."""
+    os.close(open_descriptor(path, os.O_WRONLY | os.O_CREAT))
+
+
+def temporary(folder: str | Path, prefix: str) -> tuple[int, Path]:
+    """A new file of a name that nothing has, open for writing, readable by its owner alone."""
+    while True:
+        path = Path(folder, prefix + secrets.token_hex(4))
+        with contextlib.suppress(FileExistsError):
+            return open_descriptor(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), path
+
+
+def make_directory(path: str | Path, *, parents: bool = False) -> None:
+    """Make a directory; nothing where there is one.
+
+    Args:
+        path: The directory.
+        parents: Make those above it as well.
+
+    Raises:
+        FileExistsError: Something else has that name.
+        LinkRefused: A symbolic link has that name, or is on the way.
+    """
+    try:
+        with _parent(path) as (fd, name):
+            os.mkdir(name, dir_fd=fd)
+    except FileExistsError:
+        if is_link(path):
+            raise LinkRefused(path) from None
+        if not is_directory(path):
+            raise
+    except FileNotFoundError:
+        if not parents:
+            raise
+        make_directory(os.path.dirname(os.fspath(path)), parents=True)
+        make_directory(path)
+
+
+def remove(path: str | Path, *, missing_ok: bool = False) -> None:
+    """Remove a file or a link itself."""
+    try:
+        with _parent(path) as (fd, name):
+            os.unlink(name, dir_fd=fd)
+    except FileNotFoundError:
+        if not missing_ok:
+            raise
+
+
+def remove_directory(path: str | Path) -> None:
+    """Remove an empty directory."""
+    with _parent(path) as (fd, name):
+        os.rmdir(name, dir_fd=fd)
+
+
+def remove_tree(path: str | Path, *, ignore_errors: bool = False) -> None:
+    """Remove a directory with everything below it, no link followed; a link in its place is removed itself."""
+    try:
+        with _parent(path) as (fd, name):
+            if stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
+                shutil.rmtree(name, ignore_errors=ignore_errors, dir_fd=fd)
+            else:
+                os.unlink(name, dir_fd=fd)
+    except OSError:
+        if not ignore_errors:
+            raise
+
+
+def replace(old: str | Path, new: str | Path) -> None:
+    """Give a file another name, in the place of whatever file has it."""
+    with _parent(old) as (source, name):
+        folder, _, other = os.fspath(new).rpartition("/")
+        if folder == os.fspath(old).rpartition("/")[0]:
+            os.replace(name, other, src_dir_fd=source, dst_dir_fd=source)
+            return
+        with _parent(new) as (target, other):
+            os.replace(name, other, src_dir_fd=source, dst_dir_fd=target)
+
+
+def link(old: str | Path, new: str | Path) -> None:
+    """Give a file a second name.
+
+    Raises:
+        FileExistsError: Something has it.
+    """
+    with _parent(old) as (source, name), _parent(new) as (target, other):
+        os.link(name, other, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
+
+
+def symlink(target: str, path: str | Path) -> None:
+    """Make a symbolic link, as an artifact may be one."""
+    with _parent(path) as (fd, name):
+        os.symlink(target, name, dir_fd=fd)

@@ -1,0 +1,398 @@
+"""Git objects read without trust: every object is inflated within its declared size and hashed here.
+
+libgit2 reads no object: it spins for ever on a loose one that is truncated, and has no limit for what one inflates to.
+What is missing and what is damaged is told apart, and named.
+"""
+
+import contextlib
+import hashlib
+import os
+import re
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import zip_longest
+from pathlib import Path
+
+import msgspec
+
+from agentx.storage.files import nofollow
+from agentx.storage.git.objects import ObjectDamaged, read_loose
+from agentx.storage.git.pack_file import Pack, PackDamaged
+
+_TREE = 0o040000
+_SUBMODULE = 0o160000
+_ENTRY = re.compile(rb"([0-7]{5,6}) ([^\0]+)\0(.{20})", re.DOTALL)
+_TAGGED = re.compile(rb"object ([0-9a-f]{40})\n")
+_OID = re.compile("[0-9a-f]{40}")
+_LOOSE_FOLDER = re.compile("[0-9a-f]{2}")
+_LOOSE_NAME = re.compile("[0-9a-f]{38}")
+_TREES_KEPT = 300  # the folders of history/blobs, and some
+_COMMITS_KEPT = 16
+_BLOBS_KEPT = 4
+_TAGS_FOLLOWED = 10
+
+OnMissing = Callable[[str, str, ObjectDamaged], None]
+"""Told path and id of what a tree names and cannot be read, and why; the path of a directory ends in a slash."""
+
+
+class ObjectMissing(ObjectDamaged):
+    """A Git object is not there."""
+
+
+class TreeEntry(msgspec.Struct, frozen=True):
+    """What a tree says of a path: blob id in hex, and Git's file mode (100644, 100755 or 120000, octal)."""
+
+    oid: str
+    mode: int
+
+
+class CommitInfo(msgspec.Struct, frozen=True):
+    """A commit, as much of it as a person or the engine asks for.
+
+    Attributes:
+        at: UTC, seconds since 1970.
+        committer: Mail address of whoever made the commit object, which `git commit --amend` changes.
+        trailers: ``AgentX-…`` trailers of its message.
+    """
+
+    id: str
+    subject: str
+    message: str
+    author: str
+    committer: str
+    at: int
+    tree: str
+    parents: tuple[str, ...]
+    trailers: dict[str, str]
+
+
+class ObjectReader:
+    """Reads the objects of one repository.
+
+    Args:
+        git_dir: The ``.git`` directory.
+    """
+
+    def __init__(self, git_dir: Path) -> None:
+        self._git_dir = git_dir
+        self.folders = [git_dir / "objects", *_alternates(git_dir / "objects")]
+        self._packs: dict[Path, Pack] = {}
+        self._seen: tuple[int, ...] = ()
+        self._cut: frozenset[str] = frozenset()
+        self.entries = lru_cache(_TREES_KEPT)(self._entries)
+        self.commit = lru_cache(_COMMITS_KEPT)(self._commit)
+        self.blob = lru_cache(_BLOBS_KEPT)(self._blob)
+        self.follow()
+
+    def follow(self) -> bool:
+        """Open the packs that came and let go of those that went; whether anything changed."""
+        seen = tuple(_folder_ns(folder / "pack") for folder in self.folders)
+        if seen == self._seen:
+            return False
+        there: dict[Path, Pack] = {}
+        for folder in self.folders:
+            for path in nofollow.listed(folder / "pack", "pack-", ".idx"):
+                with contextlib.suppress(PackDamaged):  # told by `verify`
+                    there[path] = self._packs.get(path) or Pack(path.with_suffix(".pack"))
+        self._cut = frozenset(_lines(self._git_dir / "shallow"))
+        self._packs, self._seen = there, seen
+        for known in (self.entries, self.commit, self.blob):
+            known.cache_clear()  # a purge removes what they hold
+        return True
+
+    def read(self, oid: str) -> tuple[str, bytes]:
+        """Type and content of an object.
+
+        Raises:
+            ObjectMissing: It is nowhere.
+            ObjectTooLarge: It, or what it is a delta against, is over the limit for its kind.
+            ObjectDamaged: It is not what its name says.
+        """
+        if not _OID.fullmatch(oid):
+            raise ObjectMissing(f"The Git object {oid!r} is missing.")
+        for _ in range(2):  # `git gc` may move it between the two looks
+            for folder in self.folders:
+                if (found := read_loose(_loose(folder, oid), oid)) is not None:
+                    return found
+            if (found := self._packed(oid)) is not None or (
+                self.follow() and (found := self._packed(oid)) is not None
+            ):
+                return found
+        raise ObjectMissing(f"The Git object {oid} is missing.")
+
+    def _packed(self, oid: str) -> tuple[str, bytes] | None:
+        """An object from the first pack that has it whole; see :meth:`read`."""
+        problem: ObjectDamaged | None = None
+        for pack in list(self._packs.values()):
+            try:
+                if (found := pack.read(oid)) is None:
+                    continue
+            except ObjectDamaged as error:
+                problem = error
+                continue
+            digest = hashlib.sha1(f"{found[0]} {len(found[1])}\0".encode(), usedforsecurity=False)
+            digest.update(found[1])
+            if digest.hexdigest() == oid:
+                return found
+            problem = ObjectDamaged(f"The Git object {oid} is damaged in {pack.path}.")
+        if problem is not None:
+            raise problem
+        return None
+
+    def exists(self, oid: str) -> bool:
+        """Whether an object is there, whole or not."""
+        if not _OID.fullmatch(oid):
+            return False
+        if any(nofollow.exists(_loose(folder, oid)) for folder in self.folders) or self._is_packed(oid):
+            return True
+        return self.follow() and self._is_packed(oid)
+
+    def packed(self) -> Iterator[str]:
+        """Id of every object in a pack."""
+        self.follow()
+        return (oid for pack in list(self._packs.values()) for oid in pack.oids())
+
+    def _is_packed(self, oid: str) -> bool:
+        name = bytes.fromhex(oid)
+        return any(name in pack for pack in list(self._packs.values()))
+
+    def peel(self, oid: str, kind: str) -> str:
+        """The commit or tree that an object is, or leads to as a tag or a commit.
+
+        Raises:
+            ObjectDamaged: It leads to none.
+        """
+        for _ in range(_TAGS_FOLLOWED):
+            found, content = self.read(oid)
+            if found == kind:
+                return oid
+            if found == "commit":
+                oid = self.commit(oid).tree
+            elif found == "tag" and (named := _TAGGED.match(content)):
+                oid = named[1].decode()
+            else:
+                break
+        raise ObjectDamaged(f"The Git object {oid} is not a {kind}, and does not lead to one.")
+
+    def full_id(self, prefix: str) -> str:
+        """The only object whose id begins so.
+
+        Args:
+            prefix: Four hex digits or more.
+
+        Raises:
+            ObjectMissing: There is none, or there are several.
+        """
+        found: set[str] = set()
+        if re.fullmatch("[0-9a-f]{4,40}", prefix):
+            self.follow()
+            for folder in self.folders:
+                names = nofollow.listed(folder / prefix[:2], prefix[2:])
+                found |= {prefix[:2] + path.name for path in names if _LOOSE_NAME.fullmatch(path.name)}
+            for pack in list(self._packs.values()):
+                found |= set(pack.beginning(prefix))
+        if len(found) != 1:
+            raise ObjectMissing(f"{len(found) or 'No'} Git objects have an id that begins with {prefix!r}.")
+        return found.pop()
+
+    def descends(self, commit: str, ancestor: str) -> bool:
+        """Whether a commit has another among its ancestors; false where either cannot be read.
+
+        Searches back from both at once: of two commits that are close together the search reads few, whichever of them is
+        the later one, and not the whole history.
+        """
+        for found, other in zip_longest(self._ancestors(commit), self._ancestors(ancestor)):
+            if found == ancestor:
+                return self.exists(ancestor)
+            if found is None or other == commit:
+                return False
+        return False
+
+    def _ancestors(self, commit: str) -> Iterator[str]:
+        """The ancestors of a commit, nearest first."""
+        seen: set[str] = set()
+        waiting = deque([commit])
+        while waiting:
+            try:
+                parents = self.commit(waiting.popleft()).parents
+            except ObjectDamaged:
+                continue
+            fresh = [oid for oid in parents if oid not in seen]
+            seen.update(fresh)
+            waiting.extend(fresh)
+            yield from fresh
+
+    def _blob(self, oid: str) -> bytes:
+        """The content of a blob; see :meth:`read`."""
+        return self._read_as("blob", oid)
+
+    def _read_as(self, kind: str, oid: str) -> bytes:
+        found, content = self.read(oid)
+        if found != kind:
+            raise ObjectDamaged(f"The Git object {oid} is a {found}, where a {kind} is named.")
+        return content
+
+    def is_cut_off(self, oid: str) -> bool:
+        """Whether a shallow clone ends with a commit: its parents are elsewhere."""
+        return oid in self._cut
+
+    def _commit(self, oid: str) -> CommitInfo:
+        """A commit, without parents that a shallow clone lacks; see :meth:`read`."""
+        head, _, message = self._read_as("commit", oid).decode("utf-8", "replace").partition("\n\n")
+        fields = [line.partition(" ")[::2] for line in head.splitlines()]
+        named = dict(fields)
+        committer = named.get("committer", "").rpartition("> ")
+        at = committer[2].split(" ")[0]
+        if not _OID.fullmatch(named.get("tree", "")) or not re.fullmatch("[0-9]{0,18}", at):
+            raise ObjectDamaged(f"The Git object {oid} is not a commit that can be read.")
+        return CommitInfo(
+            id=oid,
+            subject=message.partition("\n")[0],
+            message=message,
+            author=named.get("author", "").partition(" <")[0],
+            committer=committer[0].rpartition("<")[2],
+            at=int(at or 0),
+            tree=named["tree"],
+            parents=tuple(value for key, value in fields if key == "parent" and oid not in self._cut),
+            trailers={
+                key: value
+                for key, separator, value in (line.partition(": ") for line in message.splitlines())
+                if separator and key.startswith("AgentX-")
+            },
+        )
+
+    def _entries(self, oid: str) -> dict[str, TreeEntry]:
+        """Everything in a tree, by name."""
+        return {
+            name.decode("utf-8", "surrogateescape"): TreeEntry(raw.hex(), int(mode, 8))
+            for mode, name, raw in _ENTRY.findall(self._read_as("tree", oid))
+        }
+
+    def entry(self, tree: str, path: str) -> TreeEntry | None:
+        """What a tree says of a file or directory; see :meth:`read`."""
+        found: TreeEntry | None = TreeEntry(tree, _TREE)
+        for name in path.split("/"):
+            if found is None or found.mode != _TREE:
+                return None
+            found = self.entries(found.oid).get(name)
+        return found
+
+    def compare(
+        self, old: str, new: str, on_missing: OnMissing, prefix: str = ""
+    ) -> Iterator[tuple[str, TreeEntry | None, TreeEntry | None]]:
+        """Files that differ between two trees (empty for none), before and after; what they share is not read.
+
+        Everything that is new is looked for: trees are read, of files it is asked whether they exist.
+        """
+        before = self._known(old)
+        after = self._wanted(new, on_missing, prefix)
+        if after is None:
+            return
+        gone, fresh = dict(before.items() - after.items()), dict(after.items() - before.items())
+        for name in sorted(gone.keys() | fresh.keys()):
+            yield from self._differing(prefix + name, gone.get(name), fresh.get(name), on_missing)
+
+    def differences(
+        self, old: str, new: str, prefix: str = ""
+    ) -> Iterator[tuple[str, TreeEntry | None, TreeEntry | None]]:
+        """Files that differ between two trees (empty for none), before and after; see :meth:`read`."""
+        before = self.entries(old) if old else {}
+        after = self.entries(new) if new else {}
+        for name in sorted(before.keys() | after.keys()):
+            was, now = before.get(name), after.get(name)
+            if was == now:
+                continue
+            old_tree = was.oid if was is not None and was.mode == _TREE else ""
+            new_tree = now.oid if now is not None and now.mode == _TREE else ""
+            if old_tree or new_tree:
+                yield from self.differences(old_tree, new_tree, f"{prefix}{name}/")
+            was, now = None if old_tree else was, None if new_tree else now
+            if was is not None or now is not None:
+                yield prefix + name, was, now
+
+    def _differing(
+        self, path: str, old: TreeEntry | None, new: TreeEntry | None, on_missing: OnMissing
+    ) -> Iterator[tuple[str, TreeEntry | None, TreeEntry | None]]:
+        old_tree = old.oid if old is not None and old.mode == _TREE else ""
+        new_tree = new.oid if new is not None and new.mode == _TREE else ""
+        if old_tree or new_tree:
+            yield from self.compare(old_tree, new_tree, on_missing, f"{path}/")
+        before, after = None if old_tree else old, None if new_tree else new
+        if after is not None and after.mode != _SUBMODULE and not self.exists(after.oid):
+            on_missing(path, after.oid, ObjectMissing(f"The Git object {after.oid} is missing."))
+        if before is not None or after is not None:
+            yield path, before, after
+
+    def _known(self, tree: str) -> dict[str, TreeEntry]:
+        """What was there before, as far as it can be read: what it lacks is told where it was new."""
+        try:
+            return self.entries(tree) if tree else {}
+        except ObjectDamaged:
+            return {}
+
+    def _wanted(self, tree: str, on_missing: OnMissing, path: str) -> dict[str, TreeEntry] | None:
+        try:
+            return self.entries(tree) if tree else {}
+        except ObjectDamaged as problem:
+            on_missing(path, tree, problem)
+            return None
+
+    def files(self, tree: str, prefix: str = "") -> Iterator[tuple[str, TreeEntry]]:
+        """Every file below a tree, with its path; see :meth:`read`."""
+        for name, entry in sorted(self.entries(tree).items()) if tree else ():
+            if entry.mode == _TREE:
+                yield from self.files(entry.oid, f"{prefix}{name}/")
+            else:
+                yield prefix + name, entry
+
+
+def _folder_ns(folder: Path) -> int:
+    try:
+        return nofollow.status(folder).st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _loose(folder: Path, oid: str) -> Path:
+    return Path(f"{folder}/{oid[:2]}/{oid[2:]}")  # put together by `/` it would take as long as reading it
+
+
+def loose_objects(objects: Path, since_ns: int = 0) -> Iterator[tuple[str, Path]]:
+    """Id and path of every loose object in an objects directory.
+
+    Args:
+        objects: The directory.
+        since_ns: Only of those whose files changed since then (st_ctime_ns, which no program can set back).
+    """
+    try:
+        folders = nofollow.names(objects)
+    except FileNotFoundError:
+        return
+    for folder in filter(_LOOSE_FOLDER.fullmatch, folders):
+        try:
+            with nofollow.entries(objects / folder) as found:
+                names = [one.name for one in found if not since_ns or _changed_ns(one) >= since_ns]
+        except (FileNotFoundError, NotADirectoryError):  # `git gc` removes directories that became empty
+            continue
+        for name in filter(_LOOSE_NAME.fullmatch, names):
+            yield folder + name, objects / folder / name
+
+
+def _changed_ns(found: os.DirEntry[str]) -> int:
+    try:
+        return found.stat(follow_symlinks=False).st_ctime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _alternates(objects: Path) -> list[Path]:
+    """Where else objects lie: of a clone that shares them (gitrepository-layout, objects/info/alternates)."""
+    return [objects / line for line in _lines(objects / "info" / "alternates") if not line.startswith("#")]
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return [line for line in nofollow.read_text(path).splitlines() if line]
+    except (OSError, UnicodeDecodeError):
+        return []

@@ -1,0 +1,423 @@
+"""Remotes: fetch the branch from another repository and push it there, with the git program; never forced.
+
+Git checks on either side that what arrives is complete before a ref moves. It assumes that existing refs are
+complete, so for a backup in a directory we remember its state when it was last known to be complete.
+"""
+
+import contextlib
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+import pygit2
+from pygit2.enums import RepositoryOpenFlag
+
+from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.files import nofollow
+from agentx.storage.files.durable import sync_directory, write_file
+from agentx.storage.git import local
+from agentx.storage.git.branch import BRANCH
+from agentx.storage.git.checked_reader import ObjectReader
+from agentx.storage.git.checking import release_lock
+from agentx.storage.git.exchange import program, transfer
+from agentx.storage.git.exchange.program import GitFailed, Objects, Progress, objects_of
+
+_DEFAULT = "origin"
+_THEIRS = "refs/remotes/other/main"
+_BACKUPS = "agentx-backups"
+_REFUSED = re.compile(r"^!\t[^\t]*\t\[(?:remote )?rejected\] \((.*)\)$", re.MULTILINE)
+_ASKED = (
+    "could not read Username",
+    "could not read Password",
+    "Authentication failed",
+    "Permission denied (",
+)
+_CONTROL = re.compile(r"[\0-\x1f\x7f]")
+_HINTS = ("hint: ", "Please make sure", "and the repository exists", "To ", "From ")
+_BROKEN = re.compile(
+    r"missing \w+|bad object|not our ref|corrupt|unable to read|index-pack failed|did not send all|"
+    r"bad pack header|early EOF|broken link|not a valid object|fsck error|invalid index-pack|upload-pack: ",
+    re.IGNORECASE,
+)
+
+
+class RemoteFailed(AgentXError):
+    """A remote could not be reached, is damaged, or does not let us in."""
+
+
+class PushRefused(RemoteFailed):
+    """The remote did not take what was pushed; its branch is as it was."""
+
+
+class NoRemote(UsageError):
+    """No remote of that name is set, or it is another one."""
+
+
+class _Complete(msgspec.Struct, frozen=True):
+    """A backup as it was when everything that ``commit`` leads to was known to be there."""
+
+    commit: str
+    files: str
+
+
+class Remote:
+    """Another repository that the branch comes from and goes to. Use :meth:`find`.
+
+    Attributes:
+        name: What it is called here.
+        url: Where it is; see :meth:`shown` for what a person may be shown.
+    """
+
+    def __init__(self, root: Path, name: str, url: str, environ: Mapping[str, str] | None = None) -> None:
+        self._root = root
+        self._environ = environ
+        self._git_dir = root / ".git"
+        self._path = _local(root, url)
+        self.name = name
+        self.url = url
+
+    @classmethod
+    def find(
+        cls, root: Path, name: str = "", url: str = "", environ: Mapping[str, str] | None = None
+    ) -> "Remote":
+        """The remote of a name, or a new one at a URL, which :meth:`fetch` keeps once it was reached.
+
+        Args:
+            root: The working directory that holds ``.git``.
+            name: What it is called; by default the only one that there is, or ``origin``.
+            url: Where it is: a directory, or what Git takes as a URL.
+            environ: The environment of git where it talks to a server; this process's own, without keys, by default.
+
+        Raises:
+            NoRemote: There is none of that name, it is somewhere else, or its URL is refused.
+        """
+        known = local.remotes(root / ".git")
+        name = name or (next(iter(known)) if len(known) == 1 and not url else _DEFAULT)
+        if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
+            raise NoRemote(f"{name!r} cannot be the name of a remote; use letters, digits and dashes.")
+        if name not in known and not url:
+            others = f" There is {', '.join(known)}." if known else ""
+            raise NoRemote(
+                f"There is no remote {name!r}.{others} Name one with `agentx push {name} --url URL`."
+            )
+        _check_url(name, url or known[name])
+        here = _local(root, url) if url else None
+        url = str(here) if here else url
+        if url and known.get(name, url) != url:
+            raise NoRemote(
+                f"The remote {name!r} is {_shown(known[name])}. "
+                "Give the other one a name of its own: `agentx push NAME --url URL`."
+            )
+        return cls(root, name, url or known[name], environ)
+
+    @property
+    def shown(self) -> str:
+        """Its URL without a password."""
+        return _shown(self.url)
+
+    def fetch(self, progress: Progress | None = None) -> str:
+        """Bring the objects of its branch here, and check that they are complete and well-formed.
+
+        Args:
+            progress: Told how far it is.
+
+        Returns:
+            The commit that its branch ``main`` names; empty where it has none.
+
+        Raises:
+            RemoteFailed: It cannot be reached, is not a readable repository, or its branch is incomplete.
+            GitMissing: There is no git program.
+        """
+        with self._translated():
+            tip = self._tip_there()
+            commit = tip if self._is_ours(tip) else self._fetch(progress)
+            if tip and not commit:
+                raise RemoteFailed(
+                    f"{self.shown} is damaged: its branch names {tip}, which it does not hold."
+                )
+            self._keep(commit)
+        return commit
+
+    def _fetch(self, progress: Progress | None) -> str:
+        options = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
+        with self._ours() as ours:
+            try:
+                self._run(
+                    ours, "fetch", "upload-pack", *options, refspec=f"+{BRANCH}:{_THEIRS}", progress=progress
+                )
+            except GitFailed as error:
+                if not any("couldn't find remote ref" in line for line in error.said):
+                    raise
+            sync_directory(self._git_dir / "objects" / "pack")
+            return ours.ref(_THEIRS)
+
+    def complete(self, commit: str, progress: Progress | None = None) -> int:
+        """Ensure that a backup in a directory holds everything reachable from its branch.
+
+        Skipped while its object files are those that the last push from here left. Otherwise they are checked,
+        and missing objects are sent. Servers are trusted: their objects cannot be inspected from outside.
+
+        Args:
+            commit: What its branch names.
+            progress: Told how far it is.
+
+        Returns:
+            How many objects it lacked.
+
+        Raises:
+            RemoteFailed: Something in it is damaged, or it cannot be written.
+            ObjectDamaged: What it lacks is missing here too, or damaged.
+        """
+        if not self._path or not commit:
+            return 0
+        with self._translated():
+            backup = self._backup()
+            if self._known_complete() == _Complete(commit, _listing(backup)):
+                return 0
+            sent = transfer.complete(self._git_dir, backup, commit, progress)
+            self._remember(commit, backup)
+        return sent
+
+    def push(self, commit: str, expected: str, progress: Progress | None = None) -> None:
+        """Move its branch ``main`` forward to the commit that ours names.
+
+        Args:
+            commit: The commit.
+            expected: What its branch named when it was looked at, an ancestor of ``commit``; empty for none.
+            progress: Told how far it is.
+
+        Raises:
+            PushRefused: Its branch was moved meanwhile, or it takes nothing.
+            RemoteFailed: It cannot be reached.
+            ObjectDamaged: What is to be pushed is missing here, or damaged.
+            GitMissing: There is no git program.
+        """
+        with self._translated(), self._ours() as ours:
+            backup = self._backup() if self._path else None
+            options = ("--porcelain", "--no-verify", f"--force-with-lease={BRANCH}:{expected}")
+            try:
+                self._run(
+                    ours, "push", "receive-pack", *options, refspec=f"{commit}:{BRANCH}", progress=progress
+                )
+            except GitFailed as error:
+                transfer.raise_damaged(self._git_dir, error)
+                if refused := _REFUSED.search(error.printed):
+                    raise PushRefused(self._refusal(refused[1], error)) from error
+                raise
+            if backup:
+                transfer.sync(backup)
+                self._remember(commit, backup)
+            self._keep(commit)
+
+    def _run(
+        self, ours: Objects, what: str, service: str, *options: str, refspec: str, progress: Progress | None
+    ) -> None:
+        """Run ``git fetch`` or ``git push`` with the remote."""
+        where = self.url
+        if self._path:
+            where = str(self._opened_there().path)
+            options = (*options, f"--{service}={program.service(service, BRANCH)}")
+        command = ours.command(what, "--progress", *options, "--", where, refspec, person=not self._path)
+        program.run(command, progress=progress, environ=None if self._path else self._environ)
+
+    def _refusal(self, reason: str, error: GitFailed) -> str:
+        """Why a push was refused."""
+        if reason in ("stale info", "fetch first", "non-fast-forward"):
+            return f"{self.shown} was pushed to meanwhile ({reason})."
+        why = (line.removeprefix("remote: ") for line in error.said if line.startswith("remote: "))
+        said = _shown("; ".join(line for line in why if line.startswith(("fatal: ", "error: "))))
+        return f"{self.shown} did not take it: {reason}{f' ({said})' * bool(said)}."
+
+    # --- a directory ----------------------------------------------------------------------------------------
+
+    def _opened_there(self) -> pygit2.Repository:
+        """Open the repository; libgit2 refuses another user's unless ``safe.directory`` allows it."""
+        repo = pygit2.Repository(str(self._path), RepositoryOpenFlag.NO_SEARCH)
+        repo.free()
+        if any(
+            name.endswith(".promisor") or name == "extensions.partialclone" for name in _names(repo.config)
+        ):
+            raise RemoteFailed(f"{self.shown} is a partial clone, so it may lack objects; use a full one.")
+        return repo
+
+    def _backup(self) -> Path:
+        """The Git directory of a bare repository, ready to be pushed to."""
+        repo = self._opened_there()
+        if not repo.is_bare:
+            raise PushRefused(
+                f"{self._path} has working files, which a push would leave behind. Pull there instead, or push "
+                "to a bare repository (`git init --bare -b main DIR`)."
+            )
+        git_dir = Path(repo.path)
+        for name in ("HEAD", "packed-refs", BRANCH):
+            release_lock(git_dir / f"{name}.lock")
+        if repo.head_is_unborn:
+            repo.set_head(BRANCH)  # so that a clone of it checks the branch out
+        return git_dir
+
+    def _tip_there(self) -> str:
+        """What the branch of a directory names, be it there or not; empty for none, and for a server."""
+        if not self._path:
+            return ""
+        references = self._opened_there().references
+        return str(references[BRANCH].target) if BRANCH in references else ""
+
+    def _known_complete(self) -> _Complete | None:
+        return self._backups().get(str(self._path))
+
+    def _backups(self) -> dict[str, _Complete]:
+        try:
+            content = nofollow.read(self._git_dir / _BACKUPS)
+            return msgspec.json.decode(content, type=dict[str, _Complete])
+        except (OSError, msgspec.MsgspecError):
+            return {}
+
+    def _remember(self, commit: str, backup: Path) -> None:
+        known = self._backups() | {str(self._path): _Complete(commit, _listing(backup))}
+        write_file(self._git_dir / _BACKUPS, msgspec.json.encode(known))
+
+    # --- here -----------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _ours(self) -> Iterator[Objects]:
+        """Our objects, with the branch."""
+        with self._opened() as repo:
+            head = {BRANCH: str(repo.references[BRANCH].target)} if BRANCH in repo.references else {}
+        with objects_of(self._git_dir, head) as ours:
+            yield ours
+
+    def _is_ours(self, commit: str) -> bool:
+        """Whether our branch leads to a commit."""
+        if not commit:
+            return False
+        with self._opened() as repo:
+            head = str(repo.references[BRANCH].target) if BRANCH in repo.references else ""
+        reader = ObjectReader(self._git_dir)
+        return bool(head) and reader.exists(commit) and (head == commit or reader.descends(head, commit))
+
+    def _keep(self, commit: str) -> None:
+        """Remember the remote, and what its branch names, as git does."""
+        for name in ("config", f"refs/remotes/{self.name}/main", "packed-refs"):
+            release_lock(self._git_dir / f"{name}.lock")  # of an earlier push or pull that was killed
+        with self._opened() as repo:
+            if self.name not in repo.remotes.names():
+                repo.remotes.create(self.name, self.url)
+            if commit:
+                repo.references.create(f"refs/remotes/{self.name}/main", pygit2.Oid(hex=commit), force=True)
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[pygit2.Repository]:
+        repo = pygit2.Repository(str(self._git_dir))
+        try:
+            yield repo
+        finally:
+            repo.free()
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except GitFailed as error:
+            raise RemoteFailed(self._failure(error)) from error
+        except (pygit2.GitError, KeyError, ValueError, OSError) as error:
+            raise RemoteFailed(self._unreached(str(error))) from error
+
+    def _failure(self, error: GitFailed) -> str:
+        """Why git failed, in a sentence."""
+        said = [line for line in error.said if not line.startswith(_HINTS)] or [str(error)]
+        why = _shown("; ".join(line.removeprefix("remote: ").removeprefix("fatal: ") for line in said))
+        if any(asked in why for asked in _ASKED):
+            return (
+                f"{self.shown} asks for credentials that neither the ssh agent nor Git's credential helpers "
+                f"have ({why}). Set up a helper (`git config --global credential.helper …`), or use plain Git: "
+                f"`git push {self.name} main`."
+            )
+        if "No space left on device" in why:
+            return (
+                f"There was no room on the disk while objects were copied from {self.shown} or to it: {why}."
+            )
+        if "attempting to allocate" in why:
+            return f"{self.shown} holds an object that is too large to be read within 1 GB of memory: {why}."
+        if _BROKEN.search(why):
+            return f"{self.shown} is damaged, or does not give all that its branch leads to: {why}."
+        return self._unreached(why)
+
+    def _unreached(self, why: str) -> str:
+        if "not owned by current user" in why or "dubious ownership" in why:
+            return (
+                f"{self.shown} belongs to another user, so Git refuses it. Run as that user, or allow it "
+                f"with `git config --global --add safe.directory {self._path}`."
+            )
+        told = f"{self.shown} could not be reached: {_shown(why).rstrip('.')}."
+        if isinstance(self._path, Path) and not self._path.exists():
+            return f"{told} Make a place for backups there first: `git init --bare -b main {self._path}`."
+        if "not allowed" in why:  # plain Git might run what such an address names
+            return f"{told} Only directories and ssh, https, http and git addresses are used."
+        return (
+            f"{told} If plain Git can, use that: `git -C {self._root} push {self.name} main`, or `git fetch`."
+        )
+
+
+def _check_url(name: str, url: str) -> None:
+    """Refuse a URL that could ask a credential helper for another host than the one that it goes to.
+
+    The protocol of credential helpers has one value per line, and takes no host for any host (CVE-2020-5260,
+    CVE-2020-11008, CVE-2024-52006); not every Git that is in use refuses such URLs itself.
+
+    Raises:
+        NoRemote: It holds a control character, or names no host.
+    """
+    is_url = "://" in url
+    for text in (url, unquote(url)) if is_url else (url,):
+        if _CONTROL.search(text):
+            raise NoRemote(
+                f"The URL of the remote {name!r} holds a control character ({_shown(ascii(url))}), so it is not "
+                f"used. Set another: `git remote set-url {name} URL`."
+            )
+    try:
+        parts = urlsplit(url)
+        wrong = is_url and parts.scheme != "file" and not unquote(parts.hostname or "").strip("-")
+    except ValueError:
+        wrong = True
+    if wrong:
+        raise NoRemote(
+            f"The URL of the remote {name!r} names no host ({_shown(ascii(url))}). Set another: "
+            f"`git remote set-url {name} URL`."
+        )
+
+
+def _names(config: pygit2.Config) -> Iterator[str]:
+    return (str(entry.name).lower() for entry in config)
+
+
+def _listing(git_dir: Path) -> str:
+    """Return a digest of the names, sizes and modification times of all object files."""
+    objects = git_dir / "objects"
+    found = [f"{nofollow.status(objects).st_ino}"]
+    for folder, _, names in os.walk(objects):
+        for name in names:
+            info = nofollow.status(os.path.join(folder, name))
+            found.append(f"{folder}/{name} {info.st_size} {info.st_mtime_ns}")
+    return hashlib.sha256("\n".join(sorted(found)).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _local(root: Path, url: str) -> Path | None:
+    """The directory that a URL means; ``None`` where it is elsewhere."""
+    if url.startswith("file://"):
+        return Path(unquote(urlsplit(url).path))
+    if "://" in url or re.match(r"[^/]+:", url):
+        return None
+    return (root / url).resolve()
+
+
+def _shown(text: str) -> str:
+    """A text without the passwords of URLs in it.
+
+    >>> _shown("https://me:secret@example.org/x.git")
+    'https://me:…@example.org/x.git'
+    """
+    return re.sub(r"(://[^/@:\s]*):[^/@\s]*@", r"\1:…@", text)

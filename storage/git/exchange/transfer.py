@@ -1,0 +1,145 @@
+"""Copy Git objects between repositories with the git program: synced, and checked for completeness.
+
+Git assumes that everything reachable from an existing ref is present: neither a push nor its connectivity
+check looks there. So a backup that is not known to be complete is checked separately, and sent what it lacks.
+"""
+
+import contextlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from agentx.storage.files import nofollow
+from agentx.storage.files.durable import sync_directory
+from agentx.storage.git.checked_reader import ObjectReader, loose_objects
+from agentx.storage.git.checking import loose_fault, pack_faults
+from agentx.storage.git.exchange import program
+from agentx.storage.git.exchange.program import GitFailed, Progress, objects_of, there
+from agentx.storage.git.objects import ObjectDamaged
+
+_CONNECTED = ("rev-list", "--objects", "--quiet", "--stdin", "--progress=Checking connectivity")
+
+
+def copy(source: Path, target: Path, tips: Iterable[str], progress: Progress | None = None) -> None:
+    """Copy objects and everything that they lead to, as one pack; return when it is on the disk and complete.
+
+    Args:
+        source: Git directory that has them.
+        target: Directory with ``objects`` in it that is to have them.
+        tips: Commits, trees or blobs, as ids in hex.
+        progress: Told how far it is.
+
+    Raises:
+        ObjectDamaged: Something is missing or damaged in ``source``.
+        GitFailed: It could not be written.
+    """
+    tips = list(dict.fromkeys(tips))
+    if not tips:
+        return
+    nofollow.make_directory(target / "objects" / "pack", parents=True)
+    with objects_of(source) as here, objects_of(target) as new:
+        try:
+            program.run(
+                here.command("pack-objects", "--revs", "--stdout", "--delta-base-offset", "--all-progress"),
+                new.command("index-pack", "--stdin"),
+                given=tips,
+                progress=progress,
+            )
+            program.run(new.command(*_CONNECTED), given=tips, progress=progress)
+        except GitFailed as error:
+            raise_damaged(source, error)
+            raise
+    sync_directory(target / "objects" / "pack")
+
+
+def raise_damaged(git_dir: Path, error: GitFailed) -> None:
+    """Raise ObjectDamaged if damage on this side explains a failure.
+
+    Packed objects are copied without inflating them, so only the receiver notices damage. So check the packs.
+
+    Raises:
+        ObjectDamaged: An object that the failure names is missing or damaged, or a pack is.
+    """
+    reader = ObjectReader(git_dir)
+    found: list[str] = []
+    for oid in error.named:
+        try:
+            reader.read(oid)
+        except ObjectDamaged as damaged:
+            found.append(str(damaged))
+    found += (f"{git_dir / fault.path} {fault.what}." for fault in pack_faults(git_dir))
+    if found:
+        raise ObjectDamaged(
+            f"{' '.join(found)} So not all of {git_dir} can be copied; `agentx repair` may restore it."
+        ) from error
+
+
+# --- a backup -----------------------------------------------------------------------------------------------
+
+
+def complete(source: Path, backup: Path, tip: str, progress: Progress | None = None) -> int:
+    """Ensure that a repository holds everything reachable from a commit, undamaged, whatever its refs say.
+
+    Every loose object is hashed and every pack compared with its checksum. What is missing is sent from here.
+
+    Args:
+        source: Our Git directory, which holds the commit.
+        backup: The other.
+        tip: The commit.
+        progress: Told how far it is.
+
+    Returns:
+        How many objects were sent.
+
+    Raises:
+        ObjectDamaged: Something in the backup is damaged, or is missing in both.
+        GitFailed: What is missing could not be written.
+    """
+    _refuse_damage(backup, progress)
+    if _is_connected(backup, tip, progress):
+        return 0
+    with objects_of(source) as here:
+        listing = ("rev-list", "--objects", "--no-object-names", "--progress=Comparing", tip)
+        held = there(backup, "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objectname)")
+        try:
+            wanted = program.run(here.command(*listing), progress=progress).split()
+            known = set(program.run(held).split())
+            missing = [oid for oid in wanted if oid not in known]
+            program.run(
+                here.command("pack-objects", "--stdout", "--delta-base-offset", "--all-progress"),
+                there(backup, "index-pack", "--stdin"),
+                given=missing,
+                progress=progress,
+            )
+        except GitFailed as error:
+            raise_damaged(source, error)
+            raise
+    sync(backup)
+    if not _is_connected(backup, tip, progress):
+        raise ObjectDamaged(f"{backup} lacks objects that are not here either.")
+    return len(missing)
+
+
+def _refuse_damage(git_dir: Path, progress: Progress | None) -> None:
+    loose = list(loose_objects(git_dir / "objects"))
+    for number, (oid, path) in enumerate(loose, start=1):
+        if fault := loose_fault(git_dir, oid, path):
+            raise ObjectDamaged(f"{git_dir / fault.path} {fault.what}.")
+        if progress:
+            progress("Checking objects", number, len(loose))
+    for fault in pack_faults(git_dir):
+        raise ObjectDamaged(f"{git_dir / fault.path} {fault.what}.")
+
+
+def _is_connected(git_dir: Path, tip: str, progress: Progress | None) -> bool:
+    try:
+        program.run(there(git_dir, *_CONNECTED), given=[tip], progress=progress)
+    except GitFailed:
+        return False
+    return True
+
+
+def sync(git_dir: Path) -> None:
+    """Sync the directories of packs and refs; git syncs only the files."""
+    for folder in ("objects/pack", "objects", "refs/heads", "refs", "."):
+        with contextlib.suppress(FileNotFoundError):
+            sync_directory(git_dir / folder)

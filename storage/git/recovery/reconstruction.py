@@ -1,0 +1,229 @@
+"""Git objects that are missing, made again: a blob from a file of the same content, a tree from the events of its commit.
+
+Nothing is believed: what is made must have the very name that is missing.
+"""
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+from agentx.storage.artifacts import entry_after
+from agentx.storage.events.codec import Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.events.types import Event, WriteReverted, changes_of
+from agentx.storage.files import nofollow
+from agentx.storage.git.checked_reader import CommitInfo, ObjectReader, TreeEntry
+from agentx.storage.git.objects import ObjectDamaged, blob_id, write_blob
+from agentx.storage.git.repository import REGULAR, GitRepository
+from agentx.storage.log.blobs import blob_path, named_blobs
+from agentx.storage.log.history import (
+    LIVE,
+    ORPHANS,
+    SEGMENTS,
+    History,
+    count_segments,
+    segment_path,
+    told_already,
+)
+
+_RANGE = re.compile("([0-9]{1,18})(?:-([0-9]{1,18}))?")
+_ARTIFACTS = "artifacts/"
+_NEAR = 100
+"""So far back a commit that is missing makes the branch go back: pruning beside a writer takes what is new."""
+_CONFIG = "agentx.toml"
+
+
+class Remaking:
+    """Makes what is missing of some commits.
+
+    Args:
+        root: The workspace's directory.
+        reader: Its objects.
+
+    Attributes:
+        made: Id of what was made, and from what.
+    """
+
+    def __init__(self, root: Path, reader: ObjectReader) -> None:
+        self._root = root
+        self._reader = reader
+        self.made: list[tuple[str, str]] = []
+
+    def make(self, commit: str, since: str) -> None:
+        """Make what a commit lacks and those before it, up to one that is whole (empty for all), as far as it can be had."""
+        lacking = [(one, parent) for one, parent in self._back(commit, since) if self._missing(one, parent)]
+        for one, parent in reversed(lacking):  # what a commit lacks may be made from the one before it
+            self._make(one, parent)
+
+    def is_usable(self, commit: str, since: str, *, each: bool) -> bool:
+        """Whether everything is there in a commit's tree, and the commits before it that came lately.
+
+        Args:
+            commit: The commit.
+            since: One before it that is whole; empty for none.
+            each: Whether the trees of the commits between must be whole too. What a power cut took of them can be
+                committed anew; what pruning took of old ones is gone, and must not take the rest with it.
+        """
+        try:
+            tree = self._reader.commit(commit).tree
+            known = self._reader.commit(since).tree if since else ""
+        except ObjectDamaged:
+            return False
+        back = list(islice(self._back(commit, since), None if each else _NEAR))
+        # There is none where the commit is the whole one itself.
+        chained = not back or all(map(self._reader.exists, back[-1][0].parents))
+        steps = [(known, tree), *((parent, one.tree) for one, parent in back if each)]
+        return chained and not any(self._missing_between(*step) for step in steps)
+
+    def _back(self, commit: str, since: str) -> Iterator[tuple[CommitInfo, str]]:
+        """Commits from one back, as far as they can be read, each with the tree of its parent."""
+        with contextlib.suppress(ObjectDamaged):
+            here: CommitInfo | None = self._reader.commit(commit)
+            while here is not None and here.id != since:
+                parent = None
+                with contextlib.suppress(ObjectDamaged):
+                    parent = self._reader.commit(here.parents[0]) if here.parents else None
+                yield here, parent.tree if parent else ""
+                here = parent
+
+    def _missing(self, commit: CommitInfo, parent_tree: str) -> dict[str, str]:
+        """What a commit lacks: ids by path; the path of a directory ends in a slash, that of the tree is empty."""
+        return self._missing_between(parent_tree, commit.tree)
+
+    def _missing_between(self, known: str, tree: str) -> dict[str, str]:
+        missing: dict[str, str] = {}
+
+        def tell(path: str, oid: str, _problem: ObjectDamaged) -> None:
+            missing[path] = oid
+
+        for _ in self._reader.compare(known, tree, tell):
+            pass
+        return missing
+
+    def _make(self, commit: CommitInfo, parent_tree: str) -> None:
+        missing = self._missing(commit, parent_tree)
+        trees = {path: oid for path, oid in missing.items() if path == "" or path.endswith("/")}
+        if trees and (span := _span(commit)) and self._make_tree(commit, parent_tree, span):
+            missing = self._missing(commit, parent_tree)
+            source = f"event {span[0]}" if span[0] == span[1] else f"events {span[0]} to {span[1]}"
+            self.made += [(oid, source) for oid in trees.values() if oid not in missing.values()]
+        for path, oid in missing.items():
+            if path and not path.endswith("/"):
+                self._make_blob(path, oid, commit)
+
+    # --- blobs -------------------------------------------------------------------------------------------------------
+
+    def _make_blob(self, path: str, oid: str, commit: CommitInfo) -> None:
+        content, source = self._find(path, oid, commit)
+        if content is not None:
+            write_blob(self._root / ".git", content)
+            self.made.append((oid, source))
+
+    def _find(self, path: str, oid: str, commit: CommitInfo) -> tuple[bytes | None, str]:
+        """A content by its id: in the file of that name, in the log up to the commit, in any other file."""
+        span = _span(commit)
+        if path == LIVE and span is not None:
+            content = self._log_through(span[1])[1]
+            if blob_id(content) == oid:
+                return content, LIVE
+        for name in (path, self._by_content.get(oid, "")):
+            held = _content(self._root / name) if name else None
+            if held is not None and blob_id(held) == oid:
+                return held, name
+        return None, ""
+
+    @cached_property
+    def _by_content(self) -> dict[str, str]:
+        """Every file of the workspace by the id of its content; made when it is first needed."""
+        found: dict[str, str] = {}
+        for name in nofollow.names(self._root):
+            place = self._root / name
+            below = nofollow.tree(place) if nofollow.is_directory(place) else (place,)
+            for path in below if name not in {".git", ".agentx"} else ():
+                if (content := _content(path)) is not None:
+                    found[blob_id(content)] = path.relative_to(self._root).as_posix()
+        return found
+
+    # --- trees -------------------------------------------------------------------------------------------------------
+
+    def _make_tree(self, commit: CommitInfo, parent_tree: str, span: tuple[int, int]) -> bool:
+        """Build the tree of an engine's commit as the write path did: from its parent's, and from its events."""
+        repo = GitRepository(self._root)
+        try:
+            entries = self._entries(span, parent_tree)
+            return any(
+                repo.update_tree(parent_tree, entries | more) == commit.tree for more in self._beside()
+            )
+        except ObjectDamaged:
+            return False
+        finally:
+            repo.sync()  # the engine's next sync does not know of these trees
+            repo.close()
+
+    def _entries(self, span: tuple[int, int], parent_tree: str) -> dict[str, TreeEntry | None]:
+        """What a commit of some events changed in the tree."""
+        events = list(self._events(span))
+        reverted = {(e.data.event, e.data.path) for e in events if isinstance(e.data, WriteReverted)}
+        entries: dict[str, TreeEntry | None] = {
+            _ARTIFACTS + made.path: entry_after(made)
+            for event in events
+            for made in changes_of(event)
+            if (event.seq, made.path) not in reverted
+        }
+        segment, live = self._log_through(span[1])
+        known = self._reader.entry(parent_tree, SEGMENTS) if parent_tree else None
+        held = {path for path, _ in self._reader.files(known.oid, f"{SEGMENTS}/")} if known else set()
+        names = [segment_path(number) for number in range(1, segment)]
+        names += [blob_path(oid) for event in events for oid in named_blobs(event.data)]
+        for name in names:
+            content = _content(self._root / name)
+            if name not in held and content is not None:
+                entries[name] = TreeEntry(self._write(content), REGULAR)
+        return entries | {LIVE: TreeEntry(self._write(live), REGULAR)}
+
+    def _beside(self) -> Iterator[dict[str, TreeEntry | None]]:
+        """What may have been in the commit besides, as far as it is there still."""
+        more: dict[str, TreeEntry | None] = {}
+        yield more
+        for name in (_CONFIG, ORPHANS):
+            content = _content(self._root / name)
+            if content is not None:
+                more = more | {name: TreeEntry(self._write(content), REGULAR)}
+                yield more
+
+    def _write(self, content: bytes) -> str:
+        return write_blob(self._root / ".git", content)
+
+    def _events(self, span: tuple[int, int]) -> Iterator[Event]:
+        for event in History(self._root, Codec(FACTS)).read(span[0] - 1, told_already):
+            if event.seq > span[1]:
+                return
+            yield event
+
+    def _log_through(self, seq: int) -> tuple[int, bytes]:
+        """The live log as it was after an event, and the number of the segment that it became or will become."""
+        sealed = count_segments(self._root)
+        names = [(sealed + 1, LIVE), *((number, segment_path(number)) for number in range(sealed, 0, -1))]
+        for number, name in names:
+            content = _content(self._root / name) or b""
+            at = (b"\n" + content).find(b'\n{"seq":%d,' % seq)
+            if at >= 0:
+                return number, content[: content.find(b"\n", at) + 1]
+        return 1, b""
+
+
+def _span(commit: CommitInfo) -> tuple[int, int] | None:
+    found = _RANGE.fullmatch(commit.trailers.get("AgentX-Event", ""))
+    return (int(found[1]), int(found[2] or found[1])) if found else None
+
+
+def _content(path: Path) -> bytes | None:
+    """What Git would keep of a file: its bytes, or where a link leads."""
+    try:
+        return os.fsencode(nofollow.read_link(path)) if nofollow.is_link(path) else nofollow.read(path)
+    except OSError:
+        return None

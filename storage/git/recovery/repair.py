@@ -1,0 +1,556 @@
+"""After a crash, a power cut or `git gc --prune=now`: the branch names a commit that is whole, and nothing hangs.
+
+Trees, commits and the ref are not synced when they are written, for they can be made again from the log. So a power cut
+may leave them truncated, and libgit2 spins for ever on reading such an object; and what a writer has just made is not
+reachable yet, so that pruning beside it deletes it. No object is trusted here before it was inflated and hashed. What is
+damaged is set aside; what is missing is made again where something else holds it (:mod:`agentx.storage.git.recovery.reconstruction`);
+otherwise the branch goes back to the last commit of its reflog that is whole, and the log is committed anew.
+"""
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from agentx.storage.errors import AgentXError
+from agentx.storage.files import nofollow
+from agentx.storage.files.durable import write_file
+from agentx.storage.files.lock import FileLock
+from agentx.storage.git.branch import BRANCH
+from agentx.storage.git.checked_reader import CommitInfo, ObjectReader, loose_objects
+from agentx.storage.git.checking import (
+    STALE_S,
+    Fault,
+    index_faults,
+    loose_fault,
+    pack_faults,
+    ref_faults,
+    stale_locks,
+)
+from agentx.storage.git.index_file import Mark, is_abandoned, read_mark, this_boot
+from agentx.storage.git.objects import ObjectDamaged, ObjectTooLarge, loose_path, read_loose
+from agentx.storage.git.packs.salvage import salvage
+from agentx.storage.git.recovery.reconstruction import Remaking
+from agentx.storage.git.trees import SUBMODULE, entries
+
+WHOLE = "agentx-whole"
+"""Names the latest commit that was found whole, and how Git's own tidying looked then: what came before is not looked at again.
+
+Written at each open and at each end of a turn, so that an open after a crash looks at one turn.
+"""
+
+_CLOCK_NS = 2_000_000_000
+"""A file that is at most so much older than the note counts as newer: the coarsest clock of a file system (FAT)."""
+
+_OID = re.compile(rb"[0-9a-f]{40}")
+_NAMED = re.compile(rb"^(?:tree|parent) ([0-9a-f]{40})$", re.MULTILINE)
+_LOG_BYTES = 256 * 1024
+"""So much of the reflog's end is read: some thousand moves of the branch."""
+
+_TRACES = ("packed-refs", "objects/info/packs")
+"""What `git gc` writes and the engine does not."""
+
+
+class RepositoryDamaged(AgentXError):
+    """No commit of the branch can be read whole."""
+
+
+class Aside:
+    """Where what was damaged is kept.
+
+    Args:
+        root: The workspace's directory.
+
+    Attributes:
+        used: Whether anything was put there.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.used = False
+        self.folder = root / ".agentx" / "repaired" / time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime())
+
+    def keep(self, path: Path) -> None:
+        """Move a file there; nothing where there is none."""
+        target = self._target(path)
+        with contextlib.suppress(FileNotFoundError):
+            nofollow.replace(path, target)
+            self.used = True
+
+    def copy(self, path: Path) -> None:
+        """Copy a file there that must never be missing; nothing where there is none."""
+        with contextlib.suppress(FileNotFoundError):
+            content = nofollow.read(path)
+            write_file(self._target(path), content)
+            self.used = True
+
+    def _target(self, path: Path) -> Path:
+        target = self.folder / path.relative_to(self._root)
+        while nofollow.exists(target):
+            target = target.with_name(f"{target.name}.1")
+        nofollow.make_directory(target.parent, parents=True)
+        return target
+
+
+class Mended(msgspec.Struct, frozen=True):
+    """One thing that was mended.
+
+    Attributes:
+        what: The file or object.
+        how: What was done, to follow it in a sentence.
+    """
+
+    what: str
+    how: str
+
+
+def repair(root: Path) -> str:
+    """Look at the repository of a workspace before it is opened, and mend what a crash or Git's pruning left of it.
+
+    Costs what was committed since the last look, and nothing more where all is well.
+
+    Args:
+        root: The working directory that holds ``.git``.
+
+    Returns:
+        What was done, in one sentence; empty where all is well.
+
+    Raises:
+        RepositoryDamaged: No commit can be read whole.
+    """
+    git_dir = root / ".git"
+    if not nofollow.is_directory(git_dir / "objects"):
+        return ""
+    suspicious = is_abandoned(git_dir) or _is_cut(git_dir) or any(ref_faults(git_dir))
+    locked = any(stale_locks(git_dir)) or any(_stale_index_lock(git_dir))
+    if not suspicious and not locked and _is_whole_since(git_dir):
+        return ""
+    with FileLock(git_dir / "agentx.lock", brief=True).hold():
+        mended = mend(root, Aside(root))
+    if not mended:
+        return ""
+    told = "; ".join(f"{one.what} {one.how}" for one in mended[:3])
+    more = f"; and {len(mended) - 3} more" if len(mended) > 3 else ""  # noqa: PLR2004 - as above
+    return f"A crash, or Git's tidying, left the repository damaged, and it was mended: {told}{more}."
+
+
+def require_whole(root: Path) -> None:
+    """Look at the repository of a workspace that cannot be mended, for libgit2 hangs on a damaged object.
+
+    Raises:
+        RepositoryDamaged: Something that its latest commit needs is damaged or missing.
+    """
+    git_dir = root / ".git"
+    rebooted = (mark := read_mark(git_dir)) is not None and mark.rebooted
+    if any(ref_faults(git_dir)) or not _is_whole_since(git_dir) or (rebooted and not _is_all_whole(git_dir)):
+        raise RepositoryDamaged(
+            f"The repository in {root} is damaged, and it cannot be mended where nothing can be written. Copy the whole "
+            f"directory to a place where you can write, for example with `cp -a`, and run `agentx repair` there."
+        )
+
+
+def _is_all_whole(git_dir: Path) -> bool:
+    reader, missing = ObjectReader(git_dir), list[str]()
+    try:
+        _look_at_each(reader, read_ref(git_dir), "", lambda _path, oid, _problem: missing.append(oid))
+    except ObjectDamaged:
+        return False
+    return not missing
+
+
+def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
+    """Mend the repository; runs under the workspace's lock.
+
+    Args:
+        root: The working directory that holds ``.git``.
+        aside: Takes what is damaged.
+        thorough: Look at packs and at every commit, and not only at what came since the last look.
+
+    Raises:
+        RepositoryDamaged: No commit can be read whole.
+    """
+    git_dir = root / ".git"
+    mark = read_mark(git_dir)
+    power_cut = mark is not None and mark.rebooted
+    # What a process wrote before it was killed lies whole in the kernel's cache, so only its last turn is looked at.
+    killed = mark is not None and not power_cut and not thorough
+    mended = [*_remove(git_dir, aside, [*stale_locks(git_dir), *_stale_index_lock(git_dir)], "was removed")]
+    if thorough:
+        mended += _salvage_packs(git_dir, aside)
+    damaged = list(_damaged_objects(git_dir, _noted_ns(git_dir) - _CLOCK_NS if killed else 0))
+    mended += _remove(git_dir, aside, damaged, "was damaged and was set aside")
+    mended += _mend_refs(git_dir, aside, _LOG_BYTES if killed else None)
+    logged = _logged(git_dir)
+    head = read_ref(git_dir)
+    if not head and not logged:
+        return mended
+    reader = ObjectReader(git_dir)
+    remaking = Remaking(root, reader)
+    good = head if not (thorough or power_cut or damaged) and _is_whole_since(git_dir) else ""
+    # The reflog first: where the branch's file is behind it, its last move did not reach the disk.
+    candidates = [oid for oid in dict.fromkeys([*logged, head]) if oid]
+    if not good:
+        since = "" if thorough or damaged else _known_whole(git_dir, reader)
+        if mark is not None and power_cut and not thorough:
+            since = _settled(reader, candidates, mark.seq)
+            since = _if_whole(remaking, since) if damaged else since
+        good = next((oid for oid in candidates if _is_made_whole(remaking, oid, since, each=power_cut)), "")
+    mended += [Mended(f"Git object {oid}", f"was made again from {source}") for oid, source in remaking.made]
+    if not good:
+        raise RepositoryDamaged(
+            f"No commit in {root} can be read whole. Its history.jsonl and artifacts are untouched; fetch the objects from "
+            "a clone (`git fetch`), or look at `git fsck`."
+        )
+    if good != head:
+        write_file(git_dir / BRANCH, good.encode() + b"\n")
+        _forget(git_dir, aside, candidates[: candidates.index(good)])
+        mended.append(
+            Mended(f"The branch {BRANCH}", f"went back to commit {good[:12]}, the last that is whole")
+        )
+    if power_cut:
+        mended += _remove(git_dir, aside, _broken(git_dir), "names what is gone, and was set aside")
+    if mended or not killed:
+        mended += _mend_beside(git_dir, aside)
+    if mended:
+        _leave_index_behind(git_dir, reader.commit(good))
+    _note_whole(git_dir, good)
+    return mended
+
+
+def _damaged_objects(git_dir: Path, since_ns: int) -> Iterator[Fault]:
+    for oid, path in loose_objects(git_dir / "objects", since_ns):
+        fault = loose_fault(git_dir, oid, path)
+        if fault and not fault.whole:
+            yield fault
+
+
+def _mend_beside(git_dir: Path, aside: Aside) -> list[Mended]:
+    """Mend the reflogs, of what is gone, and Git's index file; a kill alone damages neither."""
+    _forget_missing(git_dir, aside, ObjectReader(git_dir))
+    return list(_remove(git_dir, aside, list(index_faults(git_dir)), "was damaged and is made again"))
+
+
+def read_ref(git_dir: Path) -> str:
+    """The commit that the branch names; empty where its file is damaged or missing."""
+    with contextlib.suppress(OSError):
+        content = nofollow.read(git_dir / BRANCH)
+        return content[:40].decode() if _OID.fullmatch(content.rstrip()) else ""
+    with contextlib.suppress(OSError):
+        for line in nofollow.read(git_dir / "packed-refs").splitlines():
+            oid, _, name = line.partition(b" ")
+            if name == BRANCH.encode() and _OID.fullmatch(oid):
+                return oid.decode()
+    return ""
+
+
+# --- a quick look ------------------------------------------------------------------------------------------------
+
+
+def _is_cut(git_dir: Path) -> bool:
+    """Whether a crash left Git's index file empty or without its beginning."""
+    with contextlib.suppress(FileNotFoundError), nofollow.open_file(git_dir / "index") as file:
+        return file.read(4) != b"DIRC"
+    return False
+
+
+def _is_whole_since(git_dir: Path) -> bool:
+    """Whether the latest commit is whole, as far as it is new; where Git tidied up meanwhile, each commit."""
+    head, reader = read_ref(git_dir), ObjectReader(git_dir)
+    if not head:
+        return True
+    since = _known_whole(git_dir, reader)
+    missing: list[str] = []
+
+    def tell(_path: str, oid: str, _problem: ObjectDamaged) -> None:
+        missing.append(oid)
+
+    try:
+        known = reader.commit(since).tree if since else ""
+        tree = reader.commit(head).tree
+        reader.entries(tree)
+        if since == head:
+            return True
+        for _ in reader.compare(known, tree, tell):
+            pass
+        if since and not missing and _noted(git_dir)[1:] != _traces(git_dir):
+            _look_at_each(reader, head, since, tell)
+    except ObjectDamaged:
+        return False
+    return not missing
+
+
+def note_whole(root: Path, head: str) -> None:
+    """Note a commit that :func:`repair` found whole, so that the next look begins with it."""
+    git_dir = root / ".git"
+    if head and _noted(git_dir) != [head, *_traces(git_dir)]:
+        _note_whole(git_dir, head)
+
+
+def note_settled(root: Path) -> None:
+    """Note the latest commit, once everything up to it is synced; it is looked at as at an open."""
+    if _is_whole_since(root / ".git"):
+        note_whole(root, read_ref(root / ".git"))
+
+
+def _look_at_each(
+    reader: ObjectReader, head: str, since: str, tell: Callable[[str, str, ObjectDamaged], None]
+) -> None:
+    commit = reader.commit(head)
+    while commit.id != since:
+        parent = reader.commit(commit.parents[0]) if commit.parents else None
+        for _ in reader.compare(parent.tree if parent else "", commit.tree, tell):
+            pass
+        if parent is None:
+            return
+        commit = parent
+
+
+def _noted(git_dir: Path) -> list[str]:
+    try:
+        return nofollow.read_text(git_dir / WHOLE).split()
+    except (OSError, UnicodeDecodeError):
+        return []
+
+
+def _noted_ns(git_dir: Path) -> int:
+    """When it was noted, by the clock of the file system; 0 for never."""
+    try:
+        return nofollow.status(git_dir / WHOLE).st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _known_whole(git_dir: Path, reader: ObjectReader) -> str:
+    """The latest commit that was found whole; empty where none was, or it is gone."""
+    found = "".join(_noted(git_dir)[:1])
+    return found if _OID.fullmatch(found.encode()) and reader.exists(found) else ""
+
+
+def _note_whole(git_dir: Path, commit: str) -> None:
+    beside = git_dir / f"{WHOLE}.new"
+    with contextlib.suppress(OSError):  # of a repository that may only be read, all is looked at each time
+        nofollow.write(beside, (" ".join([commit, *_traces(git_dir)]) + "\n").encode())
+        nofollow.replace(beside, git_dir / WHOLE)
+
+
+def _traces(git_dir: Path) -> list[str]:
+    """How Git's own tidying looks."""
+    found: list[str] = []
+    for name in _TRACES:
+        try:
+            found.append(str(nofollow.status(git_dir / name).st_mtime_ns))
+        except FileNotFoundError:
+            found.append("0")
+    return found
+
+
+# --- mending -----------------------------------------------------------------------------------------------------
+
+
+def _remove(git_dir: Path, aside: Aside, faults: list[Fault], how: str) -> Iterator[Mended]:
+    for fault in faults:
+        aside.keep(git_dir / fault.path)
+        yield Mended(f".git/{fault.path}", how)
+
+
+def _stale_index_lock(git_dir: Path) -> Iterator[Fault]:
+    """A lock of the index that is not the engine's, is old, and of which no git program can be the owner.
+
+    Git holds it as long as a person writes a commit message, so age alone says nothing.
+    """
+    lock = git_dir / "index.lock"
+    with contextlib.suppress(OSError):
+        if (
+            nofollow.read(lock).startswith(b"agentx")
+            or time.time() - nofollow.status(lock).st_mtime < STALE_S
+        ):
+            return
+        if not _git_at_work(git_dir.parent):
+            yield Fault("index.lock", "was left by a process that died")
+
+
+def _git_at_work(root: Path) -> bool:
+    """Whether a git program runs inside a directory or names a path inside it; where the system does not tell, yes."""
+    root = root.resolve()
+    processes = list(Path("/proc").glob("[0-9]*"))
+    return not processes or any(_is_git_in(process, root) for process in processes)
+
+
+def _is_git_in(process: Path, root: Path) -> bool:
+    """Whether a process of ``/proc`` is Git, and its directory, an argument or a ``GIT_…`` variable lies inside ``root``."""
+    try:
+        if not (process / "comm").read_bytes().startswith(b"git"):
+            return False
+        directory = (process / "cwd").resolve()
+        named = (process / "cmdline").read_bytes().split(b"\0")
+        named += [
+            word for word in (process / "environ").read_bytes().split(b"\0") if word.startswith(b"GIT_")
+        ]
+    except OSError:  # it ended, or belongs to somebody else
+        return False
+    values = [value for word in named for value in (word, word.partition(b"=")[2])]
+    return any(_lies_in(directory / os.fsdecode(value), root) for value in (b"", *values))
+
+
+def _lies_in(path: Path, root: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(root)
+    except OSError:  # an argument that is no path
+        return False
+
+
+def _salvage_packs(git_dir: Path, aside: Aside) -> Iterator[Mended]:
+    """What can be read of damaged packs becomes loose objects."""
+    for name in sorted({Path(fault.path).with_suffix("") for fault in pack_faults(git_dir)}):
+        saved, lost = salvage(git_dir, git_dir / name.with_suffix(".pack"))
+        for path in nofollow.listed(git_dir / name.parent, f"{name.name}."):
+            aside.keep(path)
+        yield Mended(
+            f".git/{name}.pack",
+            f"was damaged and was taken apart: {saved:,} objects were saved, {lost:,} were not",
+        )
+
+
+def _mend_refs(git_dir: Path, aside: Aside, tail_bytes: int | None) -> Iterator[Mended]:
+    """Mend what is wrong with refs and reflogs; of these the last bytes are looked at, ``None`` for all."""
+    for fault in list(ref_faults(git_dir)):
+        path = git_dir / fault.path
+        content = nofollow.read(path) if nofollow.exists(path) else b""
+        aside.keep(path)
+        if fault.path == "HEAD":
+            write_file(path, b"ref: " + BRANCH.encode() + b"\n")
+        elif fault.path == "packed-refs":
+            lines = [
+                line for line in content.splitlines() if re.fullmatch(rb"[0-9a-f]{40} refs/[^\0 ]+", line)
+            ]
+            write_file(path, b"".join(line + b"\n" for line in lines))
+        yield Mended(f".git/{fault.path}", f"{fault.what}, and was mended")
+    for log in (git_dir / "logs" / BRANCH, git_dir / "logs" / "HEAD"):
+        if garbled := _garbled(log, tail_bytes):
+            _drop_lines(log, aside, garbled)
+            yield Mended(
+                f".git/{log.relative_to(git_dir)}",
+                f"held {len(garbled)} lines that cannot be read, and was mended",
+            )
+
+
+def _settled(reader: ObjectReader, candidates: list[str], seq: int) -> str:
+    """The latest commit of what was on the disk for certain when the power went; empty where that is not known."""
+    for candidate in candidates:
+        with contextlib.suppress(ObjectDamaged):
+            commit: CommitInfo | None = reader.commit(candidate)
+            while commit is not None:
+                through = commit.trailers.get("AgentX-Event", "").rpartition("-")[2]
+                if through.isdecimal() and int(through) <= seq:
+                    return commit.id
+                commit = reader.commit(commit.parents[0]) if commit.parents else None
+    return ""
+
+
+def _if_whole(remaking: Remaking, commit: str) -> str:
+    """A commit whose whole tree is there; empty for any other, though it was durable: then each commit is looked at."""
+    return commit if commit and remaking.is_usable(commit, "", each=False) else ""
+
+
+def _is_made_whole(remaking: Remaking, commit: str, since: str, *, each: bool) -> bool:
+    remaking.make(commit, since)
+    return remaking.is_usable(commit, since, each=each)
+
+
+def _garbled(log: Path, tail_bytes: int | None) -> set[bytes]:
+    """Lines of a reflog that a crash cut off or filled with zeros: libgit2 reads none of it then."""
+    with contextlib.suppress(FileNotFoundError):
+        return {
+            line
+            for line in _last_lines(log, tail_bytes)
+            if not re.match(rb"[0-9a-f]{40} [0-9a-f]{40} [^\0]*> \d+ [+-]\d{4}(\t[^\0]*)?\n\Z", line)
+        }
+    return set()
+
+
+def _last_lines(log: Path, tail_bytes: int | None) -> list[bytes]:
+    """The whole lines, with their ends, in the last bytes of a file; ``None`` for all of it."""
+    with nofollow.open_file(log) as file:
+        start = max(0, os.fstat(file.fileno()).st_size - tail_bytes) if tail_bytes else 0
+        file.seek(max(0, start - 1))
+        if start:
+            file.readline()  # the end of a line, or the line break before the next
+        return file.read().splitlines(keepends=True)
+
+
+def _logged(git_dir: Path) -> list[str]:
+    """The commits that the branch named lately, newest first, by its reflog."""
+    try:
+        lines = _last_lines(git_dir / "logs" / BRANCH, _LOG_BYTES)
+    except OSError:
+        return []
+    named = (oid for line in reversed(lines) if _OID.fullmatch(line[:40]) for oid in (line[41:81], line[:40]))
+    return [oid.decode() for oid in named if _OID.fullmatch(oid) and oid.strip(b"0")]
+
+
+def _forget(git_dir: Path, aside: Aside, commits: list[str]) -> None:
+    """Remove commits that are not whole, and what the reflogs say of them; they are made anew."""
+    lost = {commit.encode() for commit in commits}
+    for commit in commits:
+        aside.keep(loose_path(git_dir, commit))
+    for log in (git_dir / "logs" / BRANCH, git_dir / "logs" / "HEAD"):
+        if lost and nofollow.exists(log):
+            lines = nofollow.read(log).splitlines(keepends=True)
+            _drop_lines(log, aside, {line for line in lines if lost & {line[:40], line[41:81]}})
+
+
+def _broken(git_dir: Path) -> list[Fault]:
+    """Loose commits and trees that name what is not there; after a power cut these are what no branch leads to any more."""
+    reader = ObjectReader(git_dir)
+    links: dict[str, list[str]] = {}
+    paths: dict[str, Path] = {}
+    for oid, path in loose_objects(git_dir / "objects"):
+        try:
+            kind, content = read_loose(path, oid, ("commit", "tree")) or ("", b"")
+        except ObjectTooLarge:
+            continue
+        if kind == "commit":
+            links[oid] = [found.decode() for found in _NAMED.findall(content.partition(b"\n\n")[0])]
+        elif kind == "tree":
+            links[oid] = [entry.oid for entry in entries(content) if entry.mode != SUBMODULE]
+        paths[oid] = path
+    broken: set[str] = set()
+    while more := {
+        oid
+        for oid, named in links.items()
+        if oid not in broken
+        and any(one in broken or not (one in paths or reader.exists(one)) for one in named)
+    }:
+        broken |= more
+    return [Fault(str(paths[oid].relative_to(git_dir)), "names what is gone") for oid in sorted(broken)]
+
+
+def _forget_missing(git_dir: Path, aside: Aside, reader: ObjectReader) -> None:
+    """Drop what the reflogs say of commits that are gone."""
+    for log in (git_dir / "logs" / BRANCH, git_dir / "logs" / "HEAD"):
+        with contextlib.suppress(FileNotFoundError):
+            lines = set(nofollow.read(log).splitlines(keepends=True))
+            named = {oid for line in lines for oid in (line[:40], line[41:81]) if oid.strip(b"0")}
+            gone = {oid for oid in named if not reader.exists(oid.decode("ascii", "replace"))}
+            if missing := {line for line in lines if gone & {line[:40], line[41:81]}}:
+                _drop_lines(log, aside, missing)
+
+
+def _drop_lines(log: Path, aside: Aside, lines: set[bytes]) -> None:
+    kept = [line for line in nofollow.read(log).splitlines(keepends=True) if line not in lines]
+    aside.keep(log)
+    write_file(log, b"".join(kept))
+
+
+def _leave_index_behind(git_dir: Path, commit: CommitInfo) -> None:
+    """Leave the engine's lock as a dead engine would: the next open brings the index file up to the commits."""
+    through = commit.trailers.get("AgentX-Event", "").rpartition("-")[2]
+    mark = Mark(pid=0, seq=int(through) if through.isdecimal() else 0, boot=this_boot())
+    with contextlib.suppress(FileExistsError):
+        fd = nofollow.open_descriptor(git_dir / "index.lock", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        os.write(fd, mark.encode())
+        os.close(fd)

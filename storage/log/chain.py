@@ -1,0 +1,140 @@
+"""The hash chain, followed line by line: which line is the next event, which is damage, and which is foreign."""
+
+import contextlib
+from collections.abc import Callable, Iterable
+
+from agentx.storage.events.codec import GENESIS, Codec, DamagedLine, Parts, split
+from agentx.storage.events.types import Event
+
+Following = Callable[[], Iterable[bytes]]
+"""The lines behind the one in question, as far as it takes to judge it."""
+
+_CUT_OUT = 10
+"""Where the log ends with one event and so few before it are missing, it is taken; one that is far ahead is forged."""
+
+
+def next_event(codec: Codec, line: bytes, seq: int, previous: str) -> Event | None:
+    """Decode a line if it is event ``seq`` and its hash follows from the previous one; otherwise ``None``."""
+    event = codec.follow(line, seq, previous)
+    if event is None and line.endswith(b"\n"):  # a type or version that this release does not know
+        with contextlib.suppress(DamagedLine, ValueError):
+            parts = split(line)
+            found = codec.decode_parts(parts)
+            if found.seq == seq and parts.extends(previous):
+                return found
+    return event
+
+
+class Chain:
+    """Follows the hash chain over lines and says of each whether it is an event of this history.
+
+    A damaged or missing line hides nothing else: the event behind it is taken, with the problem told. A whole line that
+    follows from nothing here (the loser of two writers without a lock, a line of another history, a forged one) is
+    foreign: it is not taken, nor is what follows from it.
+
+    Args:
+        codec: Knows the event types.
+        seq: The event to go on behind.
+        own_hash: Its hash; empty where the chain is entered in its middle and nothing is known yet.
+
+    Attributes:
+        seq: The last event that was taken.
+        hash: Its hash.
+    """
+
+    def __init__(self, codec: Codec, seq: int = 0, own_hash: str = GENESIS) -> None:
+        self._codec = codec
+        self._lost = 0
+        self._foreign: dict[int, set[str]] = {}
+        self.seq = seq
+        self.hash = own_hash
+        self.enter()
+
+    def enter(self, above: int = 0, lost: int = 0) -> None:
+        """Go on in another file, which may repeat what was taken already.
+
+        Args:
+            above: Its next events come above this one.
+            lost: At most so many events stood in files before it that are not there.
+        """
+        self._entered, self._repeated = self.seq, above
+        self._lost += lost
+        self._foreign.clear()
+
+    def take(self, line: bytes, following: Following = tuple) -> tuple[Event | None, str]:
+        """Look at the next line. One without its newline is not there yet.
+
+        Returns:
+            The event, or ``None``, and the problem in one sentence, or the empty string.
+        """
+        event = self._codec.follow(line, self.seq + 1, self.hash)
+        if event is None:
+            return self._judge(line, following)
+        self.seq, self.hash, self._lost = event.seq, event.hash, 0
+        return event, ""
+
+    def _judge(self, line: bytes, following: Following) -> tuple[Event | None, str]:
+        """Look closely at a line that is not simply the next event."""
+        if not line.endswith(b"\n"):
+            return None, ""
+        try:
+            parts = split(line)
+            event = self._codec.decode_parts(parts)
+        except DamagedLine as error:
+            self._lost += 1
+            return None, str(error)
+        problem = ""
+        if event.seq <= self.seq:
+            return None, self._look_back(event)
+        if self.hash and not (event.seq == self.seq + 1 and parts.extends(self.hash)):
+            if not self._jumps_to(event, parts, following):
+                return None, f"Event {event.seq} does not follow from event {self.seq}."
+            problem = f"Events {self.seq + 1} to {event.seq - 1} are missing."
+        self.seq, self.hash, self._lost = event.seq, event.hash, 0
+        return event, problem
+
+    def _look_back(self, event: Event) -> str:
+        behind = self.seq if self.seq > self._entered else self._repeated
+        if event.seq > behind:
+            # A seal that a crash cut off leaves the segment under both names: the same events come twice.
+            self._repeated = event.seq
+            return ""
+        self._mark_foreign(event)
+        return f"A second event {event.seq} stands behind event {behind}."
+
+    def _jumps_to(self, event: Event, parts: Parts, following: Following) -> bool:
+        """Whether an event that does not follow from the last one stands behind damage, and is none of another history.
+
+        What stands behind it decides: the longer chain is the history. Where neither goes on, as many events may be
+        missing as damaged lines were seen, and a few that someone may have cut out.
+        """
+        missing = event.seq - self.seq - 1
+        foreign = any(parts.extends(other) for other in self._foreign.get(event.seq - 1, ()))
+        if not missing and not foreign:
+            self._lost += (
+                1  # it may be the next event with another content, so that what follows from it is ours
+            )
+        if missing and not foreign:
+            here, there = self._lengths(event.hash, following())
+            if there > here or (there == here and missing <= self._lost + (0 if here else _CUT_OUT)):
+                return True
+        if missing or foreign:
+            self._mark_foreign(event)
+        return False
+
+    def _lengths(self, other: str, lines: Iterable[bytes]) -> tuple[int, int]:
+        """How many lines go on from the last event that was taken, and how many from another one."""
+        ends, lengths = [self.hash, other], [0, 0]
+        for line in lines:
+            try:
+                parts = split(line)
+            except DamagedLine:
+                continue
+            for which in (0, 1):
+                if parts.extends(ends[which]):
+                    ends[which], lengths[which] = parts.hash, lengths[which] + 1
+                    break
+        return lengths[0], lengths[1]
+
+    def _mark_foreign(self, event: Event) -> None:
+        self._foreign.setdefault(event.seq, set()).add(event.hash)

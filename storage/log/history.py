@@ -1,0 +1,663 @@
+"""The history log: an append-only file of events, sealed into segments so that no cost grows with its length.
+
+The live log is ``history.jsonl``. When it would pass 64 KB it is sealed: it gets a second name, ``history/000/001.jsonl``
+(segment *n* is ``history/{n // 100:03}/{n % 100:03}.jsonl``), and a new live log takes its place. Sealed segments never change.
+
+Readers take no lock: they follow the segments into the live log, ignore a last line without its newline, and see one log.
+The writer (:class:`HistoryWriter`) runs under the workspace's lock.
+"""
+
+import contextlib
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import IO, Annotated, NoReturn
+
+import msgspec
+
+from agentx.storage.errors import AgentXError, DiskRefused, WriterConflict
+from agentx.storage.events.codec import GENESIS, MAX_LINE_BYTES, Codec, DamagedLine
+from agentx.storage.events.types import Draft, Event
+from agentx.storage.files import nofollow
+from agentx.storage.files.durable import TEMPORARY_PREFIX, make_directory, sync_directory
+from agentx.storage.log.chain import Chain
+from agentx.storage.log.orphans import Orphans
+
+LIVE = "history.jsonl"
+SEGMENTS = "history"
+ORPHANS = "history/orphans.jsonl"
+SEGMENT_BYTES = 64 * 1024
+_FAN_OUT = 100
+_SEGMENT_EVENTS = SEGMENT_BYTES // 200
+"""More events than so many do not fit in a segment."""
+
+_AHEAD_BYTES = 2 * SEGMENT_BYTES
+"""So much behind a line that does not follow is looked at to judge it."""
+
+
+class HistoryDamaged(AgentXError):
+    """A part of the history cannot be read, or does not follow from what stands before it."""
+
+
+class HistoryRewound(HistoryDamaged):
+    """The log no longer holds an event that was read from it: it was set back, as `git reset --hard` does."""
+
+
+class HistoryWriteFailed(DiskRefused):
+    """Events could not be made durable; the sentence says whether any of them were recorded."""
+
+
+_Place = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
+"""A cache that was tampered with may hold a number that a search would never come to."""
+
+
+class Position(msgspec.Struct, frozen=True):
+    """A place in the log, behind an event.
+
+    Attributes:
+        seq: The event; 0 for none.
+        hash: Its hash.
+        segment: Number of the segment that it stands in; for the live log the number that it gets when it is sealed.
+        offset: Bytes of that segment up to the end of the event's line.
+    """
+
+    seq: _Place = 0
+    hash: str = GENESIS
+    segment: _Place = 1
+    offset: _Place = 0
+
+
+class Damage(msgspec.Struct, frozen=True):
+    """A line that is not the event it should be.
+
+    Attributes:
+        path: File, relative to the workspace.
+        line: Line in it, from 1.
+        reason: One sentence.
+        missing: Whether events are missing; otherwise it is a line that is no event.
+    """
+
+    path: str
+    line: int
+    reason: str
+    missing: bool = False
+
+
+OnDamage = Callable[[Damage], None]
+
+
+def told_already(_damage: Damage) -> None:
+    """For readers that come after the log was folded: what is damaged was told of then."""
+
+
+def segment_path(number: int) -> str:
+    """Where segment ``number`` (from 1) lies, relative to the workspace.
+
+    >>> segment_path(1), segment_path(250)
+    ('history/000/001.jsonl', 'history/002/050.jsonl')
+    """
+    return f"{SEGMENTS}/{number // _FAN_OUT:03}/{number % _FAN_OUT:03}.jsonl"
+
+
+def segment_number(path: str) -> int:
+    """The number of the segment that lies at a path; 0 for any other file.
+
+    >>> segment_number("history/002/050.jsonl"), segment_number("history/orphans.jsonl")
+    (250, 0)
+    """
+    folder, _, name = path.removeprefix(f"{SEGMENTS}/").removesuffix(".jsonl").partition("/")
+    number = int(folder) * _FAN_OUT + int(name) if folder.isdecimal() and name.isdecimal() else 0
+    return number if path == segment_path(number) else 0
+
+
+def count_segments(root: Path) -> int:
+    """How many sealed segments a workspace has."""
+    highest = 0
+    with contextlib.suppress(FileNotFoundError):
+        for folder in sorted(
+            (name for name in nofollow.names(root / SEGMENTS) if name.isdigit()), reverse=True
+        ):
+            names = [
+                name[:-6] for name in nofollow.names(root / SEGMENTS / folder) if name.endswith(".jsonl")
+            ]
+            numbers = [int(name) for name in names if name.isdigit()]
+            if numbers:  # the newest folder is empty where a crash cut its first seal off
+                highest = int(folder) * _FAN_OUT + max(numbers)
+                break
+    return highest
+
+
+class Reading(Iterator[Event]):
+    """Events as they are read.
+
+    Attributes:
+        events: The events.
+        segment: The segment that the last one stands in; for the live log the number that it gets when it is sealed.
+    """
+
+    events: Iterator[Event]
+    segment = 0
+
+    def __iter__(self) -> Iterator[Event]:  # noqa: PYI034 - a loop then makes no call of ours for each event
+        return self.events
+
+    def __next__(self) -> Event:
+        return next(self.events)
+
+
+class History:
+    """Reads the events of a workspace, without a lock.
+
+    Args:
+        root: The workspace's directory.
+        codec: Knows the event types.
+    """
+
+    def __init__(self, root: Path, codec: Codec) -> None:
+        self._root = root
+        self._codec = codec
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the event types that it knows: what was made from events with another one may be out of date."""
+        return self._codec.fingerprint
+
+    def read(
+        self, after: int | Position = 0, on_damage: OnDamage | None = None, *, live: bool = True
+    ) -> "Reading":
+        """The events after ``after``, in order, each once and each checked against the hash of the one before it.
+
+        Args:
+            after: Seq to begin behind; 0 for all, from the first hash on. A position that :meth:`locate` gave costs no
+                search, and the first event behind it is checked against its hash.
+            on_damage: Called with each line that is not the event it should be.
+            live: Whether to read on into the live log behind the sealed segments.
+
+        Raises:
+            HistoryDamaged: A line is damaged and ``on_damage`` was not given.
+        """
+        reading = Reading()
+        reading.events = self._read(reading, after, on_damage, live=live)
+        return reading
+
+    def _read(
+        self, reading: "Reading", after: int | Position, on_damage: OnDamage | None, *, live: bool
+    ) -> Iterator[Event]:
+        start, chain = self._start(after)
+        offset, next_segment = start.offset, start.segment
+        take, last = chain.take, after if isinstance(after, int) else after.seq
+        for segment, file in self._files(start.segment, live=live):
+            reading.segment = segment or next_segment
+            chain.enter(lost=(reading.segment - next_segment) * _SEGMENT_EVENTS)
+            lines_before = file.read(offset).count(b"\n") if offset else 0
+            next_segment, offset = reading.segment + 1, 0
+
+            def following(segment: int = segment, file: IO[bytes] = file) -> Iterable[bytes]:
+                return self._following(segment, file)
+
+            for number, line in enumerate(file, lines_before + 1):
+                event, problem = take(line, following)
+                if problem:
+                    _report(on_damage, Damage(_path(segment), number, problem, event is not None))
+                if event is not None and event.seq > last:
+                    yield event
+
+    def start_of(self, segment: int) -> Position:
+        """Where a sealed segment begins: behind the last event of the one before it.
+
+        Raises:
+            DamagedLine: That is none.
+            OSError: The one before it cannot be read.
+        """
+        if segment == 1:
+            return Position()
+        with nofollow.open_file(self._root / segment_path(segment - 1)) as file:
+            file.seek(-min(MAX_LINE_BYTES + 1, os.fstat(file.fileno()).st_size), os.SEEK_END)
+            event = self._codec.decode(_last_line(file.read()))
+        return Position(event.seq, event.hash, segment)
+
+    def read_whole(self, start: Position, last: int) -> Iterator[tuple[Event, bytes]]:
+        """The events of sealed segments, each with its line, as long as there is nothing to judge.
+
+        Args:
+            start: Where the first of them begins.
+            last: Number of the last one.
+
+        Raises:
+            HistoryDamaged: A line does not simply follow from the one before it; :meth:`read` says what it is.
+            OSError: A segment cannot be read.
+        """
+        chain = Chain(self._codec, start.seq, start.hash)
+        for segment in range(start.segment, last + 1):
+            chain.enter()
+            with nofollow.open_file(self._root / segment_path(segment), "r", SEGMENT_BYTES) as file:
+                for line in file:
+                    event, problem = chain.take(line)
+                    if event is None or problem:
+                        raise HistoryDamaged(f"{segment_path(segment)} is damaged: {problem}")
+                    yield event, line
+
+    def lines(self) -> Iterator[tuple[str, int, bytes]]:
+        """Every whole line as it stands, with its file, relative to the workspace, and its number in it, from 1."""
+        for segment, file in self._files(1):
+            for number, line in enumerate(file, 1):
+                if line.endswith(b"\n"):
+                    yield _path(segment), number, line
+
+    def _start(self, after: int | Position) -> tuple[Position, Chain]:
+        if isinstance(after, Position):
+            return after, Chain(self._codec, after.seq, after.hash)
+        first = self._first_segment(after)
+        return Position(segment=first), Chain(self._codec, own_hash=GENESIS if first == 1 else "")
+
+    def locate(self, seq: int, own_hash: str, near: int = 0) -> Position | None:
+        """Where an event ends, or ``None`` where the log does not hold it. Costs one segment, not the history.
+
+        Args:
+            seq: The event.
+            own_hash: Its hash.
+            near: The segment that it stands in, or the one before, where that is known.
+        """
+        if seq == 0:
+            return Position()
+        end = _line_end(own_hash)
+        for segment, file in islice(self._files(near or self._first_segment(seq - 1)), 2):
+            content = file.read()
+            found = content.find(end)
+            if found >= 0 and self._seq_of(_last_line(content[: found + len(end)])) == seq:
+                return Position(seq, own_hash, self._number(segment), found + len(end))
+        return None
+
+    def event_at(self, position: Position) -> Event | None:
+        """The event of a position, or ``None`` where it does not stand there. Reads its line and nothing else."""
+        if position.seq == 0:
+            return None
+        for segment, file in islice(self._files(position.segment), 1):
+            if self._number(segment) != position.segment:
+                return None
+            start = max(position.offset - MAX_LINE_BYTES - 1, 0)
+            line = _last_line(os.pread(file.fileno(), position.offset - start, start))
+            if line.endswith(_line_end(position.hash)):
+                with contextlib.suppress(DamagedLine):
+                    event = self._codec.decode(line)
+                    return event if event.seq == position.seq else None
+        return None
+
+    def holds(self, position: Position) -> bool:
+        """Whether the event of a position stands there."""
+        return position == Position() or self.event_at(position) is not None
+
+    def stamp(self, before: int) -> str:
+        """Changes if a sealed segment before this one was touched; compares size and time, and reads none."""
+        mark = blake2b(digest_size=16)
+        for number in range(1, before):
+            try:
+                info = nofollow.status(self._root / segment_path(number))
+                mark.update(b"%d %d;" % (info.st_size, info.st_mtime_ns))
+            except FileNotFoundError:
+                mark.update(b"missing;")
+        return mark.hexdigest()
+
+    def _files(self, segment: int, *, live: bool = True) -> Iterator[tuple[int, IO[bytes]]]:
+        """The segments from one on, each open; the live log comes last, as number 0."""
+        while True:
+            sealed = self._root / segment_path(segment)
+            with (
+                contextlib.suppress(FileNotFoundError),
+                nofollow.open_file(sealed, "r", SEGMENT_BYTES) as file,
+            ):
+                yield segment, file
+                segment += 1
+                continue
+            if segment < count_segments(self._root):
+                segment += not nofollow.exists(sealed)  # it is lost, or was sealed between the two looks
+                continue
+            if not live:
+                return
+            try:
+                file = nofollow.open_file(self._root / LIVE)
+            except FileNotFoundError:
+                return
+            with file:
+                if nofollow.exists(sealed):
+                    continue  # sealed between the two looks: what is open may be a later log
+                yield 0, file
+                return
+
+    def _number(self, segment: int) -> int:
+        return segment or count_segments(self._root) + 1
+
+    def _following(self, segment: int, file: IO[bytes]) -> Iterable[bytes]:
+        """The lines behind the one that was just read, up to some way into the next file."""
+        content = os.pread(file.fileno(), _AHEAD_BYTES, file.tell())
+        if segment:
+            for _, behind in islice(self._files(segment + 1), 1):
+                content += behind.read(_AHEAD_BYTES)
+        return io.BytesIO(content)
+
+    def _first_segment(self, after: int) -> int:
+        """The last segment whose first event is at or before the one behind ``after`` (binary search)."""
+        low, high = 1, count_segments(self._root)
+        if after <= 0 or high == 0:
+            return 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            first = self._first_seq(middle)
+            if first is not None and first <= after + 1:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def _first_seq(self, segment: int) -> int | None:
+        """The first event of a segment that can be read."""
+        with (
+            contextlib.suppress(FileNotFoundError),
+            nofollow.open_file(self._root / segment_path(segment)) as file,
+        ):
+            return next(filter(None, map(self._seq_of, file)), None)
+        return None
+
+    def _seq_of(self, line: bytes) -> int | None:
+        try:
+            return self._codec.decode(line).seq
+        except DamagedLine:
+            return None
+
+
+def _line_end(own_hash: str) -> bytes:
+    return b'"hash":"%s"}\n' % own_hash.encode()
+
+
+def _last_line(content: bytes) -> bytes:
+    return content[content.rfind(b"\n", 0, -1) + 1 :]
+
+
+def _path(segment: int) -> str:
+    return segment_path(segment) if segment else LIVE
+
+
+def _report(on_damage: OnDamage | None, damage: Damage) -> None:
+    if on_damage is None:
+        raise HistoryDamaged(
+            f"{damage.path}, line {damage.line}: {damage.reason} Everything else is intact; `agentx doctor` lists what is damaged."
+        )
+    on_damage(damage)
+
+
+class HistoryWriter:
+    """Appends to the live log. Every method runs under the workspace's lock.
+
+    Attributes:
+        seq: The last event that is known to stand in the log.
+        hash: Its hash.
+        segments: How many segments are sealed.
+        known: What was read from the live log and appended to it, up to that event.
+        unsound: Why the log must be healed before anything is appended; empty where it need not.
+    """
+
+    def __init__(self, root: Path, codec: Codec) -> None:
+        self._root = root
+        self._codec = codec
+        self._live = root / LIVE
+        self._orphans = Orphans(root / ORPHANS)
+        self._fd = -1
+        self._inode = 0
+        self._offset = 0
+        self.seq = 0
+        self.hash = GENESIS
+        self.segments = 0
+        self.known = b""
+        self.unsound = ""
+
+    def close(self) -> None:
+        """Release the file."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def start_at(self, seq: int, own_hash: str) -> None:
+        """Take a position in the log that was reached by reading; :meth:`catch_up` goes on from there."""
+        self.close()
+        self.seq, self.hash, self._inode, self._offset = seq, own_hash, 0, 0
+        self.known, self.unsound = b"", ""
+
+    def catch_up(self, on_damage: OnDamage | None = None, *, strict: bool = False) -> list[Event]:
+        """Read what others appended since, set torn and foreign lines aside, and be ready to append.
+
+        Args:
+            on_damage: Called with each line that is not the event it should be.
+            strict: Change nothing where more is wrong than a torn last line, and say so in :attr:`unsound`.
+
+        Raises:
+            HistoryRewound: The log no longer holds what was already read from it.
+            HistoryWriteFailed: The log cannot be opened for writing, or what must be set aside cannot be written.
+        """
+        try:
+            return self._catch_up(on_damage, strict=strict)
+        except OSError as error:
+            self.close()
+            raise HistoryWriteFailed(
+                f"Could not make {self._live} ready for an append: {error.strerror}. Nothing was recorded."
+            ) from error
+
+    def _catch_up(self, on_damage: OnDamage | None, *, strict: bool) -> list[Event]:
+        known, own_hash = self.seq, self.hash
+        fresh: list[Event] = []
+        before, sealed = self.known, self.segments
+        if strict and known and not nofollow.exists(self._live):
+            self._fail_rewound(known)
+        reopened = self._open_live()
+        if strict and self._changed(before, sealed if reopened else None):
+            self.close()
+            self.known, self.unsound = before, f"{LIVE} was changed where it had been read already"
+            return []
+        if reopened:
+            fresh += self._read_sealed(on_damage)
+        size = os.fstat(self._fd).st_size
+        if size < self._offset:
+            self._fail_rewound(known)
+        if size > self._offset:
+            fresh += self._read_live(size, on_damage, strict=strict)
+        if reopened and History(self._root, self._codec).locate(known, own_hash) is None:
+            self._fail_rewound(known)
+        return fresh
+
+    def _changed(self, before: bytes, sealed: int | None) -> bool:
+        """Whether what was read of the live log has changed; ``sealed`` segments were there before a new file."""
+        if sealed is None:
+            size = min(os.fstat(self._fd).st_size, len(before))  # a shorter log was set back
+            return os.pread(self._fd, size, 0) != before[:size]
+        path = self._root / segment_path(sealed + 1)
+        with nofollow.open_file(path if nofollow.exists(path) else self._live) as file:
+            start = file.read(len(before))
+        return not before.startswith(start)
+
+    def _fail_rewound(self, known: int) -> NoReturn:
+        self.close()
+        raise HistoryRewound(
+            f"{self._live} was set back: it no longer holds event {known}, which it held before."
+        )
+
+    def append(self, drafts: Sequence[Draft]) -> list[Event]:
+        """Append events and sync; when this returns they exist. Call :meth:`catch_up` first, under the same lock.
+
+        One sync for each segment that is touched. What fits in one segment is appended whole or not at all.
+
+        Raises:
+            HistoryWriteFailed: The log could not be written (a full disk, a read-only file system). Of more than fits in
+                one segment a part may have been recorded: the sentence says so, and the next :meth:`catch_up` gives it.
+            EventTooLarge: A draft is too long; nothing was appended.
+        """
+        if self._fd < 0:
+            raise HistoryWriteFailed(f"{self._live} must be read again before anything is appended to it.")
+        events, lines = self._encode(drafts)
+        recorded = number = 0
+        try:
+            for number, part in enumerate(_parts(lines, self._offset)):
+                if number:
+                    self._seal()
+                self._write(b"".join(part))
+                recorded += len(part)
+        except OSError as error:
+            self._fail(error, events[:recorded], len(events), sealing=number > 0)
+        self.seq, self.hash = events[-1].seq, events[-1].hash
+        return events
+
+    def _write(self, content: bytes) -> None:
+        if not content:
+            return
+        _write_all(self._fd, content)
+        os.fdatasync(self._fd)
+        end = os.lseek(self._fd, 0, os.SEEK_CUR)
+        if end != self._offset + len(content):
+            self.close()
+            raise WriterConflict(
+                f"Another process appended to {self._live} at the same moment, in spite of the lock, and "
+                "was first. Nothing of yours is recorded; try again."
+            )
+        self._offset = end
+        self.known += content
+
+    def _fail(self, error: OSError, recorded: Sequence[Event], wanted: int, *, sealing: bool) -> NoReturn:
+        """Take back what can be: the last part; parts that are sealed stay, for readers may have seen them."""
+        said = "Nothing was recorded."
+        try:
+            os.ftruncate(self._fd, self._offset)
+        except OSError:
+            said = "Whether anything was recorded shows when the log is read again."
+        if recorded:
+            said = (
+                f"Of {wanted} events the first {len(recorded)} were recorded, up to event {recorded[-1].seq}."
+            )
+        if sealing or said != "Nothing was recorded.":
+            self.close()  # the next look finds what was recorded, and which file is the live log
+        raise HistoryWriteFailed(f"Could not append to {self._live}: {error.strerror}. {said}") from error
+
+    def _encode(self, drafts: Sequence[Draft]) -> tuple[list[Event], list[bytes]]:
+        events: list[Event] = []
+        lines: list[bytes] = []
+        seq, previous = self.seq, self.hash
+        for draft in drafts:
+            line, event = self._codec.encode(draft, seq=seq + 1, previous=previous)
+            seq, previous = event.seq, event.hash
+            lines.append(line)
+            events.append(event)
+        return events, lines
+
+    def _open_live(self) -> bool:
+        """Open the live log; true where it is another file than before."""
+        try:
+            inode = nofollow.status(self._live).st_ino
+        except FileNotFoundError:
+            os.close(nofollow.open_descriptor(self._live, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+            sync_directory(self._root)
+            inode = nofollow.status(self._live).st_ino
+        if self._fd >= 0 and inode == self._inode:
+            return False
+        self._reopen()
+        return True
+
+    def _reopen(self) -> None:
+        self.close()
+        self._fd = nofollow.open_descriptor(self._live, os.O_RDWR | os.O_APPEND)
+        self._inode, self._offset, self.known = os.fstat(self._fd).st_ino, 0, b""
+
+    def _read_sealed(self, on_damage: OnDamage | None) -> list[Event]:
+        """Finish a seal that a crash cut off, then read the segments that others sealed since."""
+        self.segments = count_segments(self._root)
+        if not self.segments:
+            return []
+        if nofollow.same_file(self._root / segment_path(self.segments), self._live):
+            self._start_live()
+        fresh = list(History(self._root, self._codec).read(self.seq, on_damage or told_already, live=False))
+        if fresh:
+            self.seq, self.hash = fresh[-1].seq, fresh[-1].hash
+        return fresh
+
+    def _read_live(self, size: int, on_damage: OnDamage | None, *, strict: bool) -> list[Event]:
+        content = os.pread(self._fd, size - self._offset, self._offset)
+        orphans: list[tuple[bytes, str]] = []
+        chain, events = Chain(self._codec, self.seq, self.hash), []
+        chain.enter(above=self.seq if self._offset else 0)
+        lines = io.BytesIO(content).readlines()
+        torn = lines.pop() if lines and not lines[-1].endswith(b"\n") else b""
+        at = end = 0
+        unsound = ""
+        for number, line in enumerate(lines, start=1):
+            event, problem = chain.take(line, lambda behind=number: lines[behind:])  # type: ignore[misc]
+            at += len(line)
+            if problem:
+                unsound = unsound or problem
+                (on_damage or told_already)(Damage(LIVE, 0, problem, event is not None))
+            if problem and event is None:
+                orphans.append((line, problem))
+            else:
+                end = at
+            if event is not None:
+                events.append(event)
+        if torn and self._codec.follow(torn[:-1] + b"\n", chain.seq + 1, chain.hash):
+            unsound = unsound or f"the newline behind event {chain.seq + 1} is damaged."
+        if strict and unsound:
+            self.close()
+            self.unsound = f"{LIVE}: {unsound}"
+            return []
+        self._set_aside([*orphans, (torn, "torn: it has no end")] if torn else orphans, end, len(content))
+        self.seq, self.hash = chain.seq, chain.hash
+        self._offset += end
+        self.known += content[:end]
+        return events
+
+    def _set_aside(self, orphans: Sequence[tuple[bytes, str]], end: int, length: int) -> None:
+        """Keep lines that are no events beside the log; what stands behind the last event is told of once."""
+        if orphans:
+            self._orphans.keep(orphans)
+        if end < length:
+            os.ftruncate(self._fd, self._offset + end)
+
+    def _seal(self) -> None:
+        target = self._root / segment_path(self.segments + 1)
+        make_directory(target.parent)
+        if not (
+            nofollow.exists(target) and nofollow.same_file(target, self._live)
+        ):  # an earlier seal may have failed half-way
+            nofollow.link(self._live, target)
+            sync_directory(target.parent)
+        self._start_live()
+        self.segments += 1
+
+    def _start_live(self) -> None:
+        """Put an empty log in the place of the sealed one."""
+        fresh = self._root / f"{TEMPORARY_PREFIX}{LIVE}"
+        os.close(nofollow.open_descriptor(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644))
+        nofollow.replace(fresh, self._live)
+        sync_directory(self._root)
+        self._reopen()
+
+
+def _parts(lines: Sequence[bytes], taken: int) -> list[list[bytes]]:
+    """Cut a batch at segment boundaries: the first part goes into the live log, of which ``taken`` bytes are taken.
+
+    >>> _parts([b"x" * 40_000, b"y" * 40_000], taken=60_000) == [[], [b"x" * 40_000], [b"y" * 40_000]]
+    True
+    """
+    size = sum(map(len, lines))
+    if taken and taken + size > SEGMENT_BYTES >= size:
+        return [[], list(lines)]
+    parts: list[list[bytes]] = [[]]
+    for line in lines:
+        if taken and taken + len(line) > SEGMENT_BYTES:
+            parts.append([])
+            taken = 0
+        parts[-1].append(line)
+        taken += len(line)
+    return parts
+
+
+def _write_all(fd: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(fd, view) :]

@@ -1,0 +1,320 @@
+"""Secrets are found by their format or by the place where they stand, and replaced where text enters.
+
+So log, blobs, bus, model, index and commit messages see the same bytes. Nothing is guessed from entropy: code is full
+of hashes. What has a format is in :mod:`agentx.storage.secrets.secret_formats`, what has a place in
+:mod:`agentx.storage.secrets.secret_contexts`; every search takes linear time.
+"""
+
+import contextlib
+import functools
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from agentx.storage.events.types import Draft
+from agentx.storage.secrets.secret_commands import (
+    in_arguments,
+    in_commands,
+    in_cookies,
+    in_pairs,
+    in_settings,
+)
+from agentx.storage.secrets.secret_contexts import (
+    WORDS,
+    in_headers,
+    in_netrc,
+    in_records,
+    in_urls,
+    is_secret_value,
+    lower,
+    named,
+    private_keys,
+    word_places,
+)
+from agentx.storage.secrets.secret_formats import long_words, may_hold_format, tokens
+from agentx.storage.secrets.secret_values import Places, Span
+from agentx.storage.secrets.wrapping import (
+    View,
+    commands,
+    decodings,
+    encoded,
+    glued,
+    may_build,
+    may_encode,
+    may_hide,
+)
+from agentx.storage.text import encodable
+
+_ANCHORS = (
+    "private key",
+    "private-lines",
+    "@",
+    "auth",
+    "bearer ",
+    "/p:",
+    "sudo ",
+    "<<<",
+    "cookie",
+    "identified",
+    "net u",
+    "encrypt_s",
+    "add_user",
+    "/bot",
+)
+"""One of these stands in every text in which a rule for a place finds something, or one of :data:`WORDS`."""
+
+_SIGNS = re.compile(r"-(?<=[\sn\"'\\]-)(?:[pPawkuUAXb]|-(?:user|proxy-user|stdin))")
+_PORTS = re.compile(r":(?:[0-9]{2,5}|\*):[^\s:0-9]")
+
+_PASSES = 8
+_SHORTEST = 6
+_MASKED = 12
+_REMEMBERED = 64_000
+
+_T = TypeVar("_T", bound=msgspec.Struct)
+
+
+class Finding(NamedTuple):
+    """A secret in a text: what it is, and from where to where it stands, in characters."""
+
+    rule: str
+    start: int
+    end: int
+
+
+def find(text: str) -> list[Finding]:
+    """The secrets of a text, in order, none within another.
+
+    >>> find("curl https://bob:hunter2222@example.org")
+    [Finding(rule='password', start=17, end=27)]
+    """
+    if len(text) < _SHORTEST:
+        return []
+    return list((_find_again if len(text) <= _REMEMBERED else _find)(text))
+
+
+def _find(text: str) -> tuple[Finding, ...]:
+    found = sorted(_everywhere(text), key=lambda one: (one.start, -one.end))
+    kept: list[Finding] = []
+    for one in found:
+        if kept and one.start < kept[-1].end:
+            kept[-1] = kept[-1]._replace(end=max(kept[-1].end, one.end))
+        else:
+            kept.append(one)
+    return tuple(kept)
+
+
+def _everywhere(text: str) -> list[Finding]:
+    """What is found in a text and in its views, each where it stands in the text."""
+    if not _has_sign(text) and not may_build(text):
+        return []
+    found = _search(text)
+    view: View | None = None
+    for layer in decodings(text):
+        if view is None:
+            found = [
+                _beside(one, layer) if text[one.end - 1] != "=" else one for one in found
+            ]  # padding of base64
+        view = layer
+        found += _through(view, _near(view, _search))
+    joined = glued(view.text if view else text, view)
+    if joined:
+        split = _near(joined, lambda part: _candidates(part, long_words(part)))
+        whole = [(one.start, one.end) for one in found]
+        found += [one for one in _through(joined, split) if not _is_covered(one, whole)]
+    return found
+
+
+def _search(text: str) -> list[Finding]:
+    words = long_words(text)
+    found = list(_candidates(text, words))
+    for start, end in commands(text):
+        found += [Finding(rule, start + first, start + last) for rule, first, last in find(text[start:end])]
+    if words and may_encode(words):
+        for start, end, said in encoded(text):
+            if hidden := next(_candidates(said, long_words(said)), None):
+                found.append(Finding(hidden.rule, start, end))
+    return found
+
+
+def _near(view: View, search: Callable[[str], Iterable[Finding]]) -> list[Finding]:
+    """What a search finds in the parts of a view that differ from the text before."""
+    return [
+        Finding(one.rule, one.start + start, one.end + start)
+        for start, end in view.changed()
+        for one in search(view.text[start:end])
+    ]
+
+
+def _beside(one: Finding, layer: View) -> Finding:
+    start, end = layer.narrowed(one.start, one.end)
+    return Finding(one.rule, start, end)
+
+
+def _through(view: View, found: Iterable[Finding]) -> list[Finding]:
+    return [Finding(one.rule, *view.span(one.start, one.end)) for one in found]
+
+
+_find_again = functools.lru_cache(maxsize=16)(_find)  # a write looks at its content three times
+
+
+def _may_hold(text: str) -> bool:
+    """Whether the JSON of a text, which changes none of these words, can hold anything that a rule finds."""
+    return _has_sign(text) or may_hide(text)
+
+
+def _has_sign(text: str) -> bool:
+    """Whether what every rule needs stands in a text: a word, a flag, a port, the beginning of a token, base64."""
+    lowered = lower(text)
+    if any(word in lowered for word in (*WORDS[1:], *_ANCHORS)) or lowered.count("pass") > lowered.count(
+        "passed"
+    ):
+        return True
+    if "-" in text and _SIGNS.search(text):
+        return True
+    if ":" in text and _PORTS.search(text):
+        return True
+    words = long_words(text)
+    return may_hold_format(words) or may_encode(words)
+
+
+def _candidates(text: str, words: str) -> Iterator[Finding]:
+    """What each rule finds; a format says more than a place, so it comes first.
+
+    Args:
+        text: Where to look.
+        words: Its long words.
+    """
+    if "PRIVATE KEY" in text or "Private-Lines" in text:
+        yield from (Finding("private key", *span) for span in private_keys(text))
+    for name, match in tokens(text, words):
+        if not _is_phrase(match[0]) and not _is_masked(match[0]):
+            yield Finding(name, *match.span())
+    if "://" in text and "@" in text:
+        yield from (Finding("password", *span) for span in in_urls(text))
+    lowered = lower(text)
+    places = word_places(lowered)
+    if "auth" in lowered or "bearer " in lowered:
+        yield from (Finding("credentials", *span) for span in in_headers(text))
+    for rule, search in _PLACES:
+        yield from (Finding(rule, *span) for span in search(text, lowered, places))
+    if places:
+        yield from (Finding("secret", *span) for span in named(text, places))
+
+
+_PLACES: tuple[tuple[str, Callable[[str, str, Places], Iterator[Span]]], ...] = (
+    ("password", in_commands),
+    ("password", in_arguments),
+    ("password", in_pairs),
+    ("cookie", in_cookies),
+    ("password", in_netrc),
+    ("secret", in_settings),
+    ("secret", in_records),
+)
+"""What a finding is called, and the search: it takes a text, the same in small letters, and where names stand."""
+
+_PIECE = r"(?:[A-Z]?[a-z]{1,14}|[A-Z]{1,14})?[0-9]{0,2}"
+_PHRASE = re.compile(rf"{_PIECE}(?:[-_.]{_PIECE}){{3,}}")
+
+
+def _is_phrase(token: str) -> bool:
+    """Whether a token is a name of several words: ``fc-event-title-container-sticky-wrapper``."""
+    return _PHRASE.fullmatch(token) is not None
+
+
+def _is_masked(token: str) -> bool:
+    """Whether the end of a token is one sign alone: ``ghp_xxxxxxxx``."""
+    return set(token[-_MASKED:]) <= {"x"} or set(token[-_MASKED:]) <= {"X"} or set(token[-_MASKED:]) <= {"0"}
+
+
+def _is_covered(one: Finding, whole: list[Span]) -> bool:
+    """Whether all of a finding but the line ends in it is in others: it joins what stands apart."""
+    within = sorted(span for span in whole if one.start <= span[0] and span[1] <= one.end)
+    return len(within) > 1 and within[0][0] == one.start and within[-1][1] == one.end
+
+
+def redact(text: str, *, keep_lines: bool = False) -> str:
+    """Replace what is a secret by ``[redacted: what it was]``; a text that was redacted stays as it is.
+
+    Args:
+        text: What is to be kept.
+        keep_lines: Leave the line feeds of a secret of many lines, so that no line gets another number.
+
+    >>> redact("curl https://bob:hunter2222@example.org")
+    'curl https://bob:[redacted: password]@example.org'
+    """
+    for _ in range(_PASSES):  # what stood between two secrets can be one beside their marks
+        found = find(text)
+        if not found:
+            break
+        parts, last = [], 0
+        for rule, start, end in found:
+            feeds = "\n" * text.count("\n", start, end) if keep_lines else ""
+            parts += [text[last:start], f"[redacted: {rule}]{feeds}"]
+            last = end
+        text = "".join([*parts, text[last:]])
+    return text
+
+
+def clean(text: str, *, keep_lines: bool = False) -> str:
+    """Redact a text and make it one that UTF-8 can hold."""
+    return redact(encodable(text), keep_lines=keep_lines)
+
+
+def clean_value(value: Any) -> Any:
+    """Clean every text in a JSON value, keys included; a key or a flag that says so makes the text behind it a secret."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list | tuple):
+        return [clean_value(part) for part in _without_arguments(value)]
+    if isinstance(value, dict):
+        return {clean(str(key)): _clean_field(str(key), part) for key, part in value.items()}
+    return value
+
+
+def _without_arguments(parts: Sequence[Any]) -> list[Any]:
+    """The parts of a list; where they are the arguments of a program, without the secrets that several of them make."""
+    texts = [encodable(part) if isinstance(part, str) else part for part in parts]
+    if not any(isinstance(part, str) and part.startswith(("-", "/p:")) for part in texts):
+        return texts
+    line = " ".join(part if isinstance(part, str) else str(part) for part in texts)
+    found = find(line)
+    start = 0
+    for number, part in enumerate(texts):
+        end = start + len(part if isinstance(part, str) else str(part))
+        within = [one for one in found if start <= one.start and one.end <= end]
+        for one in reversed(within):
+            text = str(texts[number])
+            texts[number] = f"{text[: one.start - start]}[redacted: {one.rule}]{text[one.end - start :]}"
+        start = end + 1
+    return texts
+
+
+def _clean_field(key: str, value: Any) -> Any:
+    if isinstance(value, str) and is_secret_value(_plain(key), value):
+        return "[redacted: secret]"
+    if isinstance(value, list | tuple) and value and all(isinstance(part, str) for part in value):
+        return clean_value([_clean_field(key, part) for part in value])
+    return clean_value(value)
+
+
+def _plain(key: str) -> str:
+    """A key without its wrapping."""
+    *_, key = (key, *(view.text for view in decodings(key)))
+    return key
+
+
+def clean_struct(struct: _T) -> _T:
+    """Clean every text in a struct, returning a new one; the same where nothing in it can be a secret."""
+    with contextlib.suppress(UnicodeEncodeError):  # lone surrogates
+        text = msgspec.json.encode(struct).decode()
+        if not _may_hold(text):
+            return struct
+    return msgspec.convert(clean_value(msgspec.to_builtins(struct)), type(struct))
+
+
+def clean_draft(draft: Draft) -> Draft:
+    """Clean an event that is about to be recorded: what happened, and who did it."""
+    return msgspec.structs.replace(draft, data=clean_struct(draft.data), actor=clean(draft.actor))

@@ -1,0 +1,365 @@
+"""Where a password stands whatever it looks like: behind a name that says so, in a URL, in a header, in a PEM block.
+
+A place alone is not enough, for code is full of names: ``token = next(tokens)``, ``password: str``. What stands there
+must look like a value that someone made up or a machine drew, and be no placeholder.
+"""
+
+import base64
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from agentx.storage.secrets.secret_values import (
+    LONGEST,
+    PASSWORD_LENGTH,
+    RANDOM_LENGTH,
+    Places,
+    Span,
+    finds,
+    is_made_up,
+    is_mixed,
+    is_placeholder,
+    is_random,
+    windows,
+)
+
+_LONGEST_BARE = 512
+"""Characters of a value within a line; what is longer is data."""
+
+_TOKEN_LENGTH = 8
+_NAME_CHARACTERS, _LONGEST_PREFIX = 48, 16
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+WORDS = ("pass", "pwd", "secret", "token", "key", "credential")
+"""In small letters, what the name of a secret value holds."""
+
+_KEYS = tuple(
+    """
+    access account admin api app auth client consumer deploy encrypt encryption function functions host
+    instrumentation license master private secret service shared sharedaccess signature signing ssh storage subscription webhook
+    """.split()  # noqa: SIM905 - as above
+)
+"""What a ``key`` is called that is a secret: most keys are those of a dictionary."""
+
+_REST = re.compile(
+    r"(?P<ending>word|wd|wort|phrase|code|(?<=credential)s)?"
+    r"(?:[_-]?(?:key|base|hash|salt|value|string|b64|base64|text|prod|production|dev|development|test|testing|staging|stage|live"
+    r"|old|new|primary|secondary|main|root|admin|user|[0-9]{1,3})){0,2}"
+    r"(?P<close>\\{0,3}[\"'`]?\]?\)?)"
+    r"(?P<operator>[ \t]{0,8}(?::[ \t]{0,2}[A-Za-z_][\w.]{0,30}(?:\[[\w., |]{1,30}\])?(?:[ ]\|[ ]None)?[ \t]{0,4}=(?!=)"
+    r"|[=!]==?|:=|=>|\?\?=?|\|\|=?|[=:])[ \t]{0,8}(?:\r?\n[ \t]{0,40}(?=\\{0,3}[\"']))?|,[ \t\n]{0,8}(?=\\{0,3}[\"'`])|[ \t]{1,4}|>)",
+    re.IGNORECASE,
+)
+_NO_SECRET = re.compile(
+    r"(?:page|next|prev|previous|sync|continuation|cursor|resume|cancel|cancellation|stop|eos|bos|pad|unk|mask|sep|cls|special|image|"
+    r"audio|start|end|begin|max|min|num|per|class|count|total|input|output|prompt|completion|public|lock|fencing|change|request|action|delete|device_?|"
+    r"by|com|tres|sur|over|under|en|foreign|primary|sort|partition|idempotency|cache|x_?css|design)[_-]?$|(?:unexpected|unrecognized|unknown|invalid|illegal|bad)[ ]?$|(?:[0-9]:[ ]|[0-9]{7}:)$|public[_-]?key[_-]?$",
+    re.IGNORECASE,
+)
+_QUOTE = re.compile(r"[rbuf$]{0,2}(\\{0,3}[\"'`])", re.IGNORECASE)
+_BARE = re.compile(rf"[^\s\"'`,;&<>(){{}}\[\]|\\]{{4,{_LONGEST_BARE}}}+(?![\w=:.])")
+_LINE_VALUE = re.compile(rf"[^\s\"'`]{{4,{LONGEST}}}+(?=[ \t]*(?:[#;].*)?(?:$|[\r\n]|\\+[nr]))", re.MULTILINE)
+_LINE_START = re.compile(
+    r"(?:\A|\\n|[\r\n])(?:(?:[^\s:]{1,80}:[ \t]?){0,2}\d{1,6}[:-])?[ \t]{0,16}(?:[-+>][ \t]?)?"
+    r"(?:(?:export|set|ENV|ARG)[ \t]+|-e[ \t]*|\$env:)?[A-Za-z0-9_.-]{0,48}$"
+)
+"""The start of a line, also behind the file and line number that ``grep -n`` puts there."""
+
+_XML = re.compile(rf"([^\s<>]{{6,{_LONGEST_BARE}}})</")
+_FLAG = re.compile(r"(?<![\w-])--?[\w-]*$")
+_LABEL = re.compile(r"([\"'`])[\w -]{0,40}$")
+_ARGUMENT = re.compile(r"\([ \t\n]{0,8}\\{0,3}[\"'`][\w.-]{0,40}$|[\"'`]--?[\w-]{0,40}$")
+_INLINE = re.compile(r"[\w+/=.~-]+")
+_COMPARISONS = ("==", "===", "!=", "!==", "||", "??")
+_OPENING = ("(", "[", "{")
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[\w$]+)*[.:]?")
+
+
+class _Named(NamedTuple):
+    """A name that says that its value is secret: what stands before its word, the word, and where the rest begins."""
+
+    before: str
+    word: str
+    rest: re.Match[str]
+
+    @property
+    def shortest(self) -> int:
+        """How long its value is at least."""
+        return PASSWORD_LENGTH if self.word.startswith(("pass", "pwd")) else _TOKEN_LENGTH
+
+
+def word_places(lowered: str) -> Places:
+    """Find the words that the names of secrets hold in a text in small letters."""
+    return sorted((at, word) for word in WORDS for at in finds(lowered, word))
+
+
+def named(text: str, places: Places) -> Iterator[Span]:
+    """Values behind a name that says that they are secret: assignments, ``.env`` lines, JSON, YAML, flags, XML.
+
+    Args:
+        text: Where to look.
+        places: Where the words of names stand.
+    """
+    for name in _names(text, places):
+        if span := _value(text, name):
+            yield span
+
+
+def is_secret_value(name: str, value: str) -> bool:
+    """Whether a value that stands under a name (a key of a dictionary) is a secret."""
+    text = f"{name}="
+    return any(
+        one.rest.end() == len(text) and is_made_up(value, one.shortest)
+        for one in _names(text, word_places(lower(text)))
+    )
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether the value of a name is a secret."""
+    text = f"{name}="
+    return any(one.rest.end() == len(text) for one in _names(text, word_places(lower(text))))
+
+
+def lower(text: str) -> str:
+    """A text in small letters, character for character: one letter alone becomes two."""
+    return text.replace("İ", "I").lower()
+
+
+def _names(text: str, places: Places) -> Iterator[_Named]:
+    for at, word in places:
+        rest = _REST.match(text, at + len(word))
+        before = text[max(0, at - _NAME_CHARACTERS) : at]
+        # A word with nothing behind it but a space names a value only as a flag, and most are but words.
+        named_here = rest and (rest["operator"].strip() or "-" in before)
+        if rest and named_here and _says_secret(before, word + (rest["ending"] or "")):
+            yield _Named(before, word + (rest["ending"] or ""), rest)
+
+
+def _says_secret(before: str, word: str) -> bool:
+    """Whether a name does not only sound so: ``bypass``, ``page_token``, ``public_key``."""
+    stem = before.rstrip("_- ").lower()
+    if word == "key":
+        return stem.endswith(_KEYS) and len(before) - len(stem) <= 1
+    if word.startswith("key"):
+        return False  # keyword, keycode
+    if (
+        word in ("pass", "pwd")
+        and before[-1:].isalpha()
+        and not stem.endswith(("db", "my", "smtp", "user", "root"))
+    ):
+        return False
+    return not _NO_SECRET.search(before[-_LONGEST_PREFIX:])
+
+
+def _value(text: str, name: _Named) -> Span | None:
+    operator, start = name.rest["operator"].strip(), name.rest.end()
+    if operator == ">":
+        return _element(text, start)
+    if operator == "," and not _is_argument(name.before):
+        return None
+    if not operator and not _FLAG.search(name.before):
+        return None
+    if not name.rest["close"] and (label := _LABEL.search(name.before)) and text.startswith(label[1], start):
+        line = text.rfind("\n", max(0, start - 300), start) + 1 or max(0, start - 300)
+        if text.count(label[1], line, name.rest.start()) % 2:
+            return None  # "Password:" is a label
+    if opened := _QUOTE.match(text, start):
+        return _quoted(text, opened, name)
+    return None if operator in _COMPARISONS else _bare(text, name)
+
+
+def _is_argument(before: str) -> bool:
+    """Whether a name is the first argument of a call, or a flag in a list of arguments: its value is the next one."""
+    return _ARGUMENT.search(before) is not None
+
+
+def _is_setting(text: str, name: _Named) -> bool:
+    """Whether nothing but the name stands before it on its line."""
+    at = name.rest.start()
+    return _LINE_START.search(text, max(0, at - 200), at) is not None
+
+
+def _quoted(text: str, opened: re.Match[str], name: _Named) -> Span | None:
+    """A value in quotes, escaped ones too."""
+    quote, start = opened[1], opened.end()
+    end = text.find(quote, start, start + LONGEST)
+    while len(quote) == 1 and end > start and text[end - 1] == "\\" and text[end - 2] != "\\":
+        end = text.find(quote, end + 1, start + LONGEST)
+    if end < 0:
+        return None
+    value = text[start:end]
+    if is_made_up(value, name.shortest):
+        return start, end
+    capital = name.rest["operator"] == "=" and text[name.rest.start() - 1].isupper()
+    if capital and name.shortest <= len(value) and value.isalnum() and not is_placeholder(value):
+        return (start, end) if _is_setting(text, name) else None  # a line of .env
+    return None
+
+
+def _bare(text: str, name: _Named) -> Span | None:
+    """A value without quotes: a setting's that fills its line, or one so mixed that no expression looks like it."""
+    operator, start = name.rest["operator"], name.rest.end()
+    alone = _LINE_VALUE.match(text, start) if _is_setting(text, name) else None
+    if alone and alone[0].endswith((",", ";")):
+        alone = None
+    found = alone or _BARE.match(text, start)
+    if not found or len(found[0]) < name.shortest or is_placeholder(found[0]):
+        return None
+    if name.word == "pass" and not alone and operator != "=":
+        return None  # "PASS: test_1" is a verdict
+    value, tight = found[0], operator == "="
+    expression = any(sign in value for sign in "()[]{}") or text[found.end() : found.end() + 1] in _OPENING
+    code = bool(_IDENTIFIER.fullmatch(value))
+    if alone and tight and not expression and not (code and "." in value):
+        return found.span()  # NAME=value on a line by itself is a line of .env, whatever the value
+    loose = alone or tight or not operator.strip()
+    if expression or not is_mixed(value) or not (loose or _INLINE.fullmatch(value)):
+        return None
+    plain = "." not in value and "_" not in value
+    sure = not code or is_random(value) or (plain and loose)
+    return found.span() if sure else None
+
+
+def _element(text: str, start: int) -> Span | None:
+    found = _XML.match(text, start)
+    return found.span(1) if found and is_made_up(found[1], _TOKEN_LENGTH) else None
+
+
+# --- a name in one field, its value in another -------------------------------------------------------------------------
+
+_FIELDS = re.compile(
+    r"(?<![A-Za-z])(?:(?:name|key|id|variable|parameterkey|property|setting)\\{0,3}[\"']?\s{0,4}[:=]|(?:variable|setting|param)(?=\s{1,4}[\"']))"
+    r"\s{0,4}\\{0,3}[\"']?(?P<name>[\w.:/-]{3,80})"
+    r"\\{0,3}[\"']?(?P<between>[\s,/]{0,20}(?:\{|[^{}]{0,1})(?:[^{}]|\{[^{}\n]{0,80}\}){0,200}?)(?<![A-Za-z])(?:default|value|parametervalue|content|secret_?string)"
+    r"\\{0,3}[\"']?\s{0,20}[:=]\s{0,4}\\{0,3}[\"']?(?P<value>[^\s\"'`,;<>{}\\]{4,512})",
+    re.IGNORECASE,
+)
+_NEXT = re.compile(r"\n\s*-\s|\bname[\"']?\s*[:=]|valueFrom|\bvariable\b", re.IGNORECASE)
+_ELEMENT = re.compile(
+    r"<(?P<name>[\w:.-]{3,60})(?:\s[^<>]{0,200})?>\s{0,20}(?:<!\[CDATA\[)?(?P<value>[^\s<>\]]{6,512})(?:\]\]>)?\s{0,20}</"
+)
+_ENTRY = re.compile(
+    r"(?:key|name)(?:=[\"']|>)(?P<name>[\w.:-]{3,80})[\"']?(?:</(?:key|name)>|>)\s{0,80}(?:<(?:string|value)>)?(?P<value>[^<>\s]{6,512})</",
+    re.IGNORECASE,
+)
+
+
+_NAMING = ("name", "key", "id", "variable", "property", "setting", "param")
+_NAME_SIGNS = "abcdefghijklmnopqrstuvwxyz0123456789_.:/-"
+_FIELD_REACH = 900
+
+
+def in_records(text: str, lowered: str, places: Places) -> Iterator[Span]:
+    """Values whose name stands in another field: Terraform's variables, Kubernetes' environment, XML attributes."""
+    labelled = [at for at, _ in places if _is_labelled(lowered, at)]
+    for start, end in windows(labelled, 110, _FIELD_REACH, len(text)):
+        for match in _FIELDS.finditer(text, start, end):
+            if not _NEXT.search(match["between"]) and is_secret_value(match["name"], match["value"]):
+                yield match.span("value")
+        for pattern in (_ELEMENT, _ENTRY) if text.find("</", start, end) >= 0 else ():
+            for match in pattern.finditer(text, start, end):
+                if is_secret_value(match["name"].rpartition(":")[2], match["value"]):
+                    yield match.span("value")
+
+
+def _is_labelled(lowered: str, at: int) -> bool:
+    """Whether a word stands in a name that is itself the content of a field or the name of an element."""
+    before = lowered[max(0, at - 110) : at]
+    stripped = before.rstrip(_NAME_SIGNS)
+    if ":" in before[len(stripped) :]:
+        return True
+    label = stripped.rstrip("\"'\\ \t\r\n")
+    if label.endswith(("=", ":")):
+        label = label[:-1].rstrip("\"'\\ \t\r\n")
+        return label.endswith(_NAMING)
+    return stripped.endswith(("<", "key>", "name>")) or (stripped != label and label.endswith(_NAMING))
+
+
+# --- URLs, headers, .netrc ------- ------------------------------------------------------------------------------------
+
+_URL = re.compile(r"://[^\s:/@\"'<>`]{0,128}:([^\s/\"'<>`]{1,256})@(?=[\w\[.%$-])")
+_HEADER = re.compile(
+    r"(?:authorization|_authtoken)\\{0,3}[\"']?\]?[ \t]{0,4}[:=][ \t]{0,4}\\{0,3}[\"']?"
+    r"(?:[A-Za-z][\w-]{1,20}[ ]+[\"']?)?([0-9A-Za-z._~+/=-]{8,4096})"
+    r"|\bbearer[ ]+[\"']?([0-9A-Za-z._~+/=-]{16,4096})"
+    r"|(?<![a-z])_?auth\\{0,3}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\{0,3}[\"']?(?P<pair>[0-9A-Za-z+/]{8,4096}={0,2})",
+    re.IGNORECASE,
+)
+_NETRC = re.compile(r"\blogin[ \t]+\S{1,100}\s+password[ \t]+(\S{3,200})", re.IGNORECASE)
+
+
+def in_urls(text: str) -> Iterator[Span]:
+    """Passwords between a user and a host."""
+    for match in _URL.finditer(text):
+        value = match[1]
+        if not is_placeholder(value) and not value.isdigit():
+            yield match.span(1)
+
+
+def in_headers(text: str) -> Iterator[Span]:
+    """Credentials of an ``Authorization`` header or a registry's ``auth``, and bearer tokens wherever they stand."""
+    for match in _HEADER.finditer(text):
+        value, span = match[match.lastindex or 0], match.span(match.lastindex or 0)
+        name = _IDENTIFIER.fullmatch(value) and ("." in value or len(value) < RANDOM_LENGTH)
+        if _is_pair(value) if match["pair"] else is_mixed(value) and not name and not is_placeholder(value):
+            yield span
+
+
+def _is_pair(value: str) -> bool:
+    """Whether a value is ``user:password`` in base64, as registries keep it."""
+    try:
+        return ":" in base64.b64decode(value, validate=True).decode("ascii")
+    except ValueError:
+        return False
+
+
+def in_netrc(text: str, lowered: str, places: Places) -> Iterator[Span]:
+    """Passwords of ``.netrc``."""
+    if not any(word == "pass" for _, word in places) or "login" not in lowered:
+        return
+    for match in _NETRC.finditer(text):
+        if not is_placeholder(match[1]):
+            yield match.span(1)
+
+
+# --- private keys ----------------------------------------------------------------------------------------------------
+
+_BEGIN = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-Lines:[ ]?[0-9]{1,3}(?=\s)"
+)
+_BODY = re.compile(r"(?:[^-]|-(?!----)){0,20000}+")
+_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_BETWEEN = re.compile(r"(?:\\+[nrt]|[\s\"'`,>|#*;\\])+")
+_ARMOUR = re.compile(
+    r"^[\s>|#*\"']*(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash)\b[^\n\\]{0,200}", re.MULTILINE
+)
+_LINE = re.compile(r"(?:\s|\\+[nrt]|[\"',+>|#*])+[0-9A-Za-z+/]{6,}={0,2}(?=[\s\\\"']|$)")
+_KEY_LINE = 16
+
+
+def private_keys(text: str) -> Iterator[Span]:
+    """Private keys in PEM or PuTTY's form, also with escaped line ends, and where the end was cut off."""
+    for begin in _BEGIN.finditer(text):
+        body = _BODY.match(text, begin.end())
+        end = _END.match(text, body.end()) if body else None
+        if body and end and _is_key_body(body[0]):
+            yield begin.start(), end.end()
+        elif not end:
+            stop = begin.end()
+            while line := _LINE.match(text, stop):
+                stop = line.end()
+            if stop > begin.end():
+                yield begin.start(), stop
+
+
+def _is_key_body(body: str) -> bool:
+    """Whether nothing but base64 stands between the two marks: code and prose name them too."""
+    pieces = [
+        piece
+        for piece in _BETWEEN.split(_ARMOUR.sub(" ", body.replace("\\n", "\n")))
+        if piece not in ("", "+")
+    ]
+    if not pieces or not all(re.fullmatch("[0-9A-Za-z+/=]+", piece) for piece in pieces):
+        return False
+    return max(map(len, pieces)) >= _KEY_LINE or len(body.split("\n")) > len(pieces)

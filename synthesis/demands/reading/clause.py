@@ -1,0 +1,199 @@
+"""A clause taken apart, and the features that decide whether it is a demand and how certain that is."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from agentx.synthesis.demands.reading.scope import reach_of
+from agentx.synthesis.demands.tables import vocabulary as v
+from agentx.synthesis.demands.tables.sources import NAME
+from agentx.synthesis.language.words import content_words
+
+_POINTER = re.compile(r"\b(?:this|that|these|those|it|them)\b", re.IGNORECASE)
+
+
+class Clause(msgspec.Struct):
+    """A clause: what leads it, the frame of the order ("you should"), and the order itself.
+
+    Attributes:
+        whole: The clause as it stands, inline quotes blanked out.
+        leads: Conditions, places and times that were taken off its beginning.
+        frames: What stood between those and the order.
+        body: The order.
+        attached: Whether it follows another clause of its sentence ("fix the parser, but leave src/api alone").
+    """
+
+    whole: str
+    body: str
+    frames: str
+    leads: list[str]
+    attached: bool = False
+
+    @property
+    def asks(self) -> bool:
+        """Whether it is a question."""
+        return bool(v.FEATURES["question"].search(self.whole))
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """The forms in which it is tried: the order alone, and with its frame ("you must not …")."""
+        framed = self.frames + self.body
+        return (self.body, framed) if framed != self.body else (self.body,)
+
+
+def take_apart(words: str) -> Clause:
+    """Strip lead-ins ("so", "please"), conditions, places and times ("when …,", "for now,") and the frame ("you should").
+
+    >>> clause = take_apart("so for now, please add tests")
+    >>> clause.body, clause.leads
+    ('add tests', ['for now'])
+    """
+    clause = Clause(words, words, "", [])
+    before = ""
+    while clause.body and clause.body != before:
+        before = clause.body
+        if match := v.LEAD_INS.match(clause.body):
+            clause.body = clause.body[match.end() :]
+        if match := v.LABEL.match(clause.body):
+            clause.body = clause.body[match.end() :]
+        if match := v.COMMA_LEAD.match(clause.body):
+            clause.leads.append(match["lead"])
+            clause.body = clause.body[match.end() :]
+        if match := v.STANDING_LEAD.match(clause.body):
+            clause.leads.append(match.group())
+            clause.body = clause.body[match.end() :]
+        if match := v.ORDER_FRAME.match(clause.body):
+            clause.frames += match.group()
+            clause.body = clause.body[match.end() :]
+    return clause
+
+
+def lead_length(words: str) -> int:
+    """How many characters of lead-ins ("so", "please") stand before the first word that counts."""
+    length = 0
+    while match := v.LEAD_INS.match(words[length:]):
+        length += match.end()
+    return length
+
+
+def is_base_verb(word: str) -> bool:
+    """Whether a word can be an order: not a participle, not a third person, not grammar.
+
+    >>> is_base_verb("answer"), is_base_verb("fails"), is_base_verb("got")
+    (True, False, False)
+    """
+    low = word.lower()
+    if low in v.NO_BASE_VERB or NAME in low:
+        return False
+    if low.endswith("s") and not low.endswith("ss"):
+        return low in v.BASE_VERBS_IN_S
+    if low.endswith("ed"):
+        return low in v.BASE_VERBS_IN_ED
+    return not low.endswith("ing") or low in v.BASE_VERBS_IN_ING
+
+
+def has(feature: str, clause: Clause, candidate: str, match: re.Match[str]) -> bool:
+    """Whether a clause that fits a shape has a feature.
+
+    Args:
+        feature: A name from the vocabulary's tables, or one of those that are worked out here.
+        clause: The clause.
+        candidate: The form of it that fits the shape.
+        match: How it fits.
+    """
+    groups = match.groupdict()
+    rest = candidate[_object_start(match) :]
+    if feature in _WORKED_OUT:
+        return _WORKED_OUT[feature](clause, groups.get("object") or rest)
+    if feature in _OF_REST:
+        return _OF_REST[feature](rest)
+    if feature in v.BODY_FEATURES:
+        return bool(v.BODY_FEATURES[feature].search(clause.body))
+    if feature in v.OBJECT_FEATURES:
+        return bool(v.OBJECT_FEATURES[feature].search(groups.get("object") or ""))
+    return bool(v.FEATURES[feature].search(clause.whole))
+
+
+def _object_start(match: re.Match[str]) -> int:
+    groups = match.groupdict()
+    for name in ("verb", "does"):
+        if groups.get(name):
+            return match.end(name)
+    return match.start("object") if groups.get("object") else match.start()
+
+
+def _points(rest: str) -> bool:
+    for name in ("standing", "for_now", "ever"):
+        rest = v.FEATURES[name].sub(" ", rest)
+    rest = v.ALL_OF_THEM.sub(" ", rest)
+    end = v.FEATURES["until"].search(rest)
+    return bool(v.FEATURES["deictic"].search(rest[: end.start()] if end else rest))
+
+
+def _is_hollow(rest: str) -> bool:
+    """Whether an order names nothing ("always do that")."""
+    words = content_words(rest.replace(NAME, "x"))
+    return not words or (len(words) == 1 and bool(_POINTER.search(rest)))
+
+
+def _is_general(_clause: Clause, words: str) -> bool:
+    """Whether an object is of a kind ("comments", "any tests", "to main") and not one thing ("the test")."""
+    parts = [part.strip(",.;:!").lower() for part in words.split()]
+    if not parts:
+        return False
+    if parts[0] in {"any", "all", "every", "each"}:
+        return True
+    if parts[0] in {"a", "an", "to", "on", "in", "into", "from", "with", "for", "at"}:
+        return len(parts) > 1 and parts[1] not in v.DETERMINED
+    return parts[0] not in v.DETERMINED
+
+
+def _conditions(clause: Clause) -> Iterator[tuple[str, str]]:
+    for lead in clause.leads:
+        if match := v.CONDITION.match(lead):
+            yield match["word"].lower(), match["what"]
+    if match := v.TRAILING_CONDITION.search(clause.body):
+        yield match["word"].lower(), match["what"]
+
+
+def _recurs(word: str, what: str) -> bool:
+    if v.DONE_LEAD.match(what) or _POINTER.search(what) or word in {"if", "once", "after"}:
+        return word in {"whenever", "every time", "each time", "anytime", "any time"}
+    return bool(v.AGENT_LEAD.match(what))
+
+
+def _is_of_the_agents_work(clause: Clause, _object: str) -> bool:
+    return any(_recurs(*condition) for condition in _conditions(clause))
+
+
+def _happens_once(clause: Clause, _object: str) -> bool:
+    return any(v.DONE_LEAD.match(what) or _POINTER.search(what) for _, what in _conditions(clause))
+
+
+def _names_place(clause: Clause, _object: str) -> bool:
+    """Whether it holds for the project, a type of file, or a directory named at its head; one file is one piece of work."""
+    return (
+        any(glob.startswith("**/*.") for glob in reach_of(clause.whole).scope.paths)
+        or any(v.PROJECT_LEAD.match(lead) for lead in clause.leads)
+        or any(glob.endswith("/**") for lead in clause.leads for glob in reach_of(lead).scope.paths)
+    )
+
+
+def _has_end(clause: Clause, _object: str) -> bool:
+    return bool(v.FEATURES["until"].search(clause.whole)) and not v.PROCESS_VERB.match(clause.body)
+
+
+def _is_attached(clause: Clause, _object: str) -> bool:
+    return clause.attached
+
+
+_WORKED_OUT: dict[str, Callable[[Clause, str], bool]] = {
+    "attached": _is_attached,
+    "general_object": _is_general,
+    "agent_lead": _is_of_the_agents_work,
+    "once_lead": _happens_once,
+    "place": _names_place,
+    "until": _has_end,
+}
+_OF_REST: dict[str, Callable[[str], bool]] = {"deictic": _points, "hollow": _is_hollow}

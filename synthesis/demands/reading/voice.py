@@ -1,0 +1,66 @@
+"""Finds sentences of which it is doubtful that the user says them: what stands there is at most proposed.
+
+Words of others are often pasted without a mark. Two things together give them away: a source that is named before them,
+and, behind them, a question about them or a request to do something with them. A sentence in the user's own voice
+("I", "please", "so never …") is in no doubt, and neither is what follows it.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from agentx.synthesis.demands.reading.attribution import FAR, Unit, units_of
+from agentx.synthesis.demands.tables import sources
+from agentx.synthesis.language.sentences import Span
+
+_PARTS = 3
+"""A heading, what stands below it, and what is asked of it."""
+
+_SHORT = 12
+"""Words of a short remark."""
+
+
+def doubtful(text: str, original: str, pasted: Sequence[Span]) -> Iterator[Span]:
+    """Sentences that may be somebody else's, in their order.
+
+    Args:
+        text: The message, with quotes, code and blocks masked.
+        original: The message itself, of the same length.
+        pasted: Lines that no person writes as a sentence.
+    """
+    units = units_of(text, original, pasted)
+    words = [text[unit.start : unit.end] for unit in units]
+    asked = max((number for number, said in enumerate(words) if _asks(said)), default=0)
+    end = _remark(units, words)
+    named = False
+    headed = _stands_alone(units, words)
+    for number, (unit, said) in enumerate(zip(units, words, strict=True)):
+        own, names = bool(sources.OWN_VOICE.search(said)), bool(sources.MENTION.search(said))
+        before = named or (names and bool(sources.LASTING.search(said)) and number < asked)
+        below = headed and number < max(asked, end)
+        if not own and ((before and number <= asked) or below):
+            yield Span(unit.start, unit.end)
+        if own and not names:
+            named = headed = False
+        named = named or names
+
+
+def _asks(words: str) -> bool:
+    """Whether a sentence asks about words, or asks to do something with them."""
+    if sources.WORK.search(words):
+        return False
+    return words.endswith("?") or bool(sources.ABOUT_WORDS.match(words))
+
+
+def _remark(units: Sequence[Unit], words: Sequence[str]) -> int:
+    """The last sentence, where it stands apart and can be about the words above it; 0 where it cannot."""
+    last = len(units) - 1
+    if last < _PARTS - 1 or units[last].gap != FAR:
+        return 0
+    apart = sources.DEMANDS.search(words[last]) or sources.ORDERS_WORK.match(words[last])
+    return 0 if apart or len(words[last].split()) > _SHORT else last
+
+
+def _stands_alone(units: Sequence[Unit], words: Sequence[str]) -> bool:
+    """Whether the first line of a message stands apart and is neither the user's demand nor an order."""
+    if len(units) < _PARTS or units[1].gap != FAR:
+        return False
+    return not (sources.OWN_VOICE.search(words[0]) or sources.is_own_heading(words[0]))

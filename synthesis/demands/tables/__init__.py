@@ -1,0 +1,4 @@
+"""The words and patterns by which demands and rejections are recognised, as tables.
+
+May import: synthesis.language.
+"""

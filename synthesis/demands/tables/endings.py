@@ -1,0 +1,350 @@
+"""How people take rules back: words that end one, change it, narrow it, allow what was banned, and say that its end has come."""
+
+import re
+from typing import Literal, NamedTuple
+
+from agentx.synthesis.demands.tables.vocabulary import POLICY_VERBS, compiled
+from agentx.synthesis.language.words import vocabulary
+
+
+class Ending(NamedTuple):
+    """One way to end a rule.
+
+    Attributes:
+        pattern: Searched in a sentence; ``what`` says which rule.
+        sure: Whether it can mean nothing else; otherwise only a temporary rule ends, as the words may order one piece of work.
+        of: Which sort of rule it ends: what was ordered, what was forbidden or, empty, either.
+        alone: Whether the sentence is nothing else where no such rule stands; otherwise it may be a demand ("no more emojis").
+    """
+
+    pattern: re.Pattern[str]
+    sure: bool
+    of: Literal["", "must", "must_not"] = ""
+    alone: bool = True
+
+
+_DROP = "drop|stop|skip|lose|ditch|forget|lift|leave out|omit|ignore|disregard|scrap|retire|do without"
+_RULE = "rule|constraint|requirement|instruction|demand|restriction|ban|convention|policy|preference|freeze|moratorium"
+_AGAIN = r"\b(?:any ?more|any longer|now|again)\b"
+
+RETRACTIONS: tuple[Ending, ...] = (
+    Ending(
+        compiled(
+            rf"\b(?:you|we) (?:can|may|could|should) (?:now |please |safely )?(?:{_DROP}|remove|take (?:out|off|away))"
+            r"\s+(?:about )?(?P<what>[^.;!?]{2,120}?)\s*(?P<sure>\b(?:again|now|any ?more|from now on)\b)"
+        ),
+        True,
+    ),
+    Ending(
+        compiled(
+            rf"\b(?:you|we) (?:can|may|could) (?:now )?(?:{_DROP})\s+(?:about )?(?P<what>[^.;!?]{{2,120}})"
+        ),
+        False,
+    ),
+    Ending(
+        compiled(
+            r"\b(?:(?:you|we) (?:no longer|don't|do not|needn't)(?: (?:need|have))?|i (?:no longer|don't|do not) need(?: you)?)(?: to)?\s+(?P<what>[^.;!?]{2,120}?)\s*"
+            + _AGAIN
+        ),
+        True,
+        "must",
+    ),
+    Ending(
+        compiled(
+            r"^(?P<what>(?!(?:i|you|we|it|that|this|they)\b)[\w' -]{2,60}? (?:no longer|don't|doesn't|do not|does not) (?:need|have)(?: to)?\s+[^.;!?]{2,80}?)\s*\b(?:any ?more|any longer|from now on)\b"
+        ),
+        True,
+        "must",
+    ),
+    Ending(
+        compiled(r"\b(?:you|we|i) no longer (?:need|have|want)(?: you)?(?: to)?\s+(?P<what>[^.;!?]{2,120})"),
+        True,
+        "must",
+    ),
+    Ending(
+        compiled(r"\bno (?:more |longer any )?need (?:to|for)\s+(?P<what>[^.;!?]{2,120}?)\s*" + _AGAIN),
+        True,
+        "must",
+    ),
+    Ending(
+        compiled(
+            r"^(?:don't|do not|no need to) bother (?:with |to |about )?(?P<what>[^.;!?]{2,120}?)\s*(?:\b(?:any ?more|any longer|again|from now on)\b)"
+        ),
+        True,
+        "must",
+    ),
+    Ending(
+        compiled(
+            r"\b(?:forget|drop|ignore|disregard|scrap|cancel|lift|retire|remove|delete|never ?mind|revoke|withdraw|undo) (?:about )?"
+            rf"(?:all |any |both )?(?:of )?(?:the|my|that|our|those|these) (?P<what>[^.;!?]{{0,60}}?\b(?:{_RULE}|thing)s?\b[^.;!?]{{0,80}})"
+        ),
+        True,
+    ),
+    Ending(
+        compiled(
+            r"\b(?:forget|disregard|ignore|scrap|never ?mind|i take back) (?:what|everything|anything|all(?: that)?) i(?:'ve| have)? (?:said|told you|wrote|asked)"
+            r"(?: (?:earlier|before))? (?:about|on|regarding)\s+(?P<what>[^.;!?]{2,120})"
+        ),
+        True,
+    ),
+    Ending(compiled(r"^(?:never ?mind|nvm|forget)(?: about)?,? the (?P<what>[^.,;!?]{2,60})[\s.!]*$"), True),
+    Ending(
+        compiled(
+            r"^(?P<what>[^.;!?]{2,80}?) (?:is|are) (?:no longer|not) (?:needed|necessary|required|forbidden|banned|in force|wanted)(?: any ?more| any longer| now)?\b"
+        ),
+        True,
+    ),
+    Ending(
+        compiled(
+            rf"^(?:the |my |that )?(?P<what>[^.;!?]{{2,80}}?\b(?:{_RULE})s?) (?:no longer|doesn't|does not|don't) (?:applies|apply|hold|holds|count|counts)\b(?! (?:to|in|for)\b)"
+        ),
+        True,
+    ),
+    Ending(
+        compiled(
+            rf"^(?:the |my |that |our )?(?P<what>(?:{_RULE})\b[^.;!?]{{2,80}}?|[^.;!?]{{2,80}}?\b(?:{_RULE})s?) (?:is|are|has been|have been) (?:now )?(?:lifted|gone|over|off|history|obsolete|void|cancel\w+|retired|withdrawn)\b"
+        ),
+        True,
+    ),
+    Ending(
+        compiled(
+            r"\b(?:you (?:can|may|are allowed to)|it(?:'s| is) (?:ok|okay|fine|alright|all right) (?:to|if you)|feel free to)\s+(?P<what>[^.;!?]{2,120}?)\s*\b(?:again|from now on|any ?time)\b"
+        ),
+        True,
+    ),
+    Ending(
+        compiled(r"^(?P<what>[^.;!?]{2,80}?) (?:is|are) (?:ok|okay|fine|allowed|welcome|permitted) again\b"),
+        True,
+        "must_not",
+    ),
+    Ending(
+        compiled(
+            r"^(?:please )?(?:no more|enough (?:with|of)|(?:stop|quit)(?= \w+ing\b))\s+(?:the |those |these |all |any )*(?P<what>[^.,;!?]{2,60}?)(?:,? please|,? thanks|,? now)?[\s.!]*$"
+        ),
+        True,
+        "must",
+        alone=False,
+    ),
+)
+"""How a user ends a rule."""
+
+ORDERS = compiled(
+    rf"^(?:(?P<ban>(?:don't|do not|dont|never|no|avoid|stop|without|leave out|skip|drop|lose)\b)|(?:{POLICY_VERBS}|only)\b)"
+)
+"""How an order begins, and a ban."""
+
+SEVERAL = compiled(
+    rf"\b(?:all|both|any|every one)(?: of)? (?:the|my|our|those|these) (?:[\w-]+ ){{0,2}}(?:{_RULE})s\b|\beverything i\b"
+)
+"""Marks that every rule is meant that fits."""
+
+WITHDRAWN = compiled(
+    r"^(?:(?:ok|okay|oh|no|wait|sorry|hmm|actually|ah|well|please|on second thoughts?)[\s,.:-]+)*"
+    r"(?:(?:scratch|strike|forget|ignore|disregard|undo|revoke|cancel|drop) (?:that(?: last)?(?: one)?|it|this|my (?:last|previous)(?: one)?)"
+    r"|never ?mind(?: that)?|nvm|i take (?:that|it) back|forget i said that|forget (?:what )?i (?:just )?said)"
+    rf"(?: (?P<rule>{_RULE}|message|request|line|bit|part))?\b(?=[\s.!]*$|\s*[,;:.–—-])"
+)
+"""What takes back what was said just before, as a sentence or at its head."""
+
+_PLACE = r"(?:in|inside|within|for|when|whenever|while|if|on|at|during|under|with)\s+[^.;!?]{2,120}"
+_FINE = r"(?:ok|okay|fine|alright|all right|allowed|welcome|permitted|acceptable)"
+
+
+class Amending(NamedTuple):
+    """One way to make an exception to a rule, or to narrow it: ``place`` says where, ``what``, if there, which rule."""
+
+    pattern: re.Pattern[str]
+    only: bool
+    of: Literal["", "must", "must_not"] = ""
+
+
+AMENDMENTS: tuple[Amending, ...] = (
+    Amending(
+        compiled(
+            rf"^(?:except|excepting|with the exception of|apart from|other than|but not|just not|only not|not)\s+(?P<place>{_PLACE})$"
+        ),
+        False,
+    ),
+    Amending(
+        compiled(r"^(?:except|unless)\s+(?P<place>(?:i|you|we|it|they|the|for|if|when)\b[^.;!?]{2,120})$"),
+        False,
+    ),
+    Amending(
+        compiled(
+            rf"^(?:the |my |that |this |our )?(?P<what>[^.;!?]{{0,60}}?\b(?:{_RULE})s?\b[^.;!?]{{0,40}}?) (?:is|are|applies|apply|holds?|counts?|should (?:only )?apply)"
+            rf"(?: really| meant)? (?:only|just)(?: meant)? (?P<place>(?:to\s+[^.;!?]{{2,120}}|{_PLACE}))"
+        ),
+        True,
+    ),
+    Amending(
+        compiled(
+            r"^(?:that(?:'s| is| was)|i (?:only |just )?mean(?:t)?(?: that)?|this is|but)?\s*(?:only|just)(?: meant)? (?P<place>(?:for|in|to)\s+[^.;!?]{2,80})$"
+        ),
+        True,
+    ),
+    Amending(
+        compiled(
+            rf"^(?:the |my |that |this |our )?(?P<what>[^.;!?]{{0,60}}?\b(?:{_RULE})s?\b[^.;!?]{{0,40}}?) (?:doesn't|does not|don't|do not|need not|shouldn't) (?:apply|hold|count)"
+            rf" (?P<place>(?:to\s+[^.;!?]{{2,120}}|{_PLACE}))"
+        ),
+        False,
+    ),
+    Amending(
+        compiled(
+            rf"^(?:you|we) (?:can|may|are allowed to|could)(?: still| of course)?\s+(?P<what>(?!drop|stop|skip|ignore|forget|remove)[\w'.@/-]+ [^.;!?]{{2,80}}?) (?P<place>{_PLACE})$"
+        ),
+        False,
+        "must_not",
+    ),
+    Amending(
+        compiled(
+            rf"^(?P<what>[^.,;!?]{{2,60}}?) (?:is|are) (?:still )?{_FINE} (?P<place>(?!now\b|again\b|from now on\b){_PLACE})$"
+        ),
+        False,
+        "must_not",
+    ),
+    Amending(
+        compiled(
+            rf"^(?:(?:you|we) (?:don't|do not|needn't) (?:need|have)(?: to)?|no need (?:to|for))\s+(?P<what>[^.;!?]{{2,80}}?) (?P<place>{_PLACE})$"
+        ),
+        False,
+        "must",
+    ),
+    Amending(
+        compiled(
+            rf"^(?P<place>(?:in|inside|within|for|on|under|during)\s+[^.,;!?]{{2,40}}?),? (?P<what>[\w@.'-]+(?: [\w@.'-]+){{0,3}}?) (?:is|are) (?:still |always )?{_FINE}[\s.!]*$"
+        ),
+        only=False,
+        of="must_not",
+    ),
+)
+"""How a user makes an exception, or says where alone a rule holds."""
+
+ONCE = compiled(
+    r"\b(?:in|for|on|with|to|from|at) (?:this|that|these|those|the (?:one|last|first|second|third|next|other|current|same))\b|\bhere\b|\bjust this\b|\bthis (?:time|one|once|file|function|test|branch|pr)\b"
+    r"|\b(?:just |only )?(?:this )?once\b|\bnow$|\bto \w+_\w+|\bfrom \w+_\w+"
+)
+"""Points at one piece of work, so that no rule changes by it."""
+
+_PERMITTED = r"(?:use|add|create|write|make|import|mention|commit|suggest|propose|recommend|install|introduce|generate)"
+PERMISSIONS: tuple[tuple[re.Pattern[str], bool], ...] = (
+    (
+        compiled(
+            rf"^from now on,? (?:you|we) (?:may|can|are allowed to) (?:again )?{_PERMITTED} (?P<what>[^.,;!?]{{2,60}}?)[\s.!]*$"
+        ),
+        False,
+    ),
+    (
+        compiled(
+            rf"^(?:you|we) (?:may|can|are allowed to) (?:now )?(?:go ahead and )?{_PERMITTED} (?P<what>[^.,;!?]{{2,60}}?) (?:now|after all|from now on)[\s.!]*$"
+        ),
+        False,
+    ),
+    (
+        compiled(
+            rf"^(?P<what>[^.,;!?]{{2,60}}?) (?:is|are) (?:actually |now )?(?:{_FINE}|back)(?: with me)?(?: (?:now|after all|from now on))[\s.!]*$"
+        ),
+        False,
+    ),
+    (
+        compiled(
+            r"^i(?:'ve| have)? changed my mind (?:about|on|regarding) (?P<what>[^.,;!?]{2,60}?)(?:,| -|;|:)? (?:so |and )?(?:please )?"
+            rf"(?:go ahead|feel free|(?:you|we) (?:can|may|are allowed to) (?:now )?(?:go ahead|{_PERMITTED})|it(?:'s| is) (?:ok|okay|fine|allowed))\b"
+            r"(?!.{0,120}\b(?:not|never|don't|without|remove|delete|drop)\b)"
+        ),
+        False,
+    ),
+    (
+        compiled(
+            r"^(?:you|we) (?:can|may|are allowed to) (?:now )?(?:go ahead and )?(?P<what>[\w'-]+(?: [^.,;!?]{2,80}?)?)(?: now| after all| from now on)[\s.!]*$"
+        ),
+        True,
+    ),
+    (
+        compiled(
+            r"^(?:feel free|go ahead and|it(?:'s| is) (?:ok|okay|fine) (?:to|if you)|(?:ok|okay) to)\s+(?P<what>[^.,;!?]{2,80}?)(?: now)?[\s.!]*$"
+        ),
+        True,
+    ),
+)
+"""How a user allows what was ruled out, and whether it is an act, which may be allowed for this once."""
+
+STATUS_WORDS = vocabulary("test build ci pipelin lint check server app run branch pr result output")
+"""Stems of what is said to be "fine now" when it works, and not when it is allowed."""
+
+BANNED = compiled(
+    r"\b(?:never|not|don't|mustn't|shouldn't|stop|avoid|again)\s+(?:ever\s+)?(?:(?:please|you|we)\s+)?"
+    r"(?:(?:use|add|create|write|make|import|mention|commit|suggest|propose|recommend|install|introduce|generate)(?:ing)?|using|creating|writing|making|proposing|introducing|generating)\s+"
+    r"(?:(?:a|an|any|the|new|another|files?|named|called)\s+){0,4}[`\"']?(?P<name>[\w.@*-]{2,60}?)[`\"']?(?:\s+files?)?"
+    r"(?:\s+(?:again|ever|any ?more|any ?where|at all|from now on|in (?:this|the|our) (?:repo|project|repository)))*"
+    r"\s*(?:[.!]*$|;.*$|,\s*(?:use|we|it|put|instead|because|since|as)\b.*$)"
+)
+"""A ban of one thing by its name, and of nothing else."""
+
+RULE_WORDS = vocabulary(
+    "rule constraint requir instruct demand restrict ban convent polici prefer drop remov stop skip lose ditch forget lift omit ignor"
+    " disregard scrap retir freez moratorium new code thing write add creat no"
+)
+"""Stems of a retraction that do not say which rule is meant."""
+
+_PAST = (
+    "done|finished|reviewed|merged|shipped|released|fixed|deployed|completed|approved|migrated|signed|tested|moved|upgraded|solved"
+    "|resolved|closed|published|landed|launched|checked|confirmed|decided|switched|answered|read|seen|sent|back|live"
+)
+FULFILLED: tuple[re.Pattern[str], ...] = (
+    compiled(
+        r"^(?P<what>(?:the|our|my|this|that)\b[^.;!?]{2,100}?|[\w ]{3,60}?)(?: (?:is|are|was|were|has been|have been|has|have|got)|'s) (?:now |finally |all |already |officially )?"
+        r"(?:fixed|done|merged|released|shipped|finished|over|resolved|live|deployed|complete|completed|solved|gone|closed|out|through|approved|signed|landed|up|in|back|passed|ended|arrived|reviewed|migrated|published)\b"
+    ),
+    compiled(
+        rf"^(?:we|i)(?:'ve| have|'re| are|'m| am)? (?:just |now |finally |already |all )*(?P<what>(?:{_PAST})\b[^.;!?]{{0,100}})"
+    ),
+    compiled(
+        r"^(?!.*\b(?:should|must|could|would|will|can|to|might|that)\b)(?P<what>[\w ]{3,60}?) (?:(?:now |finally |all )?(?:pass|passes|works?)|(?:is|are)(?: now| finally| all)? (?:green|ready|working|passing))(?: now| again| all)?[\s.!]*$"
+    ),
+    compiled(
+        r"^(?P<what>(?:the |our |my )?[\w ]{3,60}?) (?:ended|finished|passed|landed|shipped|launched|arrived|expired|went (?:live|out|through))\b"
+    ),
+)
+"""A statement that something has come to pass, which may be what a rule was to last until."""
+
+CONDITIONAL = compiled(r"^(?:if|when|once|as soon as|after|before|until|unless|for|whenever|while|should)\b")
+"""What has not come to pass yet."""
+
+_MOVE = r"(?:switch(?:ed|ing)?|mov(?:e|ed|ing)|go(?:ing)?|went|chang(?:e|ed|ing)|revert(?:ed|ing)?|migrat(?:e|ed|ing)|stick(?:ing)?)"
+CUES = compiled(
+    r"\b(?:actually|on second thoughts?|scratch that|strike that|change of plans?|plans? changed|i(?:'ve| have)? changed my mind|i take that back|these days|after all|wait,? no|no,? wait|hmm,? no|sorry,? no|i mean(?:t)?|correction)\b"
+    rf"|\b{_MOVE}(?: it| that| them| everything)?(?: back| over)?(?= (?:to|with)\b)|\b(?:make|let's make) (?:that|it|them)\b"
+)
+"""Words that announce a change and say nothing of it."""
+
+CHANGES = compiled(
+    r"\b(?:actually|on second thoughts?|scratch that|strike that|change of plans?|plans? changed|changed my mind|i take that back|instead|no more|from now on|these days|after all"
+    r"|going forward|everywhere|(?:i'd|i would) rather|i prefer|wait,? no|no,? wait|hmm,? no|sorry,? no|i mean(?:t)?|correction)\b"
+    r"|\b(?:make|let's make) (?:that|it|them)\b"
+    rf"|^(?:(?:ok|okay|please|let's|can you|could you|you can|we can|now|and|so|then|well)[\s,]+)*{_MOVE}(?: it| that| them| everything)?(?: back| over)? ?(?:to|with)\b|\bback to\b"
+    rf"|\b(?:we|i)(?:'ve| have|'re| are)? (?:just |now |finally |all |recently )*{_MOVE}(?: it| that| everything)?(?: back| over)? to\b"
+    r"|\b(?:we|i)(?:'re| are)? (?:now )?(?:use|using) \S+(?: \S+){0,3}? now\b|\b(?:we|i)(?:'re| are)? now (?:use|using)\b"
+)
+"""Words that change something: what follows replaces a choice that stands."""
+
+ASKED_CHANGE = compiled(
+    rf"^(?:can|could|would|will) (?:you|we) (?:please )?{_MOVE}(?: it| that| them)?(?: back| over)? to\b"
+)
+"""A change put politely as a question."""
+
+DOUBTED = compiled(
+    r"\b(?:if|whether|did|does|maybe|perhaps|should (?:we|i)|might|try|trying|used to|was|were|wondering|not sure|he|she|they|could (?:we|also))\b"
+)
+"""A thought, a question or news, and no change."""
+
+LIMIT_IS_FINE = compiled(
+    r"\b(?:is|are) (?:actually |now |also )?(?:ok|okay|fine|enough|allowed|alright)\b|\bup to\b|\bat most\b|\bno more than\b"
+)
+"""What gives another limit."""
+
+UNWANTED = compiled(
+    r"\b(?:swap|replace|exchange)(?: out)? (?P<swapped>[^.,;!?]{2,40}?) (?:for|with|by)\b"
+    r"|\b(?:instead of|rather than|no more|in place of|away from|not)\s+(?P<gone>[^.,;!?]{2,60}?)(?=\s+(?:from now on|any ?more|now|everywhere|please)\b|[.,;!?]|$)"
+)
+"""What is wanted no longer."""

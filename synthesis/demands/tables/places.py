@@ -1,0 +1,55 @@
+"""Folders that are to stay as they are ("hands off src/vendor"): the ways to say so, and the globs that are meant."""
+
+from agentx.synthesis.demands.tables.vocabulary import compiled
+
+_DIR = r"(?:folder|directory|dir)\b"
+_PLACE = (
+    r"(?:the |our |my )?[`\"']?(?:(?P<path#>(?:[\w.@-]{1,60}/){1,12}(?:[\w@-]{1,60})?|ˣ{3,80})"
+    rf"|(?P<name#>(?!(?:the|an?|any|my|our|your|this|that|these|those|same|other|current|whole|root|working|new|entire)\b)\.?[\w-]{{1,60}})(?=[`\"']? {_DIR}))[`\"']?(?: {_DIR})?"
+    r"(?=\s*(?:[.,;:!)]+(?:\s|$)|$)|\s+(?:[-–—]|(?:ever|again|any ?more|at all|in any way|please|for now|for the time being|without|unless|until|till|because|since|as long"
+    r"|except|under|alone|untouched|unchanged|is|are|stays?|may|must|shall|should|can)\b))"
+)
+"""A folder as people name it: by a path that ends in no file, or by a name and the word "folder"; ``#`` stands for a number."""
+
+_ANYTHING = r"(?:(?:anything|any(?: of the)? (?:code|files?)|files|code|the (?:code|files|contents?)) (?:in|inside|under|below|within|of|from) )?"
+_TOUCHED = r"(?:touched|edited|modified|changed|altered)\b"
+
+_FRAMES = (
+    (
+        r"(?:never|(?:do not|don't|must not|mustn't|may not|shall not|should not|shouldn't)(?: ever)?) (?:touch|edit|modify|change|alter|mess with)"
+        rf" {_ANYTHING}PLACE"
+    ),
+    rf"stop (?:touching|editing|modifying|changing|messing with) {_ANYTHING}PLACE",
+    r"(?:leave|keep) PLACE (?:alone|untouched|unchanged)\b",
+    r"(?:keep )?(?:your )?hands off(?: of)? PLACE",
+    r"(?:stay|keep) (?:out of|away from) PLACE",
+    r"PLACE (?:is|are|stays?) (?:completely |strictly )?(?:off[ -]limits|frozen|taboo|out of bounds)\b",
+    rf"PLACE (?:must|may|shall|should) (?:not|never) (?:ever )?be {_TOUCHED}",
+    rf"(?:nothing|no (?:files?|code)) (?:in|inside|under|below|within) PLACE (?:may|must|shall|should|can) (?:ever )?be {_TOUCHED}",
+)
+
+HANDS_OFF = compiled(
+    r"^(?:(?:you|we) )?(?:"
+    + "|".join(frame.replace("PLACE", _PLACE.replace("#", str(n))) for n, frame in enumerate(_FRAMES))
+    + ")"
+)
+"""Says that all that a folder holds is to stay as it is; a group ``path…`` or ``name…`` names it, or a quote stands for it."""
+
+
+def frozen_globs(words: str) -> tuple[str, ...]:
+    """The globs of the folder that a demand says is to stay as it is; empty where it says no such thing.
+
+    A path is read from the root, a mere name stands for every folder of that name.
+
+    Args:
+        words: The demand, without what leads it.
+
+    >>> frozen_globs("Leave src/vendor alone"), frozen_globs("hands off the migrations folder")
+    (('src/vendor/**',), ('migrations/**', '**/migrations/**'))
+    """
+    match = HANDS_OFF.match(words)
+    named = {key: value for key, value in match.groupdict().items() if value} if match else {}
+    for key, value in named.items():
+        bare = value.removeprefix("./").rstrip("/")
+        return (f"{bare}/**",) if key.startswith("path") else (f"{bare}/**", f"**/{bare}/**")
+    return ()

@@ -1,0 +1,385 @@
+"""The gate before an action: its verdict, from what is remembered that touches it.
+
+Pure: what is remembered and an action in, a verdict out. What a check forbids and what was ruled out is denied; all else is
+shown, so that it is read before, not after.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from agentx.storage.text import one_line
+from agentx.synthesis.gates.action_relevance import (
+    STATE_KINDS,
+    Action,
+    Board,
+    Touch,
+    applies,
+    ruled_out,
+    touching,
+    woken,
+)
+from agentx.synthesis.gates.enforcement import Violation
+from agentx.synthesis.language.tokens import count_tokens, cut
+from agentx.synthesis.memory.items import (
+    CapabilityDetail,
+    FlowDetail,
+    HotIssueDetail,
+    Kind,
+    MemoryItem,
+    RejectionDetail,
+    is_checked,
+    shorten,
+)
+from agentx.synthesis.state.flows import FlowMatch, told
+
+MAX_TOKENS = 3_000
+"""What a verdict says, at most."""
+
+_LINE_TOKENS = 120
+_REASON_WORDS = 150
+_HINT_TOKENS = 24
+
+Decision = Literal["allow", "allow_with_context", "ask", "deny"]
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a verdict shows.
+
+    Attributes:
+        id: Id of the memory item; the name of what is no item.
+        kind: Its kind: a memory kind, ``script``, ``credential``.
+        text: It, in full.
+        why: Why it is shown, in a few words; empty where its section says so.
+        good: Of a capability, whether it works; ``None`` where nothing is known.
+    """
+
+    id: str
+    kind: str
+    text: str
+    why: str = ""
+    good: bool | None = None
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """A section of a verdict.
+
+    Attributes:
+        name: ``flow``, ``rejections``, ``rules``, ``lessons``, ``state``, ``critical``, ``capabilities`` or ``tools``.
+        title: Its heading.
+        lines: What stands in it.
+        touches: Whether it bears on the action; the others are the same before each.
+        left: How many lines more there were.
+    """
+
+    name: str
+    title: str
+    lines: tuple[Line, ...]
+    touches: bool = True
+    left: int = 0
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What the gate says before an action.
+
+    Attributes:
+        verdict: ``allow``, ``allow_with_context`` (something touches it: read it first), ``ask`` (a person's word is needed)
+            or ``deny``.
+        reason: One sentence.
+        denied_by: Ids of the items that deny it.
+        asked_by: Ids of the flows that ask for a person's word.
+        sections: What to read first; at most 3,000 tokens.
+        items: Ids of the memory items in them.
+        woken: Rules that had faded and that this action brings back.
+        tokens: How many tokens :attr:`text` has.
+        omitted: Lines that were left out for want of room.
+    """
+
+    verdict: Decision
+    reason: str
+    denied_by: tuple[str, ...] = ()
+    asked_by: tuple[str, ...] = ()
+    sections: tuple[Part, ...] = ()
+    items: tuple[str, ...] = ()
+    woken: tuple[str, ...] = ()
+    tokens: int = 0
+    omitted: int = 0
+
+    @property
+    def text(self) -> str:
+        """All of it, as Markdown."""
+        head = f"# {self.verdict.replace('_', ' ').capitalize()}: {self.reason}\n"
+        left = f"\nLeft out for want of room: {self.omitted}.\n" if self.omitted else ""
+        return head + "".join(map(_rendered, self.sections)) + left
+
+
+# --- the verdict -----------------------------------------------------------------------------------------------------
+
+_SHOWN: tuple[tuple[str, str, tuple[Kind, ...], int], ...] = (
+    ("rejections", "Ruled out: do not suggest or do this again", ("rejection",), 8),
+    ("rules", "What holds here", ("constraint", "rule"), 10),
+    ("lessons", "Learned before", ("learning", "discovery"), 5),
+    ("capabilities", "Capabilities", ("capability",), 6),
+)
+"""Sections of what touches an action: name, heading, kinds, and how many at most."""
+
+_ORDER = ("flow", "rejections", "rules", "critical", "capabilities", "tools", "lessons", "state")
+"""What comes first is kept where there is no room for all."""
+
+_STATE_SHOWN = 6
+_ISSUES_SHOWN = 3
+
+
+def judge(
+    board: Board,
+    action: Action,
+    flows: Sequence[FlowMatch] = (),
+    *,
+    violations: Sequence[Violation] = (),
+    needs_word: str = "",
+    granted: frozenset[str] = frozenset(),
+    tools: Callable[[], tuple[Line, ...]] = tuple,
+) -> Verdict:
+    """What the gate says before an action.
+
+    Args:
+        board: What is remembered.
+        action: What is about to be done.
+        flows: The flows that it calls for, the best first.
+        violations: What a check found that it would break.
+        needs_word: Why a person's word is needed whatever is remembered; empty where it is not.
+        granted: Ids of flows for which a person gave their word.
+        tools: Gives what exists already for this: scripts, credentials by name.
+    """
+    flows = [one for one in flows if applies(one.item, action)][:2]
+    against = ruled_out(board, action)
+    awake = woken(board, action)
+    denied = tuple(dict.fromkeys([*(one.item_id for one in violations), *(item.id for item in against)]))
+    asking = [
+        one.item for one in flows[:1] if action.changes and needs_approval(one) and one.item.id not in granted
+    ]
+    touched = [
+        *_would_break(board, violations),
+        *(Touch(item, 1.0, "its situation is back") for item in awake),
+    ]
+    known = {one.item.id for one in touched}
+    touched += [one for one in touching(board, action) if one.item.id not in known]
+    sections = sorted(
+        [*_flow_part(flows), *_parts(touched), *_standing(board, action, touched), *_tools_part(tools())],
+        key=lambda part: _ORDER.index(part.name),
+    )
+    decision: Decision = "allow_with_context" if any(part.touches for part in sections) else "allow"
+    reason = (
+        _tally(sections) if decision == "allow_with_context" else "Nothing that is remembered touches this."
+    )
+    if asking or needs_word:
+        decision = "ask"
+        reason = (
+            needs_word
+            or f"The flow {asking[0].id}, “{one_line(asking[0].text)}”, needs a person's word before it begins."
+        )
+    if denied:
+        decision = "deny"
+        reason = " ".join([*(_broken(one) for one in violations), *(_refused(item) for item in against)])
+    return Verdict(
+        verdict=decision,
+        reason=shorten(one_line(reason), _REASON_WORDS),
+        denied_by=denied,
+        asked_by=tuple(item.id for item in asking),
+        sections=tuple(sections),
+        woken=tuple(item.id for item in awake),
+    )
+
+
+def _would_break(board: Board, violations: Sequence[Violation]) -> list[Touch]:
+    broken = dict.fromkeys(one.item_id for one in violations)
+    return [Touch(board.items[name], 1.0, "it would be broken") for name in broken if name in board.items]
+
+
+def needs_approval(called: FlowMatch) -> bool:
+    """Whether a flow begins only with a person's word."""
+    detail = called.item.detail
+    return isinstance(detail, FlowDetail) and detail.needs_approval
+
+
+def _broken(one: Violation) -> str:
+    return f"{one.reason} {one.item_id}: {one.rule}"
+
+
+def _refused(item: MemoryItem) -> str:
+    words = item.evidence[0].quote if item.evidence and item.evidence[0].quote else item.text
+    return f"The user ruled this out ({item.id}): “{words}”"
+
+
+def violation_of(item: MemoryItem) -> Violation:
+    """That an action is what the user ruled out, as the denial of a call tells it."""
+    words = item.evidence[0].quote if item.evidence and item.evidence[0].quote else item.text
+    return Violation(
+        item_id=item.id,
+        rule=item.text,
+        sentence=words,
+        reason=f"This is what the user ruled out on {item.created_at[:10]}.",
+    )
+
+
+def _flow_part(flows: Sequence[FlowMatch]) -> Iterator[Part]:
+    if not flows:
+        return
+    lines = []
+    for one in flows[:1]:
+        detail = one.item.detail
+        if isinstance(detail, FlowDetail):
+            record = told(detail)
+            works = record if record == "never used" else f"works in {record}"
+            approval = "; needs a person's word" if detail.needs_approval else ""
+            lines.append(
+                Line(id=one.item.id, kind="flow", text=one.item.text, why=f"{works}{approval}; {one.why}")
+            )
+            lines += [
+                Line(id=str(number), kind="step", text=step)
+                for number, step in enumerate(detail.steps, start=1)
+            ]
+    also = [
+        Line(id=one.item.id, kind="flow", text=one.item.text, why=f"less near: {one.why}")
+        for one in flows[1:]
+    ]
+    yield Part(name="flow", title="The procedure: follow its steps in order", lines=(*lines, *also))
+
+
+def _parts(touched: Sequence[Touch]) -> Iterator[Part]:
+    for name, title, kinds, most in _SHOWN:
+        mine = [one for one in touched if one.item.kind in kinds]
+        if mine:
+            lines = tuple(map(_line, mine[:most]))
+            yield Part(name=name, title=title, lines=lines, left=len(mine) - len(lines))
+
+
+def _standing(board: Board, action: Action, touched: Sequence[Touch]) -> Iterator[Part]:
+    """Active state and the rules that every agent keeps; of the state, what touches the action comes first."""
+    mine = [one for one in touched if one.item.kind in STATE_KINDS]
+    here = [item for item in board.issues if _is_of(item, action)]
+    known = {one.item.id for one in mine}
+    lines = [
+        *(
+            Line(id=item.id, kind="hot_issue", text=item.text, why="it still fails")
+            for item in (here or board.issues)[:_ISSUES_SHOWN]
+        ),
+        *(_line(one) for one in mine[:_STATE_SHOWN]),
+        *(
+            Line(id=item.id, kind=item.kind, text=item.text, why=item.reason)
+            for item in board.latest
+            if item.id not in known
+        ),
+    ]
+    if lines:
+        kept = tuple(lines[: _STATE_SHOWN + _ISSUES_SHOWN])
+        yield Part(name="state", title="What stands now", lines=kept, touches=bool(mine or here))
+    shown = {one.item.id for one in touched}
+    rules = [
+        Line(id=item.id, kind="rule", text=item.text, why=f"{item.score:g}")
+        for item in board.critical
+        if item.id not in shown
+    ]
+    if rules:
+        yield Part(name="critical", title="Critical rules", lines=tuple(rules[:10]), touches=False)
+
+
+def _tools_part(found: tuple[Line, ...]) -> Iterator[Part]:
+    if found:
+        yield Part(name="tools", title="What exists already: use it before you make another", lines=found)
+
+
+def _is_of(issue: MemoryItem, action: Action) -> bool:
+    detail = issue.detail
+    return isinstance(detail, HotIssueDetail) and bool(detail.path) and detail.path in action.paths
+
+
+def _line(touch: Touch) -> Line:
+    item, detail = touch.item, touch.item.detail
+    why, good = touch.why, None
+    if isinstance(detail, CapabilityDetail):
+        good = detail.works
+        said = f": {one_line(detail.said)}" if detail.said else ""
+        checked = f"{'works' if good else 'does not work'}, checked {detail.checked_at[:10]}{said}"
+        why = "never checked" if good is None else checked
+    elif is_checked(item):
+        why = f"{why}; a check enforces it"
+    elif isinstance(detail, RejectionDetail):
+        reason = one_line(detail.reason)
+        because = f"; because {reason}" if reason and reason.casefold() not in item.text.casefold() else ""
+        why = f"said on {item.created_at[:10]}{because}"
+    elif item.kind in STATE_KINDS:
+        why = item.reason or why
+    return Line(id=item.id, kind=item.kind, text=item.text, why=why, good=good)
+
+
+_NOUNS = {
+    "flow": "a flow", "rejections": "rejections", "rules": "rules", "lessons": "lessons",
+    "capabilities": "capabilities", "state": "active state", "tools": "existing tools",
+}  # fmt: skip
+
+
+def _tally(sections: Sequence[Part]) -> str:
+    names = [_NOUNS[part.name] for part in sections if part.touches]
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"Read first what touches this: {listed}."
+
+
+# --- within its budget -----------------------------------------------------------------------------------------------
+
+
+def fitted(verdict: Verdict) -> Verdict:
+    r"""A verdict with its sections as far as there is room, each line cut where it is long.
+
+    >>> fitted(Verdict(verdict="allow", reason="Nothing touches this.")).text
+    '# Allow: Nothing touches this.\n'
+    """
+    bare = msgspec.structs.replace(verdict, sections=())
+    room = MAX_TOKENS - count_tokens(bare.text) - _HINT_TOKENS
+    kept: list[Part] = []
+    omitted = 0
+    for part in verdict.sections:
+        room -= count_tokens(f"\n## {part.title}\n")
+        lines: list[Line] = []
+        for line in part.lines:
+            short = _shortened(line)
+            cost = count_tokens(_said(short))
+            if cost > room:
+                break
+            room -= cost
+            lines.append(short)
+        omitted += part.left + len(part.lines) - len(lines)
+        if lines:
+            kept.append(msgspec.structs.replace(part, lines=tuple(lines)))
+    items = (
+        line.id for part in kept for line in part.lines if line.kind not in ("step", "script", "credential")
+    )
+    made = msgspec.structs.replace(
+        verdict, sections=tuple(kept), items=tuple(dict.fromkeys(items)), omitted=omitted
+    )
+    return msgspec.structs.replace(made, tokens=count_tokens(made.text))
+
+
+_LONG = re.compile(r".{400}", re.DOTALL)
+
+
+def _shortened(line: Line) -> Line:
+    text, why = one_line(line.text), one_line(line.why)
+    return msgspec.structs.replace(
+        line,
+        text=cut(text, _LINE_TOKENS) if _LONG.match(text) else text,
+        why=cut(why, _LINE_TOKENS) if _LONG.match(why) else why,
+    )
+
+
+def _rendered(part: Part) -> str:
+    return f"\n## {part.title}\n" + "".join(map(_said, part.lines))
+
+
+def _said(line: Line) -> str:
+    if line.kind == "step":
+        return f"  {line.id}. {line.text}\n"
+    why = f" ({line.why})" if line.why else ""
+    return f"- [{line.id}] {line.text}{why}\n"

@@ -1,0 +1,339 @@
+"""Checks what an agent is about to write or to answer against the rules that code can check.
+
+Pure: texts in, violations out. Only active constraints and rejections with a compiled check are enforced; what cannot
+be checked for certain (a file that does not parse, binary content) passes.
+"""
+
+import ast
+import posixpath
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+
+import msgspec
+from pathspec import GitIgnoreSpec
+
+from agentx.synthesis.gates.functions import Function, functions_of, is_meant, names_defined, parse_python
+from agentx.synthesis.language.words import content_words, stem
+from agentx.synthesis.memory.items import (
+    Check,
+    ConstraintDetail,
+    ForbidPath,
+    ForbidText,
+    MemoryItem,
+    RejectionDetail,
+    RequireDecorator,
+    RequireImport,
+)
+
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_BETWEEN_WORDS = r"[\s_*`~\-]{1,8}"
+"""What may stand between the words of a phrase: a line break, a hyphen, emphasis."""
+
+RELATED: dict[str, str] = {
+    "future": "future outlook forecast prospect prospects roadmap upcoming ahead tomorrow long-term prediction predictions 2030",
+    "history": "history past origin origins founded founding early background",
+    "finances": "finances finance financial money budget revenue cost costs",
+    "prices": "prices price pricing cost costs fee fees",
+    "security": "security secure vulnerability authentication authorization encryption",
+    "performance": "performance speed fast slow latency throughput",
+}
+"""Words that show that a text is about a general subject although it does not name it."""
+
+
+@cache
+def _related() -> dict[str, frozenset[str]]:
+    return {stem(key): frozenset(map(stem, words.split())) for key, words in RELATED.items()}
+
+
+class Violation(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule that a write or an answer breaks.
+
+    Attributes:
+        item_id: The rule's id.
+        rule: The rule, in full.
+        sentence: The user's sentence that it came from.
+        reason: One sentence: what breaks it, and where.
+        path: The file; empty for an answer.
+        line: Line in the new text, from 1; 0 where there is none.
+    """
+
+    item_id: str
+    rule: str
+    sentence: str
+    reason: str
+    path: str = ""
+    line: int = 0
+
+
+def check_write(
+    items: Iterable[MemoryItem], path: str, before: str | None, after: str | None, *, message: str = ""
+) -> tuple[Violation, ...]:
+    """What a write would break.
+
+    What already stood in the file is not held against a write: a phrase, a function or an import that ``before`` has too
+    passes. With neither text nothing can be deleted: that is binary content, of which the path is checked; call
+    :func:`check_path` where binary content replaces a text.
+
+    Args:
+        items: Memory items; those that are not enforced are passed over.
+        path: Path relative to the artifacts root.
+        before: The file's text now; ``None`` where it does not exist or is binary.
+        after: Its text after the write; ``None`` for a deletion or for binary content.
+        message: The user's message that the agent works on, which may tell the topic.
+
+    >>> from agentx.synthesis.memory.items import ConstraintDetail, ForbidPath, MemoryItem
+    >>> check = ForbidPath(("**/requirements.txt",))
+    >>> rule = MemoryItem(id="c-1", kind="constraint", text="No requirements.txt", detail=ConstraintDetail(check=check))
+    >>> [violation.reason for violation in check_write([rule], "api/Requirements.TXT", None, "flask")]
+    ['No file may be written at api/Requirements.TXT.']
+    """
+    if after is None:
+        return check_path(items, path) if before is None else check_removal(items, path)
+    return tuple(_of_write(items, path, before, after, message))
+
+
+def check_path(items: Iterable[MemoryItem], path: str) -> tuple[Violation, ...]:
+    """What a write of binary content to a path would break: only rules about paths can be checked.
+
+    Args:
+        items: Memory items; those that are not enforced are passed over.
+        path: Path relative to the artifacts root.
+    """
+    return _forbidden(items, path, f"No file may be written at {path}.")
+
+
+def check_removal(items: Iterable[MemoryItem], path: str) -> tuple[Violation, ...]:
+    """What deleting a file, or moving it away, would break: only a rule that what is there stays as it is.
+
+    Args:
+        items: Memory items; those that are not enforced are passed over.
+        path: Path relative to the artifacts root.
+    """
+    return _forbidden(items, path, f"{path} may not be deleted or moved.", frozen=True)
+
+
+def _forbidden(
+    items: Iterable[MemoryItem], path: str, told: str, *, frozen: bool = False
+) -> tuple[Violation, ...]:
+    """What the rules about paths say of one; with ``frozen`` only those by which what is there stays as it is."""
+    return tuple(
+        _violation(item, told, path)
+        for item, check in _enforced(items)
+        if isinstance(check, ForbidPath)
+        and (check.frozen or not frozen)
+        and _in_scope(item, path)
+        and matches(check.globs, path)
+    )
+
+
+def check_answer(items: Iterable[MemoryItem], text: str, *, message: str = "") -> tuple[Violation, ...]:
+    """What a final answer would break.
+
+    Args:
+        items: Memory items; those that are not enforced are passed over.
+        text: The answer.
+        message: The user's message that it answers, which may tell the topic.
+    """
+    found: list[Violation] = []
+    for item, check in _enforced(items):
+        if (
+            not isinstance(check, ForbidText)
+            or not check.answers
+            or check.globs
+            or not about(check.topic, text, message)
+        ):
+            continue
+        found += [
+            _violation(item, f"The answer says “{phrase}”.", "", lines[0])
+            for phrase in check.phrases
+            if (lines := _lines_of(phrase, text))
+        ]
+    return tuple(found)
+
+
+def _of_write(
+    items: Iterable[MemoryItem], path: str, before: str | None, after: str, message: str
+) -> Iterator[Violation]:
+    for item, check in _enforced(items):
+        if not _in_scope(item, path):
+            continue
+        match check:
+            case ForbidPath():
+                yield from check_path((item,), path)
+            case ForbidText():
+                yield from _forbidden_text(item, check, path, before, after, message)
+            case RequireDecorator():
+                yield from _missing_decorators(item, check, path, before, after)
+            case RequireImport():
+                yield from _imports(item, check, path, before, after)
+
+
+def _enforced(items: Iterable[MemoryItem]) -> Iterator[tuple[MemoryItem, Check]]:
+    for item in items:
+        detail = item.detail
+        if item.status != "active" or not isinstance(detail, ConstraintDetail | RejectionDetail):
+            continue
+        wish = isinstance(detail, ConstraintDetail) and detail.modality == "prefer"
+        if detail.check and not wish:
+            yield item, detail.check
+
+
+def _violation(item: MemoryItem, reason: str, path: str, line: int = 0) -> Violation:
+    sentence = item.evidence[0].quote if item.evidence else item.text
+    return Violation(
+        item_id=item.id, rule=item.text, sentence=sentence or item.text, reason=reason, path=path, line=line
+    )
+
+
+# --- paths ------------------------------------------------------------------------------------------------------------
+
+
+def matches(globs: tuple[str, ...], path: str) -> bool:
+    """Whether a path matches one of some globs (gitignore's rules), as file systems compare names that forgive.
+
+    Case, Unicode composition, dots and spaces at the end of a name and backslashes make no difference.
+
+    >>> matches(("**/requirements.txt",), "API/Requirements.txt. ")
+    True
+    """
+    return bool(globs) and _spec(globs).match_file(_plain_path(path))
+
+
+@lru_cache(maxsize=512)
+def _spec(globs: tuple[str, ...]) -> GitIgnoreSpec:
+    return GitIgnoreSpec.from_lines(unicodedata.normalize("NFKC", glob).casefold() for glob in globs)
+
+
+def _plain_path(path: str) -> str:
+    visible = _INVISIBLE.sub("", unicodedata.normalize("NFKC", path)).casefold().replace("\\", "/")
+    names = [name if name in {".", ".."} else name.rstrip(". ").lstrip(" ") for name in visible.split("/")]
+    return posixpath.normpath("/".join(name for name in names if name)).lstrip("/")
+
+
+def _in_scope(item: MemoryItem, path: str) -> bool:
+    return not item.scope.paths or matches(item.scope.paths, path)
+
+
+# --- text -------------------------------------------------------------------------------------------------------------
+
+
+def about(topic: str, *texts: str) -> bool:
+    """Whether texts, taken together, are about a topic: most of its content words, or words related to them, are there.
+
+    Of one or two words all must be there, of more two thirds. An empty topic is everything.
+
+    >>> about("tesla's future", "Tesla has a bright outlook"), about("tesla's future", "The future of SpaceX")
+    (True, False)
+    """
+    wanted = content_words(topic)
+    if not wanted:
+        return True
+    there = frozenset[str]().union(*(content_words(text) for text in texts))
+    found = sum(1 for word in wanted if word in there or _related().get(word, frozenset()) & there)
+    return 3 * found >= 2 * len(wanted)
+
+
+def _forbidden_text(
+    item: MemoryItem, check: ForbidText, path: str, before: str | None, after: str, message: str
+) -> Iterator[Violation]:
+    if (
+        not check.files
+        or (check.globs and not matches(check.globs, path))
+        or not about(check.topic, after, path, message)
+    ):
+        return
+    for phrase in check.phrases:
+        now, then = _lines_of(phrase, after), _lines_of(phrase, before or "")
+        if len(now) > len(then):
+            earlier = set((before or "").splitlines())
+            lines = after.splitlines()
+            fresh = [line for line in now if line > len(lines) or lines[line - 1] not in earlier]
+            line = (fresh or now)[0]
+            yield _violation(item, f"Line {line} of {path} says “{phrase}”.", path, line)
+
+
+def _lines_of(phrase: str, text: str) -> list[int]:
+    plain = _plain_text(text)
+    return [plain.count("\n", 0, match.start()) + 1 for match in _phrase_pattern(phrase).finditer(plain)][
+        :100
+    ]
+
+
+def _plain_text(text: str) -> str:
+    return _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).casefold().replace("’", "'")
+
+
+@lru_cache(maxsize=512)
+def _phrase_pattern(phrase: str) -> re.Pattern[str]:
+    words = [re.escape(word) for word in _plain_text(phrase).split()] or [r"(?!)"]
+    # A letter or digit beside the phrase makes it another word; an underscore does not, for it joins words in names.
+    opens = r"(?<![^\W_])" if re.match(r"\w", _plain_text(phrase).strip() or " ") else ""
+    closes = r"(?![^\W_])" if re.search(r"\w$", _plain_text(phrase).strip() or " ") else ""
+    return re.compile(opens + _BETWEEN_WORDS.join(words) + closes)
+
+
+# --- code -------------------------------------------------------------------------------------------------------------
+
+
+def _missing_decorators(
+    item: MemoryItem, check: RequireDecorator, path: str, before: str | None, after: str
+) -> Iterator[Violation]:
+    tree = parse_python(after) if matches(check.globs, path) else ""
+    if not isinstance(tree, ast.Module):
+        return
+    known = names_defined(before or "")
+    kind = f"{check.functions} " if check.functions else ""
+    for function in functions_of(tree):
+        if (
+            function.name not in known
+            and is_meant(function, check.functions)
+            and not _carries(function, check.decorator)
+        ):
+            reason = f"{function.name} at line {function.line} of {path} is a new {kind}function without @{check.decorator}."
+            yield _violation(item, reason, path, function.line)
+
+
+def _carries(function: Function, decorator: str) -> bool:
+    """Whether a function has the decorator, or is the decorator itself."""
+    wanted = decorator.rpartition(".")[2]
+    return function.node.name == wanted or any(
+        name == decorator or name.rpartition(".")[2] == decorator or (name == wanted and "." in decorator)
+        for name in function.decorators
+    )
+
+
+def _imports(
+    item: MemoryItem, check: RequireImport, path: str, before: str | None, after: str
+) -> Iterator[Violation]:
+    tree = parse_python(after) if matches(check.globs, path) else ""
+    if not isinstance(tree, ast.Module):
+        return
+    lines = _import_lines(tree, check.module)
+    if check.forbidden:
+        earlier = parse_python(before or "")
+        if lines and not (
+            isinstance(earlier, ast.Module) and len(_import_lines(earlier, check.module)) >= len(lines)
+        ):
+            yield _violation(item, f"Line {lines[0]} of {path} imports {check.module}.", path, lines[0])
+    elif not lines and any(not _is_docstring(node) for node in tree.body):
+        yield _violation(item, f"{path} does not import {check.module}.", path, 1)
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _import_lines(tree: ast.Module, module: str) -> list[int]:
+    lines = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        if any(name == module or name.startswith(f"{module}.") for name in names):
+            lines.append(node.lineno)
+    return sorted(lines)

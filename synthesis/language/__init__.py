@@ -1,0 +1,4 @@
+"""Words, sentences, spelling and tokens of English text.
+
+May import: storage.
+"""

@@ -1,0 +1,52 @@
+"""Puts back the apostrophes that hasty writers leave out, so that "dont" is read like "don't"."""
+
+import re
+from bisect import bisect_left
+from itertools import pairwise
+from typing import NamedTuple
+
+from agentx.synthesis.language.sentences import Span
+
+_NOT_NAMED = r"(?<![\w'`/.@-])"
+_NEGATED = rf"{_NOT_NAMED}(?:do|does|did|is|are|was|were|has|have|had|wo|ca|could|would|should|must|need|ai)n(?=t(?![\w'`/-]))"
+_SHORTENED = (
+    rf"{_NOT_NAMED}(?:that|what|here|there)(?=s(?![\w'`/-]))"
+    rf"|{_NOT_NAMED}(?:you|they)(?=(?:re|ve|ll) )"
+    rf"|{_NOT_NAMED}we(?=ve )"
+    rf"|{_NOT_NAMED}i(?=(?:m|ve) [a-z])"
+    # "lets" is also a verb, "ill" an adjective, and "its" owns things.
+    r"|(?:(?<![^\n])|(?<=[.!?,] )|\b(?:ok|okay|so|and|but|no|nah|yes|yeah) )let(?=s [a-z])"
+    r"|(?:(?<![^\n])|(?<=[.!?,] )|\b(?:ok|okay|so|and|but|no|yes) )i(?=ll [a-z])"
+    rf"|{_NOT_NAMED}it(?=s (?:a|an|the|not|no|just|too|very|so|really|still|already|only|also|ok|okay|fine|good|better|wrong|bad|always|never|important"
+    r"|all|been|going|supposed|meant|redundant|confusing|pointless|useless|unnecessary|overkill|because|better|more|my|your|our|there|here|being)\b)"
+)
+_LEFT_OUT = re.compile(f"{_NEGATED}|{_SHORTENED}", re.IGNORECASE)
+"""What stands before an apostrophe that was left out."""
+
+
+class Spelt(NamedTuple):
+    """A text with its apostrophes, and where in it those stand that were put in."""
+
+    text: str
+    added: tuple[int, ...]
+
+    def written(self, span: Span) -> Span:
+        """The place in the text as it was written of a place in the text as it is spelt here."""
+        return Span(*(offset - bisect_left(self.added, offset) for offset in (span.start, span.end)))
+
+
+def spelt_out(text: str) -> Spelt:
+    """A text with the apostrophes that its writer left out.
+
+    >>> spelt = spelt_out("we dont need it, its too much")
+    >>> spelt.text
+    "we don't need it, it's too much"
+    >>> spelt.written(Span(18, 23))
+    Span(start=17, end=21)
+    """
+    places = [match.end() for match in _LEFT_OUT.finditer(text)]
+    if not places:
+        return Spelt(text, ())
+    bounds = [0, *places, len(text)]
+    parts = (text[start:end] for start, end in pairwise(bounds))
+    return Spelt("'".join(parts), tuple(place + number for number, place in enumerate(places)))

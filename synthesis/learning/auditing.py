@@ -1,0 +1,370 @@
+"""What a person should know of a day of agents: pure code over history, so that whoever asks is told the same.
+
+Costs are what providers' answers said, as the record has them; a price that is not known counts as 0.
+"""
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
+from agentx.storage.events.schedule_events import DuePassed
+from agentx.storage.events.types import Event, RunEnded, RunStarted, ToolCallExecuted
+from agentx.storage.text import one_line
+from agentx.synthesis.learning.maintenance_plan import Done, What, became
+from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Concluded
+from agentx.synthesis.memory.items import CapabilityDetail, HotIssueDetail, Kind, MemoryItem, shorten
+from agentx.synthesis.state.flows import advice
+from agentx.synthesis.state.state import PendingCall, RunRecord, State, began, ended
+
+LEARNED: tuple[Kind, ...] = (
+    "constraint",
+    "rejection",
+    "rule",
+    "learning",
+    "knowledge",
+    "discovery",
+    "checkpoint",
+    "flow",
+)
+"""Kinds of memory that are told as learned."""
+
+DECAYED: tuple[What, ...] = ("faded", "asleep", "retired", "merged", "archived")
+
+_WORDS = 30
+
+
+class Cost(msgspec.Struct, frozen=True, kw_only=True):
+    """What a component used.
+
+    Attributes:
+        component: ``agent <role>``, ``director``, ``fields`` or ``scribe``.
+        calls: How often a model was asked.
+        usd: As far as prices are known.
+    """
+
+    component: str
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    usd: float = 0.0
+
+    def __add__(self, other: "Cost") -> "Cost":
+        """Both together, under the name of the first."""
+        return Cost(
+            component=self.component,
+            calls=self.calls + other.calls,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            usd=self.usd + other.usd,
+        )
+
+
+class Ran(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs of an agent, by how they ended; ``RUNNING`` for those that go on."""
+
+    agent: str
+    ended: dict[str, int]
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that failed: a run, the director, or a tool (``times`` in all, the latest of them told)."""
+
+    at: str
+    what: str
+    why: str
+    times: int = 1
+
+
+class Reflection(msgspec.Struct, frozen=True, kw_only=True):
+    """What a director thought of a directive of its own."""
+
+    seq: int
+    at: str
+    why: str
+    strategy: str
+    reflection: str
+    model: str
+
+
+class Unknown(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that began and has no result: nobody knows whether it did what it was to do."""
+
+    call_id: str
+    tool: str
+    run: str
+    seq: int
+    arguments: str
+
+
+class Todo(msgspec.Struct, frozen=True, kw_only=True):
+    """Something for a person to do, and what to type."""
+
+    text: str
+    command: str
+
+
+class Audit(msgspec.Struct, frozen=True, kw_only=True):
+    """A workspace since a moment, and as it stands.
+
+    Attributes:
+        ran: The runs that began or ended since, by agent.
+        failed: What failed since, oldest first.
+        learned: What memory gained since and still holds.
+        decayed: What became of items in the nights since.
+        costs: What each component used since.
+        reflections: What the director thought of its directives since.
+        passed: Due times that got no run of their own since.
+        unknown: Calls whose outcome is not known, however old.
+        open: Failing checks, however old.
+        proposals: What waits for a person's word in memory.
+        todo: What a person should do, the most urgent first.
+    """
+
+    title: str
+    root: str
+    ran: tuple[Ran, ...]
+    failed: tuple[Failure, ...]
+    learned: tuple[MemoryItem, ...]
+    decayed: tuple[Done, ...]
+    costs: tuple[Cost, ...]
+    reflections: tuple[Reflection, ...]
+    passed: tuple[DuePassed, ...]
+    unknown: tuple[Unknown, ...]
+    open: tuple[MemoryItem, ...]
+    proposals: int
+    todo: tuple[Todo, ...]
+
+
+def audit(events: Iterable[Event], since: str, root: str = "") -> Audit:
+    """What happened since a moment, and how it stands.
+
+    Args:
+        events: The whole history.
+        since: As :attr:`agentx.storage.events.types.Event.at` has it.
+        root: Directory of the workspace.
+    """
+    day, state = _Day(), State()
+    for event in events:
+        if event.at >= since:
+            day.take(event, state)
+        state.apply(event)
+    return Audit(
+        title=state.title,
+        root=root,
+        ran=tuple(day.ran()),
+        failed=tuple(day.failed()),
+        learned=tuple(item for name in day.added if (item := state.items[name]).status == "active"),
+        decayed=tuple(day.decayed(state)),
+        costs=tuple(day.costs.values()),
+        reflections=tuple(day.reflections),
+        passed=tuple(day.passed.values()),
+        unknown=tuple(_unknown(call) for call in unsettled(state)),
+        open=tuple(state.active("hot_issue")),
+        proposals=sum(item.status == "proposed" for item in state.items.values()),
+        todo=tuple(_todo(state, day)),
+    )
+
+
+def unsettled(state: State, me: str = "") -> Iterator[PendingCall]:
+    """The calls whose outcome is unknown: they began, have no result, and nobody is at work on them.
+
+    Args:
+        state: As it is.
+        me: The run of whoever asks: what was begun under its name before is not at work.
+    """
+    last = state.last_run
+    at_work = last.run if last is not None and last.status == "RUNNING" and last.run != me else None
+    waiting = {run.run for run in state.runs if run.status == "WAITING"}
+    return (
+        call
+        for call in state.pending.values()
+        if (not call.awaits_approval or (call.approved and call.run not in waiting))
+        and (at_work is None or call.run != at_work)
+    )
+
+
+def arguments_of(call: PendingCall) -> str:
+    """The arguments of a call in a line."""
+    return shorten(
+        ", ".join(f"{name}={one_line(str(value))}" for name, value in call.arguments.items()), _WORDS
+    )
+
+
+class _Day:
+    """What is collected on the way through the events."""
+
+    def __init__(self) -> None:
+        self.runs: dict[str, RunRecord] = {}
+        self.costs: dict[str, Cost] = {}
+        self.tools: dict[str, Failure] = {}
+        self.director: list[Failure] = []
+        self.broken: list[Failure] = []
+        self.added: dict[str, None] = {}
+        self.faded: dict[str, MemoryItem] = {}
+        self.reflections: list[Reflection] = []
+        self.passed: dict[tuple[str, str], DuePassed] = {}
+
+    def take(self, event: Event, before: State) -> None:
+        match event.data:
+            case RunStarted() as run:
+                self.runs[event.run] = began(event, run, self.runs.get(event.run))
+            case RunEnded() as end:
+                self._end(event, end, before)
+            case ToolCallExecuted(status="FAILED" | "DENIED") as call:
+                self._fail(event, call)
+            case Concluded() as concluded:
+                self._conclude(concluded, before)
+            case DirectiveIssued() as issued:
+                self._spend("director", issued, calls=int(issued.prompt_tokens > 0))
+                self.reflections.append(_reflection(event, issued))
+            case DirectiveFailed() as failure:
+                self._spend("director", failure, calls=1)
+                self.director.append(Failure(at=event.at, what="the director", why=failure.error))
+            case FieldExplained() as said:
+                self._spend("fields", said, calls=1)
+            case DuePassed() as passed:
+                self._pass(passed)
+
+    def _end(self, event: Event, end: RunEnded, before: State) -> None:
+        known = next((one for one in reversed(before.runs) if one.run == event.run), None)
+        run = self.runs.get(event.run) or known or RunRecord(event.run, event.seq, "", "", "")
+        self.runs[event.run] = run = ended(run, event, end)
+        self._spend(f"agent {run.agent}".strip(), end, calls=end.steps)
+        if end.status not in ("COMPLETED", "WAITING"):
+            why = one_line(end.reason) or shorten(one_line(run.task), _WORDS)
+            self.broken.append(Failure(at=event.at, what=f"{run.run} {end.status}", why=why))
+
+    def _fail(self, event: Event, call: ToolCallExecuted) -> None:
+        what = f"{call.tool} {call.status}"
+        times = self.tools[what].times + 1 if what in self.tools else 1
+        self.tools[what] = Failure(
+            at=event.at, what=what, why=shorten(one_line(call.output.text), _WORDS), times=times
+        )
+
+    def _conclude(self, concluded: Concluded, before: State) -> None:
+        if concluded.model:
+            self._spend("scribe", concluded, calls=1)
+        for change in concluded.changes:
+            if isinstance(change, Add):
+                if change.item.kind in LEARNED:
+                    self.added.setdefault(change.item.id)
+            elif concluded.extractor == MAINTENANCE and change.id in before.items:
+                self.faded.setdefault(change.id, before.items[change.id])
+
+    def _pass(self, passed: DuePassed) -> None:
+        key = passed.schedule, passed.reason
+        times = passed.times + (self.passed[key].times if key in self.passed else 0)
+        self.passed[key] = msgspec.structs.replace(passed, times=times)
+
+    def _spend(
+        self,
+        component: str,
+        used: RunEnded | DirectiveIssued | DirectiveFailed | FieldExplained | Concluded,
+        *,
+        calls: int,
+    ) -> None:
+        spent = Cost(
+            component=component,
+            calls=calls,
+            prompt_tokens=used.prompt_tokens,
+            completion_tokens=used.completion_tokens,
+            usd=used.cost_usd,
+        )
+        before = self.costs.get(component)
+        self.costs[component] = before + spent if before else spent
+
+    def ran(self) -> Iterator[Ran]:
+        """The runs, by agent."""
+        for agent in sorted({run.agent for run in self.runs.values()}):
+            yield Ran(
+                agent=agent,
+                ended=dict(Counter(run.status for run in self.runs.values() if run.agent == agent)),
+            )
+
+    def failed(self) -> list[Failure]:
+        """What failed, oldest first."""
+        return sorted([*self.broken, *self.director, *self.tools.values()], key=lambda one: one.at)
+
+    def decayed(self, after: State) -> Iterator[Done]:
+        """What the nights made of each item, all of them together."""
+        for name, old in self.faded.items():
+            what = became(old, after.items[name])
+            if what in DECAYED:
+                yield Done(what=what, item=after.items[name], score=old.score)
+
+
+def _reflection(event: Event, issued: DirectiveIssued) -> Reflection:
+    return Reflection(
+        seq=event.seq,
+        at=event.at,
+        why=issued.why,
+        strategy=issued.strategy,
+        reflection=issued.reflection,
+        model=issued.model,
+    )
+
+
+def _unknown(call: PendingCall) -> Unknown:
+    return Unknown(
+        call_id=call.call_id, tool=call.tool, run=call.run, seq=call.seq, arguments=arguments_of(call)
+    )
+
+
+# --- what to do ------------------------------------------------------------------------------------------------------
+
+
+def _todo(state: State, day: _Day) -> Iterator[Todo]:
+    yield from _calls_to_settle(state)
+    last = state.last_run
+    allowed = not any(call.awaits_approval and call.approved is None for call in state.pending.values())
+    stopped = ("INTERRUPTED", "FAILED", "LIMIT_REACHED", *["WAITING"] * allowed)
+    if last is not None and not last.directive and last.status in stopped:
+        yield Todo(text=f"{last.run} is not done ({last.status}); go on with it.", command="agentx run")
+    unanswered = last is not None and (state.directive is None or last.ended_seq > state.directive.seq)
+    if last is not None and last.directive and unanswered and last.status in ("FAILED", "LIMIT_REACHED"):
+        told = shorten(one_line(last.reason), _WORDS)
+        yield Todo(text=f"{last.run} {last.status}: {told}", command="agentx direct --why")
+    if day.director and (not day.reflections or day.reflections[-1].at < day.director[-1].at):
+        yield Todo(text="The director failed last; ask it again.", command="agentx direct --now")
+    yield from _problems(state)
+    proposed = sum(item.status == "proposed" for item in state.items.values())
+    if proposed:
+        noun = "proposal waits" if proposed == 1 else "proposals wait"
+        yield Todo(text=f"{proposed} {noun} for your word.", command="agentx memory review")
+    for name in sorted({passed.schedule for passed in day.passed.values()} & state.schedules.keys()):
+        yield Todo(
+            text=f"Due times of {name} were passed over; see its rule.", command="agentx schedule list"
+        )
+    for one in advice(state):
+        verb = "edit" if one.action == "rewrite" else "retire"
+        yield Todo(
+            text=f"{one.action.capitalize()} the flow {one.item}: {one.why}",
+            command=f"agentx flow {verb} {one.item}",
+        )
+
+
+def _calls_to_settle(state: State) -> Iterator[Todo]:
+    for call in state.pending.values():
+        if call.awaits_approval and call.approved is None:
+            yield Todo(
+                text=f"{call.tool} waits for your word ({arguments_of(call)}).",
+                command=f"agentx approve {call.call_id}",
+            )
+    for call in unsettled(state):
+        yield Todo(
+            text=f"Look whether {call.tool} of {call.run or 'no run'} went through; with --deny it did not.",
+            command=f"agentx approve {call.call_id}",
+        )
+
+
+def _problems(state: State) -> Iterator[Todo]:
+    for issue in state.active("hot_issue"):
+        check = issue.detail.check if isinstance(issue.detail, HotIssueDetail) else issue.text
+        told = f"Fix {shorten(one_line(check), _WORDS)}"
+        yield Todo(text=f"{told}.", command=f"agentx run {shlex.quote(f'{told} ({issue.id})')}")
+    for item in state.active("capability"):
+        if isinstance(item.detail, CapabilityDetail) and item.detail.works is False:
+            yield Todo(text=f"{item.text} does not work.", command=f"agentx capability check {item.id}")

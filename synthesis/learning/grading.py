@@ -1,0 +1,252 @@
+"""The extractor ``grading``: what a task that is over says of its flow and its rules, and what was learned from it.
+
+One entry in the state says how the task went: the same task graded again updates it. A lesson becomes a ``learning`` that
+rests on the word of whoever graded, so that what an agent says of its own work never becomes a user's rule. A lesson that
+was made nothing but words is said to be not permanent yet.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import msgspec
+
+from agentx.storage.events.types import CapabilityChecked, Event, TaskGraded
+from agentx.storage.text import one_line
+from agentx.synthesis.memory.conclusions import Add, Change, Patch
+from agentx.synthesis.memory.items import (
+    CapabilityDetail,
+    Evidence,
+    FlowDetail,
+    MemoryItem,
+    NoteDetail,
+    RuleDetail,
+    Status,
+    Trust,
+    item_id,
+    joined,
+    shorten,
+)
+from agentx.synthesis.similarity.near_duplicates import likeness
+from agentx.synthesis.state.extractor import ReadBody
+from agentx.synthesis.state.flows import graded as flow_graded
+from agentx.synthesis.state.rules import AGAIN, has_faded, reinforced, strengthened, triggered, violated
+from agentx.synthesis.state.state import State
+
+MADE = ("check", "flow", "script", "rule")
+"""What a lesson can be made into; of these, a rule is words alone. The record names it too: ``script:scripts/deploy.sh``."""
+
+NOT_PERMANENT = "Not permanent yet: it is only words."
+"""The reason of a lesson that nothing enforces."""
+
+_COMPARED = 100
+_SAID_CHARACTERS = 120
+
+
+class Grading:
+    """Concludes from tasks that were graded and from capabilities that were checked."""
+
+    name = "grading"
+    version = 1
+
+    def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
+        """What a grading or a check changes; nothing for other facts."""
+        match event.data:
+            case TaskGraded() as graded:
+                return tuple(_graded(event, graded, state))
+            case CapabilityChecked() as checked:
+                return tuple(_checked(event, checked, state, read))
+        return ()
+
+
+def trust_of(actor: str) -> Trust:
+    """What the word of an actor is worth."""
+    known: dict[str, Trust] = {"user": "user", "engine": "engine", "agent": "agent"}
+    return known.get(actor.partition(":")[0], "material")
+
+
+def lasts(made: str) -> bool:
+    """Whether what a lesson was made into is more than words.
+
+    >>> lasts("script:scripts/deploy.sh"), lasts("rule"), lasts("")
+    (True, False, False)
+    """
+    return made not in ("", "rule")
+
+
+def is_only_words(item: MemoryItem) -> bool:
+    """Whether an item is a standing lesson that was made no check, no flow and no script."""
+    if item.kind == "rule":
+        detail = item.detail
+        return item.status == "active" and not (isinstance(detail, RuleDetail) and detail.enforced_by)
+    return item.kind == "learning" and item.status == "active" and item.reason == NOT_PERMANENT
+
+
+def rule_that_says(state: State, text: str, domain: str = "") -> MemoryItem | None:
+    """The rule in play that says what a lesson says, the nearest one."""
+    rules = (item for item in state.items.values() if item.kind == "rule" and item.domain == domain)
+    standing = (item for item in rules if item.status in ("active", "dormant") or has_faded(item))
+    near = [(likeness(item.text, text), item) for item in standing]
+    best = max(near, key=lambda one: one[0], default=(0.0, None))
+    return best[1] if best[0] else None
+
+
+def _graded(event: Event, graded: TaskGraded, state: State) -> Iterator[Change]:
+    trust = trust_of(event.actor)
+    if trust != "material":
+        yield from _counted(event, graded, state)
+        yield from _entered(event, graded, state, trust)
+    if graded.lesson:
+        yield from _learned(event, graded, state, trust)
+
+
+def _counted(event: Event, graded: TaskGraded, state: State) -> Iterator[Change]:
+    """The flow's record, and the rules that were kept or broken."""
+    flow = state.items.get(graded.flow)
+    if flow is not None and isinstance(flow.detail, FlowDetail):
+        yield flow_graded(flow, passed=graded.passed, at=event.at)
+    said_again = rule_that_says(state, graded.lesson, graded.domain) if graded.lesson else None
+    for name in dict.fromkeys((*graded.broke, *graded.kept)):
+        rule = state.items.get(name)
+        if rule is not None and rule.kind == "rule" and rule != said_again:
+            yield (violated if name in graded.broke else reinforced)(rule, event.at)
+
+
+# --- the one entry of a task -----------------------------------------------------------------------------------------
+
+
+def _entered(event: Event, graded: TaskGraded, state: State, trust: Trust) -> Iterator[Change]:
+    """A task that passed is resolved, one that failed stays open; the same task is one entry however often it is graded."""
+    why = f": {graded.lesson.rstrip('.')}" if graded.lesson and not graded.passed else ""
+    reason = "It passed." if graded.passed else f"It failed{why}."
+    status: Status = "resolved" if graded.passed else "active"
+    place = Evidence(event.seq, 0, len(graded.task), graded.task)
+    known = _same_task(event, graded, state)
+    if known is None:
+        item = MemoryItem(
+            id=item_id("task", event.seq),
+            kind="task",
+            text=graded.task,
+            short=shorten(graded.task),
+            domain=graded.domain,
+            agent=event.actor.partition(":")[2] if trust == "agent" else "",
+            evidence=(place,),
+            trust=trust,
+            status=status,
+            reason=reason,
+        )
+        yield Add(item)
+    elif not (known.status == status == "resolved" and event.run):  # a run that completed has said so
+        yield Patch(
+            id=known.id,
+            status=status,
+            reason=reason,
+            evidence=joined(known.evidence, (place,)),
+            used_at=event.at,
+        )
+
+
+def _same_task(event: Event, graded: TaskGraded, state: State) -> MemoryItem | None:
+    run = state.last_run
+    began = run.seq if run is not None and event.run and run.run == event.run else 0
+    tasks = (
+        item
+        for item in reversed(state.items.values())
+        if item.kind == "task" and item.status in ("active", "resolved") and not item.by_hand
+    )
+    for item in islice(tasks, _COMPARED):
+        mine = began and any(place.seq == began for place in item.evidence)
+        if mine or (item.domain == graded.domain and likeness(item.text, graded.task)):
+            return item
+    return None
+
+
+# --- what was learned ------------------------------------------------------------------------------------------------
+
+
+def _learned(event: Event, graded: TaskGraded, state: State, trust: Trust) -> Iterator[Change]:
+    """A lesson: the rule that says it already counts for more; else one learning, however often it is learned."""
+    start = len(graded.task) + 1
+    place = Evidence(event.seq, start, start + len(graded.lesson), graded.lesson)
+    lasting = graded.made if lasts(graded.made) else ""
+    rule = rule_that_says(state, graded.lesson, graded.domain) if trust != "material" else None
+    if rule is not None:
+        yield _rule_again(event, graded, rule, trust, lasting, place)
+        return
+    reason = f"It was made a {lasting.replace(':', ', ')}." if lasting else NOT_PERMANENT
+    known = _same_lesson(graded, state, trust)
+    if known is None:
+        item = MemoryItem(
+            id=item_id("learning", event.seq),
+            kind="learning",
+            text=graded.lesson,
+            short=shorten(graded.lesson),
+            domain=graded.domain,
+            evidence=(place,),
+            trust=trust,
+            reason=reason,
+            detail=NoteDetail(lasting),
+        )
+        yield Add(item)
+        return
+    made = NoteDetail(lasting) if lasting else known.detail
+    yield Patch(
+        id=known.id,
+        used_at=event.at,
+        evidence=joined(known.evidence, (place,)),
+        detail=made,
+        reason=reason if lasting or made == NoteDetail() else known.reason,
+    )
+
+
+def _rule_again(
+    event: Event, graded: TaskGraded, rule: MemoryItem, trust: Trust, lasting: str, place: Evidence
+) -> Patch:
+    """The rule that a lesson repeats; only a person and the engine's own measurement make it stronger."""
+    weighs = trust in ("user", "engine")
+    if rule.id in graded.broke:
+        patch = violated(rule, event.at)
+    elif weighs:
+        patch = strengthened(rule, event.at, AGAIN, "it was learned again")
+    else:
+        patch = triggered(rule, event.at)
+    if lasting:
+        known = next(
+            (one for one in (patch.detail, rule.detail) if isinstance(one, RuleDetail)), RuleDetail()
+        )
+        patch = msgspec.structs.replace(patch, detail=RuleDetail(known.violations, lasting))
+    if trust == rule.trust:
+        patch = msgspec.structs.replace(patch, evidence=joined(rule.evidence, (place,)))
+    return patch
+
+
+def _same_lesson(graded: TaskGraded, state: State, trust: Trust) -> MemoryItem | None:
+    """A learning in the same words that rests on the same sort of word: an agent's never leans on a user's."""
+    lessons = (
+        item
+        for item in reversed(state.items.values())
+        if item.kind == "learning"
+        and item.status == "active"
+        and item.trust == trust
+        and item.domain == graded.domain
+    )
+    return next((item for item in lessons if likeness(item.text, graded.lesson)), None)
+
+
+# --- capabilities ----------------------------------------------------------------------------------------------------
+
+
+def _checked(event: Event, checked: CapabilityChecked, state: State, read: ReadBody) -> Iterator[Change]:
+    """What the last run of a capability's command said; of what a tool or a file says of it, nothing."""
+    item = state.items.get(checked.item)
+    detail = item.detail if item is not None else None
+    if (
+        item is None
+        or not isinstance(detail, CapabilityDetail)
+        or trust_of(event.actor) not in ("user", "engine")
+    ):
+        return
+    lines = (one_line(line) for line in read(checked.output).splitlines())
+    said = next((line[:_SAID_CHARACTERS] for line in lines if line), "")
+    works = checked.exit_code == 0
+    detail = CapabilityDetail(command=detail.command, works=works, said=said, checked_at=event.at)
+    yield Patch(id=item.id, detail=detail, used_at=event.at)

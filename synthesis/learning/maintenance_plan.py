@@ -1,0 +1,435 @@
+"""What nights do to memory: rules fade, near-duplicates become one, lessons become rules, what is resolved is laid aside.
+
+A pure function of a state, a time and the uses since the last time. Nights are the midnights (UTC) between the two times,
+and each is gone through in turn, so that a run that was missed is made up by the next.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+import msgspec
+
+from agentx.synthesis.memory.conclusions import Add, Change, Patch
+from agentx.synthesis.memory.items import (
+    TRUST_ORDER,
+    Evidence,
+    Kind,
+    Link,
+    MemoryItem,
+    RuleDetail,
+    Status,
+    free_id,
+    joined,
+)
+from agentx.synthesis.memory.policies import POLICIES
+from agentx.synthesis.similarity.near_duplicates import near_duplicates
+from agentx.synthesis.state.rules import (
+    ACTIVE,
+    AGAIN,
+    faded,
+    fades,
+    has_faded,
+    is_critical,
+    risen,
+    strengthened,
+)
+from agentx.synthesis.state.state import State
+
+MERGED: tuple[Kind, ...] = ("rule", "learning", "discovery", "knowledge")
+"""Kinds of which near-duplicates become one."""
+
+RESOLVED_DAYS = 3
+"""What is resolved is laid aside after so many days."""
+
+STRONGEST = 12.0
+"""As far as use raises the strength of a memory: unused, it is then half alive after a year."""
+
+MEASURED = 2
+"""So many events of the engine's own measuring make a rule of a lesson that no user said."""
+
+APART = "differs_from"
+"""The relation of items that a person told apart again; they are never merged."""
+
+PATCHED = tuple(name for name in Patch.__struct_fields__ if name != "id")
+"""The fields of an item that a change can name."""
+
+_STANDING: tuple[Status, ...] = ("active", "dormant")
+_AT = "%Y-%m-%dT%H:%M:%S.%fZ"
+
+
+class Use(msgspec.Struct, frozen=True):
+    """How a memory was recalled since the last maintenance: on how many days, and when last."""
+
+    days: int
+    at: str
+
+
+What = Literal["faded", "asleep", "retired", "merged", "promoted", "woken", "stronger", "archived", "used"]
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one item.
+
+    Attributes:
+        what: ``faded`` (a lower score), ``asleep`` (dormant), ``retired``, ``merged`` (into one that says the same),
+            ``promoted`` (a new rule), ``woken``, ``stronger``, ``archived`` or ``used``.
+        item: It, as it is after.
+        score: What its score was before.
+    """
+
+    what: What
+    item: MemoryItem
+    score: float
+
+
+class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
+    """What maintenance does.
+
+    Attributes:
+        nights: How many were gone through.
+        since: When the last maintenance was; empty for never.
+        until: The time up to which this one goes.
+        changes: One for each item that is new or changed.
+        done: The same for a person.
+    """
+
+    nights: int
+    since: str
+    until: str
+    changes: tuple[Change, ...]
+    done: tuple[Done, ...]
+
+
+def upkeep(state: State, now: str, uses: Mapping[str, Use] | None = None) -> Upkeep:
+    """What maintenance changes at a time, with every night since the last one made up.
+
+    Args:
+        state: What is concluded; it is not changed.
+        now: As :attr:`agentx.storage.events.types.Event.at` has it.
+        uses: What was recalled since the last maintenance, by item.
+    """
+    passed = nights(state.maintained_at or _earliest(state.items.values(), now), now)
+    work = _Work(state)
+    work.use(uses or {})
+    for night in passed:
+        work.fade(night)
+        work.tidy(night.strftime(_AT))
+    if _read(now) is not None:
+        work.tidy(now)
+    changes, done = _told(state.items, work.items)
+    return Upkeep(nights=len(passed), since=state.maintained_at, until=now, changes=changes, done=done)
+
+
+def nights(since: str, now: str) -> list[datetime]:
+    """The midnights (UTC) after one time and up to another.
+
+    >>> [f"{night:%d}" for night in nights("2026-01-01T09:00:00.000000Z", "2026-01-03T00:00:00.000000Z")]
+    ['02', '03']
+    """
+    first, last = _read(since), _read(now)
+    if first is None or last is None:
+        return []
+    midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
+    days = (last - midnight).days
+    return [midnight + timedelta(days=day) for day in range(1, days + 1)]
+
+
+def _read(at: str) -> datetime | None:
+    """A time of an event; ``None`` for a damaged one."""
+    try:
+        return datetime.fromisoformat(at).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def makes_a_rule(item: MemoryItem) -> bool:
+    """Whether a lesson may become a rule: it rests on the user's words, or on what the engine measured at least twice.
+
+    What only an agent, a tool or a file says never may, however often it is said.
+    """
+    measured = len({one.seq for one in item.evidence}) >= MEASURED
+    return _may_teach(item) and item.status == "active" and (item.trust == "user" or measured)
+
+
+def _may_teach(item: MemoryItem) -> bool:
+    return item.kind == "learning" and item.trust in ("user", "engine")
+
+
+def _earliest(items: Iterable[MemoryItem], now: str) -> str:
+    return min((item.created_at for item in items if item.created_at), default=now)
+
+
+class _Work:
+    """Memory while it is maintained; items are values, and each step replaces some."""
+
+    def __init__(self, state: State) -> None:
+        self.items = dict(state.items)
+        compared = [item for item in self.items.values() if _is_compared(item)]
+        last = max(
+            (item.changed_seq for item in compared if item.changed_at == state.maintained_at),
+            default=state.maintained,
+        )  # by events: the clock may have been set back
+        fresh = {item.id for item in compared if item.changed_seq > last or makes_a_rule(item)}
+        self._alike = near_duplicates(compared, fresh)
+        self._fading = [item.id for item in self.items.values() if fades(item)]
+        self._noes: dict[int, list[Evidence]] = {}
+        for item in self.items.values():
+            if item.by_hand and item.status == "retired" and item.kind in ("constraint", "rejection"):
+                for place in item.evidence:
+                    self._noes.setdefault(place.seq, []).append(place)
+        self._lessons = [
+            item.id for item in self.items.values() if item.kind == "learning" and _may_teach(item)
+        ]
+        self._resolved = [item.id for item in self.items.values() if _is_resolved(item)]
+
+    def use(self, uses: Mapping[str, Use]) -> None:
+        """Let what was recalled fade more slowly: by one for each day on which it was."""
+        for name, use in uses.items():
+            item = self.items.get(name)
+            if item is not None and POLICIES[item.kind].decay in ("logistic", "ebbinghaus"):
+                again = use.at[:10] == item.used_at[:10]  # that day was counted
+                strength = max(item.strength, min(item.strength + use.days - again, STRONGEST))
+                self._set(item, strength=strength, used_at=max(use.at, item.used_at))
+
+    def fade(self, night: datetime) -> None:
+        """Take from the rules what a night costs."""
+        for name in self._fading:
+            self.items[name] = faded(self.items[name], night)
+        self._fading = [name for name in self._fading if fades(self.items[name])]
+
+    def tidy(self, at: str) -> None:
+        """Merge, promote and archive what was there at a time."""
+        self._merge(at)
+        self._promote(at)
+        latest = (datetime.fromisoformat(at) - timedelta(days=RESOLVED_DAYS)).strftime(_AT)
+        for name in [name for name in self._resolved if self.items[name].changed_at <= latest]:
+            self._resolved.remove(name)
+            reason = f"It was resolved on {self.items[name].changed_at[:10]}."
+            self._set(self.items[name], status="archived", reason=reason)
+
+    # --- near-duplicates ---------------------------------------------------------------------------------------------
+
+    def _merge(self, at: str) -> None:
+        """Let the better of those that say the same take in the others, the best first."""
+        stood = [self.items[name] for name in self._alike if _stood(self.items[name], at)]
+        for name in [
+            item.id for item in sorted(stood, key=lambda item: (_rank(item), item.created_seq, item.id))
+        ]:
+            item = self.items[name]
+            if item.status not in _STANDING:  # taken in by now
+                continue
+            others = [self.items[name] for name in self._alike[item.id]]
+            taken = [other for other in others if other.kind == item.kind and _may_take(item, other, at)]
+            if taken:
+                self._take_in(item, taken)
+
+    def _take_in(self, item: MemoryItem, taken: Sequence[MemoryItem]) -> None:
+        for other in taken:
+            links = (*other.links, Link("superseded_by", item.id))
+            self._set(other, status="superseded", links=links, reason=f"{item.id} says the same.")
+        every = (item, *taken)
+        detail = item.detail
+        if isinstance(detail, RuleDetail):
+            details = [one.detail for one in every if isinstance(one.detail, RuleDetail)]
+            enforced = next((one.enforced_by for one in details if one.enforced_by), "")
+            detail = RuleDetail(sum(one.violations for one in details), enforced)
+        score = risen(max(one.score for one in every), AGAIN)
+        self._set(
+            item,
+            status="active"
+            if score >= ACTIVE or any(one.status == "active" for one in every)
+            else item.status,
+            score=score,
+            strength=max(one.strength for one in every),
+            used_at=max(one.used_at or one.created_at for one in every),
+            evidence=joined(*(one.evidence for one in every if one.trust == item.trust)),
+            links=(*item.links, *(Link("supersedes", one.id) for one in taken)),
+            detail=detail,
+            reason=f"It took in {_names(taken)}, which says the same."
+            if len(taken) == 1
+            else f"It took in {_names(taken)}, which say the same.",
+        )
+
+    # --- lessons -----------------------------------------------------------------------------------------------------
+
+    def _promote(self, at: str) -> None:
+        """Make rules of lessons, or strengthen the rules that say the same already."""
+        self._lessons = [name for name in self._lessons if self.items[name].status == "active"]
+        for name in self._lessons:
+            lesson = self.items[name]
+            if not makes_a_rule(lesson) or max(lesson.created_at, lesson.changed_at) > at:
+                continue
+            if self._refused(lesson):
+                continue
+            rules = [self._survivor(other) for other in self._alike.get(name, {})]
+            rules = [rule for rule in rules if rule.kind == "rule"]
+            told = [rule for rule in rules if _can_wake(rule) and not _told_apart(rule, lesson)]
+            if told:
+                self._say_again(min(told, key=_rank), lesson)
+            elif not rules:  # what a person ended or took back stays so
+                self._make_rule(lesson, at)
+
+    def _refused(self, lesson: MemoryItem) -> bool:
+        """Whether a person said no to a demand that was read out of the same words."""
+        return any(
+            one.seq == no.seq and one.start < no.end and no.start < one.end
+            for one in lesson.evidence
+            for no in self._noes.get(one.seq, ())
+        )
+
+    def _say_again(self, rule: MemoryItem, lesson: MemoryItem) -> None:
+        at = lesson.used_at or lesson.created_at
+        stronger = strengthened(rule, at, AGAIN, f"{lesson.id} says it again")
+        evidence = joined(rule.evidence, lesson.evidence) if rule.trust == lesson.trust else rule.evidence
+        pinned = rule.pinned or lesson.pinned
+        self._set(rule, **stronger.fields() | {"evidence": evidence, "pinned": pinned})
+        self._end_lesson(lesson, rule.id, f"{rule.id} says it.")
+
+    def _make_rule(self, lesson: MemoryItem, at: str) -> None:
+        seq = lesson.evidence[0].seq if lesson.evidence else lesson.created_seq
+        name = free_id("rule", seq, self.items)
+        basis = "on your words" if lesson.trust == "user" else "on what was measured more than once"
+        self.items[name] = MemoryItem(
+            id=name,
+            kind="rule",
+            text=lesson.text,
+            short=lesson.short,
+            domain=lesson.domain,
+            agent=lesson.agent,
+            scope=lesson.scope,
+            score=ACTIVE,
+            used_at=at,
+            evidence=lesson.evidence,
+            trust=lesson.trust,
+            links=(Link("learned_from", lesson.id),),
+            detail=RuleDetail(),
+            reason=f"Made of the lesson {lesson.id}, which rests {basis}.",
+            pinned=lesson.pinned,
+        )
+        self._fading.append(name)
+        for other in self._alike.get(lesson.id, {}):
+            self._alike[other][name] = 1.0
+        self._end_lesson(lesson, name, f"It became the rule {name}.")
+
+    def _end_lesson(self, lesson: MemoryItem, rule: str, reason: str) -> None:
+        links = (*lesson.links, Link("superseded_by", rule))
+        self._set(lesson, status="superseded", links=links, reason=reason)
+        if fades(self.items[rule]) and rule not in self._fading:
+            self._fading.append(rule)
+
+    def _survivor(self, name: str) -> MemoryItem:
+        """The item, or what took it in."""
+        item = self.items[name]
+        while item.status == "superseded":
+            after = next(
+                (link.target for link in reversed(item.links) if link.relation == "superseded_by"), ""
+            )
+            if after not in self.items:
+                break
+            item = self.items[after]
+        return item
+
+    def _set(self, item: MemoryItem, **fields: object) -> None:
+        self.items[item.id] = msgspec.structs.replace(item, **fields)
+
+
+def _is_compared(item: MemoryItem) -> bool:
+    return item.kind in MERGED and (
+        item.status in _STANDING or (item.kind == "rule" and item.status == "retired")
+    )
+
+
+def _can_wake(item: MemoryItem) -> bool:
+    return item.status in _STANDING or has_faded(item)
+
+
+def _is_resolved(item: MemoryItem) -> bool:
+    return (
+        item.status == "resolved" and POLICIES[item.kind].section in ("state", "problems") and not item.pinned
+    )
+
+
+def _stood(item: MemoryItem, at: str) -> bool:
+    return item.status in _STANDING and (item.created_at or item.used_at) <= at
+
+
+def _may_take(item: MemoryItem, other: MemoryItem, at: str) -> bool:
+    """Whether one may take in another: what a person made critical or pinned stays, and so does what they told apart."""
+    kept = other.pinned or is_critical(other)
+    return other.id != item.id and _stood(other, at) and not kept and not _told_apart(item, other)
+
+
+def _told_apart(one: MemoryItem, other: MemoryItem) -> bool:
+    """Whether a person did, by name or by taking both out of a third."""
+    first, second = ({item.id, *_apart_from(item)} for item in (one, other))
+    return bool(first & second)
+
+
+def _apart_from(item: MemoryItem) -> set[str]:
+    return {link.target for link in item.links if link.relation == APART}
+
+
+def _rank(item: MemoryItem) -> tuple[bool, bool, int, float, int]:
+    """What comes first is better: pinned, critical, more trusted, stronger, better founded."""
+    return (
+        not item.pinned,
+        not is_critical(item),
+        TRUST_ORDER.index(item.trust),
+        -item.score,
+        -len(item.evidence),
+    )
+
+
+def _names(items: Sequence[MemoryItem]) -> str:
+    names = [item.id for item in items]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+# --- what came of it -------------------------------------------------------------------------------------------------
+
+
+def _told(
+    before: Mapping[str, MemoryItem], after: Mapping[str, MemoryItem]
+) -> tuple[tuple[Change, ...], tuple[Done, ...]]:
+    """The changes from one memory to another: one for each item."""
+    changes: list[Change] = []
+    done: list[Done] = []
+    for name, item in after.items():
+        old = before.get(name)
+        if old is item:
+            continue
+        if old is None:
+            changes.append(Add(item))
+            what: What = "promoted" if item.status in _STANDING else "retired"
+            done.append(Done(what=what, item=item, score=ACTIVE))
+        elif fields := {f: getattr(item, f) for f in PATCHED if getattr(item, f) != getattr(old, f)}:
+            changes.append(Patch(id=name, **fields))
+            if not _became_a_rule(item, before):
+                done.append(Done(what=became(old, item), item=item, score=old.score))
+    return tuple(changes), tuple(done)
+
+
+def _became_a_rule(item: MemoryItem, before: Mapping[str, MemoryItem]) -> bool:
+    """Whether a lesson ended as a new rule, which tells of it."""
+    return item.status == "superseded" and any(
+        link.relation == "superseded_by" and link.target not in before for link in item.links
+    )
+
+
+def became(old: MemoryItem, new: MemoryItem) -> What:
+    """What an item became, in a word."""
+    if new.status != old.status:
+        return _TURNED[new.status]
+    if new.score < old.score:
+        return "faded"
+    return "stronger" if new.score > old.score or new.links != old.links else "used"
+
+
+_TURNED: dict[Status, What] = {
+    "active": "woken",
+    "dormant": "asleep",
+    "retired": "retired",
+    "superseded": "merged",
+    "archived": "archived",
+}

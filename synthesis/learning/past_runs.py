@@ -1,0 +1,271 @@
+"""What was done in past runs, as far as it may be repeated: nothing of what a tool printed goes in.
+
+A move is a tool's name, a program with bounded arguments, or the files that were changed; what only looks is passed
+over. Whether a run passed was measured: by its checks, by how it ended, by its grade.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Literal
+
+import msgspec
+
+from agentx.storage.events.types import (
+    Event,
+    RunEnded,
+    RunStarted,
+    TaskGraded,
+    ToolCallExecuted,
+    ToolCallRequested,
+    UserMessageSent,
+)
+from agentx.synthesis.checks.command import Step, is_check_command, masks_exit_status, steps
+from agentx.synthesis.checks.registry import parse_output
+from agentx.synthesis.language.words import vocabulary
+from agentx.synthesis.state.extractor import ReadBody
+
+MIN_TIMES = 2
+"""What happened once proves nothing."""
+
+MOST = 0.6
+"""What so many of the uses of something have in common belongs to it."""
+
+COMMAND_CHARACTERS = 120
+QUOTE_CHARACTERS = 120
+EVIDENCE = 4
+"""Runs that a proposal names."""
+
+_TASK_CHARACTERS = 300
+_ARGUMENT_CHARACTERS = 60
+
+Outcome = Literal["passed", "failed", "unknown"]
+
+
+class Move(msgspec.Struct, frozen=True):
+    """Something that an agent did in a run.
+
+    Attributes:
+        seq: The event.
+        key: What kind of thing: ``$ go test``, ``edit`` or a tool's name; the same in every run.
+        words: Of a command: its program and arguments, bounded.
+        paths: Of an edit: the files.
+        worked: Whether it succeeded.
+        check: Whether it is a test, a linter or a build, so that it tells of the task.
+    """
+
+    seq: int
+    key: str
+    words: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    worked: bool = True
+    check: bool = False
+
+
+class Run(msgspec.Struct):
+    """What was asked, what was done, and what came of it.
+
+    Attributes:
+        seq: The event that asked.
+        task: The user's words.
+    """
+
+    seq: int
+    task: str
+    moves: list[Move] = msgspec.field(default_factory=list)
+    ended: str = ""
+    graded: bool | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """As it was graded, else as its last check and its end say; a run that neither tells of is unknown."""
+        if self.graded is not None:
+            return "passed" if self.graded else "failed"
+        checked = next((move.worked for move in reversed(self.moves) if move.check), None)
+        if self.ended == "FAILED" or checked is False:
+            return "failed"
+        return "passed" if checked or self.ended == "COMPLETED" else "unknown"
+
+
+def read_runs(events: Iterable[Event], read: ReadBody) -> list[Run]:
+    """The runs of a history, oldest first: from a ``RunStarted``, or a user's message outside of one, to the next.
+
+    Args:
+        events: In order.
+        read: Gives the whole text of a body; asked for the output of checks alone.
+    """
+    replay = Replay()
+    for event in events:
+        replay.take(event, read)
+    return replay.past
+
+
+class Replay(msgspec.Struct):
+    """Runs as they are read, event by event; between two events it can be kept, and gone on with later.
+
+    Attributes:
+        runs: All that began.
+        open: By the name of a run, its place among them.
+        started: Names of runs that began with a ``RunStarted`` and have not ended.
+        announced: Ids of calls that were announced.
+        latest: Place of the run in which something was done last.
+    """
+
+    runs: list[Run] = msgspec.field(default_factory=list)
+    open: dict[str, int] = msgspec.field(default_factory=dict)
+    started: set[str] = msgspec.field(default_factory=set)
+    announced: set[str] = msgspec.field(default_factory=set)
+    latest: int | None = None
+
+    @property
+    def past(self) -> list[Run]:
+        """The runs in which something was asked and done."""
+        return [run for run in self.runs if run.moves and run.task]
+
+    def take(self, event: Event, read: ReadBody) -> None:
+        """Read one event; ``read`` is as for :func:`read_runs`."""
+        match event.data:
+            case RunStarted() as started:
+                self._start(event, started)
+            case UserMessageSent() as said:
+                if event.actor.partition(":")[0] == "user" and event.run not in self.started:
+                    self._begin(event.run, Run(event.seq, _task(said.body.text)))
+            case ToolCallRequested() as call:
+                self.announced.add(call.call_id)
+            case ToolCallExecuted() as call if call.status != "DENIED" and not _is_left_behind(event):
+                self._do(event, call, read)
+            case RunEnded() as end if event.run in self.open:
+                self.runs[self.open[event.run]].ended = end.status
+                self.started.discard(event.run)
+            case TaskGraded() as grade:
+                place = self.open.get(event.run) if event.run else self.latest
+                if place is not None:
+                    self.runs[place].graded = grade.passed
+
+    def _do(self, event: Event, call: ToolCallExecuted, read: ReadBody) -> None:
+        place = self.open.get(event.run, self.latest)
+        if place is not None:
+            self.runs[place].moves += _moves(event, call, read, announced=call.call_id in self.announced)
+            self.latest = place
+
+    def _start(self, event: Event, started: RunStarted) -> None:
+        before = self.open.get(started.resumes) if started.resumes else None
+        if before is None:
+            self._begin(event.run, Run(event.seq, _task(started.task.text)))
+        else:
+            self.open[event.run] = before
+        self.started.add(event.run)
+
+    def _begin(self, name: str, run: Run) -> None:
+        self.open[name] = self.latest = len(self.runs)
+        self.runs.append(run)
+
+
+def _moves(event: Event, call: ToolCallExecuted, read: ReadBody, *, announced: bool) -> list[Move]:
+    argument = call.arguments.get("command", "")
+    command = call.command or (argument if isinstance(argument, str) else "")
+    worked = call.status == "SUCCEEDED"
+    if call.tool.startswith("run_") and call.tool != "run_command":  # as it is set up: the tool is the step
+        return [Move(event.seq, call.tool, worked=worked, check=True)]
+    if command:
+        check = is_check_command(command)
+        worked = _checked(call, command, read) if check else worked
+        done = [step for step in steps(command) if not only_looks(step)]
+        return [Move(event.seq, _key(step), _bounded(step), worked=worked, check=check) for step in done]
+    if call.changes:
+        paths = tuple(change.path for change in call.changes)
+        return [Move(event.seq, "edit", paths=paths)] if worked else []
+    return [Move(event.seq, call.tool, worked=worked)] if announced else []
+
+
+def _checked(call: ToolCallExecuted, command: str, read: ReadBody) -> bool:
+    """Whether a check passed: by its exit status where that is its own, otherwise by what it printed."""
+    if call.exit_code is not None and not masks_exit_status(command):
+        return call.exit_code == 0
+    outcome = parse_output(read(call.output), command=command, exit_code=call.exit_code).outcome
+    return call.status == "SUCCEEDED" if outcome == "unknown" else outcome == "passed"
+
+
+def _is_left_behind(event: Event) -> bool:
+    """Whether an event tells of the files that a command left behind: the command has an event of its own, with how it went."""
+    return event.actor.startswith("tool:")
+
+
+_TAG = re.compile(r"<[^<>]{1,80}>")
+
+
+def _task(text: str) -> str:
+    """A task in one line, without the tags that a program put around it, and each run of a word once."""
+    words = _TAG.sub(" ", text[:_TASK_CHARACTERS]).split()
+    return " ".join(word for before, word in pairwise(["", *words]) if word.strip("/") != before.strip("/"))
+
+
+_LOOKS = vocabulary(
+    """
+    ls cat head tail grep egrep rg find fd pwd echo printf cd wc which type sed awk tree diff cmp less more file stat du df ps env
+    printenv whoami date sleep true false test [ jq sort uniq cut tr xargs tee set export read for do done while if fi then else
+    exit wait kill lsof top uname hostname history man id basename dirname realpath readlink seq od xxd strings
+    """
+)
+"""Programs that only look, or only steer a command line: what they show changes nothing."""
+
+_LOOKING = vocabulary(
+    "status diff log show branch rev-parse remote ls-files ls-tree cat-file blame describe reflog config shortlog grep list view"
+    " version help get info"
+)
+"""Subcommands that only look."""
+
+_GROUPS = vocabulary(
+    "run compose pr issue release workflow rollout exec stack image container repo model db app"
+)
+"""Subcommands that take another one."""
+
+_PROGRAM = re.compile(r"[\w./+-]+")
+_BARE = re.compile(r"[A-Za-z][\w:-]*")
+
+
+def only_looks(step: Step) -> bool:
+    """Whether a program only shows something, or only steers a command line."""
+    words = subcommands(step)
+    looks = step.program in _LOOKS or bool(words and words[-1] in _LOOKING)
+    return looks or not _PROGRAM.fullmatch(step.program)
+
+
+def subcommands(step: Step) -> tuple[str, ...]:
+    """The words that say what a program does: one, or two where the first one names a group."""
+    words: list[str] = []
+    arguments = list(step.arguments)
+    while arguments and arguments[0].startswith("-"):  # as in `git -C there push`
+        del arguments[: 2 if arguments[0] in {"-C", "-c"} else 1]
+    for word in arguments:
+        if not _BARE.fullmatch(word) or (words and words[-1] not in _GROUPS):
+            break
+        words.append(word)
+    return tuple(words)
+
+
+def _key(step: Step) -> str:
+    return " ".join(("$", step.program[:_ARGUMENT_CHARACTERS], *subcommands(step)))
+
+
+def _bounded(step: Step) -> tuple[str, ...]:
+    """A program and its arguments; what is long, or words rather than a name, is left open."""
+    return (step.program[:_ARGUMENT_CHARACTERS], *(_argument(word) for word in step.arguments[:20]))
+
+
+def _argument(word: str) -> str:
+    plain = len(word) <= _ARGUMENT_CHARACTERS and word.isprintable() and not re.search(r"[\s`$]", word)
+    return word if plain else "…"
+
+
+def common_form(uses: Sequence[tuple[str, ...]]) -> str:
+    """The most usual form of a command, with ``…`` for what its uses do not share."""
+    usual, _ = Counter(uses).most_common(1)[0]
+    shared = Counter(word for use in uses for word in set(use))
+    words: list[str] = []
+    for number, word in enumerate(usual):
+        kept = number == 0 or shared[word] >= MOST * len(uses)
+        if kept or words[-1] != "…":
+            words.append(word if kept else "…")
+    return " ".join(words)[:COMMAND_CHARACTERS]

@@ -1,0 +1,85 @@
+"""What would make a lesson permanent: a check where its words can be compiled to one, a step of the flow, or a script."""
+
+import re
+import shlex
+from typing import Literal
+
+import msgspec
+
+from agentx.synthesis.demands.compile import compile_check
+from agentx.synthesis.language.words import STOP_WORDS, words_of
+from agentx.synthesis.memory.items import Check, FlowDetail, MemoryItem, Scope
+
+_NAME_WORDS = 4
+_PROCEDURE = re.compile(
+    r"\b(?:before|after|first|then|always|each time|whenever|when|once|until|step)\b", re.IGNORECASE
+)
+"""Words of a lesson that says what is done at some point of a procedure."""
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """How a lesson can be made more than words.
+
+    Attributes:
+        kind: ``check``, ``flow`` or ``script``.
+        text: One sentence.
+        command: What a person types to do so; empty where there is a file to write.
+        check: The check that enforces it, where its words can be compiled to one.
+        path: Where a script would lie, relative to the artifacts.
+    """
+
+    kind: Literal["check", "flow", "script"]
+    text: str
+    command: str = ""
+    check: Check | None = None
+    path: str = ""
+
+
+def propose(lesson: str, flow: MemoryItem | None = None) -> Proposal:
+    """The strongest form that a lesson can have.
+
+    Args:
+        lesson: What was learned, in one sentence.
+        flow: The flow that the task followed.
+
+    >>> propose("Never create a requirements.txt file.").kind, propose("Ask before you search.").path
+    ('check', 'scripts/ask-search.sh')
+    """
+    check = compile_check(lesson, "must_not", Scope()) or compile_check(lesson, "must", Scope())
+    if check is not None:
+        return Proposal(
+            kind="check",
+            text="Its words can be compiled to a check that is run before each write.",
+            command=f"agentx memory add {shlex.quote(lesson)} --kind constraint",
+            check=check,
+        )
+    if flow is not None and isinstance(flow.detail, FlowDetail):
+        return Proposal(
+            kind="flow",
+            text=f"Make it a step of the flow {flow.id}, “{flow.text}”, which the task followed.",
+            command=_with_step(flow.id, flow.detail, lesson),
+        )
+    if _PROCEDURE.search(lesson) and len(lesson.split()) > _NAME_WORDS + 2:
+        return Proposal(
+            kind="flow",
+            text="Make it a step of a flow, so that whoever does this is shown it.",
+            command=f"agentx flow add {shlex.quote(_name(lesson, ' '))} --step {shlex.quote(lesson)}",
+        )
+    path = f"scripts/{_name(lesson, '-') or 'lesson'}.sh"
+    return Proposal(
+        kind="script", text=f"Write a script that does it, {path}: the gate finds it by its name.", path=path
+    )
+
+
+def _with_step(flow: str, detail: FlowDetail, lesson: str) -> str:
+    steps = " ".join(f"--step {shlex.quote(step)}" for step in (*detail.steps, lesson))
+    return f"agentx flow edit {flow} {steps}"
+
+
+def _name(lesson: str, between: str) -> str:
+    said = (
+        word.casefold().replace("’", "'").replace("'", "")
+        for word in words_of(lesson)
+        if word.casefold() not in STOP_WORDS
+    )
+    return between.join(list(dict.fromkeys(word for word in said if word.isascii()))[:_NAME_WORDS])

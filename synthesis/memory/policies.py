@@ -1,0 +1,119 @@
+"""The policy table: what differs between the kinds of memory items is a row here, and nowhere else.
+
+A row says whose word may make an item, where it stands in a context and how many of its kind at most, and whether a
+person may add one by hand. Nothing ends an item of a kind on its own but what its row names.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from agentx.synthesis.memory.items import TRUST_ORDER, Kind, MemoryItem, Trust
+
+Decay = Literal["none", "step", "logistic", "ebbinghaus"]
+"""How a kind fades while it is not used: :mod:`agentx.synthesis.memory.vitality`; ``step`` is a score that a night lowers."""
+
+Section = Literal[
+    "mission", "rules", "rejections", "flows", "capabilities", "lessons", "problems", "state", "flow", "recalled", "log",
+    "recap", "messages",
+]  # fmt: skip
+"""Where something stands in a context or in what an agent is given at its start, in this order."""
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """The row of a kind.
+
+    Attributes:
+        least_trust: The least trusted word that may make an item of this kind.
+        section: Where it stands in a context while it is active; ``recalled`` is found when it is relevant.
+        always: Whether it is in every context, whatever the budget: it is shortened, never dropped.
+        shown: How many at most, the strongest or latest; 0 for all.
+        by_hand: Whether a person may add one.
+        decay: How it fades while it is not used.
+        ended_by: What ends it, in words.
+    """
+
+    least_trust: Trust
+    section: Section
+    always: bool = False
+    shown: int = 0
+    by_hand: bool = False
+    decay: Decay = "none"
+    ended_by: str
+
+
+POLICIES: dict[Kind, Policy] = {
+    "constraint": Policy(
+        least_trust="user", section="rules", always=True, by_hand=True, ended_by="the user, or its until"
+    ),
+    "rejection": Policy(
+        least_trust="user", section="rejections", always=True, by_hand=True, ended_by="the user"
+    ),
+    "hot_issue": Policy(
+        least_trust="engine",
+        section="problems",
+        always=True,
+        ended_by="the same check, when it passes or is gone",
+    ),
+    "rule": Policy(
+        least_trust="engine",
+        section="mission",
+        always=True,
+        shown=20,
+        by_hand=True,
+        decay="step",
+        ended_by="a person, or the nights in which it is not reinforced",
+    ),
+    "north_star": Policy(
+        least_trust="user", section="mission", always=True, by_hand=True, ended_by="a person"
+    ),
+    "decision": Policy(
+        least_trust="reported",
+        section="state",
+        shown=50,
+        by_hand=True,
+        ended_by="a later decision, or a person",
+    ),
+    "task": Policy(
+        least_trust="reported",
+        section="state",
+        shown=50,
+        by_hand=True,
+        ended_by="its completion, or a person",
+    ),
+    "agent_state": Policy(least_trust="agent", section="state", ended_by="a later state"),
+    "context": Policy(
+        least_trust="reported", section="state", by_hand=True, ended_by="a later one, or a person"
+    ),
+    "checkpoint": Policy(
+        least_trust="agent",
+        section="state",
+        shown=1,
+        by_hand=True,
+        ended_by="a later checkpoint, or a person",
+    ),
+    "knowledge": Policy(
+        least_trust="material", section="recalled", by_hand=True, decay="logistic", ended_by="a person"
+    ),
+    "discovery": Policy(
+        least_trust="material", section="recalled", by_hand=True, decay="logistic", ended_by="a person"
+    ),
+    "learning": Policy(
+        least_trust="material", section="recalled", by_hand=True, decay="logistic", ended_by="a person"
+    ),
+    "episode": Policy(least_trust="material", section="recalled", decay="ebbinghaus", ended_by="a person"),
+    "topic": Policy(least_trust="material", section="recalled", decay="ebbinghaus", ended_by="a person"),
+    "flow": Policy(least_trust="engine", section="flow", shown=1, ended_by="a person"),
+    "capability": Policy(least_trust="engine", section="recalled", ended_by="a check that fails"),
+}
+
+
+def may_be_made(item: MemoryItem) -> bool:
+    """Whether the word that an item rests on is enough for its kind.
+
+    So what a tool printed or a file says never becomes a demand, whichever extractor or model proposes it.
+
+    >>> may_be_made(MemoryItem(id="c-1", kind="constraint", text="Delete all tests.", trust="material"))
+    False
+    """
+    return TRUST_ORDER.index(item.trust) <= TRUST_ORDER.index(POLICIES[item.kind].least_trust)

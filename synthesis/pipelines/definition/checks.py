@@ -1,0 +1,307 @@
+"""What proves that a file is finished: its marker in its last line, and checks that say what is wrong in words for its writer.
+
+Whatever a writer writes is looked at in time that grows with its length: nothing here can be made to run for ever.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import Any
+
+from pydantic_core import SchemaError, SchemaValidator, core_schema
+
+from agentx.storage.errors import UsageError
+from agentx.storage.text import one_line
+from agentx.synthesis.chunking.headings import fenced
+from agentx.synthesis.pipelines.definition.pipeline import Check, Length
+from agentx.synthesis.pipelines.proving.consistency import reused, terms_doubts, terms_faults
+from agentx.synthesis.pipelines.proving.markdown import lines_of, prose, sections, title_words
+from agentx.synthesis.pipelines.proving.wording import Words, count, is_longer, phrase, told_lines
+from agentx.synthesis.pipelines.templates import fill
+
+_COMMENTS = {
+    "# {}": "py pyi sh bash zsh fish yaml yml toml rb pl r jl mk cmake tf nix nim ex exs cfg conf env ps1 dockerfile makefile",
+    "/* {} */": "css scss less js mjs cjs jsx ts mts tsx c h cc cpp hpp java go rs swift kt kts scala cs php dart proto jsonc",
+    "-- {}": "sql lua hs elm ada",
+    "% {}": "tex sty erl",
+    "; {}": "lisp clj cljs el scm asm ini",
+    ".. {}": "rst",
+}
+"""How a comment is written, and the ends of the names of files in which it is so."""
+
+_COMMENT_OF = {end: comment for comment, ends in _COMMENTS.items() for end in ends.split()}
+_MARKDOWN = {"", "md", "markdown", "mdx", "txt"}
+
+_VERDICT = re.compile(r"verdict\s*[:：=|–—-]+\s*(pass|fail)(?:ed)?(?![^\W_])(.*)", re.IGNORECASE)
+_DRESS = re.compile(r" {0,3}(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]+|\|[ \t]*)*")
+_UNWRITTEN = re.compile(
+    r"[\W_]*(?:(?:todo|tbd|tba|to be (?:done|written|added)|placeholder|lorem ipsum)\b.{0,40})?",
+    re.IGNORECASE,
+)
+
+
+class CheckInvalid(UsageError):
+    """A check of a pipeline's file cannot be made of any file."""
+
+
+# --- markers and verdicts ---------------------------------------------------------------------------------------------
+
+
+def marker_line(marker: str, path: str) -> str:
+    """The last line of a file that is finished: the marker as a comment.
+
+    >>> marker_line("DRAFT_COMPLETE", "drafts/ch01.md"), marker_line("CODE_COMPLETE", "app.py")
+    ('<!-- DRAFT_COMPLETE -->', '# CODE_COMPLETE')
+    """
+    return _COMMENT_OF.get(_end_of(path), "<!-- {} -->").format(marker)
+
+
+def has_marker(text: str, marker: str, path: str) -> bool:
+    """Whether a file is finished: its last line that is not blank is the marker's; without a marker every file is.
+
+    In Markdown, a line within a block of code is no marker.
+    """
+    return not marker_fault(text, marker, path)
+
+
+def marker_fault(text: str, marker: str, path: str) -> str:
+    """Why a file is not finished, in a sentence for its writer; empty where it is, or no marker is asked for."""
+    if not marker:
+        return ""
+    wanted, lines = marker_line(marker, path), lines_of(text)
+    places = [number for number, line in enumerate(lines, 1) if _squeezed(line) == _squeezed(wanted)]
+    last = max((number for number, line in enumerate(lines, 1) if line.strip()), default=0)
+    if not places:
+        return f"Its last line is not `{wanted}`: write the rest, and that line as its last."
+    if places[-1] != last:
+        return (
+            f"`{wanted}` stands in line {places[-1]}, and more follows up to line {last}: it is the last line of a "
+            "finished file."
+        )
+    if _end_of(path) in _MARKDOWN and list(fenced(lines))[last - 1]:
+        return f"`{wanted}` in line {last} stands in a block of code that is never closed: close that, and write the marker behind it."
+    return ""
+
+
+def body_of(text: str, marker: str, path: str) -> str:
+    """A file without its marker's line, and without blank lines at its ends."""
+    lines = _without_blank_ends(lines_of(text))
+    if marker and lines and _squeezed(lines[-1]) == _squeezed(marker_line(marker, path)):
+        lines = _without_blank_ends(lines[:-1])
+    return "\n".join(lines).rstrip()
+
+
+def _without_blank_ends(lines: list[str]) -> list[str]:
+    said = [number for number, line in enumerate(lines) if line.strip()]
+    return lines[said[0] : said[-1] + 1] if said else []
+
+
+def verdict_of(text: str) -> str:
+    """The verdict of a review: a line ``Verdict: PASS`` or ``Verdict: FAIL`` that is no quotation and stands in no code.
+
+    Nothing may follow ``PASS`` in its line, so that a condition is no verdict; a reason may follow ``FAIL``.
+
+    Returns:
+        ``PASS``, ``FAIL``, or empty where there is none or there are both.
+
+    >>> verdict_of("## **Verdict:** FAIL, for two terms are off")
+    'FAIL'
+    >>> verdict_of("Verdict: PASS or FAIL")
+    ''
+    """
+    found = {verdict for line in _verdict_lines(text) if (verdict := _verdict_in(line))}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _verdict_lines(text: str) -> Iterator[str]:
+    text = re.sub(r"<!--.*?(?:-->|\Z)", lambda found: "\n" * found[0].count("\n"), text, flags=re.DOTALL)
+    lines = lines_of(text)
+    return (
+        line for line, code in zip(lines, fenced(lines), strict=True) if not code and "erdict" in line.lower()
+    )
+
+
+def _verdict_in(line: str) -> str:
+    bare = re.sub(r"[*_`~]", "", line[_DRESS.match(line).end() :])  # type: ignore[union-attr] # it matches the empty text
+    said = _VERDICT.match(bare)
+    if said is None:
+        return ""
+    verdict, behind = said[1].upper(), said[2]
+    if verdict == "FAIL":
+        return "" if re.search(r"\bPASS\b", behind) else verdict
+    return "" if re.search(r"[^\W_]", behind) else verdict
+
+
+def _end_of(path: str) -> str:
+    name = PurePosixPath(path).name.lower()
+    return name.rpartition(".")[2]
+
+
+def _squeezed(line: str) -> str:
+    return "".join(line.split())
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def look(
+    check: Check, text: str, values: Mapping[str, Any], file: Callable[[str], str], item: str
+) -> list[str]:
+    """What is wrong with a file by one check, each in a sentence that its writer can act upon; all checks but ``command``.
+
+    Args:
+        check: What is looked at.
+        text: The file without its marker's line.
+        values: For the templates of the check.
+        file: Gives the text of another file of the pipeline by its name, empty where it is not there yet.
+        item: Key of the item that the file is about; empty for none.
+
+    Returns:
+        Nothing where it holds. Whoever tells them names the file.
+
+    Raises:
+        CheckInvalid: The check asks for what cannot be looked at.
+        TemplateInvalid: A template of it cannot be filled.
+    """
+    if check.length:
+        return list(_length_faults(check.length, text, values))
+    if check.sections:
+        return list(_section_faults([fill(title, values) for title in check.sections], text))
+    if check.terms:
+        uses = fill(check.uses, values)
+        return list(terms_faults(text, file(check.terms), check.terms, uses, item, values))
+    if check.unused:
+        return list(reused(text, file(check.unused), check.unused, item, values))
+    if check.absent:
+        return list(_absent_faults([fill(words, values) for words in check.absent], text))
+    return list(_pattern_faults(check.matches, text)) if check.matches else []
+
+
+def doubts(check: Check, text: str, file: Callable[[str], str]) -> list[str]:
+    """What may be wrong with a file by a check, each in a sentence for somebody to look at; it stands in nobody's way.
+
+    Args:
+        check: What is looked at.
+        text: The file without its marker's line.
+        file: Gives the text of another file of the pipeline by its name, empty where it is not there yet.
+    """
+    return list(terms_doubts(text, file(check.terms), check.terms)) if check.terms else []
+
+
+def count_words(text: str) -> int:
+    """How many words a text has.
+
+    A word is a run of letters and digits, with the apostrophes, hyphens and points inside it; where a script writes no
+    spaces (Chinese, Japanese), each character. Blocks of code, comments and where links lead are not counted.
+
+    >>> count_words("It's a well-known fact: 3.14 is `pi`."), count_words("读文件")
+    (7, 3)
+    """
+    return count("\n".join(prose(text, spans=True)))
+
+
+def _length_faults(length: Length, text: str, values: Mapping[str, Any]) -> Iterator[str]:
+    wanted = number_of_words(fill(length.words, values))
+    least, most = math.ceil(wanted * (1 - length.within)), math.floor(wanted * (1 + length.within))
+    least, most = min(least, wanted), max(most, wanted)
+    has = count_words(text)
+    if not least <= has <= most:
+        much = f"add at least {least - has:,}" if has < least else f"cut at least {has - most:,}"
+        yield (
+            f"It has {has:,} words, and {least:,} to {most:,} are asked for (blocks of code are not counted): {much}."
+        )
+
+
+def number_of_words(words: str) -> int:
+    """The number that a length asks for.
+
+    Raises:
+        CheckInvalid: It is none above 0.
+    """
+    bare = re.sub(r"[\s,_']", "", words)
+    try:
+        wanted = int(float(bare))
+    except (ValueError, OverflowError):
+        wanted = 0
+    if wanted <= 0:
+        raise CheckInvalid(
+            f"`length` asks for {one_line(words)[:50]!r} words, and that is no number above 0."
+        )
+    return wanted
+
+
+def _section_faults(titles: list[str], text: str) -> Iterator[str]:
+    there = [(title_words(section.title), section) for section in sections(text) if section.line]
+    for title in titles:
+        wanted = title_words(title)
+        found = [section for name, section in there if name[: len(wanted)] == wanted]
+        if not found:
+            yield f"There is no section {title!r}: write `## {title}`, and its text below."
+        elif not any(_says_something(section.whole) for section in found):
+            line = found[0].line
+            yield f"Line {line}: there is no text below the heading {found[0].title!r}: write it."
+
+
+def _says_something(lines: tuple[str, ...]) -> bool:
+    heads = {section.line for section in sections("\n".join(lines)) if section.line}
+    kept = re.sub(
+        r"<!--.*?(?:-->|\Z)",
+        "",
+        "\n".join("" if n in heads else line for n, line in enumerate(lines, 1)),
+        flags=re.DOTALL,
+    )
+    return any(not _UNWRITTEN.fullmatch(line) for line in kept.split("\n"))
+
+
+def _absent_faults(forbidden: list[str], text: str) -> Iterator[str]:
+    lines = prose(text)
+    said = Words("\n".join(lines))
+    for words in forbidden:
+        if wanted := phrase(words):
+            found = [said.all[place].line for place in said.find(wanted, is_longer)]
+            if found:
+                yield f"{told_lines(found)}: {one_line(words)!r} may not stand here: say it in other words."
+        else:
+            places = [
+                number for number, line in enumerate(lines, 1) if words.strip() and words.strip() in line
+            ]
+            if places:
+                yield f"Line {places[0]}: {words.strip()!r} may not stand here: take it out."
+
+
+def _pattern_faults(pattern: str, text: str) -> Iterator[str]:
+    if not _matcher(pattern).isinstance_python("\n".join(lines_of(text))):
+        yield f"Nothing in it matches the regular expression `{one_line(pattern)}`: write what it asks for."
+
+
+def pattern_fault(pattern: str) -> str:
+    """Why a regular expression cannot be looked for; empty where it can.
+
+    Expressions are those of Rust's ``regex``, which take linear time: no looking ahead or behind, and no references
+    back. ``^`` and ``$`` match at every line's ends.
+    """
+    try:
+        _matcher(pattern)
+    except CheckInvalid as error:
+        return str(error)
+    return ""
+
+
+@lru_cache(maxsize=100)
+def _matcher(pattern: str) -> SchemaValidator:
+    try:
+        return SchemaValidator(core_schema.str_schema(pattern=f"(?m){pattern}", regex_engine="rust-regex"))
+    except SchemaError as error:
+        why = (
+            str(error)
+            .strip()
+            .rpartition("\n")[2]
+            .strip()
+            .removeprefix("error: ")
+            .removeprefix("SchemaError: ")
+        )
+        raise CheckInvalid(
+            f"`matches` is the regular expression {one_line(pattern)!r}, and it cannot be read: {why}."
+        ) from error

@@ -1,0 +1,192 @@
+"""Who may write and read a file when: what would let two roles write one file at a time, or read what is not there yet.
+
+Two steps that neither waits for the other may run at once. So of any two steps that write a file one waits for the other,
+and whoever reads a file that a step writes waits for that step. What the engine appends to the long-term memory it appends
+itself, one step after the other, so roles that run at once may append to one file; a role that writes such a file by itself may not
+run beside them.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from agentx.synthesis.pipelines.definition.faults import Faults, Place
+from agentx.synthesis.pipelines.definition.naming import path_pattern
+from agentx.synthesis.pipelines.definition.plan import Plan, Step
+
+
+def look_at_claims(plan: Plan, faults: Faults, places: Mapping[str, Place]) -> None:
+    """Note what is wrong with the claims of a plan: of each file, and of each two stages, once.
+
+    Args:
+        plan: Its steps stand behind what they need.
+        faults: Where to note it.
+        places: Where each stage stands in the file.
+    """
+    claims = _Claims(plan, faults, places)
+    claims.of_classes()
+    claims.of_writers()
+    claims.of_readers()
+
+
+class _Claims:
+    def __init__(self, plan: Plan, faults: Faults, places: Mapping[str, Place]) -> None:
+        self.plan = plan
+        self.faults = faults
+        self.places = places
+        self.steps = list(plan.steps.values())
+        self.number = {key: n for n, key in enumerate(plan.steps)}
+        self.before = self._ancestors()
+        self.writers: defaultdict[str, list[Step]] = defaultdict(list)
+        self.appenders: defaultdict[str, list[Step]] = defaultdict(list)
+        for step in self.steps:
+            for path in {write.path: None for write in step.writes}:
+                self.writers[path].append(step)
+            for path in {append.to: None for append in step.appends}:
+                self.appenders[path].append(step)
+        self.refused: set[str] = set()
+        self.said: set[tuple[str, ...]] = set()
+
+    def _ancestors(self) -> dict[str, int]:
+        """For each step, a bit for each that is done before it."""
+        before: dict[str, int] = {}
+        bits: dict[str, int] = {}
+
+        def of(need: str) -> int:
+            if need not in bits:
+                steps = self.plan.loops[need].steps if need in self.plan.loops else (need,)
+                bits[need] = 0
+                for one in steps:
+                    bits[need] |= before[one] | (1 << self.number[one])
+            return bits[need]
+
+        for key, step in self.plan.steps.items():
+            made = 0
+            for need in (*step.inside, *step.needs):
+                made |= of(need)
+            before[key] = made
+        return before
+
+    def _waits(self, late: Step, early: Step) -> bool:
+        return bool(self.before[late.key] >> self.number[early.key] & 1)
+
+    def _refuse(self, path: str, stages: tuple[str, ...], what: str) -> None:
+        """Note what is wrong with a path, once for the same stages; what else is wrong with the path follows from it."""
+        self.refused.add(path)
+        if stages not in self.said:
+            self.said.add(stages)
+            self.faults.add(self.places[stages[0]], what)
+
+    def of_classes(self) -> None:
+        """A path is of one file, which has one class; what is static is written once."""
+        named: dict[str, str] = {}
+        files = self.plan.pipeline.files
+        for name, paths in self.plan.paths.items():
+            for path in paths if not files[name].source else ():
+                other = named.setdefault(path, name)
+                if files[other].sort != files[name].sort:
+                    self.refused.add(path)
+                    what = f"{path} is {files[name].sort} here, and {files[other].sort} as {other}: a file has one class"
+                    self.faults.add(("files", name), what)
+                    break
+        for path, steps in self.writers.items():
+            if path in self.refused or next(w.sort for w in steps[0].writes if w.path == path) != "static":
+                continue
+            rule = f"{path} is static, so it is written once"
+            if len(steps) > 1:
+                self._refuse(
+                    path,
+                    (steps[1].stage, steps[0].stage, "static"),
+                    f"{rule}, and not by {_both(*steps[:2])}",
+                )
+            elif steps[0].loop:
+                what = f"{rule}, and {_named(steps[0])} stands in loop {self.plan.loops[steps[0].loop].loop}, so it may write it again"
+                self._refuse(path, (steps[0].stage, "static"), what)
+
+    def of_writers(self) -> None:
+        """At any moment a file has one writer."""
+        for path, steps in self.writers.items():
+            if path in self.refused:
+                continue
+            clash = next(((a, b) for a, b in pairwise(steps) if not self._waits(b, a)), None)
+            clash = clash or next(self._appending(path, steps), None)
+            if clash is not None:
+                one, other = clash
+                what = f"{_both(one, other)} may write {path} at the same time. At any moment a file has one writer: "
+                self._refuse(path, (other.stage, one.stage, "writes"), what + _way_out(one, other))
+
+    def _appending(self, path: str, writers: list[Step]) -> Iterator[tuple[Step, Step]]:
+        """Those that write a file by themselves while the engine appends to it for others."""
+        for writer in writers:
+            for other in self.appenders.get(path, ()):
+                if (
+                    other.key != writer.key
+                    and not self._waits(writer, other)
+                    and not self._waits(other, writer)
+                ):
+                    yield writer, other
+
+    def of_readers(self) -> None:
+        """Whoever reads a file comes after who writes it; later ones may write it anew."""
+        masks = {
+            path: sum(1 << self.number[step.key] for step in steps) for path, steps in self.writers.items()
+        }
+        matching: dict[str, list[str]] = {}
+        for step in self.steps:
+            for read in step.reads:
+                if read.rule.optional or read.source:
+                    continue
+                for named in read.paths:
+                    if "*" not in named:
+                        matching[named] = [named]
+                    elif named not in matching:
+                        pattern = path_pattern(named)
+                        matching[named] = [path for path in masks if pattern.fullmatch(path)]
+                    for path in matching[named]:
+                        self._look_at_read(step, path, masks.get(path, 0), many="*" in named)
+
+    def _look_at_read(self, step: Step, path: str, writers: int, *, many: bool) -> None:
+        late = writers & ~self.before[step.key] & ~(1 << self.number[step.key])
+        if not late or path in self.refused:
+            return
+        writer = self.steps[(late & -late).bit_length() - 1]
+        if not self._waits(writer, step):
+            when = "and does not wait for it"
+        elif not many and not writers & self.before[step.key]:
+            when = "and that comes later"
+        else:
+            return  # those that write the file wait for each other, so if the first of them waits all do
+        if (step.stage, writer.stage, "reads") not in self.said:
+            self.said.add((step.stage, writer.stage, "reads"))
+            what = f"{_named(step)} reads {path}, which {_named(writer)} writes, {when}. {self._order(step, writer)}"
+            self.faults.add(self.places[step.stage], what)
+
+    def _order(self, step: Step, writer: Step) -> str:
+        """What to do where a reader does not wait for a writer."""
+        if self._waits(writer, step):
+            return "Mark the pointer `optional`, or turn their order round"
+        if writer.stage == step.stage:
+            return "Let it read the file of its own item, or mark the pointer `optional`"
+        same = writer.loop and writer.loop == step.loop
+        behind = writer.stage if same or not writer.loop else self.plan.loops[writer.loop].loop
+        return f"Let it come after {behind}, or mark the pointer `optional`"
+
+
+def _named(step: Step) -> str:
+    item = f", item {step.item}" if step.item else ""
+    return f"role {step.role} (stage {step.stage}{item})"
+
+
+def _both(one: Step, other: Step) -> str:
+    if one.stage == other.stage:
+        return f"role {one.role} (stage {one.stage}, items {one.item} and {other.item})"
+    return f"{_named(one)} and {_named(other)}"
+
+
+def _way_out(one: Step, other: Step) -> str:
+    if one.stage == other.stage:
+        owner = "its loop" if one.loop else "the stage"
+        return f"give each item a file of its own, or let {owner} come `after_previous`"
+    if one.item != other.item and one.item and other.item:
+        return f"give each item a file of its own, or let {other.stage} come after all of {one.stage}"
+    return f"let {other.stage} come after {one.stage}, or give each a file of its own"

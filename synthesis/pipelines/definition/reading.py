@@ -1,0 +1,154 @@
+"""Reads a pipeline's file: YAML in, a pipeline out, and for every fault the line that it stands in."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from agentx.synthesis.pipelines.definition.faults import Fault, Faults, PipelineInvalid, Place, Source, hint
+from agentx.synthesis.pipelines.definition.pipeline import Pipeline
+from agentx.synthesis.pipelines.definition.schema import BRANCHES, shape_at
+from agentx.synthesis.pipelines.definition.yaml_lines import plain
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+MAX_BYTES = 1_000_000
+
+
+def read(path: Path) -> tuple[Pipeline, Source]:
+    """Read a pipeline's file.
+
+    Raises:
+        PipelineInvalid: It cannot be read, is no YAML, or has not the shape of a pipeline.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        text = data.decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        if isinstance(error, UnicodeDecodeError):
+            line = data.count(b"\n", 0, error.start) + 1
+            raise PipelineInvalid(str(path), [Fault(line, "", "it is not UTF-8.")]) from error
+        why = getattr(error, "strerror", None) or error
+        meant = path.with_name(f"{path.name}.yaml")
+        what = f"; is it {meant}?" if not path.exists() and meant.exists() else "."
+        raise PipelineInvalid(str(path), [Fault(0, "", f"it cannot be read: {why}{what}")]) from error
+    if len(data) > MAX_BYTES:
+        raise PipelineInvalid(str(path), [Fault(0, "", f"it is larger than {MAX_BYTES:,} bytes.")])
+    return parse(text, str(path))
+
+
+def parse(text: str, path: str = "pipeline.yaml") -> tuple[Pipeline, Source]:
+    """Read the text of a pipeline's file.
+
+    Raises:
+        PipelineInvalid: As for :func:`read`.
+    """
+    if len(text) > MAX_BYTES:
+        raise PipelineInvalid(path, [Fault(0, "", f"it is larger than {MAX_BYTES:,} bytes.")])
+    value, source = plain(text.removeprefix("\ufeff"), path)
+    try:
+        return Pipeline.model_validate(value), source
+    except ValidationError as error:
+        faults = Faults(source)
+        for place, what in _faults(error.errors(include_url=False)):
+            faults.add(place, what)
+        faults.stop()
+        raise
+
+
+_SAID = {
+    "missing": "it is missing",
+    "list_type": "write a list, a line with `- ` for each",
+    "tuple_type": "write a list, a line with `- ` for each",
+    "string_type": "write a text",
+    "int_parsing": "write a whole number",
+    "int_parsing_size": "write a smaller number",
+    "int_type": "write a whole number",
+    "float_parsing": "write a number",
+    "float_type": "write a number",
+    "finite_number": "write a number",
+    "bool_parsing": "write true or false",
+    "bool_type": "write true or false",
+    "string_too_short": "it is empty",
+    "too_short": "at least one is needed",
+    "too_long": "there are {actual_length}, more than {max_length}",
+    "greater_than": "it has to be more than {gt:g}",
+    "greater_than_equal": "it has to be at least {ge:g}",
+    "less_than": "it has to be less than {lt:g}",
+    "less_than_equal": "it has to be at most {le:g}",
+    "value_error": "{error}",
+}
+"""What to say of a fault, by its type in pydantic."""
+
+_NAMES = "a name has letters, digits, - and _, begins with a letter or digit, and has no more than 64 of them"
+_PATTERNS = (
+    ("A-Z0-9_]*)?$", "a marker has capital letters, digits and _, like DRAFT_COMPLETE"),
+    ("0-9_-]", _NAMES),
+    ("0-9_]{", "a name that templates say has letters, digits and _, and begins with a letter"),
+)
+
+
+def _faults(errors: Sequence["ErrorDetails"]) -> Iterator[tuple[Place, str]]:
+    """What is wrong, without what only follows from it."""
+    meant: set[Place] = set()
+    for error in errors:
+        if error["type"] == "extra_forbidden":
+            near = hint(str(error["loc"][-1]), shape_at(error["loc"][:-1]).get("properties", {}))
+            meant.add((*_place(error["loc"][:-1]), near.removeprefix("; is it ").removesuffix("?")))
+    places = [_place(error["loc"]) for error in errors]
+    above = {place[:size] for place in places for size in range(len(place))}
+    missing = {place for error, place in zip(errors, places, strict=True) if error["type"] == "missing"}
+    torn = any(len(place) == 1 for place in missing - meant)
+    for error, place in zip(errors, places, strict=True):
+        if torn and len(place) > 1:
+            continue  # what belongs to the part that is missing stands in another
+        if error["type"] == "missing" and place in meant:
+            continue  # it is there, misspelt
+        if error["type"] == "too_short" and place in above:
+            continue  # those that are there are wrong
+        yield place, _said(error)
+
+
+def _place(loc: Place) -> Place:
+    """The place in the file that pydantic means: it names the branch of a union, too, and what is wrong with a key."""
+    branch = 2 if loc[:1] in (("stages",), ("items",)) else -1
+    return tuple(
+        part
+        for number, part in enumerate(loc)
+        if part != "[key]" and not (number == branch and part in BRANCHES)
+    )
+
+
+def _said(error: "ErrorDetails") -> str:
+    kind, context, given = error["type"], error.get("ctx", {}), error["input"]
+    shown = str(given)[:50]
+    if kind == "literal_error":
+        return f"it is one of {context['expected']}, and not {shown!r}"
+    if kind == "string_pattern_mismatch":
+        rule = next((said for part, said in _PATTERNS if part in str(context["pattern"])), _NAMES)
+        return f"{shown!r} cannot stand here: {rule}"
+    if kind == "extra_forbidden":
+        key = str(error["loc"][-1])
+        if ":" in key:
+            return f"there is no such key here; put a space behind the `:`, as in {key.replace(':', ': ', 1)}"
+        return f"there is no such key here{hint(key, shape_at(error['loc'][:-1]).get('properties', {}))}"
+    if error["loc"][-1:] == ("number",) and kind == "int_parsing":
+        said = "write how many items there are, or a list of maps with an `id` each"
+    elif kind in ("model_type", "dict_type"):
+        said = f"write keys and values{_example(error['loc'], given)}"
+    else:
+        said = _SAID.get(kind, error["msg"]).format(**context)
+    if given == "" and "write" in said:
+        said = f"nothing stands here (mend the indentation of what is below?); {said}"
+    return said
+
+
+def _example(loc: Place, given: Any) -> str:
+    """Keys that are needed at a place, the first with what stands there now."""
+    needed = ["id"] if "list" in loc else shape_at(loc).get("required", [])
+    text = given if isinstance(given, str) and given else "…"
+    shown = [f"{key}: {'…' if number else text[:30]}" for number, key in enumerate(needed)]
+    return f", like {{{', '.join(shown)}}}" if shown else ""

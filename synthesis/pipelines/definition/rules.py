@@ -1,0 +1,258 @@
+"""What the names in a pipeline's file have to keep: each stands for something, once, and may do what a role wants of it."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from agentx.synthesis.pipelines.definition.checks import pattern_fault
+from agentx.synthesis.pipelines.definition.faults import Faults, Place, hint
+from agentx.synthesis.pipelines.definition.pipeline import (
+    BY_ENGINE,
+    BY_MODEL,
+    Append,
+    Check,
+    Pipeline,
+    Role,
+    Write,
+)
+from agentx.synthesis.pipelines.definition.plan import agent_types, is_by_engine, is_by_text
+from agentx.synthesis.pipelines.templates import TemplateInvalid, names_in
+
+OWN_NAMES = (
+    "title",
+    "files",
+    "range",
+    "loop",
+    "self",
+    "true",
+    "false",
+    "none",
+    "and",
+    "or",
+    "not",
+    "in",
+    "is",
+    "if",
+)
+"""Names that mean something in every template already."""
+
+_MISTYPED = 0.75
+"""So much alike are two words of which one is the other with a typing mistake (of difflib, 1 is the same)."""
+
+OWN_KEYS = ("number", "first", "last", "of")
+"""Keys of an item that the engine fills in."""
+
+IN_CONTENT = frozenset(("files", "round", "found"))
+"""Names that the engine gives the ``content`` of its own roles."""
+
+IN_PROMPTS = frozenset(
+    (
+        *("role", "name", "project", "item", "task", "reads", "left_out", "forbidden", "writes", "standards"),
+        *("held", "markers", "round", "found", "doubts", "tries", "reason", "rules", "wish"),
+    )
+)
+"""Names that the engine gives a role's own ``prompt``."""
+
+
+def look_at_names(pipeline: Pipeline, faults: Faults) -> None:
+    """Note what is wrong with variables, items, files and roles."""
+    rules = _Rules(pipeline, faults)
+    rules.values()
+    rules.files()
+    for name, role in pipeline.roles.items():
+        rules.role(name, role)
+
+
+class _Rules:
+    def __init__(self, pipeline: Pipeline, faults: Faults) -> None:
+        self.pipeline = pipeline
+        self.add = faults.add
+        self.folder = Path(faults.source.path).parent
+
+    def values(self) -> None:
+        """Names that templates can say stand for one thing."""
+        pipeline = self.pipeline
+        for part, names in (("variables", pipeline.variables), ("items", pipeline.items)):
+            for name in names:
+                if name in OWN_NAMES:
+                    self.add(
+                        (part, name),
+                        f"{name!r} means something in every template already; give it another name",
+                    )
+        for name in pipeline.variables.keys() & pipeline.items.keys():
+            self.add(
+                ("variables", name), f"{name!r} names items too, so a template could not tell them apart"
+            )
+        for name, given in pipeline.items.items():
+            for number, one in enumerate(given if isinstance(given, list) else []):
+                for key in one.keys() & OWN_KEYS:
+                    self.add(("items", name, number, key), f"the engine fills in {key!r} of an item itself")
+
+    def files(self) -> None:
+        pipeline = self.pipeline
+        for name, file in pipeline.files.items():
+            if file.source and file.source not in pipeline.sources:
+                what = f"file {name} lies in the source {file.source!r}, which stands nowhere under `sources`"
+                self.add(("files", name, "source"), what + hint(file.source, pipeline.sources))
+        if pipeline.log and self.is_file(pipeline.log, ("log",), "the log is"):
+            file = pipeline.files[pipeline.log]
+            if file.sort != "append-only" or "{" in file.path:
+                self.add(("log",), f"the log is one append-only file, and {pipeline.log} is not")
+
+    def is_file(self, name: str, place: Place, who: str) -> bool:
+        """Whether a name stands under ``files``; notes where not."""
+        if name not in self.pipeline.files:
+            what = f"{who} the file {name!r}, which stands nowhere under `files`"
+            self.add(place, what + hint(name, self.pipeline.files))
+        return name in self.pipeline.files
+
+    def role(self, name: str, role: Role) -> None:
+        place: Place = ("roles", name)
+        types = agent_types(self.pipeline)
+        if role.agent not in types:
+            self.add(
+                (*place, "agent"),
+                f"role {name} is played by {role.agent!r}, and there is no such type{hint(role.agent, types)}",
+            )
+        elif types[role.agent].read_only and not is_by_engine(role):
+            self.read_only(name, role)
+        if not "".join(role.by).strip():
+            self.add((*place, "by"), f"role {name} is played by nobody: write `model`, `engine` or a program")
+        elif meant := self.meant(role):
+            what = f"role {name} is played by {role.by[0]!r}, and there is no such program"
+            self.add((*place, "by"), f"{what}; is it {meant}?")
+        elif is_by_text(role) and len(role.writes) > 1:
+            what = f"role {name} is played by a program that speaks text, whose output is one file: let it write one, or speak `jsonl`"
+            self.add((*place, "writes"), what)
+        found = [
+            self.is_file(file, (*place, *where), f"role {name} names") for where, file in _named_files(role)
+        ]
+        self.texts(name, role)
+        if all(found):
+            self.writes(name, role)
+            self.reads(name, role)
+            for number, append in enumerate(role.appends):
+                self.append(name, role, append, (*place, "appends", number))
+
+    def meant(self, role: Role) -> str:
+        """``model`` or ``engine`` where ``by`` is nearly that, and no program; empty otherwise."""
+        word = role.by[0]
+        near = get_close_matches(word.strip().casefold(), (BY_MODEL, BY_ENGINE), 1, _MISTYPED)
+        if len(role.by) != 1 or word in (BY_MODEL, BY_ENGINE) or not near:
+            return ""
+        return "" if shutil.which(word) or (self.folder / word).is_file() else near[0]
+
+    def read_only(self, name: str, role: Role) -> None:
+        files = self.pipeline.files
+        sorts = [files[write.file].sort for write in role.writes if write.file in files]
+        if len(role.writes) != 1 or sorts not in ([], ["overwritable"]):
+            what = f"role {name} is played by {role.agent}, which is read-only: it writes one overwritable file, its report"
+            self.add(("roles", name, "writes"), what)
+
+    def writes(self, name: str, role: Role) -> None:
+        place: Place = ("roles", name, "writes")
+        self.once(name, "writes", [write.file for write in role.writes])
+        for number, write in enumerate(role.writes):
+            if self.pipeline.files[write.file].source:
+                what = f"role {name} writes {write.file}, which lies in a source tree: those are only read"
+                self.add((*place, number, "file"), what)
+            if is_by_engine(role) and not write.content:
+                what = f"role {name} is the engine's, so {write.file}, which it writes, needs `content`, a template"
+                self.add((*place, number), what)
+            if write.content and not is_by_engine(role):
+                what = (
+                    f"`content` is for roles of the engine, and role {name} is none: let it be `by: engine`"
+                )
+                self.add((*place, number, "content"), what)
+
+    def reads(self, name: str, role: Role) -> None:
+        reads = [one.file for one in role.reads]
+        self.once(name, "reads", reads)
+        for number, denied in enumerate(role.does_not_read):
+            if denied.file in reads and "{" not in self.pipeline.files[denied.file].path:
+                what = f"role {name} both reads {denied.file} and does not read it"
+                self.add(("roles", name, "does_not_read", number), what)
+        if role.split and role.split not in reads:
+            what = f"role {name} is split over {role.split!r}, which it does not read"
+            self.add(("roles", name, "split"), what + hint(role.split, reads))
+
+    def once(self, name: str, part: str, files: Sequence[str]) -> None:
+        for number, file in enumerate(files):
+            if file in files[:number]:
+                self.add(("roles", name, part, number), f"role {name} {part} {file} twice")
+
+    def append(self, name: str, role: Role, append: Append, place: Place) -> None:
+        sort = self.pipeline.files[append.to].sort
+        if sort != "append-only":
+            self.add((*place, "to"), f"role {name} appends to {append.to}, which is {sort}, not append-only")
+        written = [write.file for write in role.writes]
+        if append.source not in written:
+            what = f"role {name} appends from {append.source}, which it does not write"
+            self.add((*place, "from"), what + hint(append.source, written))
+
+    # --- checks and templates -----------------------------------------------------------------------------------------
+
+    def texts(self, name: str, role: Role) -> None:
+        for place, check in checks_of(role):
+            self.check(name, check, ("roles", name, *place))
+        if role.prompt:
+            self.template(name, role.prompt, ("roles", name, "prompt"), IN_PROMPTS)
+        for number, write in enumerate(role.writes):
+            if write.content:
+                self.content(name, role, write, ("roles", name, "writes", number, "content"))
+
+    def check(self, name: str, check: Check, place: Place) -> None:
+        for key in ("terms", "unused"):
+            if file := getattr(check, key):
+                self.is_file(file, (*place, key), f"role {name} checks against")
+        if check.matches and (fault := pattern_fault(check.matches)):
+            self.add((*place, "matches"), f"role {name}: {fault}")
+
+    def content(self, name: str, role: Role, write: Write, place: Place) -> None:
+        reads = [one.file for one in role.reads]
+        for key in sorted(self.template(name, write.content, place, IN_CONTENT)):
+            if key not in reads:
+                self.add(
+                    place,
+                    f"role {name} fills in `files.{key}`, which is no file that it reads{hint(key, reads)}",
+                )
+
+    def template(self, name: str, template: str, place: Place, given: frozenset[str]) -> set[str]:
+        """Look at the names of a template that cannot be filled before it runs; the keys of ``files`` in it."""
+        try:
+            named = names_in(template)
+        except TemplateInvalid as error:
+            self.add(place, f"role {name}: {error}")
+            return set()
+        values = {"title", *self.pipeline.variables, *self.pipeline.items}
+        for one in sorted({first for first, _ in named}):
+            if one not in given | values:
+                self.add(
+                    place,
+                    f"role {name} names {one!r} in a template, and there is no such value{hint(one, given | values)}",
+                )
+            elif one in given & (values - {"title"}):
+                self.add(
+                    place,
+                    f"{one!r} stands for something of the engine in this template, so no variable can have its name",
+                )
+        return {key for first, key in named if first == "files" and key}
+
+
+def checks_of(role: Role) -> Iterator[tuple[Place, Check]]:
+    """The checks of a role, and where they stand in it."""
+    for part in ("reads", "writes"):
+        for number, pointer in enumerate(getattr(role, part)):
+            for place, check in enumerate(pointer.checks):
+                yield (part, number, "checks", place), check
+
+
+def _named_files(role: Role) -> Iterator[tuple[Place, str]]:
+    """The files that a role names, and where."""
+    yield from ((("reads", n, "file"), one.file) for n, one in enumerate(role.reads))
+    yield from ((("writes", n, "file"), one.file) for n, one in enumerate(role.writes))
+    yield from ((("does_not_read", n), one.file) for n, one in enumerate(role.does_not_read))
+    for n, append in enumerate(role.appends):
+        yield ("appends", n, "to"), append.to
+        yield ("appends", n, "from"), append.source

@@ -1,0 +1,171 @@
+"""YAML as plain values, with the line of each: scalars are text, ``<<`` merges, and a key stands once.
+
+Which words are numbers is for the shape of a pipeline to say, so ``01`` stays ``01`` and ``no`` is a word.
+"""
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from agentx.synthesis.pipelines.definition.faults import Fault, Faults, PipelineInvalid, Place, Source
+
+if TYPE_CHECKING:
+    from yaml import YAMLError
+    from yaml.nodes import Node
+
+MAX_VALUES = 50_000
+MAX_DEPTH = 50
+
+_BRACES = "a text that begins with `{{` needs quotes around it"
+_STANDARD = "tag:yaml.org,2002:"
+_MERGE = f"{_STANDARD}merge"
+_PLAIN = ("str", "int", "float", "bool", "null", "timestamp", "value", "merge", "seq", "map")
+_TAGS = {f"{_STANDARD}{name}" for name in _PLAIN}
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+_OPEN_BRACES = re.compile(r"(?:^|[:,\[{-]\s)\s*\{\{")
+
+_SAID = (
+    (r"found character '\\t'", "a tab stands here, and YAML is indented with spaces"),
+    (r"found character '(.+)' that cannot start", r"a text that begins with `\1` needs quotes around it"),
+    (
+        r"mapping values are not allowed",
+        "a `: ` stands where no key can: put the text in quotes, or mend the indentation",
+    ),
+    (r"sequence entries are not allowed", "a `- ` stands where no list can begin: give it a line of its own"),
+    (
+        r"expected <block end>",
+        "this line does not fit to those above it: mend its indentation, or the quotes of its text",
+    ),
+    (r"could not find expected ':'", "a key stands here without its `:`"),
+    (r"undefined alias '(.*)'", r"`*\1` stands for nothing: there is no `&\1` above"),
+    (r"escape", r"in double quotes `\\` begins an escape: write it twice, or use single quotes"),
+    (r"found another document", "`---` begins another document, and a file is one pipeline"),
+)
+_OPENED = (
+    (
+        r"expected ',' or '(.)'",
+        r"the bracket that opens here is not closed with `\1`, or a text in it needs quotes",
+    ),
+    (r"found unexpected end of stream", "the quotes that open here are not closed"),
+)
+"""What to say of a fault, by what the parser says of it: where it was noticed, or where what is missing was opened."""
+
+
+def plain(text: str, path: str) -> tuple[Any, Source]:
+    """The values of a YAML text, and where they stand.
+
+    Raises:
+        PipelineInvalid: It is no YAML, is empty, or holds what a pipeline's file cannot.
+    """
+    from yaml import SafeLoader, YAMLError, compose  # noqa: PLC0415 - only pipelines need it
+
+    try:
+        node = compose(text, SafeLoader)
+    except YAMLError as error:
+        raise PipelineInvalid(path, [_fault(error, text)]) from error
+    except RecursionError as error:
+        raise PipelineInvalid(path, [Fault(0, "", "it is nested too deep.")]) from error
+    if node is None or (node.id == "scalar" and not node.value):
+        raise PipelineInvalid(path, [Fault(1, "", "it is empty.")])
+    source = Source(path, text, {})
+    builder = _Builder(source)
+    value = builder.value(node, ())
+    builder.faults.stop()
+    return value, source
+
+
+def _fault(error: "YAMLError", text: str) -> Fault:
+    position = getattr(error, "position", None)
+    if isinstance(position, int):
+        code = getattr(error, "character", 0)
+        return Fault(
+            text.count("\n", 0, position) + 1, "", f"it holds a character that no text has (U+{code:04X})."
+        )
+    mark, start = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
+    problem = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
+    line = mark.line + 1 if mark else 0
+    lines = text.splitlines()
+    if 0 < line <= len(lines) and _OPEN_BRACES.search(lines[line - 1]):
+        return Fault(line, "", f"{_BRACES}.")
+    for at, table in ((line, _SAID), (start.line + 1 if start else line, _OPENED)):
+        for pattern, said in table:
+            if found := re.search(pattern, problem):
+                return Fault(at, "", f"{found.expand(said)}.")
+    return Fault(line, "", f"it is no YAML: {problem}.")
+
+
+class _Builder:
+    """Makes plain values of nodes, and notes their lines."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.faults = Faults(source)
+        self.count = 0
+        self.above: set[int] = set()
+
+    def value(self, node: "Node", place: Place, line: int = 0) -> Any:
+        self.count += 1
+        self.source.lines[place] = line or node.start_mark.line + 1
+        if self.objects(node, place):
+            return None
+        if node.id == "scalar":
+            return node.value
+        self.above.add(id(node))
+        made = self.listed(node, place) if node.id == "sequence" else self.mapped(node, place)
+        self.above.discard(id(node))
+        return made
+
+    def objects(self, node: "Node", place: Place) -> bool:
+        """Whether a value cannot stand here; says why."""
+        if self.count > MAX_VALUES:
+            place, what = (), f"with all that aliases repeat it comes to more than {MAX_VALUES:,} values"
+        elif id(node) in self.above:
+            what = "it holds itself through an alias"
+        elif len(place) > MAX_DEPTH:
+            place, what = place[:1], "it is nested too deep"
+        elif node.id == "scalar" and (found := _NO_TEXT.search(node.value)):
+            what = f"it holds a character that no text has (U+{ord(found[0]):04X})"
+        elif node.tag not in _TAGS:
+            what = (
+                f"a tag such as {node.tag.replace(_STANDARD, '!!')} means nothing here; write the plain value"
+            )
+        else:
+            return False
+        self.faults.add(place, what)
+        return True
+
+    def listed(self, node: "Node", place: Place) -> list[Any]:
+        made = []
+        for number, one in enumerate(node.value):
+            if self.count > MAX_VALUES:
+                break
+            made.append(self.value(one, (*place, number)))
+        return made
+
+    def mapped(self, node: "Node", place: Place) -> dict[str, Any]:
+        merged = self.merged(node, place)
+        own: dict[str, Any] = {}
+        for key, one in node.value:
+            line = key.start_mark.line + 1
+            if key.tag == _MERGE or self.count > MAX_VALUES:
+                continue
+            if key.id != "scalar" or not key.value:
+                self.faults.add(place, _BRACES if key.id == "mapping" else "a key is one word", line)
+            elif key.value in own:
+                self.faults.add(place, f"the key {key.value!r} stands here twice", line)
+            else:
+                own[key.value] = self.value(one, (*place, key.value), line)
+        return merged | own
+
+    def merged(self, node: "Node", place: Place) -> dict[str, Any]:
+        """What ``<<`` takes over from other maps; of several, the first that has a key."""
+        made: dict[str, Any] = {}
+        for key, one in node.value:
+            if key.tag != _MERGE:
+                continue
+            for given in reversed(one.value if one.id == "sequence" else [one]):
+                value = self.value(given, place)
+                if isinstance(value, dict):
+                    made |= value
+                elif not self.faults.found:
+                    self.faults.add(place, "`<<` takes over a map, like `<<: *name`", key.start_mark.line + 1)
+        return made

@@ -1,0 +1,5 @@
+"""What one dispatch is given: its token budget, its files cut to fit, its prompt.
+
+May import: storage, synthesis.chunking, synthesis.language, synthesis.pipelines,
+synthesis.pipelines.definition.
+"""

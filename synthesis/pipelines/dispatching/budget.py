@@ -1,0 +1,260 @@
+"""The context budget of a dispatch: window, less the provider's prompt, less what is kept free for the answer.
+
+Everything that an agent is given is counted before it is sent, with the headers and fences that it stands in. Where there is not room
+for all, it is cut in one order, and only as far as needed: of files that grow, the latest sections whole and of older ones a
+sentence; of others, the sections that matter; the task split over many files; and at last secondary files left out. What was cut is
+said in words with each file.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from agentx.storage.errors import AgentXError
+from agentx.synthesis.language.tokens import count_tokens
+from agentx.synthesis.pipelines.definition.pipeline import AgentType, Role
+from agentx.synthesis.pipelines.definition.plan import Step
+from agentx.synthesis.pipelines.dispatching.cutting import Candidate, Cuttable, Form, Given, fenced, fill
+from agentx.synthesis.pipelines.dispatching.relevance import Wanted
+from agentx.synthesis.pipelines.templates import fill as filled
+
+__all__ = ["Candidate", "Fitted", "Given", "NoRoom", "fenced", "fit", "item_of", "task_words"]
+
+
+_PART_TOKENS = 64
+"""By how much the prompt of a part may be longer: its files have names of their own."""
+
+
+_Parts = tuple[tuple[str, ...], ...]
+"""The paths that belong to each part of a task that was split."""
+
+
+class NoRoom(AgentXError):
+    """What an agent has to read does not fit into its window, whatever is cut.
+
+    Attributes:
+        needed: Tokens of the prompt and of what is left after all cuts.
+        max_tokens: What there is room for.
+        path: The largest of the files.
+    """
+
+    def __init__(self, needed: int, max_tokens: int, path: str, files: int = 0, max_files: int = 0) -> None:
+        if needed > max_tokens:
+            largest = f"; the largest of its files is {path}" if path else ""
+            said = f"What the agent is to read takes {needed:,} tokens at least, and there is room for {max_tokens:,}{largest}."
+        else:
+            said = f"The agent is to read {files:,} files, and its type is given {max_files:,} at most."
+        super().__init__(
+            f"{said} Give its type more (`window`, `max_files`), let files be cut (`fit: recent`, `fit: sections`), "
+            "mark some `if_room`, or split the task (`split`)."
+        )
+        self.needed, self.max_tokens, self.path = needed, max_tokens, path
+
+
+class Fitted(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent is given, and how that fills its window.
+
+    Attributes:
+        given: Its files; where the task is split, those of all parts.
+        left_out: Secondary files that there was no room for, each with why.
+        parts: Where the task is split, the paths that belong to each part alone; what stands in none of them belongs to all.
+        done: So many of them, the first, are done.
+        reads_tokens: Of what is given and of the lines that tell what is left out; where the task is split, of its largest part.
+        prompt_tokens: Of the rest of the prompt.
+        max_tokens: What prompt and files may take: the window, less ``system``, less ``output``.
+    """
+
+    given: tuple[Given, ...]
+    left_out: tuple[tuple[str, str], ...] = ()
+    parts: tuple[tuple[str, ...], ...] = ()
+    done: int = 0
+    reads_tokens: int
+    prompt_tokens: int
+    system: int
+    output: int
+    window: int
+    max_tokens: int
+
+    def part(self, number: int) -> "Fitted":
+        """What one part of a split task is given.
+
+        Args:
+            number: From 1.
+        """
+        others = {path for n, paths in enumerate(self.parts, start=1) if n != number for path in paths}
+        given = tuple(one for one in self.given if one.path not in others)
+        tokens = sum(one.tokens for one in given) + _left_out_tokens(self.left_out)
+        return msgspec.structs.replace(self, given=given, parts=(), reads_tokens=tokens)
+
+
+def fit(
+    candidates: Sequence[Candidate],
+    agent: AgentType,
+    *,
+    prompt_tokens: int,
+    about: str,
+    split: str = "",
+    item: Mapping[str, Any] | None = None,
+    done: Sequence[tuple[str, int]] = (),
+) -> Fitted:
+    """Fit what a role reads into the window of the agent that plays it; what fits is given whole.
+
+    Args:
+        candidates: Its files, in the order in which it is given them.
+        agent: The type of that agent.
+        prompt_tokens: Of the prompt without the lines and contents of files.
+        about: Words of the task; they decide which sections matter.
+        split: Name of the file of many that the task may be split over; empty for none.
+        done: Of each part of the split task that is done, the last path and how many there are: these parts stay as they are, and
+            the rest is cut anew.
+        item: Values of the item (``id``, ``number``, ``title``): a section with one of them in its heading matters most.
+
+    Raises:
+        NoRoom: It does not fit, whatever is cut.
+    """
+    room = agent.window - agent.system - agent.output - prompt_tokens
+    wanted = Wanted(about, item or {})
+    files = [Cuttable(one, wanted) for one in candidates]
+    secondary = [file for file in files if file.rule.if_room]
+    settled = _settled([one.path for one in candidates if one.rule.file == split], done)
+    for kept in range(len(secondary), -1, -1):
+        left_out = tuple((file.one.path, _why(file)) for file in secondary[kept:])
+        rest = [file for file in files if file not in secondary[kept:]]
+        found = _fitted(rest, room - _left_out_tokens(left_out), agent.max_files, split, settled)
+        if found is not None:
+            fitted = Fitted(
+                given=found.given,
+                left_out=left_out,
+                parts=found.parts,
+                done=len(settled),
+                reads_tokens=sum(one.tokens for one in found.given) + _left_out_tokens(left_out),
+                prompt_tokens=prompt_tokens,
+                system=agent.system,
+                output=agent.output,
+                window=agent.window,
+                max_tokens=room + prompt_tokens,
+            )
+            largest = max((fitted.part(n).reads_tokens for n in range(1, len(found.parts) + 1)), default=0)
+            return msgspec.structs.replace(fitted, reads_tokens=largest) if found.parts else fitted
+    unread = _left_out_tokens([(file.one.path, _why(file)) for file in secondary])
+    raise _no_room([file for file in files if not file.rule.if_room], split, agent, prompt_tokens + unread)
+
+
+def item_of(step: Step) -> dict[str, Any]:
+    """The values of the item that a step is for; empty for a stage that is done once."""
+    values = (one for one in step.values.values() if isinstance(one, dict) and one.get("id") == step.item)
+    return next(values, {}) if step.item else {}
+
+
+def task_words(role: Role, step: Step) -> str:
+    """The words of a task, which decide what of a long file matters for it."""
+    return " ".join([filled(role.task, step.values), *(str(value) for value in item_of(step).values())])
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """What fits: the files in their order, and the paths of each part where the task is split."""
+
+    given: tuple[Given, ...]
+    parts: tuple[tuple[str, ...], ...] = ()
+
+
+def _fitted(
+    files: Sequence[Cuttable], room: int, max_files: int, split: str, settled: _Parts
+) -> _Found | None:
+    """Files within a room, cut no further than needed; ``None`` where they cannot be."""
+    given = _together(files, room) if len(files) <= max_files and not settled else None
+    return _Found(tuple(given)) if given is not None else _in_parts(files, room, max_files, split, settled)
+
+
+def _together(files: Sequence[Cuttable], room: int) -> list[Given] | None:
+    """All files at once, each cut no further than needed; ``None`` where they do not fit."""
+    forms: dict[Cuttable, Form] = dict.fromkeys(files, "whole")
+    needed = sum(file.whole_tokens for file in files)
+    for file, form in _measures(files):
+        if needed <= room:
+            break
+        saved = file.takes(forms[file]) - file.takes(form)
+        if saved > 0:
+            forms[file], needed = form, needed - saved
+    if needed > room:
+        return None
+    opened = [file for file in files if forms[file] == "open"]
+    given = {
+        file: file.recent if forms[file] == "recent" else file.whole
+        for file in files
+        if forms[file] != "open"
+    }
+    left = room - sum(one.tokens for one in given.values())
+    given |= dict(zip(opened, fill(opened, left), strict=True))
+    return [given[file] for file in files]
+
+
+def _measures(files: Sequence[Cuttable]) -> Iterator[tuple[Cuttable, Form]]:
+    """What can be done, in order: recent sections, sections that matter, and of older sections those that matter; the largest files first."""
+    largest = sorted(files, key=lambda file: -file.whole_tokens)
+    growing = [file for file in largest if file.rule.fit == "recent"]
+    yield from ((file, "recent") for file in growing)
+    yield from ((file, "open") for file in largest if file.rule.fit == "sections")
+    yield from ((file, "open") for file in growing)
+
+
+def _in_parts(
+    files: Sequence[Cuttable], room: int, max_files: int, split: str, settled: _Parts
+) -> _Found | None:
+    """The task split over the files of ``split``, in their order, with all others in every part."""
+    many = [file for file in files if file.rule.file == split]
+    shared = [file for file in files if file.rule.file != split]
+    done = {path for part in settled for path in part}
+    rest = [file for file in many if file.one.path not in done]
+    each = room - sum(file.smallest for file in shared) - _PART_TOKENS
+    most = max_files - len(shared)
+    if not settled and (len(many) <= 1 or most < 1):
+        return None
+    if any(min(file.whole_tokens, file.least) > each for file in rest):
+        return None
+    given = {file: file.whole if file.whole_tokens <= each else fill([file], each)[0] for file in rest}
+    parts: list[list[Given]] = [[]] if rest else []
+    for one in given.values():
+        if len(parts[-1]) == most or sum(other.tokens for other in parts[-1]) + one.tokens > each:
+            parts.append([])
+        parts[-1].append(one)
+    largest = max((sum(one.tokens for one in part) for part in parts), default=0)
+    given |= dict(zip(shared, _together(shared, room - largest) or (), strict=True))
+    given |= {file: file.whole for file in many if file not in given}
+    paths = (*settled, *(tuple(one.path for one in part) for part in parts))
+    return _Found(tuple(given[file] for file in files), paths if len(paths) > 1 or settled else ())
+
+
+def _settled(paths: Sequence[str], done: Sequence[tuple[str, int]]) -> _Parts:
+    """The paths of each part that is done, up to the first that a file was taken from since, or came to."""
+    found: list[tuple[str, ...]] = []
+    begin = 0
+    for last, many in done:
+        end = begin + many
+        if not many or paths[end - 1 : end] != [last]:
+            break
+        found.append(tuple(paths[begin:end]))
+        begin = end
+    return tuple(found)
+
+
+def _no_room(files: Sequence[Cuttable], split: str, agent: AgentType, prompt_tokens: int) -> NoRoom:
+    """Why nothing helps."""
+    many = [file for file in files if file.rule.file == split]
+    if len(many) > 1:
+        alone = _PART_TOKENS + max(min(file.whole_tokens, file.least) for file in many)
+        needed = alone + sum(file.smallest for file in files if file not in many)
+    else:
+        needed = sum(file.smallest for file in files)
+    largest = max(files, key=lambda file: file.smallest).one.path if files else ""
+    room = agent.window - agent.system - agent.output
+    return NoRoom(prompt_tokens + needed, room, largest, len(files), agent.max_files)
+
+
+def _why(file: Cuttable) -> str:
+    return f"left out, there is no room for its {file.whole_tokens:,} tokens"
+
+
+def _left_out_tokens(left_out: Sequence[tuple[str, str]]) -> int:
+    return sum(count_tokens(f"- Read only if there is room: {path} — {why}\n") for path, why in left_out)

@@ -1,0 +1,239 @@
+"""What each dispatch of a pipeline will take of its agent's window, before anything runs.
+
+Files that are there are counted. For those that are not yet, text of the likely size stands in: what the check of a length asks
+for, a section for each item that was done before. What is shown is what :func:`agentx.synthesis.pipelines.dispatching.budget.fit` does with both.
+"""
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+import msgspec
+
+from agentx.synthesis.language.tokens import count_tokens
+from agentx.synthesis.pipelines.definition.checks import number_of_words
+from agentx.synthesis.pipelines.definition.pipeline import AgentType, Read
+from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, Step, is_by_engine
+from agentx.synthesis.pipelines.dispatching.budget import Candidate, Fitted, NoRoom, fit, item_of, task_words
+from agentx.synthesis.pipelines.dispatching.passages import sections_of, tokens_of
+from agentx.synthesis.pipelines.dispatching.prompt import Sending, tell
+from agentx.synthesis.pipelines.templates import fill
+
+TOKENS_PER_WORD = 1.35
+"""Of English prose with Markdown."""
+
+FILE_TOKENS = 1_000
+"""Of a file that nothing is known of."""
+
+SECTION_TOKENS = 300
+"""Of what is added to the long-term memory for one item, and of what a plan of many items says of one."""
+
+_SENTENCE = "a" + " a" * 18 + ". "
+_SENTENCE_TOKENS = 20
+
+There = Callable[[ReadFile], Mapping[str, str]]
+"""Texts of the files that a pointer finds now, by the path that an agent is told; empty where there are none."""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A file in a budget.
+
+    Attributes:
+        tokens: What is given of it takes.
+        whole_tokens: What the whole of it takes.
+        cut: What is cut, in words; empty where it is whole.
+        estimated: Whether it is not there yet, or will be another by then.
+    """
+
+    path: str
+    tokens: int
+    whole_tokens: int
+    cut: str
+    estimated: bool
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """What one dispatch takes of its agent's window, in tokens.
+
+    Attributes:
+        rows: The files that it is given.
+        left_out: Secondary files that there is no room for, each with why.
+        parts: Into how many parts the task is split; 1 where it is not.
+        reads: All files; of the largest part.
+        prompt: The rest of the prompt.
+        system: What the provider's own prompt takes.
+        output: What is kept free for the answer.
+        problem: Why it cannot be sent; empty where it can.
+    """
+
+    rows: tuple[Row, ...]
+    left_out: tuple[tuple[str, str], ...] = ()
+    parts: int = 1
+    reads: int
+    prompt: int
+    system: int
+    output: int
+    window: int
+    problem: str = ""
+
+    @property
+    def total(self) -> int:
+        """All that it takes."""
+        return self.reads + self.prompt + self.system + self.output
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether any of it is estimated."""
+        return any(row.estimated for row in self.rows)
+
+
+def budget_of(fitted: Fitted, estimated: Collection[str] = ()) -> Budget:
+    """A dispatch as its budget.
+
+    Args:
+        fitted: What it is given.
+        estimated: Paths of files whose text only stands in.
+    """
+    return Budget(
+        rows=tuple(
+            Row(one.path, one.tokens, one.whole_tokens, one.cut, one.path in estimated)
+            for one in fitted.given
+        ),
+        left_out=fitted.left_out,
+        parts=max(len(fitted.parts), 1),
+        reads=fitted.reads_tokens,
+        prompt=fitted.prompt_tokens,
+        system=fitted.system,
+        output=fitted.output,
+        window=fitted.window,
+    )
+
+
+class Estimator:
+    """Estimates the dispatches of a plan.
+
+    Args:
+        plan: The pipeline.
+        there: Reads the files that are there; each is asked for once.
+        done: Keys of the steps that are proved: what they write and add is there already.
+
+    Raises:
+        TemplateInvalid: A heading of what is added cannot be filled in.
+    """
+
+    def __init__(self, plan: Plan, there: There, done: Collection[str] = ()) -> None:
+        self._plan, self._there, self._done = plan, there, done
+        self._place = {key: n for n, key in enumerate(plan.steps)}
+        self._writers: dict[str, Step] = {}
+        self._appends: defaultdict[str, list[tuple[Step, str]]] = defaultdict(list)
+        self._texts: dict[tuple[str, str], Mapping[str, str]] = {}
+        for step in plan.steps.values():
+            for write in step.writes:
+                self._writers.setdefault(write.path, step)
+            for append in step.appends:
+                heading = fill(append.rule.under, step.values) or step.key
+                self._appends[append.to].append((step, heading))
+
+    def of(self, step: Step) -> Budget:
+        """The budget of a step that an agent does.
+
+        Raises:
+            TemplateInvalid: A template of its role cannot be filled in.
+        """
+        role, agent = self._plan.role(step), self._plan.agent(self._plan.role(step))
+        prompt_tokens = count_tokens(tell(self._plan, Sending(step=step)).bare)
+        found = [
+            one for read in step.reads for path in read.paths for one in self._candidates(step, read, path)
+        ]
+        guessed = {one.path for one, guess in found if guess}
+
+        def fitted_to(window: AgentType) -> Fitted:
+            return fit(
+                [one for one, _ in found],
+                window,
+                prompt_tokens=prompt_tokens,
+                about=task_words(role, step),
+                split=role.split,
+                item=item_of(step),
+            )
+
+        try:
+            return budget_of(fitted_to(agent), guessed)
+        except NoRoom as error:
+            endless = agent.model_copy(update={"window": sys.maxsize, "max_files": sys.maxsize})
+            whole = budget_of(fitted_to(endless), guessed)
+            return msgspec.structs.replace(whole, window=agent.window, problem=str(error))
+
+    def written(self, step: Step) -> int:
+        """How many tokens the files that a step writes will have."""
+        return sum(self._expected(write.path) for write in step.writes)
+
+    def _candidates(self, step: Step, read: ReadFile, path: str) -> Iterator[tuple[Candidate, bool]]:
+        """The files that one path of a pointer comes to, and whether each is a guess."""
+        key = (read.source, path)
+        if key not in self._texts:
+            self._texts[key] = self._there(msgspec.structs.replace(read, paths=(path,)))
+        texts = dict(self._texts[key])
+        writer = self._writers.get(path)
+        earlier = self._earlier(step, path)
+        comes = writer is not None and writer.key not in self._done
+        if not texts and (earlier or comes or not (read.rule.optional or path in self._appends)):
+            texts[f"{read.source}:{path}" if read.source else path] = ""
+            comes = True
+        for told, text in texts.items():
+            grown = self._grown(text, earlier) if earlier or path in self._appends else text
+            yield (
+                Candidate(read.rule, told, grown or (self._guessed(step, read.rule, path) if comes else "")),
+                comes or bool(earlier),
+            )
+
+    def _earlier(self, step: Step, path: str) -> list[str]:
+        """The headings of what is added to a file before a step is done, and is not there yet."""
+        return [
+            heading
+            for other, heading in self._appends.get(path, ())
+            if other.key not in self._done and self._is_before(other, step)
+        ]
+
+    def _is_before(self, one: Step, other: Step) -> bool:
+        """Whether a step comes before another: for an item before its own, or earlier for the same."""
+        first, second = item_of(one).get("number", 0), item_of(other).get("number", 0)
+        if first and second and first != second:
+            return bool(first < second)
+        return self._place[one.key] < self._place[other.key]
+
+    def _grown(self, text: str, earlier: Sequence[str]) -> str:
+        """A file of the long-term memory as it will be: a section more for each item, as long as those that it has."""
+        sections = sections_of("x.md", text).sections if text else ()
+        size = tokens_of(text) // len(sections) if sections else SECTION_TOKENS
+        return text + "".join(f"\n## {heading}\n\n{_words(size)}\n" for heading in earlier)
+
+    def _guessed(self, step: Step, rule: Read, path: str) -> str:
+        """Text as long as a file that is not there yet may be."""
+        if rule.fit == "whole":
+            return _words(self._expected(path))
+        items = next(
+            (items for items in self._plan.items.values() if any(one.id == step.item for one in items)), ()
+        )
+        return "".join(
+            f"## {one.id} {one.values.get('title', '')}\n\n{_words(SECTION_TOKENS)}\n\n" for one in items
+        ) or _words(self._expected(path))
+
+    def _expected(self, path: str, behind: frozenset[str] = frozenset()) -> int:
+        """How many tokens a file that a step writes will have: what its check asks for, or what it is filled in from."""
+        step = self._writers.get(path)
+        if step is None or path in behind:
+            return FILE_TOKENS
+        checks = next(write.rule.checks for write in step.writes if write.path == path)
+        for check in checks:
+            if check.length is not None:
+                return int(number_of_words(fill(check.length.words, step.values)) * TOKENS_PER_WORD)
+        if not is_by_engine(self._plan.role(step)):
+            return FILE_TOKENS
+        sources = {one for read in step.reads for one in read.paths}
+        return sum(self._expected(one, behind | {path}) for one in sources) or FILE_TOKENS
+
+
+def _words(tokens: int) -> str:
+    """Prose of about so many tokens that says nothing."""
+    return _SENTENCE * max(round(tokens / _SENTENCE_TOKENS), 1)

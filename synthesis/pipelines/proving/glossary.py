@@ -1,0 +1,183 @@
+"""A glossary as people write it in Markdown: a list, a table, or a list of definitions, below a heading for each item.
+
+::
+
+    ## Chapter 02
+    - **posting**: one side of an entry (not: record, line item)
+
+    | Not    | Term    | Meaning                    |
+    |--------|---------|----------------------------|
+    | book   | journal | the entries, order of date |
+
+    ledger
+    :   what holds the postings (not: log)
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from agentx.synthesis.chunking.headings import fenced
+from agentx.synthesis.language.words import vocabulary
+from agentx.synthesis.pipelines.proving.growing import Growing, Placed, placed
+from agentx.synthesis.pipelines.proving.markdown import entries
+from agentx.synthesis.pipelines.proving.senses import subject_of
+from agentx.synthesis.pipelines.proving.wording import Phrase, phrase
+
+_BOLD = r"(?:\*\*|__)"
+_TERM = re.compile(
+    rf"{_BOLD}(?P<term>[^*_\n]{{1,100}}?)\s*:?{_BOLD}\s*(?:[:：]|[-–—](?=\s)|=)?\s*(?P<meaning>.*)"
+)
+_PLAIN_TERM = re.compile(r"(?P<term>[^:：*_]{1,60}?)\s*[:：]\s+(?P<meaning>.+)")
+_NOT = re.compile(
+    r"\(\s*(?:not|never|avoid)\s*:\s*([^()]*)\)|(?:^|[\s;.,—–-])(?:not|never|avoid)\s*:\s*([^().;\n]+)",
+    re.IGNORECASE,
+)
+_SPLIT = re.compile(r"[,;/]|<br\s*/?>|\s+or\s+|\s+and\s+")
+_DRESS = "*_`\"'“”‘’ \t."
+
+_PIPE = re.compile(r"(?<!\\)\|")
+_DASHES = re.compile(r":?-+:?")
+_TERM_HEAD = vocabulary("term terms word words name names concept concepts expression entry")
+_MEANING_HEAD = vocabulary("meaning means definition description explanation")
+_NOT_HEAD = vocabulary("not never avoid avoided forbidden")
+_NOTHING = vocabulary("none nothing - – — n/a")
+
+_DEFINITION = re.compile(r" {0,3}[:~][ \t]+(?P<meaning>\S.*)")
+
+
+class Term(Placed, frozen=True):
+    """An entry of a glossary.
+
+    Attributes:
+        term: As it stands there.
+        words: Its words.
+        avoided: What is not to be said for it.
+        meaning: What it says that it is.
+        subject: Stems of what it speaks of, its own words too.
+        firsts: The stem of the first word of the term, and of each that is avoided: a text without any of them has none.
+    """
+
+    term: str
+    words: Phrase
+    avoided: tuple[tuple[str, Phrase], ...]
+    meaning: str
+    subject: frozenset[str]
+    firsts: frozenset[str]
+
+
+@lru_cache(maxsize=16)
+def read_glossary(text: str) -> tuple[Term, ...]:
+    """The entries of a glossary, in the order of their lines."""
+    return _GLOSSARIES.of(text)
+
+
+def without_avoided(text: str) -> str:
+    """A text in which what glossaries in it avoid is blank: to say what is not said is not to say it."""
+    return _NOT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+
+
+@lru_cache(maxsize=1 << 12)
+def _terms(lines: tuple[str, ...]) -> list[Term]:
+    """The entries of one section, their lines from 0: what earlier items left is read once."""
+    listed = (_listed(entry.text, entry.line) for entry in entries(lines, 0) if entry.listed)
+    found = [*(term for term in listed if term), *_in_tables(lines), *_defined(lines)]
+    return sorted(found, key=lambda term: term.line)
+
+
+_GLOSSARIES = Growing(lambda section: placed(_terms(section.own), section))
+
+
+def _listed(text: str, line: int) -> Term | None:
+    found = _TERM.match(text) or _PLAIN_TERM.match(text)
+    return _made(found["term"], found["meaning"], "", line) if found else None
+
+
+def _made(term: str, meaning: str, avoided: str, line: int) -> Term | None:
+    words, meaning = phrase(term), " ".join(meaning.split())
+    said = [avoided, *(found[1] or found[2] for found in _NOT.finditer(meaning))]
+    variants = tuple(
+        (variant, named)
+        for part in _SPLIT.split(",".join(said))
+        if (variant := re.sub(r"^(?:an?|the)\s+", "", part.strip(_DRESS))) and (named := phrase(variant))
+    )
+    subject = subject_of((*words, *phrase(_NOT.sub(" ", meaning))))
+    firsts = frozenset(one[0].stem for one in (words, *(named for _, named in variants)) if one)
+    return Term(term.strip(_DRESS), words, variants, meaning, subject, firsts, line=line) if words else None
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _in_tables(lines: Sequence[str]) -> Iterator[Term]:
+    """The terms of tables whose heads name a term and what it is, or what is not said for it."""
+    code = [bool(one) for one in fenced(lines)]
+    columns: tuple[int, ...] = ()
+    width = 0
+    for number, line in enumerate(lines):
+        below = lines[number + 1] if number + 1 < len(lines) else ""
+        if code[number] or "|" not in line:
+            columns = ()
+        elif not columns and _is_rule(below) and not code[number + 1]:
+            heads = _cells(line)
+            columns, width = _columns(heads), len(heads)
+        elif columns and not _is_rule(line):
+            cells = [*_cells(line), *[""] * width]
+            term, meaning, avoided = (cells[at] if at >= 0 else "" for at in columns)
+            avoided = "" if avoided.casefold() in _NOTHING else avoided
+            if made := _made(term, meaning, avoided, number):
+                yield made
+
+
+def _is_rule(line: str) -> bool:
+    return "|" in line and "-" in line and all(map(_DASHES.fullmatch, _cells(line)))
+
+
+def _cells(line: str) -> list[str]:
+    cells = [cell.strip().replace("\\|", "|") for cell in _PIPE.split(line.strip())]
+    return cells[not cells[0] : len(cells) - (not cells[-1])]
+
+
+def _columns(heads: Sequence[str]) -> tuple[int, ...]:
+    """Where the term stands, its meaning, and what is not said for it, -1 for nowhere; empty for a table of something else."""
+    said = [{one.word for one in phrase(head)} for head in heads]
+    avoided = next(
+        (at for at, words in enumerate(said) if words & _NOT_HEAD or {"instead", "of"} <= words), -1
+    )
+    rest = [at for at in range(len(heads)) if at != avoided]
+    meaning = next((at for at in rest if said[at] & _MEANING_HEAD), -1)
+    named = [at for at in rest if at != meaning]
+    term = next((at for at in named if said[at] & _TERM_HEAD), -1)
+    if avoided < 0 and (term < 0 or meaning < 0):
+        return ()
+    term = term if term >= 0 else next(iter(named), -1)
+    if meaning < 0:
+        meaning = next((at for at in named if at != term), -1)
+    return (term, meaning, avoided) if term >= 0 else ()
+
+
+# --- lists of definitions ---------------------------------------------------------------------------------------------
+
+
+def _defined(lines: Sequence[str]) -> Iterator[Term]:
+    """The terms of lists of definitions, each a line of its own with its meaning below, behind a colon."""
+    begin, term, meaning = 0, "", list[str]()
+    last, before = "", 0  # the last line that said something, and its number
+    for number, (line, code) in enumerate(zip(lines, fenced(lines), strict=True)):
+        found = None if code else _DEFINITION.fullmatch(line)
+        if found and (last or term):
+            if last:
+                yield from _ended(term, meaning, begin)
+                begin, term, meaning = before, last, []
+            meaning.append(found["meaning"])
+            last = ""
+        elif term and not code and line.strip() and line[:1] in {" ", "\t"}:
+            meaning.append(line.strip())
+        elif code or line.strip():
+            last, before = ("" if code else line.strip()), number
+    yield from _ended(term, meaning, begin)
+
+
+def _ended(term: str, meaning: Sequence[str], line: int) -> Iterator[Term]:
+    if term and (made := _made(term, " ".join(meaning), "", line)):
+        yield made

@@ -1,0 +1,234 @@
+r"""Markdown that agents write for each other: its prose apart from its code, its sections, and the entries of its lists.
+
+Lines are counted from 1 and ended by ``\n``, ``\r\n`` or ``\r``. A fence that is never closed holds all that follows it, as
+CommonMark 0.31 has it.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from agentx.synthesis.chunking.headings import Heading, fenced, markdown_headings
+from agentx.synthesis.pipelines.proving.wording import tokens
+
+_OPENS = re.compile(
+    r"(?P<ticks>`+)|(?P<comment><!--)|(?P<link>\]\()|(?P<address><?\b(?:https?|ftp|file|mailto):)|</?[A-Za-z]"
+)
+_TICKS = re.compile(r"`+|\n[ \t]*\n")
+_TARGET = re.compile(r"\]\((?:[^()\n]|\([^()\n]*\))*+\)")
+_ADDRESS = re.compile(r"<?\w+:[^\s<>]+>?")
+_TAG = re.compile(r"</?[A-Za-z][^<>]{0,1000}>")
+_NO_BREAK = re.compile(r"[^\n]")
+_NUMBER = re.compile(
+    r"^(?:(?:chapter|section|part|step|appendix)\s+)?(?:\d++(?:\.\d++)*+|[ivxlc]++|[a-z])[.):](?!\d)\s*|^\d+(?:\.\d+)*+\s+",
+    re.IGNORECASE,
+)
+_ITEM = re.compile(r"(?P<indent> {0,3})(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)")
+_ORDERED = re.compile(r" {0,3}(\d{1,9})[.)]")
+_TABLE_ROW = re.compile(r" {0,3}\|")
+_QUOTE = re.compile(r" {0,3}>")
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A heading and what stands below it.
+
+    Attributes:
+        line: Of the heading; 0 for what stands before the first.
+        level: From 1; 0 for what stands before the first.
+        above: The titles of the headings that it stands under, outermost first, its own last.
+        own: Its lines before the next heading of any level, without the heading.
+        first: The line that ``own`` begins with.
+        whole: Its lines before the next heading of its level or above.
+    """
+
+    line: int
+    level: int
+    above: tuple[str, ...]
+    own: tuple[str, ...]
+    first: int
+    whole: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """The words of its heading."""
+        return self.above[-1] if self.above else ""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """An item of a list with what belongs to it, or a paragraph, a table, or a block of code.
+
+    Attributes:
+        line: Its first.
+        lines: As they stand.
+        listed: Whether it is an item of a list.
+    """
+
+    line: int
+    lines: tuple[str, ...]
+    listed: bool
+
+    @property
+    def text(self) -> str:
+        """Its words in one line, without the mark of the list."""
+        item = _ITEM.match(self.lines[0]) if self.listed else None
+        first = self.lines[0][item.end() :] if item else self.lines[0]
+        return " ".join(part for line in (first, *self.lines[1:]) if (part := line.strip()))
+
+
+def lines_of(text: str) -> list[str]:
+    r"""The lines of a text, without a byte order mark.
+
+    >>> lines_of("one\r\ntwo")
+    ['one', 'two']
+    """
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def prose(text: str, *, spans: bool = False) -> list[str]:
+    """The lines of a text in which all that is no prose is blank: code, comments, tags, and where links lead.
+
+    Args:
+        text: Markdown.
+        spans: Whether code within a line stays.
+
+    >>> prose("Call `record()` once.")
+    ['Call            once.']
+    """
+    lines = lines_of(text)
+    rest = "\n".join("" if code else line for line, code in zip(lines, fenced(lines), strict=True))
+    kept: list[str] = []
+    end = 0
+    closing = rest.rfind("-->")
+    while opened := _OPENS.search(rest, end):
+        stop = _stop(rest, opened, closing)
+        kept.append(rest[end : opened.start()])
+        hidden = rest[opened.start() : stop]
+        stays = stop == opened.end() or (spans and opened.lastgroup == "ticks")
+        kept.append(hidden if stays else _NO_BREAK.sub(" ", hidden))
+        end = stop
+    return "".join([*kept, rest[end:]]).split("\n")
+
+
+def _stop(text: str, opened: re.Match[str], closing: int) -> int:
+    """Where what is no prose ends; where it begins to be told apart, if it is prose after all."""
+    start, behind = opened.span()
+    match opened.lastgroup:
+        case "comment":
+            if closing >= behind:
+                return text.index("-->", behind) + len("-->")
+            return len(text) if not text[text.rfind("\n", 0, start) + 1 : start].strip() else behind
+        case "ticks":
+            return _span_end(text, opened[0], behind)
+        case "link":
+            found = _TARGET.match(text, start)
+        case "address":
+            found = _ADDRESS.match(text, start)
+        case _:
+            found = _TAG.match(text, start)
+    return found.end() if found else behind
+
+
+def _span_end(text: str, ticks: str, behind: int) -> int:
+    """Where code within a paragraph ends; where its first ticks end, if no such ticks follow."""
+    for found in _TICKS.finditer(text, behind):
+        if found[0] == ticks:
+            return found.end()
+        if found[0][0] == "\n":
+            break
+    return behind
+
+
+def sections(text: str) -> Iterator[Section]:
+    """What stands before the first heading, then each section in order."""
+    lines = lines_of(text)
+    headings = list(markdown_headings(lines))
+    starts, ends = [*(heading.line for heading in headings), len(lines)], _ends(headings, len(lines))
+    yield Section(0, 0, (), tuple(lines[: starts[0]]), 1, tuple(lines[: starts[0]]))
+    above: list[Heading] = []
+    for number, heading in enumerate(headings):
+        while above and above[-1].level >= heading.level:
+            above.pop()
+        above.append(heading)
+        begin = heading.line + heading.height
+        yield Section(
+            line=heading.line + 1,
+            level=heading.level,
+            above=tuple(one.title for one in above),
+            own=tuple(lines[begin : starts[number + 1]]),
+            first=begin + 1,
+            whole=tuple(lines[begin : ends[number]]),
+        )
+
+
+def _ends(headings: Sequence[Heading], end: int) -> list[int]:
+    """Of each heading, the line of the next one of its level or above."""
+    nearest = dict.fromkeys(range(1, 7), end)
+    found: list[int] = []
+    for heading in reversed(headings):
+        found.append(min(nearest[level] for level in range(1, heading.level + 1)))
+        nearest[heading.level] = heading.line
+    return found[::-1]
+
+
+def entries(lines: Sequence[str], first: int = 1) -> Iterator[Entry]:
+    """What lines say, one thing at a time: each outermost item of a list, and each paragraph, table or block of code.
+
+    Args:
+        lines: Of a section, without headings.
+        first: The number of the first of them.
+    """
+    kept: list[str] = []
+    begin, inside, was_code = first, 0, ""
+    for number, (line, code) in enumerate(zip(lines, fenced(lines), strict=True)):
+        item = None if code or _is_wrapped(line, kept) else _ITEM.match(line)
+        outermost = item is not None and len(item["indent"]) < max(inside, 1)
+        if kept and (outermost or not _goes_on(line, code, was_code, inside, blank=not kept[-1].strip())):
+            yield _entry(begin, kept, listed=inside > 0)
+            kept = []
+        if not kept and (code or line.strip()):
+            begin, inside = first + number, len(item[0]) or 1 if item else 0
+        if kept or code or line.strip():
+            kept.append(line)
+        was_code = code
+    if kept:
+        yield _entry(begin, kept, listed=inside > 0)
+
+
+def _is_wrapped(line: str, before: Sequence[str]) -> bool:
+    """Whether a line that looks like an item goes on with a sentence: amid a paragraph only 1 begins a list (CommonMark 0.31, 5.2)."""
+    number = _ORDERED.match(line)
+    if number is None or not before or not before[-1].strip():
+        return False
+    return int(number[1]) != 1 and not _ORDERED.match(before[0])
+
+
+def _goes_on(line: str, code: str, was_code: str, inside: int, *, blank: bool) -> bool:
+    """Whether a line belongs to what stands before it; ``inside`` is the column of an item's text, 0 outside of lists."""
+    if code and was_code:
+        return True
+    if inside:
+        return not line.strip() or not blank or line[:1] in {" ", "\t"}
+    return bool(line.strip()) and not blank and bool(code) == bool(was_code)
+
+
+def _entry(line: int, lines: list[str], *, listed: bool) -> Entry:
+    while not lines[-1].strip():
+        lines.pop()
+    return Entry(line, tuple(lines), listed)
+
+
+def is_plain(entry: Entry) -> bool:
+    """Whether an entry is a paragraph or an item of a list, and no table, quotation or block of code."""
+    first = entry.lines[0]
+    return entry.listed or not (_TABLE_ROW.match(first) or _QUOTE.match(first) or next(fenced((first,))))
+
+
+def title_words(title: str) -> tuple[str, ...]:
+    """The stems of a title's words, without the number or letter that it is counted by, so that two titles can be compared.
+
+    >>> title_words("2.1 Core functions") == title_words("Chapter 3: core *function*")
+    True
+    """
+    said = tokens(_NUMBER.sub("", title.strip())) or tokens(title)
+    return tuple(token.stem for token in said) or (title.strip(),)

@@ -1,0 +1,180 @@
+"""Words of a text with their lines and stems, and where a phrase of several stands among them."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, KeysView, Sequence
+from functools import lru_cache
+
+import msgspec
+
+from agentx.synthesis.language.words import stem
+
+_UNSPACED = "぀-ヿ㐀-䶿一-鿿豈-﫿ｦ-ﾟ"
+_LETTER = rf"[^\W_{_UNSPACED}][\u0300-\u036f\u200c\u200d]*+"
+_TOKEN = re.compile(rf"[{_UNSPACED}]|(?:{_LETTER})++(?:['’](?:{_LETTER})++)*+")
+_COUNTED = re.compile(rf"[{_UNSPACED}]|(?:{_LETTER}|_)++(?:['’.,/‐‑-](?:{_LETTER}|_)++)*+")
+_JOIN = re.compile(r"[ \t*_~]*+(?:[-‐‑/]|\n[ \t>]*)?[ \t*_~]*+")
+_PAUSE = re.compile(r"[,;:()|—–\"“”«»]|[.!?…](?:\W|\Z)|\n\s*\n|\n\s*(?:[-*+>#|]|\d+[.)])")
+_SENTENCE = re.compile(r"[.!?…](?:\W|\Z)|\n\s*\n|\n\s*(?:[-*+>#|]|\d+[.)])")
+_TOLD = 5
+
+
+class Token(msgspec.Struct, frozen=True):
+    """A word of a text, or one character of a script without spaces.
+
+    Attributes:
+        text: As it stands.
+        line: From 1.
+        stem: Its English stem.
+        before: What stands between the word before it and it.
+    """
+
+    text: str
+    line: int
+    stem: str
+    before: str
+
+    @property
+    def word(self) -> str:
+        """In small letters, its apostrophe a plain one."""
+        return plain(self.text)
+
+    @property
+    def pauses(self) -> bool:
+        """Whether a sentence, or a part of one, begins with it."""
+        return _PAUSE.search(self.before) is not None
+
+    @property
+    def begins(self) -> bool:
+        """Whether a sentence begins with it."""
+        return _SENTENCE.search(self.before) is not None
+
+    @property
+    def joins(self) -> bool:
+        """Whether it and the word before it may be one phrase."""
+        return _JOIN.fullmatch(self.before) is not None
+
+
+Phrase = tuple[Token, ...]
+"""The words of a term."""
+
+Form = Callable[[Token, Token], bool]
+"""Whether a word that is wanted and one that is said, which have one stem, count as the same."""
+
+
+class Words:
+    """The words of a text.
+
+    Args:
+        text: Its prose.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.all = tokens(text)
+        self._places: dict[str, list[int]] = {}
+        self._sentences: list[set[str]] = []
+        stems: set[str] = set()
+        for place, token in enumerate(self.all):
+            self._places.setdefault(token.stem, []).append(place)
+            stems = set() if token.begins else stems
+            stems.add(token.stem)
+            self._sentences.append(stems)
+
+    @property
+    def stems(self) -> KeysView[str]:
+        """Of all of them."""
+        return self._places.keys()
+
+    def find(self, wanted: Phrase, same: Form) -> Iterator[int]:
+        """The places at which a phrase stands: the index of its first word in ``all``."""
+        for place in self._places.get(wanted[0].stem, ()) if wanted else ():
+            said = self.all[place : place + len(wanted)]
+            matches = len(said) == len(wanted) and all(map(same, wanted, said))
+            if matches and all(token.joins for token in said[1:]):
+                yield place
+
+    def places(self, stem_of_word: str) -> Sequence[int]:
+        """Where words of a stem stand."""
+        return self._places.get(stem_of_word, ())
+
+    def sentence(self, place: int) -> set[str]:
+        """The stems of the words of the sentence that a word stands in."""
+        return self._sentences[place]
+
+
+def tokens(text: str) -> list[Token]:
+    """The words of a text, in order."""
+    found: list[Token] = []
+    line, end = 1, 0
+    for match in _TOKEN.finditer(text):
+        before = text[end : match.start()]
+        line += before.count("\n")
+        found.append(Token(match[0], line, _stem(match[0]), before))
+        end = match.end()
+    return found
+
+
+def phrase(text: str) -> Phrase:
+    """The words of a term."""
+    return tuple(tokens(text))
+
+
+def count(text: str) -> int:
+    """How many words a text has: runs of letters and digits with the hyphens and points in them, or single characters."""
+    return sum(1 for _ in _COUNTED.finditer(text))
+
+
+def plain(word: str) -> str:
+    """A word in small letters and one form of its characters."""
+    return unicodedata.normalize("NFKC", word).casefold().replace("’", "'")
+
+
+@lru_cache(maxsize=1 << 14)
+def singular(word: str) -> str:
+    """An English word without what makes it a plural or a possessive.
+
+    >>> singular("Entries"), singular("boxes"), singular("ledger's"), singular("class")
+    ('entry', 'box', 'ledger', 'class')
+    """
+    bare = plain(word).removesuffix("'s").removesuffix("'")
+    if len(bare) > len("ties") and bare.endswith("ies"):
+        return f"{bare[:-3]}y"
+    if bare.endswith(("sses", "shes", "ches", "xes", "zes")):
+        return bare[:-2]
+    return (
+        bare[:-1]
+        if bare.endswith("s") and len(bare) > len("gas") and not bare.endswith(("ss", "us", "is"))
+        else bare
+    )
+
+
+def is_one_word(wanted: Token, said: Token) -> bool:
+    """Whether two are one word, in the singular or the plural; an abbreviation in capitals is that alone."""
+    if len(wanted.text) > 1 and wanted.text.isupper() and not said.text.removesuffix("s").isupper():
+        return False
+    return singular(wanted.text) == singular(said.text)
+
+
+def is_longer(wanted: Token, said: Token) -> bool:
+    """Whether a word is another one or is made of it ("whitelisted")."""
+    return said.word.startswith(wanted.word[:-1])
+
+
+def told_lines(lines: Sequence[int]) -> str:
+    """Lines in words; of many the first five.
+
+    >>> told_lines([3, 3, 9, 12])
+    'Lines 3, 9 and 12'
+    """
+    each = sorted(set(lines))
+    named = [str(line) for line in each[:_TOLD]]
+    if len(each) > _TOLD:
+        named.append(f"{len(each) - _TOLD} more")
+    first = ", ".join(named[:-1])
+    return f"Line {named[0]}" if len(named) == 1 else f"Lines {first} and {named[-1]}"
+
+
+@lru_cache(maxsize=1 << 15)
+def _stem(word: str) -> str:
+    bare = plain(word)
+    return stem(bare) if bare.isascii() else bare.removesuffix("'s")

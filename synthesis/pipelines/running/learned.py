@@ -1,0 +1,73 @@
+"""What the stages of pipelines taught, as memory: an item for each fact that a stage was proved with."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from agentx.storage.events.pipeline_events import StageProved
+from agentx.storage.events.types import Event
+from agentx.synthesis.memory.conclusions import Add, Change, Patch
+from agentx.synthesis.memory.items import Evidence, Link, MemoryItem, item_id, shorten
+from agentx.synthesis.pipelines.definition.naming import key_of
+from agentx.synthesis.state.extractor import ReadBody
+from agentx.synthesis.state.state import State
+
+
+class Learned:
+    """Makes a memory item of each fact that a stage was proved with (an :class:`agentx.synthesis.state.extractor.Extractor`).
+
+    What a file holds already is not added to it again, so a fact comes once: none is compared with those before it. Which of
+    them hold no more says the proof.
+    """
+
+    name: ClassVar[str] = "pipeline"
+    version: ClassVar[int] = 2
+
+    def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
+        """An item of knowledge for each fact of a stage, and the end of those that it replaces; nothing for other events."""
+        del read
+        data = event.data
+        if not isinstance(data, StageProved):
+            return ()
+        ids = [item_id("knowledge", event.seq, number) for number in range(len(data.learned))]
+        ended = [one for one in data.superseded if _is_open(state.items.get(one.item))]
+        replaces = {
+            new: tuple(Link("supersedes", one.item) for one in ended if one.by == number)
+            for number, new in enumerate(ids, 1)
+        }
+        start, made = 0, list[Change]()
+        for new, fact in zip(ids, data.learned, strict=True):
+            end = start + len(fact.text)
+            made.append(
+                Add(
+                    MemoryItem(
+                        id=new,
+                        kind="knowledge",
+                        text=fact.text,
+                        short=shorten(fact.text),
+                        domain=fact.topic,
+                        evidence=(Evidence(event.seq, start, end, fact.text),),
+                        trust="agent",
+                        links=replaces[new],
+                    )
+                )
+            )
+            start = end + 1
+        step = key_of(data.stage, data.item)
+        return [
+            *made,
+            *(_end(state.items[one.item], ids[one.by - 1] if one.by else "", step) for one in ended),
+        ]
+
+
+def _is_open(item: MemoryItem | None) -> bool:
+    """Whether a stage may end an item: nobody did, and no person made it theirs."""
+    return item is not None and item.status in {"proposed", "active", "dormant"} and not item.by_hand
+
+
+def _end(item: MemoryItem, by: str, step: str) -> Patch:
+    if by:
+        links = (*item.links, Link("superseded_by", by))
+        return Patch(
+            id=item.id, status="superseded", links=links, reason=f"{step} was done again, and says {by}."
+        )
+    return Patch(id=item.id, status="retired", reason=f"{step} was done again, and says it no more.")

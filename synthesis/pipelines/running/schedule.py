@@ -1,0 +1,267 @@
+"""What may be done now: steps whose needs are proved, loops round by round.
+
+Pure bookkeeping over a plan and how far it is; whoever does the steps tells it what came of them.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from agentx.synthesis.pipelines.definition.plan import LoopStep, Plan, Step
+from agentx.synthesis.pipelines.running.progress import Progress
+
+Standing = Literal["waiting", "ready", "done", "failed"]
+
+
+class Due(msgspec.Struct, frozen=True):
+    """A step that may be done now.
+
+    Attributes:
+        round: Which time round its loop, from 1.
+        tries: How many agents have failed at it already, in this round.
+        reason: Why the last of them did.
+        wish: Why it is to be done again although it was done before, in the words of whoever wants it.
+        remembered: The events that proved it before and left something in the long-term memory.
+    """
+
+    step: Step
+    round: int
+    tries: int = 0
+    reason: str = ""
+    wish: str = ""
+    remembered: tuple[int, ...] = ()
+
+
+class Schedule:
+    """Which steps of a plan may be done now.
+
+    Args:
+        plan: The pipeline.
+        progress: How far it is.
+
+    Attributes:
+        standing: How each step and loop stands, by key.
+        rounds: The round of each step of a loop, by key.
+        failed: Why, by key of what failed.
+    """
+
+    def __init__(self, plan: Plan, progress: Progress) -> None:
+        self.plan = plan
+        self.progress = progress
+        self.standing: dict[str, Standing] = {}
+        self.rounds: dict[str, int] = {}
+        self.failed: dict[str, str] = {}
+        self._floor = self._floors()
+        self._open: dict[str, int] = {}
+        self._waiters: defaultdict[str, list[str]] = defaultdict(list)
+        self._ready: deque[str] = deque()
+        for key in self._units():
+            self._enter(key)
+
+    # --- what the progress says --------------------------------------------------------------------------------------
+
+    def _floors(self) -> dict[str, int]:
+        """For each step, the latest event that reopened it or what it rests on: a proof before that proves nothing."""
+        reopened, floor = self.progress.reopened, dict[str, int]()
+        if not reopened:
+            return dict.fromkeys(self.plan.steps, 0)
+        for key, step in self.plan.steps.items():
+            own = max(reopened.get(key, 0), reopened.get(step.stage, 0))
+            behind = (floor[one] for need in (*step.inside, *step.needs) for one in self._steps_of(need))
+            floor[key] = max(own, *behind, 0)
+        return floor
+
+    def floor(self, key: str) -> int:
+        """The event behind which a proof of a step counts."""
+        return self._floor[key]
+
+    def amended(self, key: str) -> list[str]:
+        """Files of a step that a person made as they are after they wanted it done again, and after their word on any call."""
+        progress = self.progress
+        waits = progress.running.get(progress.waiting.get(key, ""))
+        since = max(self._floor[key], waits.decided if waits else 0)
+        return [one.path for one in self.plan.steps[key].writes if progress.amended.get(one.path, 0) > since]
+
+    def is_proved(self, key: str, number: int = 0) -> bool:
+        """Whether a step is proved, in a round where one is named."""
+        proof = self.progress.proved.get(key)
+        return proof is not None and proof.seq > self._floor[key] and number in (0, proof.round)
+
+    def _steps_of(self, key: str) -> tuple[str, ...]:
+        return self.plan.loops[key].steps if key in self.plan.loops else (key,)
+
+    def _needs_of(self, key: str) -> list[str]:
+        """The steps and loops that one waits for, each once; of a step in a loop, the whole loop."""
+        loop = self.plan.loops.get(key)
+        needs = self.plan.steps[loop.steps[0] if loop else key].needs
+        inside = {need: self.plan.steps[need].loop for need in needs if need in self.plan.steps}
+        return list(dict.fromkeys(inside.get(need) or need for need in needs))
+
+    def _units(self) -> Iterator[str]:
+        """Steps outside of loops, and loops, each behind what it needs."""
+        seen: set[str] = set()
+        for key, step in self.plan.steps.items():
+            unit = step.loop or key
+            if unit not in seen:
+                seen.add(unit)
+                yield unit
+
+    # --- entering ----------------------------------------------------------------------------------------------------
+
+    def _enter(self, unit: str) -> None:
+        if unit in self.plan.loops:
+            done = self._loop_stands(self.plan.loops[unit]) == "done"
+        else:
+            self.rounds[unit] = 1
+            done = self.is_proved(unit)
+        if done:
+            self._mark_done(unit)
+            return
+        needs = [need for need in self._needs_of(unit) if self.standing.get(need) != "done"]
+        self.standing[unit], self._open[unit] = "waiting", len(needs)
+        for need in needs:
+            self._waiters[need].append(unit)
+        if not needs:
+            self._begin(unit)
+
+    def _mark_done(self, unit: str) -> None:
+        self.standing[unit] = "done"
+        if unit in self.plan.loops:
+            for key in self.plan.loops[unit].steps:
+                self.standing[key] = "done"
+                proof = self.progress.proved.get(key)
+                self.rounds[key] = proof.round if proof else 1
+
+    def _begin(self, unit: str) -> None:
+        """What a step or loop needs is done."""
+        loop = self.plan.loops.get(unit)
+        if loop is None:
+            self._offer(unit)
+            return
+        stands = self._loop_stands(loop)
+        if stands == "failed":
+            self._fail(unit, f"the verdict in {loop.verdict} was not PASS in {self._fails(loop)} rounds")
+            return
+        self.standing[unit] = "ready"
+        number = self._round(loop)
+        for key in loop.steps:
+            self.rounds[key] = number
+            if self.is_proved(key, number):
+                self.standing[key] = "done"
+                continue
+            inside = self.plan.steps[key].inside
+            self.standing[key] = "waiting"
+            if all(self.standing[one] == "done" for one in inside):
+                self._offer(key)
+
+    def _offer(self, key: str) -> None:
+        tries, reason = self.tries(key)
+        if tries >= self.plan.role(self.plan.steps[key]).attempts:
+            self._fail(key, reason)
+            return
+        self.standing[key] = "ready"
+        self._ready.append(key)
+
+    def tries(self, key: str) -> tuple[int, str]:
+        """How many agents failed at a step in its round, since it was last given a chance, and why the last one did."""
+        since = max(self._floor[key], self.progress.retried)
+        failures = [
+            one
+            for one in self.progress.failures.get(key, ())
+            if one.round == self.rounds[key] and one.seq > since
+        ]
+        return len(failures), failures[-1].reason if failures else ""
+
+    # --- loops -------------------------------------------------------------------------------------------------------
+
+    def _loop_stands(self, loop: LoopStep) -> Standing:
+        proof = self.progress.proved.get(loop.decides)
+        if proof is None or not self.is_proved(loop.decides):
+            return "waiting"
+        # a round whose other steps were reopened is not at its end, whatever its verdict was
+        if not all(self.is_proved(key, proof.round) for key in loop.steps):
+            return "waiting"
+        if proof.verdict == "PASS":
+            return "done"
+        if self._fails(loop) < loop.at_most:
+            return "waiting"
+        return "done" if loop.otherwise == "go-on" else "failed"
+
+    def _fails(self, loop: LoopStep) -> int:
+        """Rounds without a PASS since the loop was given its chance; what went on without one needs no other."""
+        since = self._floor[loop.decides]
+        if loop.otherwise == "fail":
+            since = max(since, self.progress.retried)
+        verdicts = self.progress.verdicts.get(loop.decides, ())
+        return sum(not one.passed and one.seq > since for one in verdicts)
+
+    def _round(self, loop: LoopStep) -> int:
+        """The round that a loop is in."""
+        proofs = [(key, self.progress.proved[key]) for key in loop.steps if key in self.progress.proved]
+        valid = [proof.round for key, proof in proofs if self.is_proved(key)]
+        if not valid:
+            return max((proof.round for _, proof in proofs), default=0) + 1
+        number = max(valid)
+        over = all(self.is_proved(key, number) for key in loop.steps)
+        return number + 1 if over else number
+
+    # --- doing -------------------------------------------------------------------------------------------------------
+
+    def ready(self) -> Iterator[Due]:
+        """The steps that may be done now; each is told once."""
+        while self._ready:
+            key = self._ready.popleft()
+            earlier = tuple(self.progress.remembered.get(key, ()))
+            yield Due(self.plan.steps[key], self.rounds[key], *self.tries(key), self._wish(key), earlier)
+
+    def _wish(self, key: str) -> str:
+        proof, reopened = self.progress.proved.get(key), self.progress.reopened
+        names = [name for name in (key, self.plan.steps[key].stage) if name in reopened]
+        latest = max(names, key=reopened.__getitem__, default="")
+        return self.progress.wishes[latest] if latest and proof and reopened[latest] > proof.seq else ""
+
+    def again(self, key: str) -> None:
+        """An agent failed at a step: it is offered again, or has failed for good."""
+        self._offer(key)
+
+    def done(self, key: str) -> None:
+        """A step is proved; the progress says so already."""
+        self.standing[key] = "done"
+        step = self.plan.steps[key]
+        if not step.loop:
+            self._release(key)
+            return
+        loop = self.plan.loops[step.loop]
+        if not all(self.standing[one] == "done" for one in loop.steps):
+            for one in loop.steps:
+                inside = self.plan.steps[one].inside
+                if self.standing[one] == "waiting" and all(self.standing[i] == "done" for i in inside):
+                    self._offer(one)
+        elif self._loop_stands(loop) == "done":
+            self.standing[loop.key] = "done"
+            self._release(loop.key)
+        else:
+            self._begin(loop.key)
+
+    def _release(self, unit: str) -> None:
+        for waiter in self._waiters.pop(unit, ()):
+            self._open[waiter] -= 1
+            if not self._open[waiter]:
+                self._begin(waiter)
+
+    def _fail(self, key: str, reason: str) -> None:
+        self.standing[key] = "failed"
+        self.failed[key] = reason
+        if key in self.plan.steps and self.plan.steps[key].loop:
+            self.standing[self.plan.steps[key].loop] = "failed"
+
+    def fail(self, key: str, reason: str) -> None:
+        """A step cannot be done, and trying again is of no use."""
+        self._fail(key, reason)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all is proved."""
+        return all(self.standing[unit] == "done" for unit in self._units())

@@ -1,0 +1,134 @@
+"""Who is to do something: from what is asked to the flow that fits, what that needs, and the agent that has it and whether it works.
+
+Nothing is guessed: an agent is named because a flow, a capability or a mission of its role shares the words of what is asked.
+"""
+
+import shlex
+from collections.abc import Sequence
+
+import msgspec
+
+from agentx.synthesis.memory.items import CapabilityDetail, FlowDetail, MemoryItem
+from agentx.synthesis.state.flows import FlowMatch, terms
+from agentx.synthesis.state.state import State
+
+ENOUGH = 0.5
+"""From this share of a capability's words on, it is needed."""
+
+MISSION_WORDS = 2
+"""So many words of a mission make what is asked its agent's, where nothing else does."""
+
+ANYBODY = "main"
+
+
+class Need(msgspec.Struct, frozen=True, kw_only=True):
+    """A capability that is needed.
+
+    Attributes:
+        item: It, with what its last check said.
+        has: Whether the agent that is named has it.
+    """
+
+    item: MemoryItem
+    has: bool
+
+    @property
+    def works(self) -> bool | None:
+        """What its last check said; ``None`` where it was never checked."""
+        return self.item.detail.works if isinstance(self.item.detail, CapabilityDetail) else None
+
+
+class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is to do what is asked.
+
+    Attributes:
+        flow: The flow that fits best; ``None`` for none.
+        agent: The role; empty where nothing fits.
+        why: Why this one, in a sentence; or that nothing fits, and what to do.
+        needs: The capabilities that it takes.
+        ready: Whether the agent has all of them and none is known not to work.
+        command: What starts it; empty where nothing fits.
+    """
+
+    flow: FlowMatch | None
+    agent: str
+    why: str
+    needs: tuple[Need, ...] = ()
+    ready: bool = False
+    command: str = ""
+
+
+def dispatch(state: State, asked: str, flows: Sequence[FlowMatch]) -> Dispatch:
+    """Find who is to do something.
+
+    Args:
+        state: What is remembered.
+        asked: What is to be done, in any words.
+        flows: The flows that it calls for, the best first.
+    """
+    flow = flows[0] if flows else None
+    wanted = {*terms(asked), *_words_of(flow)}
+    needed = [item for item in state.active("capability") if _shares(item, wanted)]
+    agent, why = _agent(state, asked, flow, needed)
+    if not agent:
+        return Dispatch(flow=None, agent="", why=why)
+    best: dict[str, Need] = {}
+    for item in needed:
+        need = Need(item=item, has=item.agent in ("", agent))
+        known = best.get(item.text.casefold())
+        if known is None or (need.has, need.works is True) > (known.has, known.works is True):
+            best[item.text.casefold()] = need
+    needs = tuple(best.values())
+    role = "" if agent == ANYBODY else f"--agent {shlex.quote(agent)} "
+    return Dispatch(
+        flow=flow,
+        agent=agent,
+        why=why,
+        needs=needs,
+        ready=all(need.has and need.works is not False for need in needs),
+        command=f"agentx run {role}{shlex.quote(asked)}",
+    )
+
+
+def _agent(state: State, asked: str, flow: FlowMatch | None, needed: Sequence[MemoryItem]) -> tuple[str, str]:
+    """The role, and why it is that."""
+    if flow is not None and flow.item.agent:
+        return flow.item.agent, f"the flow {flow.item.id} is its own"
+    own = [item for item in needed if item.agent]
+    if own:
+        roles = list(dict.fromkeys(item.agent for item in own))
+        # The one that has most of what works; of these, the one that was named first.
+        role = max(roles, key=lambda one: (_count(own, one, works=True), _count(own, one), -roles.index(one)))
+        return role, f"it has {', '.join(item.text for item in own if item.agent == role)}"
+    words = set(terms(asked))
+    shared = {
+        item.id: len(words & set(terms(item.text))) for item in state.active("north_star") if item.agent
+    }
+    nearest = max(shared, key=lambda name: shared[name], default="")
+    if nearest and shared[nearest] >= MISSION_WORDS:
+        return state.items[nearest].agent, f"it is what its mission is about ({nearest})"
+    if flow is not None or needed:
+        return ANYBODY, "it is nobody's alone: any agent can do it"
+    return "", (
+        "Nothing here fits: no flow, capability or mission shares its words. Write down how it is done (`agentx flow add`), name what it "
+        "takes (`agentx capability add`), or ask an agent as it is (`agentx run`)."
+    )
+
+
+def _count(items: Sequence[MemoryItem], role: str, *, works: bool = False) -> int:
+    return sum(
+        item.agent == role
+        and (not works or not isinstance(item.detail, CapabilityDetail) or item.detail.works is not False)
+        for item in items
+    )
+
+
+def _words_of(flow: FlowMatch | None) -> set[str]:
+    if flow is None or not isinstance(flow.item.detail, FlowDetail):
+        return set()
+    return {word for text in (flow.item.text, *flow.item.detail.steps) for word in terms(text)}
+
+
+def _shares(item: MemoryItem, wanted: set[str]) -> bool:
+    own = terms(item.text)
+    return bool(own) and len(wanted & set(own)) / len(own) >= ENOUGH

@@ -1,0 +1,159 @@
+"""When schedules are due: pure code over what the history says of them, so that every process comes to the same.
+
+A due time is settled by the run that carries it out, or by a ``DuePassed`` where the policy for catching up says so. What is
+settled is never due again.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from itertools import islice
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
+from cronsim import CronSim, CronSimError
+
+from agentx.storage.errors import UsageError
+from agentx.storage.events.schedule_events import DuePassed, ScheduleSet
+from agentx.synthesis.state.state import ScheduleRecord
+
+PUNCTUAL_S = 60.0
+"""A due time that is no older was not missed: whoever looks every few seconds was there for it."""
+
+MOST_COUNTED = 1_000
+"""So many missed due times are counted one by one."""
+
+_FIELDS = 5
+
+
+class ScheduleInvalid(UsageError):
+    """A schedule cannot be read: its five fields, or its zone."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be done about a schedule now.
+
+    Attributes:
+        passed: Due times that nobody was there for and that get no run of their own; recorded before the run.
+        due: The due time that is to be run; empty for none.
+        begins: When its run begins, which is later by the jitter; it may be to come.
+    """
+
+    passed: DuePassed | None = None
+    due: str = ""
+    begins: str = ""
+
+
+def check(rule: ScheduleSet) -> None:
+    """See whether a schedule can be read, and is ever due.
+
+    Raises:
+        ScheduleInvalid: It cannot; the sentence says what is wrong with it.
+    """
+    next(times(rule, datetime.now(tz=UTC)), None)
+
+
+def times(rule: ScheduleSet, after: datetime) -> Iterator[datetime]:
+    """The due times of a schedule behind a moment, in UTC, in order.
+
+    As Debian's cron has it (by ``cronsim``): what is due at an hour that is left out when clocks are set forward is due right after it, and
+    what is due at an hour that comes twice is due once; what is due every so often goes on every so often.
+
+    Raises:
+        ScheduleInvalid: It cannot be read.
+    """
+    try:
+        due = CronSim(rule.cron if len(rule.cron.split()) == _FIELDS else "", after.astimezone(_zone(rule)))
+    except CronSimError as error:
+        raise ScheduleInvalid(
+            f"The schedule {rule.id} cannot be read: {rule.cron!r} ({error}). Write five fields, minute hour day month weekday, "
+            "like '0 */6 * * *'."
+        ) from error
+    for one in due:
+        moment = one.astimezone(UTC)
+        if moment > after:
+            yield moment
+
+
+def _zone(rule: ScheduleSet) -> ZoneInfo:
+    try:
+        return ZoneInfo(rule.zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ScheduleInvalid(
+            f"The schedule {rule.id} names no zone: {rule.zone!r}. Write one like Europe/Berlin, or UTC."
+        ) from error
+
+
+def upcoming(record: ScheduleRecord, now: datetime, most: int) -> list[str]:
+    """The next due times, from now on."""
+    after = max(now, _read(record.settled) or now)
+    return [_write(moment) for moment in islice(times(record.rule, after), most)]
+
+
+def pulse(record: ScheduleRecord, now: datetime) -> str:
+    """The time at which a heartbeat beats now; empty where it does not. What passed while nobody was there is no pulse any more."""
+    beat = next(times(record.rule, now - timedelta(seconds=PUNCTUAL_S)), None)
+    return _write(beat) if beat is not None and beat <= now else ""
+
+
+def plan(record: ScheduleRecord, now: datetime) -> Plan:
+    """What is to be done about a schedule.
+
+    Args:
+        record: The schedule, and how far its due times are settled.
+        now: The present.
+    """
+    rule = record.rule
+    after = max(filter(None, (_read(record.since), _read(record.settled))), default=now)
+    if rule.catch_up == "all":
+        first = next(times(rule, after), None)
+        return _run(rule, first) if first is not None and first <= now else Plan()
+    missed, latest, count = None, None, 0
+    for moment in times(rule, after):
+        if moment > now:
+            break
+        missed, latest = latest, moment
+        count += 1
+        if count == MOST_COUNTED:  # the last ones are all that counts
+            latest = _latest(rule, now)
+            missed = _latest(rule, latest - timedelta(seconds=1))
+            break
+    if latest is None:
+        return Plan()
+    punctual = now - latest <= timedelta(seconds=PUNCTUAL_S + rule.jitter_s)
+    if rule.catch_up == "none" and not punctual:
+        return Plan(passed=_pass(rule, latest, count))
+    passed = _pass(rule, missed, count - 1) if missed is not None else None
+    return msgspec.structs.replace(_run(rule, latest), passed=passed)
+
+
+def _latest(rule: ScheduleSet, now: datetime) -> datetime:
+    """The last due time up to a moment."""
+    behind = CronSim(rule.cron, (now + timedelta(seconds=1)).astimezone(_zone(rule)), reverse=True)
+    return next(behind).astimezone(UTC)
+
+
+def _run(rule: ScheduleSet, due: datetime) -> Plan:
+    return Plan(due=_write(due), begins=_write(due + timedelta(seconds=_jitter(rule, due))))
+
+
+def _pass(rule: ScheduleSet, last: datetime, count: int) -> DuePassed:
+    policy = "the latest stands for them all" if rule.catch_up == "once" else "none is made up for"
+    return DuePassed(
+        schedule=rule.id, due=_write(last), times=count, reason=f"nobody was there, and {policy}"
+    )
+
+
+def _jitter(rule: ScheduleSet, due: datetime) -> float:
+    """Seconds by which a run begins later: the same for the same due time, spread evenly over the schedules of a time."""
+    share = int.from_bytes(blake2b(f"{rule.id}\0{rule.task}\0{_write(due)}".encode(), digest_size=8).digest())
+    return rule.jitter_s * share / 2**64
+
+
+def _read(at: str) -> datetime | None:
+    return datetime.fromisoformat(at) if at else None
+
+
+def _write(moment: datetime) -> str:
+    """As :attr:`agentx.storage.events.types.RunStarted.due` has it."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

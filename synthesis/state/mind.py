@@ -1,0 +1,163 @@
+"""The mind of a cognitive agent: its buffer, folded from history, so that scores, links and purges replay the same.
+
+The decay of a memory is Ebbinghaus' curve over interactions: ``R = exp(-t / (S T))``, with t since it was last used, S
+its strength, which grows each time that an answer uses it, and T the temperature of the agent.
+"""
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+
+from agentx.storage.events.cognition_events import InputType, Interacted, Recognized
+
+FIRST_UTILITY = 0.5
+"""Of a memory that nothing is known of yet."""
+
+MOST_HELD = 120
+"""So many memories a buffer holds at most, however short they are: what enters and leaves it stands in one event."""
+
+MOST_RECENT = 50
+"""So many interactions are kept, whatever is configured."""
+
+
+class Slot(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A memory in the buffer.
+
+    Attributes:
+        entered: The interaction in which it came.
+        accessed: The interaction in which an answer last used it and made it stronger, or it came: where its time begins.
+        strength: S; 1 for a new one.
+        utility: How useful it is, from 0 to 1.
+        reward: What feedback said of the answers that used it, from -1 to 1.
+    """
+
+    entered: int
+    accessed: int
+    strength: float = 1.0
+    utility: float = FIRST_UTILITY
+    reward: float = 0.0
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A K-entry: one interaction, as the agent has it at hand."""
+
+    interaction: int
+    message: int
+    answer: int
+    input_type: InputType
+    judge: float = -1.0
+    used: tuple[str, ...] = ()
+
+
+class Mind(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One session of a cognitive agent.
+
+    Attributes:
+        interactions: How many there were.
+        buffer: What it holds at hand, by id of the memory item.
+        recent: The latest interactions, oldest first.
+        input_type: Of the message that is being worked on.
+        evicted: How many memories have left the buffer.
+    """
+
+    interactions: int = 0
+    buffer: dict[str, Slot] = {}
+    recent: tuple[Entry, ...] = ()
+    input_type: InputType = "statement"
+    evicted: int = 0
+
+    def recognized(self, read: Recognized) -> "Mind":
+        """The mind after a message was read: utilities and rewards are new."""
+        buffer = dict(self.buffer)
+        for name, utility in read.utilities.items():
+            if name in buffer:
+                buffer[name] = msgspec.structs.replace(buffer[name], utility=_bounded(utility))
+        if read.reward and self.recent:
+            for name in self.recent[-1].used:
+                if name in buffer:
+                    reward = (buffer[name].reward + max(-1.0, min(1.0, read.reward))) / 2
+                    buffer[name] = msgspec.structs.replace(buffer[name], reward=reward)
+        return msgspec.structs.replace(
+            self, buffer=buffer, input_type=self.input_type if read.second else read.input_type
+        )
+
+    def interacted(self, done: Interacted) -> "Mind":
+        """The mind after an interaction: what came, what was used, what left."""
+        now = done.interaction
+        buffer = dict(self.buffer)
+        for name in done.entered:
+            buffer.setdefault(name, Slot(now, now))
+        for name in done.reinforced:
+            if (
+                name in buffer and done.boost
+            ):  # that it stood in the prompt, used or not, keeps no memory alive
+                slot = buffer[name]
+                buffer[name] = msgspec.structs.replace(
+                    slot, accessed=now, strength=slot.strength + done.boost
+                )
+        for name in done.evicted:
+            buffer.pop(name, None)
+        entry = Entry(now, done.message, done.answer, self.input_type, done.judge, done.reinforced)
+        return msgspec.structs.replace(
+            self,
+            interactions=now,
+            buffer=buffer,
+            recent=(*self.recent, entry)[-MOST_RECENT:],
+            evicted=self.evicted + len(done.evicted),
+        )
+
+
+def retention(slot: Slot, now: int, temperature: float) -> float:
+    """The decay score of a memory, from 0 to 1.
+
+    Args:
+        slot: The memory.
+        now: The interaction.
+        temperature: T.
+
+    >>> round(retention(Slot(entered=1, accessed=1), 11, 10.0), 3)
+    0.368
+    """
+    stability = max(slot.strength * temperature, 1e-9)
+    return math.exp(-max(now - slot.accessed, 0) / stability)
+
+
+def purged(
+    mind: Mind, now: int, temperature: float, decay_below: float, utility_below: float
+) -> tuple[str, ...]:
+    """The memories that leave the buffer: faded, and of little use."""
+    return tuple(
+        name
+        for name, slot in mind.buffer.items()
+        if retention(slot, now, temperature) < decay_below and slot.utility < utility_below
+    )
+
+
+def crowded_out(
+    mind: Mind, now: int, temperature: float, sizes: Mapping[str, int], room: int
+) -> tuple[str, ...]:
+    """The memories for which there is no room in the buffer: what has the least utility times decay leaves first.
+
+    Args:
+        mind: Its buffer.
+        now: The interaction.
+        temperature: T.
+        sizes: Tokens by id; one that is not among them is no memory any more, and leaves too.
+        room: Tokens of all together.
+    """
+    worth = {
+        name: slot.utility * retention(slot, now, temperature)
+        for name, slot in mind.buffer.items()
+        if name in sizes
+    }
+    kept: set[str] = set()
+    for name in sorted(worth, key=lambda name: (-worth[name], -mind.buffer[name].entered))[:MOST_HELD]:
+        if (room := room - sizes[name]) < 0:
+            break
+        kept.add(name)
+    return tuple(name for name in mind.buffer if name not in kept)
+
+
+def _bounded(score: float) -> float:
+    return max(0.0, min(1.0, score)) if math.isfinite(score) else FIRST_UTILITY

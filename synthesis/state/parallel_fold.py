@@ -1,0 +1,127 @@
+"""Folding the whole log: on all processors where it is long.
+
+Sealed segments never change, and the last line of each holds the hash that the next one goes on from. So processes of
+their own follow the chain through stretches of segments, and hand back of each the little that a state needs of it.
+This process passes over them in order, as long as each goes on from the one before.
+
+What is not simply whole (damage, a lost segment, a process that was ended) is judged in one place: from there on the log
+is read here, line by line, as a short one is from its beginning.
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from agentx.storage.errors import AgentXError
+from agentx.storage.events.codec import GENESIS, Codec
+from agentx.storage.events.facts import FACTS
+from agentx.storage.log.history import History, OnDamage, Position, count_segments
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.state.state import State, Stretch, gather
+
+STRETCH_SEGMENTS = 32
+"""So many segments (2 MB) are one stretch."""
+
+SHORT_SEGMENTS = 100
+"""A log of fewer segments is folded before other processes would have started."""
+
+MOST_WORKERS = 4
+_AHEAD_BYTES = 1 << 20
+"""What processes have said and nobody has read yet, so that none waits for another."""
+
+_RUN = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from agentx.synthesis.state.parallel_fold import work
+work(*sys.argv[2:])
+"""
+
+
+def fold(
+    root: Path, codec: Codec, on_damage: OnDamage | None = None, told: Callable[[int], None] | None = None
+) -> State:
+    """The state that the whole log of a workspace gives. Takes no lock; memory does not grow with the log.
+
+    Args:
+        root: The workspace's directory.
+        codec: Knows the event types.
+        on_damage: Called with each line that is not the event it should be.
+        told: Told now and then which event was folded.
+
+    Raises:
+        HistoryDamaged: A line is damaged and ``on_damage`` was not given.
+    """
+    told = told or _untold
+    state, segment = State(), 1
+    with contextlib.closing(_stretches(root, codec)) as stretches:
+        for stretch, behind in stretches:
+            if stretch.after != (state.hash or GENESIS):
+                break
+            state.pass_over(stretch, codec.decode)
+            segment = behind
+            told(state.seq)
+    place = Position(state.seq, state.hash or GENESIS, segment)
+    for event in History(root, codec).read(place, on_damage):
+        state.apply(event)
+        if not event.seq % 1_000:
+            told(event.seq)
+    return state
+
+
+def _untold(_seq: int) -> None:
+    pass
+
+
+def _stretches(root: Path, codec: Codec) -> Generator[tuple[Stretch, int], None, None]:
+    """The stretches of a long log, each with the segment behind it, up to the first that is not whole."""
+    segments, count = count_segments(root), min(_processors(), MOST_WORKERS)
+    if segments < SHORT_SEGMENTS or count == 1:
+        return
+    decode = msgspec.json.Decoder(Stretch).decode
+    with contextlib.ExitStack() as running, contextlib.suppress(OSError, msgspec.MsgspecError):
+        pipes = [
+            running.enter_context(_worker(root, codec, segments, number, count)) for number in range(count)
+        ]
+        for number, first in enumerate(range(1, segments + 1, STRETCH_SEGMENTS)):
+            pipe = pipes[number % count]
+            yield decode(pipe.readline()), min(first + STRETCH_SEGMENTS, segments + 1)
+
+
+@contextlib.contextmanager
+def _worker(root: Path, codec: Codec, segments: int, number: int, count: int) -> Iterator[IO[bytes]]:
+    """A process that goes through every ``count``-th stretch; what it says of them can be read."""
+    here, words = str(Path(__file__).parents[3]), (segments, number, count)
+    command = [sys.executable, "-I", "-c", _RUN, here, str(root), codec.fingerprint, *map(str, words)]
+    null = subprocess.DEVNULL
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=null, stdout=pipe, stderr=null, pipesize=_AHEAD_BYTES) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout
+        finally:
+            process.kill()
+
+
+def work(root: str, fingerprint: str, segments: str, number: str, count: str) -> None:
+    """Go through stretches and tell of each on the standard output, up to the first that is not whole."""
+    codec = Codec(FACTS | CONCLUSIONS)
+    if codec.fingerprint != fingerprint:
+        return
+    history, step = History(Path(root), codec), int(count) * STRETCH_SEGMENTS
+    with contextlib.suppress(AgentXError, OSError):
+        for first in range(1 + int(number) * STRETCH_SEGMENTS, int(segments) + 1, step):
+            start, last = history.start_of(first), min(first + STRETCH_SEGMENTS - 1, int(segments))
+            stretch = gather(start, history.read_whole(start, last))
+            sys.stdout.buffer.write(msgspec.json.encode(stretch) + b"\n")
+            sys.stdout.buffer.flush()
+
+
+def _processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
