@@ -343,7 +343,7 @@ def folder_circles(modules: list[Module]) -> list[str]:
     names = {m.name: m for m in modules}
     graph: dict[str, set[str]] = {}
     for module in modules:
-        graph.setdefault(module.folder, set()).update(_folders_imported(module, names))
+        graph.setdefault(module.folder, set()).update(folders_imported(module, names))
     try:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as error:
@@ -358,7 +358,7 @@ def undeclared_imports(modules: list[Module]) -> list[str]:
     names = {m.name: m for m in modules}
     folders: dict[str, set[str]] = {}
     for module in modules:
-        folders.setdefault(module.folder, set()).update(_folders_imported(module, names))
+        folders.setdefault(module.folder, set()).update(folders_imported(module, names))
     found = []
     for module in modules:
         if not module.path.endswith("/__init__.py") or module.name == "agentx":
@@ -375,7 +375,7 @@ def undeclared_imports(modules: list[Module]) -> list[str]:
 _MAY_IMPORT = re.compile(r"^May import: (.*?)\.$", re.MULTILINE | re.DOTALL)
 
 
-def _folders_imported(module: Module, names: dict[str, Module]) -> set[str]:
+def folders_imported(module: Module, names: dict[str, Module]) -> set[str]:
     targets = {i.target for i in imports(module, frozenset(names)) if i.target in names}
     return {names[target].folder for target in targets} - {module.folder}
 
@@ -785,6 +785,15 @@ def test_no_module_is_imported_under_two_names(everything):
             names.setdefault(file, []).append(name)
     assert len(names) > 20
     assert {file: found for file, found in names.items() if len(found) > 1} == {}
+
+
+def test_the_page_on_architecture_is_what_the_code_says(modules):
+    from tests import draw_house
+
+    told = "Run `python -m tests.draw_house`."
+    assert draw_house.PICTURE.read_text("utf-8") == draw_house.picture(modules), told
+    text = draw_house.PAGE.read_text("utf-8")
+    assert text == draw_house.page(text, modules), told
 
 
 def test_the_tests_themselves_use_the_one_name():
