@@ -29,7 +29,7 @@ def built(tmp_path_factory) -> dict[str, Path]:
     base = tmp_path_factory.mktemp("built")
     checkout = base / "checkout"
     checkout.mkdir()
-    for folder in FOLDERS:
+    for folder in (*FOLDERS, "sample_workspaces"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / folder, checkout / folder, symlinks=True, ignore=ignored)
     for file in ("pyproject.toml", "LICENSE", "README.md", ".gitignore"):
@@ -75,6 +75,19 @@ def test_an_installed_wheel_imports_from_its_own_files(built, tmp_path):
         check=True,
     )
     assert all(line.startswith(f"{tmp_path}/agentx/") for line in done.stdout.splitlines())
+
+
+def test_a_sample_plays_from_an_installed_wheel_in_any_directory(built, tmp_path):
+    with zipfile.ZipFile(built["wheel"]) as archive:
+        archive.extractall(tmp_path / "site")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from agentx.cli.__main__ import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, str(tmp_path / "site"), "run", "--sample", "rejected-idea"]
+    command += ["--into", str(tmp_path / "played")]
+    done = subprocess.run(command, cwd=elsewhere, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "played" / "history.jsonl").exists()
 
 
 def test_the_wheel_says_what_it_is(built):

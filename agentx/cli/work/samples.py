@@ -177,25 +177,18 @@ _Line = TypeVar("_Line", PastMessage, TalkMessage)
 
 
 def find_sample(name: str) -> Sample:
-    """The sample of a name, in ``sample_workspaces`` at or above the current directory, or beside the package.
+    """Return the sample of a name, from ``sample_workspaces`` at or above the current directory or from the package.
 
     Raises:
         SampleInvalid: There is none, or it is not well-formed.
     """
     here = Path.cwd()
-    roots = [folder / FOLDER for folder in (here, *here.parents, Path(__file__).resolve().parents[3])]
-    there = [root for root in roots if root.is_dir()]
-    if not there:
-        raise SampleInvalid(
-            f"There is no {FOLDER}/ at or above {here}; go to the project's root, where the samples lie."
-        )
-    folder = there[0] / name
-    if Path(name).name != name or not (folder / FILE).is_file():
-        known = sorted(path.parent.name for path in there[0].glob(f"*/{FILE}"))
-        raise SampleInvalid(
-            f"There is no sample {name!r} in {there[0]}; there is {', '.join(known) or 'none'}."
-        )
-    return _read(folder)
+    package, checkout = Path(__file__).resolve().parents[2:4]
+    roots = [folder / FOLDER for folder in (here, *here.parents, package, checkout)]
+    known = {path.parent.name: path.parent for root in reversed(roots) for path in root.glob(f"*/{FILE}")}
+    if name not in known:
+        raise SampleInvalid(f"There is no sample {name!r}; there is {', '.join(sorted(known)) or 'none'}.")
+    return _read(known[name])
 
 
 def _read(folder: Path) -> Sample:
