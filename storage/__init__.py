@@ -1,4 +1,4 @@
-"""What is kept: events and their codec, the history log, the Git repository, artifacts, locks, the memory index.
+"""Storage: events and their codec, history log, Git repository, artifacts, locks and memory index.
 
 May import: nothing of ours.
 """

@@ -1,4 +1,4 @@
-"""The working files of a workspace: what lies in ``artifacts/``, compared with what a tree says."""
+"""The working files of a workspace: the content of ``artifacts/``, compared with a Git tree."""
 
 import contextlib
 import os
@@ -20,19 +20,19 @@ from agentx.storage.git.objects import LARGEST, blob_id
 from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR
 
 _RACY_NS = 2_000_000_000
-"""A file is read again until it is so old: a change within one tick of the clock (2 s on FAT) leaves no other trace."""
+"""Age up to which a file is read again: a change within one clock tick (2 s on FAT) leaves no other trace."""
 
 
 class FileTooLarge(AgentXError):
-    """A file is over the limit of the workspace."""
+    """A file is over the workspace's size limit."""
 
 
 class ArtifactMissing(AgentXError):
-    """There is no such file or directory in the artifacts."""
+    """The file or directory does not exist in the artifacts."""
 
 
 class Stamp(msgspec.Struct, frozen=True):
-    """What the file system says of a file, and the entry that its content had then."""
+    """File status as the file system reports it, and the tree entry of the content at that time."""
 
     mtime_ns: int
     ctime_ns: int
@@ -42,11 +42,11 @@ class Stamp(msgspec.Struct, frozen=True):
 
 
 class Scan(msgspec.Struct, frozen=True):
-    """The working files against a tree.
+    """The result of comparing the working files with a tree.
 
     Attributes:
         changes: Files that differ, with the blob id of their content.
-        notes: What was passed over, and why.
+        notes: What was skipped, and why.
     """
 
     changes: tuple[FileChange, ...]
@@ -58,7 +58,7 @@ class Artifacts:
 
     Args:
         root: The directory, canonical (:func:`agentx.storage.files.nofollow.canonical`).
-        max_file_bytes: Larger files are refused, and passed over by a scan.
+        max_file_bytes: Larger files are refused, and skipped by a scan.
         skip: Directories that are not part of the artifacts (the workspace itself, in an outer work tree).
     """
 
@@ -70,18 +70,19 @@ class Artifacts:
         self._leftovers: list[str] = []
 
     def locate(self, path: str, *, follow: bool = False) -> Path:
-        """The working file of a checked path.
+        """Return the working file for a checked path.
 
         Args:
-            path: As :func:`agentx.storage.files.paths.check_path` gives it.
-            follow: Whether a link as its last component is followed; it must then stay inside.
+            path: As :func:`agentx.storage.files.paths.check_path` returns it.
+            follow: Whether to follow a link in the last component; its target must be inside the artifacts.
 
         Returns:
-            Its path, without a link in it but for the last component where none is followed.
+            The file's path, free of links except in the last component, which stays a link unless ``follow``
+            is set.
 
         Raises:
-            PathRefused: It leads out of the artifacts, or into what is no part of them: the workspace itself, or a
-                repository of its own.
+            PathRefused: It leads out of the artifacts, or into something that does not belong to them: the
+                workspace itself, or a nested Git repository.
         """
         if not is_inside(path):
             raise PathRefused(path, "it leads out of the artifacts.")
@@ -96,11 +97,11 @@ class Artifacts:
         return target
 
     def identify(self, path: str) -> TreeEntry | None:
-        """What a tree would say of the working file; ``None`` where there is no file.
+        """Return the tree entry that the working file would have; ``None`` if there is no file.
 
         Raises:
             FileTooLarge: It is over the limit.
-            PathRefused: Something that is no file has that name.
+            PathRefused: Something other than a file has that name.
         """
         target = self.locate(path)
         try:
@@ -122,10 +123,10 @@ class Artifacts:
         return entry
 
     def content(self, path: str) -> bytes:
-        """The bytes of a working file; of a link, its target.
+        """Return the bytes of a working file; for a link, its target.
 
         Raises:
-            ArtifactMissing: There is none.
+            ArtifactMissing: There is no such file.
             FileTooLarge: It is over the limit.
         """
         target = self.locate(path)
@@ -150,16 +151,19 @@ class Artifacts:
         """Refuse a file over the limit.
 
         Raises:
-            FileTooLarge: It is.
+            FileTooLarge: The size is over the limit.
         """
         if size_bytes > self.max_file_bytes:
             raise FileTooLarge(
                 f"{path!r} has {size_bytes:,} bytes, over the limit of {self.max_file_bytes:,} "
-                "(`limits.max_file_bytes` in agentx.toml; a large pool of files is better declared as a source)."
+                "(`limits.max_file_bytes` in agentx.toml; "
+                "a large pool of files is better declared as a source)."
             )
 
     def prepare(self, path: str, content: bytes, *, executable: bool = False, link: bool = False) -> Path:
-        """Write a file's new content beside its target, making the directories on the way; nothing is synced.
+        """Write new content to a temporary file beside its target, without syncing.
+
+        Missing directories are created.
 
         Returns:
             The temporary file, for :meth:`put`.
@@ -177,11 +181,11 @@ class Artifacts:
         return write_temporary(target.parent, content, 0o755 if executable else 0o644, sync=False)
 
     def put(self, temporary: Path, path: str) -> None:
-        """Give prepared content its name, which :meth:`prepare` has checked."""
+        """Move prepared content to its final name, which :meth:`prepare` has checked."""
         nofollow.replace(temporary, self.root / path)
 
     def remove(self, path: str) -> None:
-        """Remove a file, and the directories that become empty with it."""
+        """Remove a file, and any directories that become empty."""
         target = self.locate(path)
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             nofollow.remove(target)
@@ -197,13 +201,13 @@ class Artifacts:
             parent = parent.parent
 
     def listing(self) -> list[tuple[str, int]]:
-        """Path and size in bytes of every working file that is not ignored."""
+        """Return path and size in bytes of every working file that is not ignored."""
         rules = IgnoreRules(self.root)
         found = self.walk(lambda name, directory: rules.ignores(name, directory=directory))
         return [(path, info.st_size) for path, info in found]
 
     def walk(self, ignores: Callable[[str, bool], bool]) -> Iterator[tuple[str, os.stat_result]]:
-        """Every file and link below the root, sorted, without what is ignored, ``.git`` and temporary files.
+        """Yield files and links below the root, sorted, except ignored ones, ``.git`` and temporary files.
 
         Raises:
             LinkRefused: The root is a symbolic link.
@@ -216,7 +220,8 @@ class Artifacts:
         self, folder: str, ignores: Callable[[str, bool], bool]
     ) -> Iterator[tuple[str, os.stat_result]]:
         below: list[tuple[str, os.stat_result | None]] = []
-        # What cannot be listed is gone meanwhile, or unreadable: what the record has below it is left to _is_gone.
+        # A directory that cannot be listed was removed meanwhile, or is unreadable: _is_gone decides about
+        # the recorded files below it.
         with contextlib.suppress(OSError), nofollow.entries(self.root / folder) as entries:
             below = list(self._listed(folder, entries, ignores))
         for path, info in below:
@@ -228,7 +233,7 @@ class Artifacts:
     def _listed(
         self, folder: str, entries: list[os.DirEntry[str]], ignores: Callable[[str, bool], bool]
     ) -> Iterator[tuple[str, os.stat_result | None]]:
-        """The files of one directory, and without a status the directories to enter."""
+        """Yield the files of one directory, and, without a status, the directories to enter."""
         for entry in entries:
             path = folder + entry.name
             if entry.name.startswith(TEMPORARY_PREFIX):
@@ -243,26 +248,32 @@ class Artifacts:
                     yield path, entry.stat(follow_symlinks=False)
 
     def _is_part(self, folder: str) -> bool:
-        """Whether a directory belongs to the artifacts; a repository of its own does not, as with Git."""
+        """Return whether a directory belongs to the artifacts; as in Git, a nested repository does not."""
         place = self.root / folder
         return str(place) not in self._skip and not os.path.lexists(f"{place}/.git")
 
     def _is_gone(self, path: str) -> bool:
-        """Whether a file that a walk did not meet is gone, and not merely in a directory that was not entered."""
+        """Return whether a file that the walk did not meet is really gone.
+
+        It may also be in a directory that the walk did not enter.
+        """
         try:
             return stat.S_ISDIR(nofollow.status(resolve_inside(self.root, path)).st_mode)
         except (FileNotFoundError, NotADirectoryError, PathRefused):
             return True
 
     def _remove_leftovers(self) -> None:
-        """Remove the temporary files that a crash left; under the workspace's lock nobody is about to name them."""
+        """Remove the temporary files that a crash left.
+
+        The caller holds the workspace's lock, so no other process is about to rename them.
+        """
         for leftover in self._leftovers:
             with contextlib.suppress(OSError):
                 nofollow.remove(self.root / leftover)
         self._leftovers.clear()
 
     def are_one(self, paths: Sequence[str]) -> bool:
-        """Whether several names lead to one file with one name: the file system takes them for the same."""
+        """Return whether several names refer to one file: the file system does not tell them apart."""
         try:
             found = [nofollow.status(self.root / path) for path in paths]
         except OSError:
@@ -270,13 +281,13 @@ class Artifacts:
         return len({(info.st_dev, info.st_ino) for info in found}) == 1 and found[0].st_nlink == 1
 
     def scan(self, known: Mapping[str, TreeEntry]) -> Scan:
-        """Compare the working files with what a tree says.
+        """Compare the working files with a tree.
 
-        A file that the tree does not know is passed over where a ``.gitignore`` names it. Runs under the workspace's
+        A file that is not in the tree is skipped if a ``.gitignore`` matches it. Runs under the workspace's
         lock, and removes the temporary files that a crash left.
 
         Args:
-            known: Entry by path, as the tree has them.
+            known: Tree entry by path.
         """
         rules = IgnoreRules(self.root)
         self._leftovers.clear()
@@ -294,7 +305,8 @@ class Artifacts:
                 check_path(path)
                 if not (stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):
                     raise PathRefused(path, "it is neither a file nor a link.")
-                entry = self._entry(path, self.root / path, info)  # the walk entered nothing that is refused
+                # No check of the path's links: the walk entered nothing that is refused.
+                entry = self._entry(path, self.root / path, info)
             except (AgentXError, OSError) as error:
                 notes.append(f"{error} It is not recorded.")
                 continue
@@ -313,7 +325,7 @@ class Artifacts:
 
 
 def change(path: str, before: TreeEntry | None, after: TreeEntry | None, size_bytes: int = 0) -> FileChange:
-    """A file going from one tree entry to another."""
+    """Return the change of a file from one tree entry to another."""
     return FileChange(
         path=path,
         before=before.oid if before else "",
@@ -325,7 +337,7 @@ def change(path: str, before: TreeEntry | None, after: TreeEntry | None, size_by
 
 
 def entry_after(made: FileChange) -> TreeEntry | None:
-    """The tree entry that a change leads to; ``None`` where the file is gone."""
+    """Return the tree entry after a change; ``None`` if the file is gone."""
     if not made.after:
         return None
     return TreeEntry(made.after, LINK if made.link else EXECUTABLE if made.executable else REGULAR)

@@ -1,16 +1,16 @@
-"""Text of others: what of it can be kept, and what of it can be shown without steering a terminal."""
+"""Foreign text: decode it, make it encodable, and strip what could control a terminal."""
 
 BINARY_BYTES = 8_000
-"""So much of a content is looked at, as Git does, to tell whether it is binary."""
+"""Number of leading bytes that are checked for a NUL, as in Git, to detect binary content."""
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether a content is binary, by Git's rule: a NUL stands near its start."""
+    """Return whether the content is binary by Git's rule: a NUL byte near its start."""
     return b"\0" in data[:BINARY_BYTES]
 
 
 def decoded(data: bytes) -> str | None:
-    """The text of a content; ``None`` where it is binary or no UTF-8."""
+    """Decode the content as UTF-8; ``None`` if it is binary or not valid UTF-8."""
     try:
         return None if is_binary(data) else data.decode()
     except UnicodeDecodeError:
@@ -18,7 +18,9 @@ def decoded(data: bytes) -> str | None:
 
 
 def encodable(text: str) -> str:
-    r"""A text that UTF-8 can hold: halves of a surrogate pair are joined where they meet, others become U+FFFD.
+    r"""Return the text in a form that UTF-8 can encode.
+
+    Adjacent halves of a surrogate pair are joined; other surrogates become U+FFFD.
 
     >>> encodable("caf\udce9 \ud83d\ude00")
     'caf� 😀'
@@ -29,9 +31,9 @@ def encodable(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    r"""A text without what could steer a terminal: control characters and marks that reverse its direction.
+    r"""Remove what could control a terminal: control characters and marks that reverse the text direction.
 
-    Lines stay lines, other white space becomes spaces, and lone surrogates U+FFFD.
+    Line breaks are kept, other white space becomes spaces, and lone surrogates become U+FFFD.
 
     >>> plain("one\x1b[2J two\u202e\n\tthree")
     'one[2J two\n    three'
@@ -45,7 +47,7 @@ def plain(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""The same in one line, with single spaces.
+    r"""Like :func:`plain`, on one line with single spaces.
 
     >>> one_line(" one\x85\n two\0\u202e ")
     'one two'

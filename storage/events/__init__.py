@@ -1,4 +1,4 @@
-"""The types of events and their codec: one event is one line of the log.
+"""Event types and their codec; each event is one line of the log.
 
 May import: storage.errors.
 """

@@ -1,17 +1,18 @@
 """The codec: one event is one line, and each line carries the hash of everything before it.
 
-A line is compact JSON in a fixed layout, so that its parts can be cut out as bytes and never need encoding again::
+A line is compact JSON in a fixed layout, so that its parts can be cut out as bytes and never need to be
+encoded again. A line in two pieces::
 
-    {"seq":12,"at":"…","type":"…","v":1,"actor":"…","run":"…","cause":11,"key":"…","data":{…},"salt":"…","hash":"…"}
-    └───────────────────────────── header ─────────────────────────────────────┘
+    {"seq":12,"at":"…","type":"…","v":1,"actor":"…","run":"…","cause":11,"key":"…"   (the header)
+    ,"data":{…},"salt":"…","hash":"…"}
 
-``digest = blake2b-256(salt ‖ data)`` and ``hash = blake2b-256(previous hash ‖ header ‖ digest)``, each over the bytes as
-they stand. A purged event keeps ``"digest":"…"`` in place of data and salt, so its content is gone and the chain
-still verifies. The first event's previous hash is 32 zero bytes.
+``digest = blake2b-256(salt ‖ data)`` and ``hash = blake2b-256(previous hash ‖ header ‖ digest)``, each over
+the bytes exactly as written. A purged event has ``"digest":"…"`` in place of data and salt: its content is
+gone, and the chain still verifies. The previous hash of the first event is 32 zero bytes.
 
-A damaged event that no place holds any more keeps its place once a person accepted the loss: ``"lost":"accepted"``
-replaces data and salt, and the hash is the one that the next event follows from. If that is not known it is
-:data:`UNKNOWN`, and the next event is taken as it is.
+A damaged event of which no copy is left keeps its place once the user has accepted the loss.
+``"lost":"accepted"`` replaces data and salt, and the hash is the one from which the next event follows. If
+that hash is unknown it is :data:`UNKNOWN`, and the next event is accepted without a check.
 """
 
 import os
@@ -28,16 +29,18 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import Draft, Event, Lost, Payload, Purged, Unknown
 
 MAX_LINE_BYTES = 16 * 1024
-"""A longer event is refused: long text belongs in a blob (:class:`agentx.storage.events.types.Body`)."""
+"""A longer event is refused; long text belongs in a blob (:class:`agentx.storage.events.types.Body`)."""
 
 GENESIS = "0" * 64
 """The hash before the first event."""
 
 UNKNOWN = "f" * 64
-"""Stands for the hash of a lost event that is not known."""
+"""Placeholder for the unknown hash of a lost event."""
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
-"""Lifts a payload by one version; pure, and never removed once a release could have written its version."""
+"""Converts a payload to the next version. Must be pure; never removed once a release may have written its
+version.
+"""
 
 _SALT_BYTES = 16
 _DATA = b',"data":'
@@ -47,7 +50,7 @@ _HASH = b'","hash":"'
 _LOST = b',"lost":"accepted'
 _NO_EVENT = "A line of the history has not the layout of an event."
 _BLANK = blake2b(digest_size=32)
-"""Copied where the time counts: to set one up costs as much as to hash 200 bytes."""
+"""Copied on hot paths: setting up a hash object costs as much as hashing 200 bytes."""
 
 
 class DamagedLine(AgentXError):
@@ -55,11 +58,11 @@ class DamagedLine(AgentXError):
 
 
 class EventTooLarge(AgentXError):
-    """An event would exceed :data:`MAX_LINE_BYTES`."""
+    """An event is longer than :data:`MAX_LINE_BYTES`."""
 
 
 class EventRefused(AgentXError):
-    """An event could be written but never read again, so it is not written."""
+    """An event could be written but not read back, so it is not written."""
 
 
 _Positive = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
@@ -77,12 +80,13 @@ class _Header(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class Parts(msgspec.Struct, frozen=True, gc=False):
-    """A line cut into its bytes: what the hash chain is computed from.
+    """The byte fields of a line, from which the hash chain is computed.
 
     Attributes:
         data: The payload's JSON; ``None`` for a purged or lost event.
-        digest: 32 bytes; computed from data and salt, or as it stands in a purged event; empty for a lost one.
-        hash: Hex, as it stands in the line.
+        digest: 32 bytes; computed from data and salt, or read from the line of a purged event; empty for a
+            lost event.
+        hash: Hex, as written in the line.
     """
 
     header: bytes
@@ -91,26 +95,28 @@ class Parts(msgspec.Struct, frozen=True, gc=False):
     hash: str
 
     def extends(self, previous: str) -> bool:
-        """Whether this line's hash follows from the previous line's."""
+        """Return whether this line's hash follows from the previous line's hash."""
         if not self.digest or previous == UNKNOWN:
-            return True  # a lost event, or the one behind it: nothing is left to compute the hash from
+            # A lost event, or the one after it: there is nothing to compute the hash from.
+            return True
         return chain(previous, self.header, self.digest) == self.hash
 
 
 def chain(previous: str, header: bytes, digest: bytes) -> str:
-    """The hash of an event, in hex."""
+    """Return the hash of an event, in hex."""
     return blake2b(unhexlify(previous) + header + digest, digest_size=32).hexdigest()
 
 
 def split(line: bytes) -> Parts:
     """Cut a line into its parts.
 
-    A header field cannot hold the bytes ``,"data":`` because a quote inside a JSON string is escaped, so the first
-    occurrence ends the header; salt, digest and hash have fixed lengths and are cut from the end. A rebuild spends much
-    of its time here: offsets are counted from the end of the line, and a hexadecimal text is checked by turning it back.
+    A header field cannot contain the bytes ``,"data":`` because JSON escapes quotes inside strings, so their
+    first occurrence ends the header. Salt, digest and hash have fixed lengths and are cut from the end. A
+    rebuild spends much of its time here, so offsets are counted from the end of the line, and hexadecimal
+    text is validated by decoding it and encoding it again.
 
     Raises:
-        DamagedLine: The line has not the layout of an event.
+        DamagedLine: The line does not have the layout of an event.
     """
     line = line.rstrip(b"\n")
     start = line.find(_DATA)
@@ -136,10 +142,12 @@ def split(line: bytes) -> Parts:
 
 
 def purge(line: bytes) -> bytes:
-    """The line of an event without its content: header, digest and hash stay, so that the chain still verifies.
+    """Return the line of an event without its content.
+
+    Header, digest and hash stay, so the chain still verifies.
 
     Raises:
-        DamagedLine: The line has not the layout of an event.
+        DamagedLine: The line does not have the layout of an event.
     """
     parts = split(line)
     digest = hexlify(parts.digest)
@@ -147,23 +155,23 @@ def purge(line: bytes) -> bytes:
 
 
 def lost_line(seq: int, at: str, own_hash: str) -> bytes:
-    """The line that keeps the place of an event that is lost for good.
+    """Return the line that keeps the place of a permanently lost event.
 
     Args:
         seq: Its place.
-        at: A time near it.
-        own_hash: Its hash, from which the next event follows; :data:`UNKNOWN` where that is not known.
+        at: A time close to the event's.
+        own_hash: The event's hash, from which the next event follows; :data:`UNKNOWN` if it is not known.
     """
     header = msgspec.json.encode(_Header(seq, at, Lost.__name__, 1, "engine:repair"))[:-1]
     return b"".join((header, _LOST, _HASH, own_hash.encode(), b'"}\n'))
 
 
 class Codec:
-    """Turns drafts into lines and lines into events, for one set of event types.
+    """Encodes drafts as lines and decodes lines to events, for one set of event types.
 
     Args:
         types: Payload class by type name.
-        upcasters: By type and version, the function that lifts a payload of that version to the next.
+        upcasters: By type and version, the function that converts a payload of that version to the next.
     """
 
     def __init__(
@@ -182,27 +190,31 @@ class Codec:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hex; another set of types, or another version of one, gives another: what was folded with it is not read."""
+        """Hex digest of all types and their versions.
+
+        It changes with the set of types or with any version; projections folded under another fingerprint are
+        not read.
+        """
         return blake2b(repr(sorted(self._versions.items())).encode(), digest_size=8).hexdigest()
 
     def encode(
         self, draft: Draft, *, seq: int, previous: str, at: datetime | None = None
     ) -> tuple[bytes, Event]:
-        """Give a draft its place in the history.
+        """Encode a draft as the event at a place of the history.
 
         Args:
             draft: What happened.
             seq: Its place.
             previous: Hex hash of the event before it.
-            at: When; now where it is not given.
+            at: Time of the event; now if omitted.
 
         Returns:
             The line, with its newline, and the event that it decodes to.
 
         Raises:
             EventTooLarge: The line would be longer than :data:`MAX_LINE_BYTES`.
-            EventRefused: What it holds cannot be written so that it reads back: a number that JSON does not know, a
-                text that is not valid Unicode.
+            EventRefused: The content would not read back: a number that JSON cannot represent, or text that
+                is not valid Unicode.
         """
         name = self._names[type(draft.data)]
         stamp = (at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -222,23 +234,27 @@ class Codec:
         line = b"".join((header, _DATA, data, _SALT, hexlify(salt), _HASH, own_hash.encode(), b'"}\n'))
         if len(line) > MAX_LINE_BYTES:
             raise EventTooLarge(
-                f"A {name} event of {len(line)} bytes is over the limit of {MAX_LINE_BYTES}; put its long text in a blob."
+                f"A {name} event of {len(line)} bytes is over the limit of {MAX_LINE_BYTES}; "
+                "put its long text in a blob."
             )
         return line, _event(fields, payload, own_hash)
 
     def decode(self, line: bytes) -> Event:
-        """Read one line.
+        """Decode one line.
 
         Raises:
-            DamagedLine: It is not an event, or its payload has not the shape of its type.
+            DamagedLine: It is not an event, or its payload does not match its type.
         """
         return self.decode_parts(split(line))
 
     def follow(self, line: bytes, seq: int, previous: str) -> Event | None:
-        """The event ``seq``, where the line is it and follows from a hash, in one go: a rebuild spends its time here.
+        """Decode and verify a line in one pass, if it is event ``seq`` and extends ``previous``.
+
+        This is the hot path of a rebuild.
 
         Returns:
-            ``None`` for any other line; :func:`split` and :meth:`decode_parts` say what is the matter with it.
+            ``None`` for any other line; :func:`split` and :meth:`decode_parts` find out what is wrong with
+            it.
         """
         start = line.find(_DATA, 60)
         if start < 0:
@@ -261,7 +277,7 @@ class Codec:
             return None
 
     def decode_parts(self, parts: Parts) -> Event:
-        """Read a line that is already cut; see :meth:`decode`."""
+        """Decode a line that :func:`split` has cut; see :meth:`decode`."""
         try:
             fields = self._header(parts.header + b"}")
             if parts.data is None:
@@ -275,7 +291,7 @@ class Codec:
         return _event(fields, payload, parts.hash)
 
     def _foreign_shape(self, fields: _Header, data: bytes) -> Payload:
-        """A payload of another version than today's, or of a type that is not known."""
+        """Decode a payload of another version than the current one, or of an unknown type."""
         if fields.type not in self._versions or fields.v > self._versions[fields.type]:
             msgspec.json.decode(data)
             return Unknown(raw=data.decode())

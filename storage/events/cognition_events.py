@@ -1,4 +1,4 @@
-"""The facts of a cognitive agent: what it recognised in a message, and what became of its buffer of memories."""
+"""The facts of a cognitive agent: what it recognised in a message, and how its memory buffer changed."""
 
 from typing import Literal
 
@@ -9,18 +9,18 @@ from agentx.storage.events.types import Body, Payload
 InputType = Literal["statement", "question", "feedback"]
 TopicAction = Literal["create", "update", "none"]
 Level = Literal["L1", "L2", "L3"]
-"""L1 is how things are done and what is talked of, L2 what is known, L3 what happened."""
+"""L1 is procedures and topics of conversation, L2 is knowledge, L3 is what happened."""
 
 
 class Extracted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A memory that was found in a message.
+    """A memory extracted from a message.
 
     Attributes:
-        text: It, in a sentence.
-        start: First character of the words that it rests on, in the message.
-        end: One past the last.
-        quote: Those words, where they are others than the text's.
-        trust: Whose word it is at most; empty for that of who sent the message.
+        text: The memory, as one sentence.
+        start: Offset of the first character of the supporting passage in the message.
+        end: Offset after its last character.
+        quote: The supporting passage, if its wording differs from ``text``.
+        trust: Upper limit for the trust in this memory; empty for that of the message's sender.
     """
 
     level: Level
@@ -32,22 +32,22 @@ class Extracted(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Recognized(Payload, frozen=True):
-    """A message was read: what kind it is, and what is to be remembered of it.
+    """A message was analysed: its kind, and what to remember from it.
 
     Attributes:
         session: The conversation that the agent holds.
-        interaction: Its number in that, from 1.
-        message: Seq of the message that was read.
-        second: Whether this is the pass after the answer, for what is learned about answering.
+        interaction: Number of the interaction in the session, from 1.
+        message: Seq of the analysed message.
+        second: Whether this is the pass after the answer, which learns about answering.
         rule: Whether the message states a rule.
-        linked: Whether what is known and what happened is bound to each other.
-        memories: What is to be remembered.
-        utilities: How useful memories are now, from 0 to 1, by id.
-        reward: What feedback says of the answer before, from -1 to 1; 0 for nothing.
-        topic_action: What becomes of a topic.
-        topic: Id of the topic that is updated; empty for a new one.
-        topic_summary: What the topic is about.
-        model: Who read it; empty for code.
+        linked: Whether knowledge (L2) and events (L3) are linked to each other.
+        memories: The memories to store.
+        utilities: Current utility of memories, from 0 to 1, by id.
+        reward: Feedback on the previous answer, from -1 to 1; 0 for none.
+        topic_action: What to do with a topic.
+        topic: Id of the topic to update; empty for a new one.
+        topic_summary: Summary of the topic.
+        model: Name of the model that analysed the message; empty if code did.
     """
 
     session: str
@@ -67,20 +67,20 @@ class Recognized(Payload, frozen=True):
 
 
 class Interacted(Payload, frozen=True):
-    """An interaction is over: the buffer was worked on, an answer was given, memories faded.
+    """An interaction ended: the buffer was updated, an answer was given, memories decayed.
 
     Attributes:
         interaction: Its number in the session, from 1.
-        message: Seq of the user's message, ``answer`` that of the answer; 0 for none.
-        entered: Memories that came into the buffer, by being new or by being fetched.
-        accessed: Memories that stood in the prompt of the answer; they fade all the same.
-        reinforced: Of them, those that the answer used: their time begins anew, and they are stronger.
-        boost: By how much; with 0, those that were used fade like the others.
+        message: Seq of the user's message; ``answer`` is that of the answer, 0 for none.
+        entered: Memories that entered the buffer, because they are new or were retrieved.
+        accessed: Memories included in the prompt of the answer; they decay all the same.
+        reinforced: Those of them that the answer used: their decay restarts, and they are strengthened.
+        boost: By how much they are strengthened; with 0, used memories decay like the others.
         evicted: Memories that left the buffer.
         temperature: The temperature of the decay.
-        judge: How well the answer rests on the buffer, from 0 to 1; -1 where it was not judged.
+        judge: How well the answer is grounded in the buffer, from 0 to 1; -1 if it was not judged.
         metrics: All metrics of the interaction, as JSON.
-        snapshot: What the modules saw and did, as JSON: for logs and the report.
+        snapshot: Input and output of the modules, as JSON, for logs and the report.
     """
 
     session: str

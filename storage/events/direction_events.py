@@ -1,4 +1,4 @@
-"""The facts of directed runs: the directives that a director issues, and what its fields stand for."""
+"""The facts of directed runs: the directives of a director, and the values of their dynamic fields."""
 
 from typing import Literal
 
@@ -8,12 +8,13 @@ from agentx.storage.events.types import Body, Payload
 
 
 class ReusePolicy(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How long a directive serves before the director is asked again.
+    """How long a directive is reused before the director is asked again.
 
     Attributes:
-        valid_for_runs: So many runs.
-        invalidate_on: Names of conditions that end it at once, like ``executor_failed`` or ``tool_error:send_email``.
-        dynamic_fields: What stands for each ``{{name}}`` of the prompt: a resolver like
+        valid_for_runs: Number of runs it is valid for.
+        invalidate_on: Names of conditions that invalidate it at once, like ``executor_failed`` or
+            ``tool_error:send_email``.
+        dynamic_fields: The source of each ``{{name}}`` in the prompt: a resolver like
             ``values(tool=send_email, path=titles[*], runs=5)``, or a description in words.
     """
 
@@ -26,7 +27,7 @@ CheckpointSort = Literal["milestone", "issue_resolved", "strategy_change"]
 
 
 class NewCheckpoint(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A mark on the timeline: what happened, and what to do about it another time."""
+    """A checkpoint on the timeline: what happened, and what to do about it next time."""
 
     sort: CheckpointSort
     text: str
@@ -34,26 +35,26 @@ class NewCheckpoint(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class NewKnowledge(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A fact that holds across runs, by topic."""
+    """A fact that is valid across runs, by topic."""
 
     topic: str
     text: str
 
 
 class DirectiveIssued(Payload, frozen=True):
-    """A director read the history and wrote the prompt that executors carry out from now on.
+    """A director read the history and wrote the prompt for executors from now on.
 
     Attributes:
-        why: Why it was asked.
-        summary: What it makes of the history.
-        strategy: What it goes for.
-        reflection: What it thinks of its own directive.
+        why: Why the director was asked.
+        summary: Its summary of the history.
+        strategy: The strategy it chose.
+        reflection: Its assessment of this directive.
         prompt: The executor's system prompt, with ``{{fields}}`` that are filled before each run.
-        policy: How long that serves.
-        checkpoints: Marks on the timeline that it leaves.
+        policy: How long the directive is reused.
+        checkpoints: Checkpoints that it adds to the timeline.
         knowledge: Facts that it learned.
         through: The last event that it read.
-        model: Who directed; ``deterministic`` where it was no model.
+        model: Name of the directing model; ``deterministic`` if no model was used.
     """
 
     why: str
@@ -72,13 +73,13 @@ class DirectiveIssued(Payload, frozen=True):
 
 
 class DirectiveFailed(Payload, frozen=True):
-    """A director could not be reached, or its answer not be read twice.
+    """A director could not be reached, or two of its answers could not be parsed.
 
     Attributes:
-        why: Why it was asked.
-        error: What went wrong, for a person.
-        serves: Seq of the directive that serves on; 0 where there is none.
-        model: Who was asked.
+        why: Why the director was asked.
+        error: What went wrong, for a human reader.
+        serves: Seq of the directive that stays in use; 0 if there is none.
+        model: Name of the model that was asked.
     """
 
     why: str
@@ -91,16 +92,16 @@ class DirectiveFailed(Payload, frozen=True):
 
 
 class FieldExplained(Payload, frozen=True):
-    """A model said what a dynamic field stands for that was only described in words; it is not asked again.
+    """A model resolved a dynamic field that was only described in words; it is not asked again.
 
     Attributes:
-        directive: Seq of the directive whose field it is.
-        field: Its name.
+        directive: Seq of the directive that the field belongs to.
+        field: Name of the field.
         words: The description.
-        resolver: The resolver that gives its value from now on; empty where no resolver can.
-        value: The value itself where no resolver can give it; holds for one run.
-        through: The last event that the value rests on.
-        model: Who said so.
+        resolver: The resolver that gives its value from now on; empty if no resolver can.
+        value: The value itself, if no resolver can give it; valid for one run.
+        through: The last event that the value is based on.
+        model: Name of the model.
     """
 
     directive: int

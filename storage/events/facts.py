@@ -1,4 +1,4 @@
-"""Every type of fact that storage knows, by its name in the log."""
+"""All fact types that storage knows, by their name in the log."""
 
 from agentx.storage.events.cognition_events import Interacted, Recognized
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained

@@ -1,4 +1,4 @@
-"""The facts of pipelines: what was set going, what each agent was sent to do, and what is proved to be done."""
+"""The facts of pipelines: what was started and dispatched, and which stages are proved done."""
 
 from typing import Literal
 
@@ -8,7 +8,9 @@ from agentx.storage.events.direction_events import NewKnowledge
 from agentx.storage.events.types import Body, ChangesFiles, FileChange, Payload
 
 FileClass = Literal["static", "append-only"]
-"""What may become of a file that is there: nothing without a person's word, or only more behind its end."""
+"""How an existing file may change: only with the user's approval (static), or only by appending
+(append-only).
+"""
 
 
 class FileRule(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -19,14 +21,14 @@ class FileRule(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PipelineStarted(Payload, frozen=True):
-    """A pipeline was set going, for the first time or again.
+    """A pipeline was started, for the first time or again.
 
     Attributes:
-        name: Its name.
-        definition: Its file as it stood.
+        name: Name of the pipeline.
+        definition: Content of its definition file at that time.
         digest: Hex blake2b-128 of that file.
-        files: The files whose classes hold from now on, until the pipeline is started with others.
-        retry: Whether what had failed as often as it may is tried again.
+        files: Files whose classes are enforced from now on, until the pipeline is started with others.
+        retry: Whether items that used up their retries are tried again.
     """
 
     name: str
@@ -37,11 +39,11 @@ class PipelineStarted(Payload, frozen=True):
 
 
 class PipelineEnded(Payload, frozen=True):
-    """A pipeline came to its end, or was stopped.
+    """A pipeline ended, or was stopped.
 
     Attributes:
-        status: ``COMPLETED`` where all is proved; ``WAITING`` where a person's word is needed.
-        reason: One sentence for a person.
+        status: ``COMPLETED`` if everything is proved; ``WAITING`` if the user's decision is needed.
+        reason: One sentence for a human reader.
     """
 
     name: str
@@ -54,9 +56,9 @@ class GivenFile(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         path: Relative to the artifacts; ``NAME:path`` for a source tree.
-        blob: Git blob id of the whole of it.
-        tokens: How many tokens it was given of it.
-        cut: What was left out of it, in words; empty where it is whole.
+        blob: Git blob id of the complete file.
+        tokens: Number of tokens of it that were given.
+        cut: What was left out of it, in words; empty if it is complete.
     """
 
     path: str
@@ -66,24 +68,25 @@ class GivenFile(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Dispatched(Payload, frozen=True):
-    """An agent without memory was sent to work on one stage, with these files and no others.
+    """An agent without memory was dispatched to one stage, with these files and no others.
 
-    From here until its run ends, or until ``until``, nobody else may write to ``writes``.
+    From this event until its run ends, or until ``until``, nobody else may write to ``writes``.
 
     Attributes:
         pipeline: Name of the pipeline.
         stage: Id of the stage.
-        item: Key of the item that it works on; empty for a stage that is done once.
-        round: Which time round the loop that the stage stands in, from 1.
-        part: Which part of a task that was split, from 1; 0 for the whole.
-        through: The last of the files that the task is split over that belongs to this part; those of the next part follow.
-        holds: How many of these files belong to it.
+        item: Key of the item to work on; empty for a stage that is done once.
+        round: Iteration of the loop that contains the stage, from 1.
+        part: Number of the part of a split task, from 1; 0 for an undivided task.
+        through: The last file of this part, among the files over which the task is split; the next part
+            follows after it.
+        holds: Number of these files in the part.
         role: Name of the role.
-        reads: What it was given.
-        left_out: Files that it may read but was not given, for there was no room.
+        reads: Files that it was given.
+        left_out: Files that it may read but was not given for lack of space.
         writes: Files that are leased to it.
         until: When the lease expires, as UTC time in ISO 8601.
-        digest: Hex blake2b-128 of the whole prompt, contents of files included.
+        digest: Hex blake2b-128 of the complete prompt, including file contents.
     """
 
     pipeline: str
@@ -112,11 +115,11 @@ class ProvedFile(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Superseded(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A memory item that an earlier proof of a stage made, and that the stage does not bring any more.
+    """A memory item that an earlier proof of a stage added and that the stage no longer yields.
 
     Attributes:
-        item: Its id.
-        by: Which fact of the same proof came in its place, from 1; 0 for none.
+        item: Id of the item.
+        by: Number of the fact in the same proof that replaces it, from 1; 0 for none.
     """
 
     item: str
@@ -126,16 +129,16 @@ class Superseded(msgspec.Struct, frozen=True, omit_defaults=True):
 class StageProved(ChangesFiles, frozen=True):
     """A stage is done for an item: its files exist, carry their markers and pass their checks.
 
-    What it adds to the long-term memory is written with the same event, so it is added once.
+    Its additions to the long-term memory are written with the same event, so they are added once.
 
     Attributes:
         outputs: The files that prove it.
-        checks: What was looked at, a few words for each.
-        verdict: ``PASS`` or ``FAIL`` where one of the files gives one; empty for none.
+        checks: What was checked, a few words for each.
+        verdict: ``PASS`` or ``FAIL`` if one of the files states it; empty for none.
         changes: Files that were appended to.
-        learned: What was appended, as facts to remember.
-        superseded: What earlier proofs of it had learned and holds no more.
-        found: Whether the files were there already, and no agent of this pipeline made them.
+        learned: The appended content, as facts to remember.
+        superseded: Items learned from its earlier proofs that are no longer valid.
+        found: Whether the files existed already, not made by an agent of this pipeline.
     """
 
     pipeline: str
@@ -152,7 +155,7 @@ class StageProved(ChangesFiles, frozen=True):
 
 
 class StageReopened(Payload, frozen=True):
-    """A person wants a stage done again; what stood on it is done again as well.
+    """The user wants a stage done again; the stages that depend on it are done again as well.
 
     Attributes:
         item: Key of the item; empty for all.
@@ -165,13 +168,13 @@ class StageReopened(Payload, frozen=True):
 
 
 class FileAmended(Payload, frozen=True):
-    """By a person's word, a file of a class that forbids it is other than it was.
+    """With the user's approval, a file was changed although its class forbids it.
 
     Attributes:
-        before: Blob id of what it was; empty where that is not known.
-        after: Blob id of what it is; empty where it is gone.
-        reason: Why, in that person's words.
-        call_id: The call of an agent that they approved; empty for their own edit.
+        before: Blob id before the change; empty if not known.
+        after: Blob id after the change; empty if the file is gone.
+        reason: The reason, in the words of who approved it.
+        call_id: The agent's call that was approved; empty for the user's own edit.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""The facts of the clock: what runs again and again, and due times that passed."""
+"""The facts of the scheduler: recurring tasks, and due times that passed."""
 
 from typing import Literal
 
@@ -8,18 +8,18 @@ CatchUp = Literal["once", "all", "none"]
 
 
 class ScheduleSet(Payload, frozen=True):
-    """A task is to run again and again; a second one under the same id takes the place of the first.
+    """A recurring task was added; a second one with the same id replaces the first.
 
     Attributes:
-        id: Its name.
+        id: Name of the schedule.
         cron: Five fields as of cron(8): minute, hour, day of month, month, day of week.
-        task: What is to be done; empty for a heartbeat.
-        zone: IANA name of the zone in which ``cron`` is read.
-        sort: ``task`` for a run of its own, ``heartbeat`` for a pulse into the run that goes on.
-        catch_up: What becomes of due times that nobody was there for: one run for all of them, one for each, or none.
-        jitter_s: A run begins so many seconds late at most, always the same for the same due time.
-        time_limit_s: A run is ended after so long; 0 for the limit of ``agentx.toml``.
-        resume: Whether a run that was cut off is gone on with.
+        task: The instructions; empty for a heartbeat.
+        zone: IANA name of the time zone in which ``cron`` is interpreted.
+        sort: ``task`` for a separate run, ``heartbeat`` for a pulse that resumes the current run.
+        catch_up: What to do about missed due times: one run for all of them, one for each, or none.
+        jitter_s: Maximum delay of a run, in seconds; the delay is always the same for the same due time.
+        time_limit_s: Time limit of a run; 0 for the limit of ``agentx.toml``.
+        resume: Whether an interrupted run is resumed.
         directed: Whether a director writes the prompt.
         agent: The agent's role.
     """
@@ -38,19 +38,19 @@ class ScheduleSet(Payload, frozen=True):
 
 
 class ScheduleRemoved(Payload, frozen=True):
-    """A schedule is over."""
+    """A schedule was removed."""
 
     id: str
 
 
 class DuePassed(Payload, frozen=True):
-    """Due times came and went without a run of their own.
+    """Due times passed without a separate run.
 
     Attributes:
         schedule: Id of the schedule.
         due: The last of them, as UTC time in ISO 8601.
-        times: How many.
-        reason: Why: the policy for catching up.
+        times: Number of missed due times.
+        reason: The reason: the catch-up policy.
     """
 
     schedule: str

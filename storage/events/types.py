@@ -1,8 +1,9 @@
-"""The facts: what an event is, and the payload of each type of event that storage knows.
+"""Facts: the structure of an event, and the payload of each event type that storage knows.
 
-An event is one line of the history. Its ``type`` is the explicit name of its payload, never a class path, and a
+An event is one line of the history. Its ``type`` is the explicit name of its payload, never a class path. A
 payload that has once been written must load for ever: a changed shape gets a new version and an upcaster
-(:mod:`agentx.storage.events.codec`). Conclusions drawn from facts are events too; their payload lives with synthesis.
+(:mod:`agentx.storage.events.codec`). Conclusions drawn from facts are events too; their payloads are defined
+in ``synthesis``.
 """
 
 from typing import Any, Literal
@@ -15,12 +16,12 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Body(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Text of any length: whole when it is short, otherwise an extract and the blob that holds the whole.
+    """Text of any length: complete if short, otherwise an extract and the blob with the complete text.
 
     Attributes:
-        text: The whole text, or a bounded extract (head and tail) of it.
-        blob: Git blob id of the whole text, kept under ``history/blobs``; empty when ``text`` is whole.
-        size_bytes: Size of the whole text in UTF-8; 0 when ``text`` is whole.
+        text: The complete text, or a bounded extract (head and tail) of it.
+        blob: Git blob id of the complete text, kept under ``history/blobs``; empty if ``text`` is complete.
+        size_bytes: Size of the complete text in UTF-8; 0 if ``text`` is complete.
     """
 
     text: str
@@ -29,15 +30,15 @@ class Body(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class FileChange(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One file of ``artifacts/`` going from one content to another.
+    """The change of one file in ``artifacts/`` from one content to another.
 
     Attributes:
         path: Path relative to the artifacts root, with forward slashes.
-        before: Blob id before the change; empty where the file did not exist.
-        after: Blob id after the change; empty where the file is gone.
+        before: Blob id before the change; empty if the file did not exist.
+        after: Blob id after the change; empty if the file is gone.
         executable: Whether the file is executable afterwards.
-        link: Whether the file is a symbolic link afterwards (the blob then holds its target).
-        size_bytes: Size afterwards.
+        link: Whether the file is a symbolic link afterwards (the blob then contains its target).
+        size_bytes: Size after the change.
     """
 
     path: str
@@ -56,27 +57,28 @@ class Unknown(Payload, frozen=True):
     """A payload of a type that this version does not know: kept, skipped by the fold, and counted.
 
     Attributes:
-        raw: The payload's JSON as it stands in the log.
+        raw: The payload's JSON as written in the log.
     """
 
     raw: str = "{}"
 
 
 class Purged(Payload, frozen=True):
-    """The payload of an event whose content was purged; its digest still holds the chain together."""
+    """The payload of an event whose content was purged; its digest keeps the hash chain intact."""
 
 
 class Lost(Purged, frozen=True):
-    """The payload of an event that was damaged, that no place holds, and whose loss a person accepted."""
+    """The payload of a damaged event of which no copy exists and whose loss the user accepted."""
 
 
 class WorkspaceCreated(Payload, frozen=True):
     """The first event of every history.
 
     Attributes:
-        title: What the task is called.
-        format: Number of the record's format; a newer one opens read-only.
-        artifacts: Where the artifacts lie, relative to the workspace: ``artifacts``, or ``..`` for an outer work tree.
+        title: Title of the task.
+        format: Format number of the record; a workspace with a newer one opens read-only.
+        artifacts: Where the artifacts are, relative to the workspace: ``artifacts``, or ``..`` for an outer
+            work tree.
     """
 
     title: str
@@ -85,11 +87,11 @@ class WorkspaceCreated(Payload, frozen=True):
 
 
 class WorkspaceForked(Payload, frozen=True):
-    """From here this history is its own: what stands before was copied from another workspace.
+    """The point of a fork: all events before it were copied from another workspace.
 
     Attributes:
-        at: The last event that both have.
-        hash: Its hash, which is the same in both.
+        at: The last event that both histories share.
+        hash: Hash of that event, the same in both.
     """
 
     at: int
@@ -97,17 +99,17 @@ class WorkspaceForked(Payload, frozen=True):
 
 
 class UserMessageSent(Payload, frozen=True):
-    """A person said something to the agents of this task."""
+    """A message from the user to the agents of this task."""
 
     body: Body
 
 
 class AgentMessageSent(Payload, frozen=True):
-    """An agent said something to the user.
+    """A message from an agent to the user.
 
     Attributes:
         final: Whether this answers the user's message and ends the turn.
-        model: Name of the model that spoke.
+        model: Name of the model that produced it.
     """
 
     body: Body
@@ -116,21 +118,21 @@ class AgentMessageSent(Payload, frozen=True):
 
 
 class AgentThoughtProcess(Payload, frozen=True):
-    """What an agent thought aloud between two tool calls."""
+    """Reasoning that an agent emitted between two tool calls."""
 
     body: Body
     model: str = ""
 
 
 class ToolCallRequested(Payload, frozen=True):
-    """A tool with effects outside the workspace is about to run; durable before it does.
+    """A tool with effects outside the workspace is about to run; recorded durably before it does.
 
-    Without a ``ToolCallExecuted`` of the same ``call_id`` its outcome is unknown, and is shown so.
+    Without a ``ToolCallExecuted`` of the same ``call_id`` its outcome is unknown, and is displayed as such.
 
     Attributes:
         arguments: Its arguments, long values cut.
-        whole: The arguments in full, as JSON, so that the very call can be run later.
-        awaits_approval: Whether it waits for a person's word.
+        whole: The complete arguments, as JSON, so that exactly this call can be run later.
+        awaits_approval: Whether it waits for the user's approval.
     """
 
     call_id: str
@@ -147,18 +149,20 @@ class ToolCallExecuted(ChangesFiles, frozen=True):
     """A tool ran, failed, or was denied.
 
     Attributes:
-        call_id: The model's id of the call, or one of ours.
+        call_id: Id that the model gave the call, or one that the engine generated.
         tool: Name of the tool.
-        arguments: Its arguments, long values cut (file contents are named by blob id in ``changes`` instead).
-        status: ``SUCCEEDED``, ``FAILED`` (it ran and did not succeed) or ``DENIED`` (it was not allowed to run).
-        output: What the agent was answered.
+        arguments: Its arguments, long values cut (file contents are referenced by blob id in ``changes``
+            instead).
+        status: ``SUCCEEDED``, ``FAILED`` (it ran and did not succeed) or ``DENIED`` (it was not allowed to
+            run).
+        output: The result returned to the agent.
         changes: Files that the call changed.
         command: For tools that run a program: the command line.
-        exit_code: For tools that run a program: its exit status; ``None`` where it was killed or none ran.
+        exit_code: For tools that run a program: its exit status; ``None`` if it was killed or none ran.
         denied_by: Ids of the memory items that denied the call.
-        noted: What the gate before the call put in front of the agent with its result.
-        duration_ms: How long it took.
-        reverts: For undo and restore: the seq that the content was taken from.
+        noted: What the gate before the call added to its result for the agent.
+        duration_ms: Duration of the call.
+        reverts: For undo and restore: the seq from which the content was taken.
     """
 
     call_id: str
@@ -176,7 +180,7 @@ class ToolCallExecuted(ChangesFiles, frozen=True):
 
 
 class ApprovalDecided(Payload, frozen=True):
-    """A person allowed or refused a tool call that waited for their word."""
+    """The user approved or denied a pending tool call."""
 
     call_id: str
     approved: bool
@@ -187,8 +191,9 @@ class ArtifactChanged(ChangesFiles, frozen=True):
     """Files in ``artifacts/`` were changed by someone other than the engine: a person, an editor, Git.
 
     Attributes:
-        noticed: What made the engine look (``open``, ``write``, ``scan``, ``watch``, ``import``), or what of Git's it
-            was found in: ``git`` for a commit, ``index`` for what was staged, ``stash``.
+        noticed: What triggered the check (``open``, ``write``, ``scan``, ``watch``, ``import``), or where in
+        Git it
+            was found: ``git`` for a commit, ``index`` for staged content, ``stash``.
     """
 
     changes: tuple[FileChange, ...]
@@ -196,11 +201,11 @@ class ArtifactChanged(ChangesFiles, frozen=True):
 
 
 class WriteReverted(Payload, frozen=True):
-    """A recorded write that a crash cut off and that could not be rolled forward.
+    """A recorded write that a crash interrupted and that could not be rolled forward.
 
     Attributes:
         event: Seq of the event that announced the write.
-        path: The file that keeps its earlier content.
+        path: The file that keeps its previous content.
     """
 
     event: int
@@ -209,17 +214,18 @@ class WriteReverted(Payload, frozen=True):
 
 
 class RunStarted(Payload, frozen=True):
-    """An agent set to work: on a user's message, or on the prompt that a director wrote for it.
+    """An agent began to work, on a user's message or on a prompt written by a director.
 
     Attributes:
-        task: What it was asked.
+        task: Its instructions.
         agent: Its role.
-        model: Who answers: a model, or the name of an executor.
-        resumes: The run that it goes on with, which is its own where the run itself goes on; empty for none.
-        directive: Seq of the directive whose prompt it carries out; 0 where nobody directs.
-        schedule: Id of the schedule that it was due by; empty for none.
+        model: Name of the model, or of the executor.
+        resumes: Id of the run that it continues; its own id if the same run is resumed; empty for none.
+        directive: Seq of the directive whose prompt it carries out; 0 without a director.
+        schedule: Id of the schedule that triggered it; empty for none.
         due: When it was due, as UTC time in ISO 8601.
-        pipeline: Name of the pipeline that sent it out; empty for none. Such a run works on no request of the user's.
+        pipeline: Name of the pipeline that dispatched it; empty for none. Such a run does not serve a user's
+            request.
     """
 
     task: Body
@@ -239,10 +245,10 @@ class RunEnded(Payload, frozen=True):
     """An agent stopped working.
 
     Attributes:
-        status: How it ended; ``WAITING`` means that a tool call awaits a person's word.
-        reason: One sentence for a person.
-        summary: What came of it, in the words of whoever did it.
-        cost_usd: What the model calls cost, as far as the provider's price is known.
+        status: How it ended; ``WAITING`` means that a tool call awaits the user's approval.
+        reason: One sentence for a human reader.
+        summary: The outcome, in the words of the agent or executor.
+        cost_usd: Cost of the model calls, as far as the provider's price is known.
     """
 
     status: RunStatus
@@ -255,13 +261,13 @@ class RunEnded(Payload, frozen=True):
 
 
 class ContextProvided(Payload, frozen=True):
-    """What an agent was shown: ids only, so that the same context can be assembled again.
+    """The context that an agent was given: ids only, so that the same context can be assembled again.
 
     Attributes:
-        as_of: The event that it was the state after; 0 where an older version did not say.
-        tier: How much of the conversation it held.
-        asked: The tier that was asked for, where it was more; 0 otherwise.
-        late: What a deadline cut off, as :class:`agentx.context.assembler.Request` names it.
+        as_of: The event whose resulting state it shows; 0 if an older version did not record it.
+        tier: How much of the conversation it included.
+        asked: The requested tier, if it was higher; 0 otherwise.
+        late: What was cut off by a deadline, as :class:`agentx.context.assembler.Request` names it.
         digest: Hex blake2b-128 of its text.
     """
 
@@ -278,17 +284,17 @@ class ContextProvided(Payload, frozen=True):
 
 
 class TaskGraded(Payload, frozen=True):
-    """How a task went, by whoever did it or by the checks that ran: the second half of a gate.
+    """The grade of a task, given by its agent or by the checks that ran: the second half of a gate.
 
     Attributes:
         task: What was done, in one sentence.
         passed: Whether it succeeded.
-        flow: Id of the flow that it followed; empty for none.
-        broke: Ids of rules that it broke.
-        kept: Ids of rules that it kept, which reinforces them.
+        flow: Id of the flow that was followed; empty for none.
+        broke: Ids of the rules that were broken.
+        kept: Ids of the rules that were kept, which reinforces them.
         lesson: What was learned, in one sentence; empty for nothing.
-        made: What the lesson was made into: ``check``, ``flow``, ``script``, ``rule``; empty for nothing.
-        domain: What the task belongs to ("payments").
+        made: What the lesson was turned into: ``check``, ``flow``, ``script``, ``rule``; empty for nothing.
+        domain: Domain of the task ("payments").
     """
 
     task: str
@@ -302,12 +308,12 @@ class TaskGraded(Payload, frozen=True):
 
 
 class CapabilityChecked(Payload, frozen=True):
-    """A command was run to find out whether a tool or a credential works.
+    """A command was run to check whether a tool or a credential works.
 
     Attributes:
         item: Id of the memory item that names the command.
-        exit_code: Its exit status; ``None`` where it could not be run or was ended.
-        output: What it printed, cut.
+        exit_code: Its exit status; ``None`` if it could not be run or was killed.
+        output: Its output, cut.
     """
 
     item: str
@@ -329,11 +335,11 @@ class SourceScanned(Payload, frozen=True):
 
 
 class EventsPurged(Payload, frozen=True):
-    """The content of earlier events was purged, with every copy of it; their places in the chain of hashes hold.
+    """The content of earlier events was purged, with every copy of it; their hashes stay in the chain.
 
     Attributes:
-        events: Their seqs.
-        reason: Why, in the words of whoever purged them.
+        events: Seqs of the purged events.
+        reason: The reason, in the words of whoever purged them.
     """
 
     events: tuple[int, ...]
@@ -341,11 +347,11 @@ class EventsPurged(Payload, frozen=True):
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """An event before it is appended: what happened and who did it, without a place in the history.
+    """An event before it is appended: content and actor, without a place in the history.
 
     Attributes:
-        actor: Set by the channel, never by an argument of a tool: ``user``, ``user:<name>``, ``agent:<role>``,
-            ``tool:<name>``, ``engine:<part>``, ``watch`` or ``import:<source>``.
+        actor: Set by the channel, never by an argument of a tool: ``user``, ``user:<name>``,
+            ``agent:<role>``, ``tool:<name>``, ``engine:<part>``, ``watch`` or ``import:<source>``.
         run: Id of the run that this belongs to.
         cause: Seq of the event that led to this one; 0 for none.
         key: Makes the append idempotent: a second event with the same key is not appended.
@@ -362,11 +368,12 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the history.
 
     Attributes:
-        seq: Place in the history, from 1, without gaps. The order of events is this, never their time.
+        seq: Place in the history, from 1, without gaps. It alone orders events, never their time.
         at: UTC time, ISO 8601 with microseconds and ``Z``.
         type: Name of the payload.
         v: Version of the payload's shape as it was written.
-        hash: Hex blake2b-256 over the previous event's hash, this event's header and the digest of its salt and data.
+        hash: Hex blake2b-256 over the previous event's hash, this event's header, and the digest of its salt
+            and data.
     """
 
     seq: int
@@ -382,16 +389,19 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def changes_of(event: Event) -> tuple[FileChange, ...]:
-    """The files that an event says were changed; none for an event of another kind.
+    """Return the files that an event records as changed; none for an event of another kind.
 
-    A history from elsewhere can name any path. One that does not stay inside the artifacts is left out, so that no
-    reader of changes can be led out by it; :func:`strays_of` gives those.
+    A history from elsewhere can name any path. Paths that leave the artifacts are left out, so that they
+    cannot lead any reader of changes outside; :func:`strays_of` returns those.
     """
     return tuple(made for made in _changes(event) if is_inside(made.path))
 
 
 def strays_of(event: Event) -> tuple[FileChange, ...]:
-    """The changes of an event that no engine has recorded: their paths lead out of the artifacts."""
+    """Return the changes of an event whose paths lead out of the artifacts.
+
+    The engine never records such changes.
+    """
     return tuple(made for made in _changes(event) if not is_inside(made.path))
 
 
@@ -403,7 +413,7 @@ def _changes(event: Event) -> tuple[FileChange, ...]:
 
 
 def is_inside(path: str) -> bool:
-    """Whether a recorded path stays below the directory that it is relative to, and out of Git's.
+    """Return whether a recorded path stays below its base directory and outside ``.git``.
 
     >>> is_inside("src/main.py"), is_inside("../main.py"), is_inside("/etc/passwd"), is_inside("a/.git/config")
     (True, False, False, False)

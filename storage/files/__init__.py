@@ -1,4 +1,4 @@
-"""File operations that are durable, never follow a symbolic link, and are locked.
+"""File operations: durable writes, paths without symbolic links, and locks.
 
 May import: storage.errors, storage.secrets.
 """

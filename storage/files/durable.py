@@ -1,7 +1,8 @@
-"""Durable file operations: what these return from has reached the disk.
+"""Durable file operations: when a function here returns, its result is on disk.
 
-Every write goes to a temporary file beside its target, is synced, and takes its name by a rename, so that a reader
-sees the old content or the new and never a part. No symbolic link is followed (:mod:`agentx.storage.files.nofollow`).
+Every write goes to a temporary file beside its target, is synced, and is renamed to its final name, so that a
+reader sees the old content or the new and never a part. No symbolic link is followed
+(:mod:`agentx.storage.files.nofollow`).
 """
 
 import contextlib
@@ -11,7 +12,7 @@ from pathlib import Path
 from agentx.storage.files import nofollow
 
 TEMPORARY_PREFIX = ".agentx-tmp-"
-"""Names of temporary files beside their targets; a scan passes over them, the next open removes them."""
+"""Name prefix of temporary files beside their targets; a scan skips them, the next open removes them."""
 
 
 def sync_directory(path: Path) -> None:
@@ -24,10 +25,10 @@ def sync_directory(path: Path) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Make what a file holds durable.
+    """Make the content of a file durable.
 
     Raises:
-        OSError: It is not there, or the disk refuses.
+        OSError: The file does not exist, or the disk refuses.
     """
     fd = nofollow.open_descriptor(path)
     try:
@@ -37,14 +38,14 @@ def sync_file(path: Path) -> None:
 
 
 def write_all(fd: int, content: bytes) -> None:
-    """Write a whole content: one call may take a part of it."""
+    """Write all bytes: a single call of ``os.write`` may write only a part."""
     view = memoryview(content)
     while view:
         view = view[os.write(fd, view) :]
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory, and those above it that are missing, durably."""
+    """Create a directory and its missing parents, durably."""
     if nofollow.is_directory(path):
         return
     make_directory(path.parent)
@@ -53,7 +54,9 @@ def make_directory(path: Path) -> None:
 
 
 def write_temporary(directory: Path, content: bytes, mode: int = 0o644, *, sync: bool = True) -> Path:
-    """Write a temporary file in a directory, synced unless it can be made again; a full disk or missing rights show here.
+    """Write a temporary file into a directory; a full disk or missing permissions show up here.
+
+    It is synced by default; pass ``sync=False`` for content that can be created again.
 
     Raises:
         OSError: The content could not be written; nothing is left behind.
@@ -74,7 +77,7 @@ def write_temporary(directory: Path, content: bytes, mode: int = 0o644, *, sync:
 
 
 def write_synced(path: Path, content: bytes) -> None:
-    """Write a file in place and sync what it holds; its name is not made durable."""
+    """Write a file in place and sync its content; its name is not made durable."""
     fd = nofollow.open_descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         write_all(fd, content)
@@ -84,16 +87,16 @@ def write_synced(path: Path, content: bytes) -> None:
 
 
 def replace(temporary: Path, target: Path) -> None:
-    """Give a temporary file its name, durably."""
+    """Rename a temporary file to its final name, durably."""
     nofollow.replace(temporary, target)
     sync_directory(target.parent)
 
 
 def write_file(target: Path, content: bytes, mode: int = 0o644) -> None:
-    """Write a whole file durably, replacing what was there.
+    """Write a complete file durably, replacing its previous content.
 
     Raises:
-        OSError: The disk refuses; it names the file, and not the temporary one.
+        OSError: The disk refuses; the error names the target, not the temporary file.
     """
     make_directory(target.parent)
     try:

@@ -1,4 +1,4 @@
-"""Which files of a tree Git would ignore: the ``.gitignore`` files in it, each for what lies below it."""
+"""Ignored files as Git defines them: the ``.gitignore`` files of a tree, each for the files below it."""
 
 import re
 import warnings
@@ -14,7 +14,7 @@ _MAX_STARS = 3
 
 
 class IgnoreRules:
-    """The ``.gitignore`` files of a tree, read as they are needed.
+    """The ``.gitignore`` files of a tree, read on demand.
 
     Args:
         root: Top of the tree.
@@ -25,9 +25,9 @@ class IgnoreRules:
         self._specs: dict[str, GitIgnoreSpec] = {}
 
     def ignores(self, path: str, *, directory: bool = False) -> bool:
-        """Whether a path below the root is ignored; the deepest ``.gitignore`` that speaks of it decides.
+        """Return whether a path below the root is ignored; the deepest matching ``.gitignore`` decides.
 
-        Directories above it are not looked at: whoever walks the tree does not enter an ignored directory.
+        Parent directories are not checked: a walk of the tree does not enter an ignored directory.
         """
         parts = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace").split("/")
         for depth in range(len(parts) - 1, -1, -1):
@@ -42,13 +42,14 @@ class IgnoreRules:
         if folder not in self._specs:
             lines = _lines(self._root / folder / ".gitignore")
             patterns = [pattern for line in lines for pattern in _patterns(line)]
-            # The default depends on what else is installed, and re2 raises errors of its own.
+            # Set explicitly: the default depends on which packages are installed, and re2 raises other
+            # errors.
             self._specs[folder] = GitIgnoreSpec(patterns, backend="simple")
         return self._specs[folder]
 
 
 def _lines(path: Path) -> list[str]:
-    """The lines of a file; none where it is missing, a link (as with Git), or not a regular file."""
+    """Return the lines of a file; none if it is missing, a link (as in Git), or not a regular file."""
     try:
         return [line.removesuffix("\r") for line in nofollow.read_text(path, "replace").split("\n")]
     except OSError:
@@ -56,14 +57,14 @@ def _lines(path: Path) -> list[str]:
 
 
 def _patterns(line: str) -> list[GitIgnoreSpecPattern]:
-    """A line as a pattern; one that is none (a lone ``!``, an impossible range) is passed over, as Git does.
+    """Parse a line as a pattern; an invalid one (a lone ``!``, an impossible range) is skipped, as in Git.
 
-    So is one with many stars in a name: each multiplies the time that a hostile file name costs.
+    So is one with many stars in a name: each of them multiplies the time that a hostile file name costs.
     """
     if len(line) > MAX_PATH_BYTES or any(name.count("*") > _MAX_STARS for name in line.split("/")):
         return []
     try:
-        # Classes like `[[:alpha:]]` are warned of.
+        # A class like `[[:alpha:]]` causes a FutureWarning.
         with warnings.catch_warnings(action="ignore", category=FutureWarning):
             return [GitIgnoreSpecPattern(line)]
     except (ValueError, re.error):

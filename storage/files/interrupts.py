@@ -1,8 +1,8 @@
-"""Puts Ctrl-C off for as long as something must not stop halfway.
+"""Defer Ctrl-C while an operation must not stop halfway.
 
-Python raises ``KeyboardInterrupt`` between any two bytecodes of the main thread: also between taking a lock and the ``try``
-that gives it back, where no ``with`` and no ``finally`` helps. Whoever takes a lock that other threads and processes wait
-for puts it off meanwhile.
+Python raises ``KeyboardInterrupt`` between any two bytecodes of the main thread: also between taking a lock
+and the ``try`` that releases it, where neither ``with`` nor ``finally`` helps. Code that takes a lock for
+which other threads and processes wait defers Ctrl-C meanwhile.
 """
 
 import signal
@@ -13,16 +13,16 @@ from types import FrameType
 from typing import Self
 
 PATIENCE_S = 1.0
-"""Who presses Ctrl-C again after so long is heard at once, whatever is going on."""
+"""A second Ctrl-C after this time is raised at once, whatever is running."""
 
 _Handler = Callable[[int, FrameType | None], object]
 
 
 class PutOff:
-    """Puts Ctrl-C off for the body of a ``with``; what came meanwhile is raised at its end.
+    """Defers Ctrl-C during the body of a ``with``; a deferred one is raised at its end.
 
-    Only the main thread hears Ctrl-C, and only
-    where it has a handler; elsewhere, and inside another of these, it does nothing.
+    Python delivers Ctrl-C to the main thread alone. In another thread, without a handler, or inside another
+    instance, this does nothing.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class PutOff:
         self.let_through()
 
     def put_off(self) -> None:
-        """From here on."""
+        """Start to defer Ctrl-C."""
         if threading.get_ident() == threading.main_thread().ident:
             before = signal.getsignal(signal.SIGINT)
             if callable(before) and not isinstance(getattr(before, "__self__", None), PutOff):
@@ -45,7 +45,7 @@ class PutOff:
                 signal.signal(signal.SIGINT, self._note)
 
     def let_through(self) -> None:
-        """Raise what came so far, and what comes from here on."""
+        """Raise deferred interrupts and stop deferring."""
         if self._before is None:
             return
         if signal.getsignal(signal.SIGINT) == self._note:
@@ -53,12 +53,13 @@ class PutOff:
         self._before = None
         while self._came:
             self._came.pop()
-            handler = signal.getsignal(signal.SIGINT)  # the first may have put another in its place
+            # The first call may have installed another handler.
+            handler = signal.getsignal(signal.SIGINT)
             if callable(handler):
                 handler(signal.SIGINT, None)
 
     def check(self) -> None:
-        """Raise what came so far: for a wait inside, where nothing stands halfway."""
+        """Raise deferred interrupts: for use while waiting, when nothing is half done."""
         if self._came:
             self.let_through()
             self.put_off()

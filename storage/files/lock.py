@@ -1,20 +1,22 @@
 """The lock of a workspace: one writer at a time, across threads and processes, in order of arrival.
 
-Two kinds of kernel locks on one file do this. The kernel frees both when a process dies.
+It is built from two kinds of kernel locks on one file. The kernel releases both when a process dies.
 
-- An ``flock`` is the lock itself. Whoever has it is alone, whatever becomes of the queue.
-- A waiter read-locks one byte of the file, behind the last byte that is locked: its place in the queue. The first one
-  tries the ``flock``. The holder read-locks a byte as well, a different one for each turn, so waiters see that the queue
-  moves, and refuse only when one holder has kept the lock for the whole timeout.
+- An ``flock`` is the lock itself. Its holder is alone, whatever happens to the queue.
+- A waiter read-locks one byte of the file, after the last byte that is locked: its place in the queue. The
+  first waiter tries the ``flock``. The holder read-locks a byte as well, a different one for each turn. So
+  waiters see that the queue moves, and give up only when one holder has kept the lock for the whole timeout.
 
-The byte locks belong to the open file ("open file description locks", fcntl(2)), and each acquisition opens the file
-anew, so threads queue like processes. The bytes need not exist, and a read lock needs no right to write: the file stays
-empty. Where the kernel or the file system has no such locks, the lock is as safe, but waiters are not served in order.
+The byte locks belong to the open file ("open file description locks", fcntl(2)), and each acquisition opens
+the file again, so threads queue like processes. The bytes need not exist, and a read lock needs no write
+permission: the file stays empty. Without such locks in the kernel or the file system, the lock is just as
+safe, but waiters are not served in order.
 
-On a file system whose locks do nothing, no lock is given: two writers there could overwrite each other.
+On a file system whose locks have no effect, the lock is refused: two writers there could overwrite each
+other.
 
-A turn lasts :data:`_TURN_S`: until then its owner may release the lock and take it again before those who wait. A
-process that has just read what others wrote can write several times for the cost of one.
+A turn lasts :data:`_TURN_S`: until then its owner may release the lock and take it again before the waiters.
+A process that has just read what others wrote can then write several times for the cost of one.
 """
 
 import contextlib
@@ -31,7 +33,7 @@ from agentx.storage.files import nofollow
 from agentx.storage.files.interrupts import PutOff
 
 _HOLDERS = 1 << 61
-"""Bytes below are places in the queue; bytes from here on are holders."""
+"""Smaller byte offsets are places in the queue; offsets from here on mark holders."""
 
 _END = 1 << 62
 
@@ -45,33 +47,36 @@ _GAP_S = 0.003
 _SHORTEST_PAUSE_S = 0.0002
 _LONGEST_PAUSE_S = 0.05
 _LOOKS = 16
-"""The first waiter looks this often while the time that it waits for the end of a long hold doubles."""
+"""Polls of the first waiter while the time that it has waited for a long hold doubles."""
 
 _SKIP_S = 1.0
-"""A waiter that leaves the free lock alone for this long (a stopped process) is skipped; if it goes on, it queues anew."""
+"""A waiter that does not take the free lock for this long (a stopped process) is skipped; if it resumes, it
+queues again.
+"""
 
 _PASSING = 2
-"""Holders that a first waiter may see: the one that goes, and one that does not wait in the queue."""
+"""Holders that a first waiter may see: the one that is leaving, and one that does not wait in the queue."""
 
 _LOCKS = Path("/proc/locks")
 
 
 class WorkspaceBusy(AgentXError):
-    """Another holder kept the lock for longer than a writer waits."""
+    """Another holder kept the lock for longer than the writer's timeout."""
 
 
 class LockNotTaken(DiskRefused):
-    """The lock file could not be opened or locked (a full disk, missing rights), or locks on it keep nobody out."""
+    """The lock file could not be opened or locked (full disk, no permission), or its locks have no effect."""
 
 
 class FileLock:
-    """An exclusive lock on a file, re-entrant within a thread; a Ctrl-C never leaves it held.
+    """An exclusive lock on a file, re-entrant within a thread; Ctrl-C never leaves it locked.
 
     Args:
-        path: The lock file; made where it is missing, never removed.
+        path: The lock file; created if missing, never removed.
         timeout_s: How long to wait for one and the same holder. 0: do not wait, not even for earlier waiters.
-        brief: It is held for milliseconds, and others wait for it: Ctrl-C is put off until it is released.
-        needed: Whether the file must be there; a reader of a read-only file system may go without it.
+        brief: The lock is held for milliseconds and others wait for it: Ctrl-C is deferred until it is
+            released.
+        needed: Whether the file must exist; a reader of a read-only file system may do without it.
     """
 
     def __init__(
@@ -91,12 +96,12 @@ class FileLock:
 
     @property
     def held(self) -> bool:
-        """Whether this object holds the lock, in whichever thread."""
+        """Whether this object holds the lock, in any thread."""
         return self._depth > 0
 
     @property
     def depth(self) -> int:
-        """How many times the lock is held, one inside the other; 0 for not at all."""
+        """How many times the lock is held, nested; 0 if it is not held."""
         return self._depth
 
     @contextlib.contextmanager
@@ -105,7 +110,7 @@ class FileLock:
 
         Raises:
             WorkspaceBusy: One holder kept it for the whole timeout.
-            LockNotTaken: Its file could not be opened or locked.
+            LockNotTaken: The lock file could not be opened or locked.
         """
         with PutOff() as interrupts:
             if self._owner != threading.get_ident():
@@ -117,7 +122,8 @@ class FileLock:
                         interrupts.let_through()
                     yield
                 finally:
-                    interrupts.put_off()  # a Ctrl-C before this is done comes to the release all the same
+                    # A Ctrl-C that comes before this call is done still reaches the release below.
+                    interrupts.put_off()
             finally:
                 self._depth -= 1
                 if self._depth == 0:
@@ -128,7 +134,7 @@ class FileLock:
     def _take(self, interrupts: PutOff) -> None:
         fd = self._acquire(interrupts)
         try:
-            # Free already, unless there is no file.
+            # Uncontended, unless there is no file.
             while not self._threads.acquire(timeout=_LONGEST_PAUSE_S):
                 interrupts.check()
         except BaseException:
@@ -137,7 +143,7 @@ class FileLock:
         self._fd, self._owner = fd, threading.get_ident()
 
     def _acquire(self, interrupts: PutOff) -> int:
-        """Return a descriptor that holds the lock; -1 where there can be no file, so that only threads share it."""
+        """Return a descriptor that holds the lock; -1 without a file: it then excludes threads only."""
         try:
             fd = self._open()
         except LockNotTaken:
@@ -159,7 +165,7 @@ class FileLock:
         return fd
 
     def _require_exclusion(self, fd: int) -> None:
-        """Look once whether the lock keeps out whoever opens the file a second time, as it must.
+        """Check, once, that the lock excludes a second open of the file.
 
         Raises:
             LockNotTaken: It does not.
@@ -168,11 +174,12 @@ class FileLock:
             return
         second = self._open()
         try:
-            same = os.path.sameopenfile(fd, second)  # or somebody replaced the file meanwhile
+            # They differ if somebody replaced the file meanwhile.
+            same = os.path.sameopenfile(fd, second)
             if same and self._lock(second):
                 raise LockNotTaken(
-                    f"File locks do nothing on the file system of {self._path}, so two writers could overwrite each "
-                    "other. Move the workspace to a local disk."
+                    f"File locks do nothing on the file system of {self._path}, "
+                    "so two writers could overwrite each other. Move the workspace to a local disk."
                 )
         finally:
             os.close(second)
@@ -180,7 +187,8 @@ class FileLock:
 
     def _open(self) -> int:
         try:
-            return nofollow.open_descriptor(self._path, os.O_RDONLY)  # which a read-only disk allows as well
+            # A read-only disk allows this as well.
+            return nofollow.open_descriptor(self._path, os.O_RDONLY)
         except FileNotFoundError:
             pass
         except OSError as error:
@@ -191,7 +199,7 @@ class FileLock:
             raise LockNotTaken(f"{self._path} could not be made: {error.strerror}.") from error
 
     def _lock(self, fd: int) -> bool:
-        """Take the lock if it is free; whether it was."""
+        """Take the lock if it is free; return whether it was."""
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -203,7 +211,7 @@ class FileLock:
         return True
 
     def _queue(self, fd: int, interrupts: PutOff) -> None:
-        """Take the lock when everyone who came before has had it."""
+        """Wait in the queue, then take the lock."""
         if not self._timeout_s:
             raise self._busy()
         place = _Place(fd)
@@ -224,20 +232,22 @@ class FileLock:
     def _busy(self) -> WorkspaceBusy:
         holder = "Another thread of this process" if self.held else _holder(self._path)
         return WorkspaceBusy(
-            f"{holder} has held {self._path} for {self._timeout_s:g} s; wait for it or end it, then try again."
+            f"{holder} has held {self._path} for {self._timeout_s:g} s; "
+            "wait for it or end it, then try again."
         )
 
 
 class _Place:
-    """A waiter's place at the end of the queue, and what it sees from there.
+    """A waiter's place at the end of the queue, and what can be seen from there.
 
     Attributes:
-        before: The first place in the queue; -1 if nobody is before this one.
+        before: The first place in the queue; -1 if nobody is ahead of this one.
     """
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-        self._place = 0  # two that come at the same moment may get the same one, and are both first then
+        # Two waiters that arrive at the same moment may get the same place; both are then first.
+        self._place = 0
         while (taken := _first(fd, self._place, _HOLDERS)) >= 0:
             self._place = taken + 1
         _set(fd, fcntl.F_RDLCK, self._place)
@@ -248,7 +258,7 @@ class _Place:
         self._passing = set[int]()
 
     def is_turn(self, start: int) -> bool:
-        """Look at the queue from a place on; whether to take the lock if it is free."""
+        """Look at the queue from a place on; return whether to take the lock if it is free."""
         before, holder = _first(self._fd, start, self._place), _first(self._fd, _HOLDERS, _END)
         self._now = time.monotonic()
         if holder != self._holder:
@@ -269,22 +279,28 @@ class _Place:
 
     @property
     def stuck_s(self) -> float:
-        """How long the same one has held the lock."""
+        """How long the same holder has kept the lock."""
         return self._now - self._handed_over
 
     @property
     def late_s(self) -> float:
-        """How long the first waiter has not taken the lock although its turn came."""
+        """How long the first waiter has not taken the lock although it is its turn."""
         return self._now - self._due if self.before >= 0 else 0.0
 
     @property
     def is_passed(self) -> bool:
-        """Whether others pass this first waiter, because it seemed to be stopped: they would do so for ever."""
+        """Whether others pass this first waiter because it seemed to be stopped.
+
+        They would do so for ever, so it must queue again.
+        """
         return self.before < 0 and len(self._passing) > _PASSING and self._now - self._moved > _SKIP_S
 
     @property
     def pause_s(self) -> float:
-        """How long to sleep before the next look: the first looks often, the others half the time until their turn."""
+        """How long to sleep before the next look.
+
+        The first waiter looks often, the others after half the time until their turn.
+        """
         if self.before >= 0:
             pause_s = (self._pace_s or self._now - self._moved) * (self._place - self.before) / 4
         elif self._now < self._turn_ends:
@@ -294,12 +310,12 @@ class _Place:
         return min(max(pause_s, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)
 
     def leave(self) -> None:
-        """Let the next waiter be the first."""
+        """Give up the place, so that the next waiter is first."""
         _set(self._fd, fcntl.F_UNLCK, self._place)
 
 
 def _first(fd: int, start: int, end: int) -> int:
-    """Return the first byte from ``start`` to before ``end`` that is locked through another open file; -1 for none."""
+    """Return the first byte in ``range(start, end)`` locked through another open file; -1 for none."""
     if end <= start:
         return -1
     found = _byte_lock(fd, "F_OFD_GETLK", fcntl.F_WRLCK, start, end - start)
@@ -311,7 +327,7 @@ def _set(fd: int, kind: int, byte: int) -> None:
 
 
 def _byte_lock(fd: int, command: str, kind: int, start: int, length: int) -> tuple[int, ...]:
-    """Set or look for byte locks; where there are none, nothing is set and nothing is found."""
+    """Set or find byte locks; without support for them, nothing is set and nothing is found."""
     try:
         asked = _FLOCK.pack(kind, os.SEEK_SET, start, length, 0)
         found = fcntl.fcntl(fd, getattr(fcntl, command), asked)
@@ -321,7 +337,7 @@ def _byte_lock(fd: int, command: str, kind: int, start: int, length: int) -> tup
 
 
 def _release(fd: int) -> None:
-    """Release everything, also where a process that was forked meanwhile still has the file open."""
+    """Release all locks, even if a process that was forked meanwhile still has the file open."""
     if fd < 0:
         return
     _byte_lock(fd, "F_OFD_SETLK", fcntl.F_UNLCK, 0, _END)
@@ -331,7 +347,7 @@ def _release(fd: int) -> None:
 
 
 def _holder(path: Path) -> str:
-    """Name the process that holds the ``flock``, as far as it can be seen from here; see proc_locks(5)."""
+    """Name the process that holds the ``flock``, as far as it is visible from here; see proc_locks(5)."""
     with contextlib.suppress(OSError, ValueError):
         info = nofollow.status(path)
         file = f"{os.major(info.st_dev):02x}:{os.minor(info.st_dev):02x}:{info.st_ino}"

@@ -1,12 +1,13 @@
 """Files below a workspace, reached by directory descriptors and never through a symbolic link.
 
-A clone or a copied directory may hold a symbolic link wherever the engine expects a file or a directory of its own.
-So every path given here must be free of symbolic links from the file system's root on: callers make the workspace's own
-path canonical once (:func:`canonical`), and whatever is a link below it is refused with :class:`LinkRefused`. What is
-neither a regular file nor a directory (a FIFO, a device, a socket) is refused with :class:`NotAFile` and never waited for.
+A clone or a copied directory may contain a symbolic link wherever the engine expects one of its files or
+directories. So every path given here must be free of symbolic links from the file system's root on: callers
+canonicalise the workspace's path once (:func:`canonical`), and any link below it is refused with
+:class:`LinkRefused`. Anything that is neither a regular file nor a directory (a FIFO, a device, a socket) is
+refused with :class:`NotAFile`; the engine never blocks on one.
 
-Linux resolves a whole path in one system call (openat2(2) with ``RESOLVE_NO_SYMLINKS``); elsewhere, and where a
-container forbids that call, the components are opened one by one with ``O_NOFOLLOW``.
+Linux resolves a whole path in one system call (openat2(2) with ``RESOLVE_NO_SYMLINKS``). Elsewhere, and where
+a container forbids that call, the components are opened one by one with ``O_NOFOLLOW``.
 """
 
 import contextlib
@@ -31,7 +32,7 @@ _RESOLVE_NO_SYMLINKS = 0x04
 _PASSING = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _QUIET = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""Never through a link, never waiting for the other end of a FIFO, never taking a terminal."""
+"""Never follow a link, never wait for the other end of a FIFO, never acquire a controlling terminal."""
 
 _WRITE = {
     "r": os.O_RDONLY,
@@ -65,36 +66,37 @@ class NotAFile(AgentXError, OSError):
 
 
 def canonical(path: str | Path) -> Path:
-    """The absolute path without symbolic links that a path leads to; it need not exist.
+    """Return the absolute path without symbolic links; it need not exist.
 
-    For the workspace's own directory, which a person may reach through links, and for nothing below it.
+    For the workspace's own directory, which the user may reach through links, and for nothing below it.
     """
     return Path(os.path.realpath(path))
 
 
-# --- opening -----------------------------------------------------------------------------------------------------
+# --- opening ------------------------------------------------------------------------------------------------
 
 
 def open_descriptor(path: str | Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int:
     """Open a regular file.
 
     Args:
-        path: Canonical but for what may be a link.
+        path: Canonical, except for components that may be links.
         flags: As :func:`os.open` takes them.
-        mode: Rights of a file that is made.
+        mode: Permissions of a newly created file.
 
     Returns:
-        The descriptor, which no program that is started inherits.
+        The descriptor, which child processes do not inherit.
 
     Raises:
-        LinkRefused: A symbolic link is in its place, or on the way.
+        LinkRefused: A symbolic link is in its place, or on the way to it.
         NotAFile: A FIFO, a device or a socket is in its place.
         OSError: As :func:`os.open`; ``IsADirectoryError`` for a directory.
     """
     try:
         fd = _open(path, flags | _QUIET, mode)
     except OSError as error:
-        if error.errno == errno.ENXIO:  # a socket, or a FIFO opened for writing that nobody reads
+        # A socket, or a FIFO without a reader opened for writing.
+        if error.errno == errno.ENXIO:
             raise NotAFile(path) from error
         raise
     kind = os.fstat(fd).st_mode
@@ -107,7 +109,7 @@ def open_descriptor(path: str | Path, flags: int = os.O_RDONLY, mode: int = 0o64
 
 
 def open_file(path: str | Path, mode: str = "r", buffering: int = -1) -> IO[bytes]:
-    """Open a regular file for bytes; see :func:`open_descriptor`.
+    """Open a regular file in binary mode; see :func:`open_descriptor`.
 
     Args:
         path: The file.
@@ -118,7 +120,7 @@ def open_file(path: str | Path, mode: str = "r", buffering: int = -1) -> IO[byte
 
 
 def open_directory(path: str | Path) -> int:
-    """Open a directory for reading its names; see :func:`open_descriptor`."""
+    """Open a directory to list its names; see :func:`open_descriptor`."""
     return _open(path, _DIRECTORY)
 
 
@@ -134,13 +136,16 @@ def _open(path: str | Path, flags: int, mode: int = 0) -> int:
 
 
 def _require_inside(path: str) -> None:
-    """Refuse ``..``: a canonical path has none, so it came from a name that somebody else made up."""
+    """Refuse ``..``: a canonical path contains none, so it came from a foreign name."""
     if ".." in path and ".." in path.split("/"):
         raise LinkRefused(path, "'..' in it leads out of its directory")
 
 
 def _is_link(path: str) -> bool:
-    """Whether what ``O_DIRECTORY`` refused is a symbolic link: Linux says ENOTDIR of one with ``O_NOFOLLOW``."""
+    """Return whether a path that ``O_DIRECTORY`` refused is a symbolic link.
+
+    Linux reports ENOTDIR for a link with ``O_NOFOLLOW``.
+    """
     try:
         with _parent(path) as (fd, name):
             return stat.S_ISLNK(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode)
@@ -152,7 +157,7 @@ def _is_link(path: str) -> bool:
 
 @functools.cache
 def _at_once() -> Callable[[str, int, int], int]:
-    """How a path is opened here."""
+    """Return the function that opens a path on this system."""
     try:
         call = ctypes.CDLL(None, use_errno=True).syscall
         call.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
@@ -171,7 +176,7 @@ class _OpenHow(ctypes.Structure):
 
 @functools.cache
 def _how(flags: int, mode: int) -> tuple[Any, int]:
-    """The last two arguments of openat2(2); there are few, and making them takes as long as the call."""
+    """Return the last two arguments of openat2(2), cached: building them takes as long as the call."""
     how = _OpenHow(flags, mode if flags & os.O_CREAT else 0, _RESOLVE_NO_SYMLINKS)
     return ctypes.byref(how), ctypes.sizeof(how)
 
@@ -185,12 +190,13 @@ def _openat2(call: Callable[..., int], path: str, flags: int, mode: int) -> int:
         if fd >= 0:
             return fd
         problem = ctypes.get_errno()
-        if problem not in (errno.EINTR, errno.EAGAIN):  # EAGAIN: a rename raced with the look-up
+        # EAGAIN: a rename raced with the look-up.
+        if problem not in (errno.EINTR, errno.EAGAIN):
             raise OSError(problem, os.strerror(problem), path)
 
 
 def _step_by_step(path: str, flags: int, mode: int) -> int:
-    """Open a path by opening each directory on the way in the one above it."""
+    """Open a path by opening each directory relative to its parent."""
     *folders, name = Path(os.path.abspath(path)).parts
     if not folders:
         return os.open(name, flags, mode)
@@ -209,7 +215,7 @@ def _step_by_step(path: str, flags: int, mode: int) -> int:
 
 
 class _parent:  # noqa: N801 - used like a function; a generator would take as long as the system calls
-    """The directory that a name lies in, open, and the name."""
+    """The open parent directory of a path, and the name in it."""
 
     __slots__ = ("_fd", "_path")
 
@@ -229,7 +235,7 @@ class _parent:  # noqa: N801 - used like a function; a generator would take as l
 
 
 class opened_directory:  # noqa: N801 - as above
-    """A directory, open, for several calls with ``dir_fd`` to names that lie in it; see :func:`open_descriptor`."""
+    """An open directory, for several calls with ``dir_fd``; see :func:`open_descriptor`."""
 
     __slots__ = ("_fd",)
 
@@ -243,14 +249,14 @@ class opened_directory:  # noqa: N801 - as above
         os.close(self._fd)
 
 
-# --- looking -----------------------------------------------------------------------------------------------------
+# --- looking ------------------------------------------------------------------------------------------------
 
 
 def status(path: str | Path) -> os.stat_result:
-    """What the file system says of a file, directory or link itself.
+    """Return the status of a file, a directory, or a link itself.
 
     Raises:
-        FileNotFoundError: There is none; also where a file is in the place of a directory on the way.
+        FileNotFoundError: It does not exist, or a file is in the place of a directory on the way.
         LinkRefused: A symbolic link is on the way.
     """
     try:
@@ -261,22 +267,22 @@ def status(path: str | Path) -> os.stat_result:
 
 
 def exists(path: str | Path) -> bool:
-    """Whether something has that name, be it a link; false where it cannot be looked at."""
+    """Return whether something has that name, even a link; false if it cannot be checked."""
     return _mode(path) != 0
 
 
 def is_file(path: str | Path) -> bool:
-    """Whether it is a regular file."""
+    """Return whether the path is a regular file."""
     return stat.S_ISREG(_mode(path))
 
 
 def is_directory(path: str | Path) -> bool:
-    """Whether it is a directory, and not a link to one."""
+    """Return whether the path is a directory, and not a link to one."""
     return stat.S_ISDIR(_mode(path))
 
 
 def is_link(path: str | Path) -> bool:
-    """Whether it is a symbolic link."""
+    """Return whether the path is a symbolic link."""
     return stat.S_ISLNK(_mode(path))
 
 
@@ -288,7 +294,10 @@ def _mode(path: str | Path) -> int:
 
 
 def may_write(path: str | Path) -> bool:
-    """Whether the file system lets this process write a file or directory, as far as it tells beforehand."""
+    """Return whether this process may write a file or directory.
+
+    Best effort: the file system does not report every obstacle beforehand.
+    """
     try:
         with _parent(path) as (fd, name):
             return os.access(name, os.W_OK, dir_fd=fd, effective_ids=os.access in os.supports_effective_ids)
@@ -297,13 +306,13 @@ def may_write(path: str | Path) -> bool:
 
 
 def is_on_read_only_media(path: str | Path) -> bool:
-    """Whether a directory's file system is mounted read-only."""
+    """Return whether a directory's file system is mounted read-only."""
     with opened_directory(path) as fd:
         return bool(os.fstatvfs(fd).f_flag & os.ST_RDONLY)
 
 
 def names(path: str | Path) -> list[str]:
-    """The names in a directory, sorted.
+    """Return the names in a directory, sorted.
 
     Raises:
         OSError: There is no such directory, or it cannot be read.
@@ -316,7 +325,7 @@ def names(path: str | Path) -> list[str]:
 
 
 def listed(path: str | Path, prefix: str = "", suffix: str = "") -> list[Path]:
-    """What lies in a directory under names that begin and end so, sorted; nothing where there is no directory."""
+    """Return the paths in a directory by name prefix and suffix, sorted; empty if there is no directory."""
     try:
         found = names(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -326,7 +335,7 @@ def listed(path: str | Path, prefix: str = "", suffix: str = "") -> list[Path]:
 
 @contextlib.contextmanager
 def entries(path: str | Path) -> Iterator[list[os.DirEntry[str]]]:
-    """The entries of a directory, sorted by name; ``stat`` and the like work inside the ``with``.
+    """Yield the entries of a directory, sorted by name; call their ``stat`` and the like inside the ``with``.
 
     Their ``path`` is the bare name.
 
@@ -342,7 +351,7 @@ def entries(path: str | Path) -> Iterator[list[os.DirEntry[str]]]:
 
 
 def tree(path: str | Path) -> Iterator[Path]:
-    """Every file and link below a directory, without entering what a link leads to; nothing where there is no directory."""
+    """Yield every file and link below a directory, without entering links; nothing if it does not exist."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         with entries(path) as found:
             rows = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
@@ -355,15 +364,15 @@ def tree(path: str | Path) -> Iterator[Path]:
 
 
 def same_file(one: str | Path, other: str | Path) -> bool:
-    """Whether two names are those of one file."""
+    """Return whether two names refer to the same file."""
     return os.path.samestat(status(one), status(other))
 
 
 def require_plain(path: str | Path) -> None:
-    """Refuse a path with a symbolic link in it, for libraries that open by path; what is missing is no fault.
+    """Refuse a path that contains a symbolic link, for libraries that open by path; it may be missing.
 
     Raises:
-        LinkRefused: There is one.
+        LinkRefused: It contains a symbolic link.
         NotAFile: A FIFO, a device or a socket is there.
     """
     with contextlib.suppress(FileNotFoundError):
@@ -378,8 +387,8 @@ def require_directory(path: str | Path) -> None:
     """Refuse a directory that is reached through a symbolic link.
 
     Raises:
-        LinkRefused: It is.
-        FileNotFoundError: There is none, or something else is in its place.
+        LinkRefused: A symbolic link is on the way to it, or in its place.
+        FileNotFoundError: It does not exist, or is not a directory.
     """
     try:
         os.close(_open(path, _PASSING))
@@ -388,7 +397,7 @@ def require_directory(path: str | Path) -> None:
 
 
 def require_plain_tree(path: str | Path) -> None:
-    """:func:`require_plain` for a directory and everything below it."""
+    """Apply :func:`require_plain` to a directory and everything below it."""
     require_plain(path)
     with contextlib.suppress(FileNotFoundError, NotADirectoryError), entries(path) as found:
         for entry in found:
@@ -399,42 +408,45 @@ def require_plain_tree(path: str | Path) -> None:
                 raise LinkRefused(below) if entry.is_symlink() else NotAFile(below)
 
 
-# --- reading -----------------------------------------------------------------------------------------------------
+# --- reading ------------------------------------------------------------------------------------------------
 
 
 def read(path: str | Path) -> bytes:
-    """The content of a regular file; see :func:`open_descriptor`."""
+    """Return the content of a regular file; see :func:`open_descriptor`."""
     with open_file(path) as file:
         return file.read()
 
 
 def read_text(path: str | Path, errors: str = "strict") -> str:
-    """The content of a regular file as UTF-8; see :func:`open_descriptor`."""
+    """Return the content of a regular file, decoded as UTF-8; see :func:`open_descriptor`."""
     return read(path).decode("utf-8", errors)
 
 
 def read_link(path: str | Path) -> str:
-    """Where a symbolic link leads, as it says."""
+    """Return the target of a symbolic link, as written in it."""
     with _parent(path) as (fd, name):
         return os.readlink(name, dir_fd=fd)
 
 
-# --- changing ----------------------------------------------------------------------------------------------------
+# --- changing -----------------------------------------------------------------------------------------------
 
 
 def write(path: str | Path, content: bytes, mode: int = 0o644) -> None:
-    """Write a file in place, for what can be made again; see :mod:`agentx.storage.files.durable` for what cannot."""
+    """Write a file in place, for content that can be created again.
+
+    See :mod:`agentx.storage.files.durable` for content that cannot.
+    """
     with os.fdopen(open_descriptor(path, _WRITE["w"], mode), "wb") as file:
         file.write(content)
 
 
 def touch(path: str | Path) -> None:
-    """Make a file where there is none."""
+    """Create a file if it does not exist."""
     os.close(open_descriptor(path, os.O_WRONLY | os.O_CREAT))
 
 
 def temporary(folder: str | Path, prefix: str) -> tuple[int, Path]:
-    """A new file of a name that nothing has, open for writing, readable by its owner alone."""
+    """Create a file with an unused name, open for writing, readable by its owner alone."""
     while True:
         path = Path(folder, prefix + secrets.token_hex(4))
         with contextlib.suppress(FileExistsError):
@@ -442,11 +454,11 @@ def temporary(folder: str | Path, prefix: str) -> tuple[int, Path]:
 
 
 def make_directory(path: str | Path, *, parents: bool = False) -> None:
-    """Make a directory; nothing where there is one.
+    """Create a directory, unless it exists.
 
     Args:
         path: The directory.
-        parents: Make those above it as well.
+        parents: Also create missing parents.
 
     Raises:
         FileExistsError: Something else has that name.
@@ -468,7 +480,7 @@ def make_directory(path: str | Path, *, parents: bool = False) -> None:
 
 
 def remove(path: str | Path, *, missing_ok: bool = False) -> None:
-    """Remove a file or a link itself."""
+    """Remove a file, or a link itself."""
     try:
         with _parent(path) as (fd, name):
             os.unlink(name, dir_fd=fd)
@@ -484,7 +496,7 @@ def remove_directory(path: str | Path) -> None:
 
 
 def remove_tree(path: str | Path, *, ignore_errors: bool = False) -> None:
-    """Remove a directory with everything below it, no link followed; a link in its place is removed itself."""
+    """Remove a directory and its content, following no link; a link in its place is removed itself."""
     try:
         with _parent(path) as (fd, name):
             if stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
@@ -497,7 +509,7 @@ def remove_tree(path: str | Path, *, ignore_errors: bool = False) -> None:
 
 
 def replace(old: str | Path, new: str | Path) -> None:
-    """Give a file another name, in the place of whatever file has it."""
+    """Rename a file, replacing any file with the new name."""
     with _parent(old) as (source, name):
         folder, _, other = os.fspath(new).rpartition("/")
         if folder == os.fspath(old).rpartition("/")[0]:
@@ -508,16 +520,16 @@ def replace(old: str | Path, new: str | Path) -> None:
 
 
 def link(old: str | Path, new: str | Path) -> None:
-    """Give a file a second name.
+    """Create a hard link to a file.
 
     Raises:
-        FileExistsError: Something has it.
+        FileExistsError: The name is taken.
     """
     with _parent(old) as (source, name), _parent(new) as (target, other):
         os.link(name, other, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
 
 
 def symlink(target: str, path: str | Path) -> None:
-    """Make a symbolic link, as an artifact may be one."""
+    """Create a symbolic link; an artifact may be one."""
     with _parent(path) as (fd, name):
         os.symlink(target, name, dir_fd=fd)

@@ -1,4 +1,4 @@
-"""Which paths an artifact may have: inside the artifacts, and such that any system can hold them."""
+"""Valid paths of artifacts: inside the artifacts directory, and storable on every system."""
 
 import os
 import re
@@ -22,7 +22,7 @@ _IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
 
 class PathRefused(AgentXError):
-    """A path leads out of the artifacts, or is one that another system cannot hold.
+    """A path leads out of the artifacts, or another system could not store it.
 
     Attributes:
         path: The path as it was given.
@@ -34,10 +34,11 @@ class PathRefused(AgentXError):
 
 
 def check_path(path: str) -> str:
-    """Bring a path that an agent or a person gave into the one form that the record uses.
+    """Normalise a path that an agent or a person gave to the form that the record uses.
 
     Args:
-        path: Relative to the artifacts root, with forward slashes; a leading ``./`` and a trailing slash are dropped.
+        path: Relative to the artifacts root, with forward slashes; a leading ``./`` and a trailing slash are
+            dropped.
 
     Returns:
         The path without empty and ``.`` components.
@@ -69,10 +70,12 @@ def check_path(path: str) -> str:
 
 
 def check_folder(path: str) -> str:
-    """Like :func:`check_path`, for a directory: empty and ``.`` name the root of the artifacts, as the empty string.
+    """Like :func:`check_path`, for a directory.
+
+    The empty string and ``.`` name the root of the artifacts; it is returned as the empty string.
 
     Raises:
-        PathRefused: It leads out of the artifacts, or is no name that every system can hold.
+        PathRefused: It leads out of the artifacts, or is not a name that every system can store.
 
     >>> check_folder("./"), check_folder("src/")
     ('', 'src')
@@ -82,7 +85,7 @@ def check_folder(path: str) -> str:
 
 
 def _objection(name: str) -> str:
-    """Why a component of a path is refused; empty where it is not."""
+    """Return why a component of a path is refused; empty if it is not."""
     if name == "..":
         return "it leads out of the artifacts."
     if _GIT.fullmatch(_IGNORED.sub("", name)):
@@ -108,22 +111,23 @@ def _bytes(text: str, path: str) -> bytes:
 
 
 def resolve_inside(root: Path, path: str) -> Path:
-    """The working file of a checked path, refusing links on the way to it.
+    """Return the working file for a checked path, refusing links on the way to it.
 
-    The last component itself may be a link: what is done to it is done to the link.
+    The last component may be a link: operations then apply to the link itself.
 
     Args:
-        root: The artifacts' directory, canonical.
-        path: As :func:`check_path` gives it.
+        root: The artifacts directory, canonical.
+        path: As :func:`check_path` returns it.
 
     Raises:
-        PathRefused: A directory on the way is a link (the record knows each file by one path alone), or a file.
+        PathRefused: A directory on the way is a link (the record knows each file by one path only), or a
+            file.
         LinkRefused: ``root`` itself is reached through a link.
     """
     target = Path(root, path)
     try:
         nofollow.require_directory(target.parent)
-    except FileNotFoundError:  # a directory on the way is missing, or a file
+    except FileNotFoundError:  # a directory on the way is missing, or is a file
         pass
     except LinkRefused:
         nofollow.require_directory(root)
@@ -152,10 +156,10 @@ def _why_not(root: Path, path: str, name: str, *, is_link: bool) -> str:
 
 
 def resolve_file(root: Path, path: str) -> Path:
-    """Like :meth:`resolve_inside`, and where the last component is a link, it is followed and must stay inside.
+    """Like :meth:`resolve_inside`, but follow a link in the last component, which must stay inside.
 
     Returns:
-        The path of the file itself, without a link in it.
+        The path of the file itself, without links.
 
     Raises:
         PathRefused: A link leads out of ``root``.

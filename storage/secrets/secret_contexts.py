@@ -29,7 +29,7 @@ _LONGEST_BARE = 512
 _TOKEN_LENGTH = 8
 _NAME_CHARACTERS, _LONGEST_PREFIX = 48, 16
 
-# --- names -----------------------------------------------------------------------------------------------------------
+# --- names --------------------------------------------------------------------------------------------------
 
 WORDS = ("pass", "pwd", "secret", "token", "key", "credential")
 """In small letters, what the name of a secret value holds."""
@@ -226,7 +226,7 @@ def _element(text: str, start: int) -> Span | None:
     return found.span(1) if found and is_made_up(found[1], _TOKEN_LENGTH) else None
 
 
-# --- a name in one field, its value in another -------------------------------------------------------------------------
+# --- a name in one field, its value in another --------------------------------------------------------------
 
 _FIELDS = re.compile(
     r"(?<![A-Za-z])(?:(?:name|key|id|variable|parameterkey|property|setting)\\{0,3}[\"']?\s{0,4}[:=]|(?:variable|setting|param)(?=\s{1,4}[\"']))"
@@ -276,7 +276,7 @@ def _is_labelled(lowered: str, at: int) -> bool:
     return stripped.endswith(("<", "key>", "name>")) or (stripped != label and label.endswith(_NAMING))
 
 
-# --- URLs, headers, .netrc ------- ------------------------------------------------------------------------------------
+# --- URLs, headers, .netrc ----------------------------------------------------------------------------------
 
 _URL = re.compile(r"://[^\s:/@\"'<>`]{0,128}:([^\s/\"'<>`]{1,256})@(?=[\w\[.%$-])")
 _HEADER = re.compile(
@@ -323,7 +323,7 @@ def in_netrc(text: str, lowered: str, places: Places) -> Iterator[Span]:
             yield match.span(1)
 
 
-# --- private keys ----------------------------------------------------------------------------------------------------
+# --- private keys -------------------------------------------------------------------------------------------
 
 _BEGIN = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-Lines:[ ]?[0-9]{1,3}(?=\s)"

@@ -98,7 +98,7 @@ def is_made_up(value: str, shortest: int) -> bool:
     return bool(_LETTER.search(value)) and bool(set(value[1:]) & set("!@#^*+=~?"))
 
 
-# --- windows ---------------------------------------------------------------------------------------------------------
+# --- windows ------------------------------------------------------------------------------------------------
 
 
 def finds(text: str, sign: str) -> Iterator[int]:
