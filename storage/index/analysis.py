@@ -1,9 +1,9 @@
-"""The one text analysis that every backend ranks by: text goes in, index terms come out.
+"""The text analysis shared by all backends: it turns text into the index terms used for ranking.
 
-Words are folded to ASCII where they can be, lower-cased and stemmed (Snowball English). What is built from words
-(``getUserName``, ``user_name``, ``app.users``, ``src/app/users.py``) is kept whole, so that an exact name, version or
-hash finds exactly its places, and is split as well, so that its words find it. Backends never analyse text
-themselves: they are given the terms, joined by spaces, and so they all see the same ones.
+Words are folded to ASCII if possible, lower-cased and stemmed (Snowball English). A compound
+(``getUserName``, ``user_name``, ``app.users``, ``src/app/users.py``) is kept whole, so that an exact name,
+version or hash finds exactly its occurrences, and is also split, so that its words find it. Backends never
+analyse text themselves: they receive the terms, joined by spaces, so all of them see the same terms.
 """
 
 import re
@@ -18,13 +18,13 @@ from typing import Protocol, cast
 from agentx.storage.index.port import Chunk
 
 MAX_CHARS = 200_000
-"""Characters of one chunk that are analysed; what comes after them is kept and shown, but not found."""
+"""Characters of one chunk that are analysed; the rest is stored and shown, but not found."""
 
 MAX_QUERY_CHARS = 20_000
-"""Characters of a query that are read: a pasted log is cut here."""
+"""Characters of a query that are used: a pasted log is cut here."""
 
 MAX_TERM_CHARS = 64
-"""Longer terms keep a head and a digest, so that they still match exactly and nothing else does."""
+"""Longer terms are replaced by a head and a digest, so that they still match exactly and nothing else."""
 
 STOPWORDS = frozenset(
     [
@@ -54,13 +54,13 @@ STOPWORDS = frozenset(
     ]
 )
 
-# A run of word characters, and further runs joined by the separators of names, paths, versions, dates and addresses.
-# Separators and word characters are disjoint, so the match is linear.
+# A run of word characters, and further runs joined by the separators of names, paths, versions, dates and
+# addresses. Separators and word characters are disjoint, so matching takes linear time.
 _COMPOUND = re.compile(r"\w+(?:[./\\:@\-]{1,3}\w+)*")
 _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+[0-9]*|[A-Z]+[0-9]*|[0-9]+|[^\W_A-Za-z0-9]+")
 _HASH = re.compile(r"(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,}")
-# Scripts that are written without spaces: their runs are cut into pairs of characters.
+# Scripts written without spaces: their runs are split into pairs of characters.
 _UNSPACED = re.compile(r"[぀-ヿ㐀-䶿一-鿿ｦ-ﾟ฀-๿]{2,}")
 
 
@@ -73,25 +73,27 @@ _stemming = threading.Lock()
 
 @lru_cache(maxsize=1)
 def _stemmer() -> _Stemmer:
-    from snowballstemmer.english_stemmer import EnglishStemmer  # noqa: PLC0415 - loads when text is first analysed
+    # Imported here: it is loaded when text is first analysed.
+    from snowballstemmer.english_stemmer import EnglishStemmer  # noqa: PLC0415
 
     return cast("_Stemmer", EnglishStemmer())
 
 
 @lru_cache(maxsize=1 << 16)
 def english_stem(word: str) -> str:
-    """The stem of a word, by Snowball's English stemmer."""
-    with _stemming:  # a Snowball stemmer keeps its word in itself, so it serves one thread at a time
+    """Return the stem of a word, by Snowball's English stemmer."""
+    # A Snowball stemmer stores the word in itself, so it serves one thread at a time.
+    with _stemming:
         return _stemmer().stemWord(word)
 
 
 def encodable(text: str) -> str:
-    """Replace lone surrogates, which no file can hold."""
+    """Replace lone surrogates, which UTF-8 cannot encode."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def fold(text: str) -> str:
-    """Take accents and compatibility forms off, and lone surrogates out; other scripts stay as they are.
+    """Remove accents, compatibility forms and lone surrogates; other scripts are unchanged.
 
     >>> fold("Café ﬁle")
     'Cafe file'
@@ -103,7 +105,7 @@ def fold(text: str) -> str:
 
 
 def analyse(text: str) -> list[str]:
-    """Turn text into index terms, in order, repeated as often as they occur.
+    """Split text into index terms, in order, including repetitions.
 
     >>> analyse("The getUserName calls in src/users.py")
     ['getusernam', 'get', 'user', 'name', 'call', 'src/users.py', 'users.py', 'src', 'user', 'py']
@@ -113,9 +115,9 @@ def analyse(text: str) -> list[str]:
 
 
 def tokens_of(chunk: Chunk) -> list[str]:
-    """The terms that a chunk is found by: those of its context and of its text.
+    """Return the terms by which a chunk is found: those of its context and its text.
 
-    The context of a passage of a file counts twice: it is path and symbol, what the file itself calls the passage.
+    The context of a file passage counts twice: it is path and symbol, the file's own name for the passage.
 
     >>> tokens_of(Chunk(id="a", kind="artifact", path="pay.py", context="retry", text="wait"))
     ['retri', 'retri', 'wait']
@@ -127,7 +129,9 @@ def tokens_of(chunk: Chunk) -> list[str]:
 
 
 def query_terms(query: str) -> dict[str, int]:
-    """How often each term occurs in a query, in the order in which they first do; never parsed as a query language.
+    """Return how often each term occurs in a query, in order of first occurrence.
+
+    The query is never parsed as a query language.
 
     >>> query_terms('title:"users" AND users')
     {'titl': 1, 'user': 2}

@@ -1,16 +1,17 @@
-"""The ranking formula that every backend scores by, in one place.
+"""The ranking formula that every backend uses, in one place.
 
-Okapi BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009, section 3) with the
-never negative idf of Lucene, so that a word which every chunk holds still finds them:
+Okapi BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009, section 3)
+with Lucene's idf, which is never negative, so that a word contained in every chunk still finds them:
 
-    score(d, q) = sum over the distinct terms t of q of  w(t) * f * (K1 + 1) / (f + K1 * (1 - B + B * |d| / avg))
+    score(d, q) = sum over the distinct terms t of q of
+                  w(t) * f * (K1 + 1) / (f + K1 * (1 - B + B * |d| / avg))
     w(t)        = idf(t) * g * (K3 + 1) / (g + K3)
     idf(t)      = ln(1 + (N - n + 0.5) / (n + 0.5))
 
-``g`` is how often ``t`` occurs in ``q`` (what a long question names again is what it is about), ``f`` how often it
-occurs in ``d``, ``|d|`` how many terms ``d`` has, ``avg`` the mean of that over the index,
-``N`` the number of chunks and ``n`` how many of them hold ``t``. ``N``, ``n`` and ``avg`` are those of all open chunks of
-the index, whatever the filter, so that a filter never changes an order, and neither do old versions of a file.
+``g`` is how often ``t`` occurs in ``q`` (a long question is about the words that it repeats), ``f`` how often
+it occurs in ``d``, ``|d|`` the number of terms of ``d``, ``avg`` its mean over the index, ``N`` the number of
+chunks, and ``n`` how many of them contain ``t``. ``N``, ``n`` and ``avg`` cover all open chunks of the index,
+whatever the filter, so that neither a filter nor old versions of a file change the order.
 """
 
 import math
@@ -23,30 +24,33 @@ K1 = 1.2
 B = 0.75
 K3 = 1.2
 MAX_TERMS = 48
-"""A longer query is ranked by its weightiest terms."""
+"""A longer query is ranked by its terms of highest weight."""
 
 
 class Statistics(Protocol):
-    """What the formula needs to know of an index as a whole."""
+    """The index-wide figures that the formula needs."""
 
     def totals(self) -> tuple[int, int]:
-        """How many open chunks there are, and how many terms in all of them."""
+        """Return the number of open chunks, and the total number of their terms."""
         ...
 
     def frequency(self, term: str) -> int:
-        """How many open chunks hold ``term``."""
+        """Return how many open chunks contain ``term``."""
         ...
 
 
 class Weights(msgspec.Struct, frozen=True):
-    """A query made ready: the weight of each term, and the mean length of a chunk."""
+    """A prepared query: the weight of each term, and the mean length of a chunk."""
 
     terms: dict[str, float]
     mean_length: float
 
 
 def weigh(terms: Mapping[str, int], statistics: Statistics) -> Weights:
-    """Weigh the terms of a query, each with how often it occurs; of more than :data:`MAX_TERMS`, the weightiest stay."""
+    """Weigh the terms of a query, given how often each occurs.
+
+    If there are more than :data:`MAX_TERMS`, those with the highest weight are kept.
+    """
     docs, length = statistics.totals()
     weights = {
         term: _idf(docs, statistics.frequency(term)) * often * (K3 + 1) / (often + K3)
@@ -58,7 +62,7 @@ def weigh(terms: Mapping[str, int], statistics: Statistics) -> Weights:
 
 
 def score(weights: Weights, counts: Mapping[str, int], length: int) -> float:
-    """Score one chunk, given how often it holds each term and how many terms it has."""
+    """Score one chunk, given how often it contains each term and how many terms it has."""
     damping = K1 * (1 - B + B * length / weights.mean_length)
     total = 0.0
     for term, weight in weights.terms.items():

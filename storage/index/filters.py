@@ -1,4 +1,4 @@
-"""What a :class:`Filter` means, once as a predicate and once as SQL; the contract suite holds the two to each other."""
+"""The semantics of a :class:`Filter`, as predicate and as SQL; the contract suite checks that they agree."""
 
 import fnmatch
 import re
@@ -18,7 +18,7 @@ def predicate(where: Filter) -> Callable[[Chunk], bool]:
     """Compile a filter to a test of one chunk.
 
     Raises:
-        UsageError: ``since`` or ``before`` is no ISO date or time, or ``path`` is too long.
+        UsageError: ``since`` or ``before`` is not an ISO date or time, or ``path`` is too long.
     """
     since, before = canonical_time(where.since), canonical_time(where.before)
     source = None if where.source is None else encodable(where.source)
@@ -40,11 +40,12 @@ def predicate(where: Filter) -> Callable[[Chunk], bool]:
 
 
 def sql(where: Filter, *, closed: bool = False) -> str:
-    """Write a filter as a condition for a table whose columns are named as the fields of :class:`Chunk`.
+    """Translate a filter to an SQL condition on a table with columns named as the fields of :class:`Chunk`.
 
     Args:
         where: The filter.
-        closed: Let the closed chunks pass where the filter asks for the open ones; what is then left may be empty.
+        closed: Let closed chunks pass as well if the filter asks for open ones; the condition may then be
+            empty.
 
     Raises:
         UsageError: As :func:`predicate`.
@@ -76,20 +77,20 @@ def sql(where: Filter, *, closed: bool = False) -> str:
 
 
 def literal(text: str) -> str:
-    """Quote text as an SQL string: only the quote itself has a meaning inside, and lone surrogates are replaced."""
+    """Quote text as an SQL string; only the quote needs escaping, and lone surrogates are replaced."""
     return "'" + encodable(text).replace("'", "''") + "'"
 
 
 def any_of(column: str, values: Sequence[str]) -> str:
-    """Write "this column is one of these texts"; of none, it never is."""
+    """Return the condition "this column is one of these texts"; false for no texts."""
     return f"{column} IN ({', '.join(map(literal, values))})" if values else "false"
 
 
 def canonical_time(text: str) -> str:
-    """Bring a date or time to the form that sorts as text with the ``at`` of events: UTC, without ``Z``.
+    """Convert a date or time to a form that sorts as text with the ``at`` of events: UTC, without ``Z``.
 
     Raises:
-        UsageError: It is no ISO date or time.
+        UsageError: It is not an ISO date or time.
 
     >>> canonical_time("2026-11-20"), canonical_time("2026-11-20T10:00:00+02:00")
     ('2026-11-20', '2026-11-20T08:00:00')
@@ -107,7 +108,7 @@ def canonical_time(text: str) -> str:
 
 
 def matches_glob(path: str, glob: str) -> bool:
-    """Whether a path matches a glob: ``*`` and ``?`` stay inside one name, ``**`` stands for any directories.
+    """Return whether a path matches a glob: ``*`` and ``?`` match within one name, ``**`` any directories.
 
     A glob without a slash matches the name of a file at any depth. There are no character classes.
 
@@ -130,7 +131,7 @@ def matches_glob(path: str, glob: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _glob_tests(glob: str) -> tuple[re.Pattern[str] | None, ...]:
-    """One test for each name of the path; ``None`` for any number of names."""
+    """Return one test for each name of the path; ``None`` stands for any number of names."""
     return tuple(
         None if part == "**" else re.compile(fnmatch.translate(part.replace("[", "[[]")))
         for part in _glob_parts(glob)
@@ -152,7 +153,7 @@ def _glob_parts(glob: str) -> list[str]:
 
 
 def _glob_regex(glob: str) -> str:
-    """The same as :func:`matches_glob` for an engine whose expressions are linear (Rust's)."""
+    """Translate a glob for :func:`matches_glob` to a regular expression of a linear-time engine (Rust's)."""
     parts = _glob_parts(glob)
     written = ""
     for number, part in enumerate(parts):
@@ -167,7 +168,7 @@ def _glob_regex(glob: str) -> str:
 
 
 def _slash(rest: list[str]) -> str:
-    # What only "**" follows may also end here: "app/**" matches "app" in the walk over names as well.
+    # A slash before nothing but "**" may also be the end: "app/**" matches "app", as in the walk over names.
     return "(?:/|$)" if all(part == "**" for part in rest) else "/"
 
 
@@ -206,7 +207,7 @@ def _path_sql(text: str) -> list[str]:
 
 
 def _glob_sql(glob: str, itself: str) -> list[str]:
-    """The folder that a glob begins with, which is looked up, and what must be read of each path in there."""
+    """Return SQL conditions for a glob: on its fixed leading folder, which is indexed, and on the path."""
     parts = _glob_parts(glob)
     fixed = next(number for number, part in enumerate(parts) if "*" in part or "?" in part)
     rest, name = parts[fixed:-1], parts[-1]

@@ -1,18 +1,19 @@
-"""The memory index on LanceDB: a table that is written in batches, and a waiting file that is searched beside it.
+"""The memory index on LanceDB: a table written in batches, and a waiting file that is searched with it.
 
-Invariant: a search reads the waiting file first and the table afterwards, and a flush brings rows to the table before
-it deletes them from the waiting file. So what was put is found from then on, by every process; rows in both places
-are the same rows, and the waiting one hides the other. A flush that is killed is done again by the next one: every
-step can be repeated.
+Invariant: a search reads the waiting file first and the table afterwards, and a flush writes rows to the
+table before it deletes them from the waiting file. So a chunk is found by every process from the moment it
+was put. Rows in both places are the same rows, and the waiting one hides the other. If a flush is killed, the
+next one repeats it: every step is idempotent.
 
-LanceDB chooses candidates (its BM25 index, its vector scan); they are scored here with the formula of the reference
-(:mod:`agentx.storage.index.bm25`), so that a rank depends neither on the state of LanceDB's index nor on whether a
-row still waits. One process at a time writes the table, held apart by a file lock. Nothing is synced to the disk:
-after a power cut the index may be damaged, which is told, and is filled again from the history.
+LanceDB chooses candidates (by its BM25 index or its vector scan). They are scored here with the formula of
+the reference (:mod:`agentx.storage.index.bm25`), so a rank depends neither on the state of LanceDB's index
+nor on whether a row is still waiting. A file lock ensures that one process at a time writes the table.
+Nothing is synced to disk: after a power cut the index may be damaged, which is reported, and is filled again
+from the history.
 
-A directory holds ``index.json`` (format, name of the table, dimensions, small values), ``waiting-*.jsonl``,
-``<table>.terms`` and ``lance/``. LanceDB is imported when the table is first needed: an index whose chunks all still
-wait, as in a small task, is searched without it.
+A directory contains ``index.json`` (format, table name, dimensions, small values), ``waiting-*.jsonl``,
+``<table>.terms`` and ``lance/``. LanceDB is imported when the table is first needed: an index whose chunks
+are all still waiting, as in a small task, is searched without it.
 """
 
 import threading
@@ -61,12 +62,12 @@ from agentx.storage.index.pending_writes import (
 from agentx.storage.index.port import OPEN, Chunk, Filter, Ranked, Vector
 
 FLUSH_ROWS = 256
-"""So many waiting rows make a flush worth it; four times as many and ``put`` itself flushes."""
+"""Number of waiting rows that triggers a flush in the background; at four times this, ``put`` flushes."""
 FLUSH_BYTES = 1 << 20
 _SPARE = 20
-"""Candidates beyond those asked for: LanceDB's order is its own, and is made good here."""
+"""Candidates fetched beyond those requested: LanceDB orders them differently, and they are re-ranked here."""
 _MOSTLY = 0.5
-"""Where more of the table than this is open, closed rows are sorted out here: its own way takes 3 ms a search."""
+"""If more of the table is open, closed rows are filtered out here: LanceDB's filter takes 3 ms a search."""
 _BARE_AHEAD = 1_024
 _MAX_CANDIDATES = 1_000_000
 
@@ -74,10 +75,10 @@ _T = TypeVar("_T")
 
 
 def open_index(path: Path) -> tuple["LanceIndex", str]:
-    """Open the index in a directory; one that cannot be used is set aside and an empty one takes its place.
+    """Open the index in a directory; an unusable one is set aside and replaced by an empty one.
 
     Returns:
-        The index, and a sentence on what was set aside; empty where nothing was.
+        The index, and a sentence on what was set aside; empty if nothing was.
     """
     try:
         return LanceIndex(path), ""
@@ -87,15 +88,15 @@ def open_index(path: Path) -> tuple["LanceIndex", str]:
 
 
 class LanceIndex:
-    """The memory index in a directory; safe to share between threads, and any number of processes may open it.
+    """The memory index in a directory; thread-safe, and any number of processes may open it.
 
     Args:
-        path: The directory; it is made where it is missing.
-        flush_rows: How many waiting rows are worth a flush.
+        path: The directory; created if missing.
+        flush_rows: Number of waiting rows that triggers a flush.
 
     Raises:
-        IndexDamaged: The directory holds an index that cannot be read, or one of another version.
-        IndexUnavailable: The directory cannot be made.
+        IndexDamaged: The directory contains an index that cannot be read, or one of another version.
+        IndexUnavailable: The directory cannot be created.
     """
 
     def __init__(self, path: Path, *, flush_rows: int = FLUSH_ROWS) -> None:
@@ -112,13 +113,13 @@ class LanceIndex:
         self._manifest = self._first_manifest()
         self._dimensions = self._manifest.dimensions
 
-    # --- writing ---------------------------------------------------------------------------------------------------
+    # --- writing ----------------------------------------------------------------------------------------------
 
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None = None) -> None:
-        """Add chunks, replacing those of the same id; found by every process when this returns.
+        """Add chunks, replacing those of the same id; all processes find them once this returns.
 
         Raises:
-            UsageError: The vectors do not fit the chunks, or those that are here already.
+            UsageError: The vectors do not match the chunks, or the vectors already in the index.
             IndexUnavailable: The disk is full.
         """
         packed, step = pack(vectors, len(chunks)), 4 * self._flush_rows
@@ -128,10 +129,10 @@ class LanceIndex:
             self._append(Put(tuple(rows)), len(rows))
 
     def embed(self, ids: Sequence[str], vectors: Sequence[Vector]) -> None:
-        """Give vectors to chunks that are in the index already; ids that are not there are passed over.
+        """Set the vectors of chunks that are already in the index; unknown ids are ignored.
 
         Raises:
-            UsageError: The vectors do not fit the ids, or those that are here already.
+            UsageError: The vectors do not match the ids, or the vectors already in the index.
             IndexUnavailable: The disk is full.
         """
         packed = pack(vectors, len(ids))
@@ -143,7 +144,7 @@ class LanceIndex:
         self._append(Close(encodable(source), encodable(path), seq), 1)
 
     def write_meta(self, key: str, value: str) -> None:
-        """Keep a small value, in order with the chunks that were put before it."""
+        """Store a small value, in order with the chunks that were put before it."""
         self._append(Meta(encodable(key), encodable(value)), 0)
 
     def forget_vectors(self) -> None:
@@ -155,10 +156,11 @@ class LanceIndex:
         self._append(Clear(), 0)
 
     def _agree(self, packed: Sequence[bytes]) -> None:
-        """Refuse vectors of other dimensions than those that are here."""
+        """Refuse vectors whose dimensions differ from those in the index."""
         if not any(len(vector) != 4 * self._dimensions for vector in packed if vector):
             return
-        with self._lock:  # the first vectors of this handle, or all were forgotten: look
+        # The first vectors of this handle, or all vectors were dropped: look up the dimensions.
+        with self._lock:
             self._reading(self._catch_up)
             known = 0 if self._overlay.forgotten else self._manifest.dimensions
             waiting = (row.vector for row in self._overlay.rows.by_id.values() if row.vector)
@@ -172,13 +174,13 @@ class LanceIndex:
         if self._appended >= 4 * self._flush_rows or size >= 8 * FLUSH_BYTES:
             self.flush()
 
-    # --- searching -------------------------------------------------------------------------------------------------
+    # --- searching --------------------------------------------------------------------------------------------
 
     def search_text(self, query: str, k: int, where: Filter) -> list[Ranked]:
-        """The ``k`` best by BM25 over context and text, best first.
+        """Return the ``k`` best by BM25 over context and text, best first.
 
         Raises:
-            UsageError: A date or path of the filter cannot be read.
+            UsageError: A date or path of the filter is invalid.
             IndexDamaged: The table cannot be read.
         """
         keep, terms = filters.predicate(where), query_terms(query)
@@ -200,10 +202,10 @@ class LanceIndex:
         return best(scored, k)
 
     def search_vector(self, vector: Vector, k: int, where: Filter) -> list[Ranked]:
-        """The ``k`` best by cosine similarity, best first; chunks without a vector are not found.
+        """Return the ``k`` best by cosine similarity, best first; chunks without a vector are not found.
 
         Raises:
-            UsageError: A date or path of the filter cannot be read, or the vector is none.
+            UsageError: A date or path of the filter is invalid, or the vector is.
             IndexDamaged: The table cannot be read.
         """
         keep, packed = filters.predicate(where), pack([vector], 1)[0]
@@ -237,7 +239,10 @@ class LanceIndex:
         hidden: frozenset[str],
         ask: Callable[[str, int], list[Row]],
     ) -> list[Row]:
-        """The ``k`` best rows of the table and some more; ``ask`` finds them by a condition, so many at most."""
+        """Return the ``k`` best rows of the table, and some more.
+
+        ``ask`` finds rows by a condition and a limit.
+        """
         share = self._shape_of(table)[1] if where.as_of is None else 0.0
         if share <= _MOSTLY:
             condition = filters.sql(where)
@@ -250,7 +255,10 @@ class LanceIndex:
         return _visible(k, int((k + _SPARE) / share), hidden, fetch, lambda row: row.chunk.to_seq == OPEN)
 
     def _shape_of(self, table: Table) -> tuple[int, float]:
-        """How many rows the table has, and what share of them is open; looked for once for each state of the table."""
+        """Return the number of rows of the table and the share of open ones.
+
+        Cached for each state of the table.
+        """
         state = self._manifest.table, self._manifest.flushes
         if self._shape[0] != state:
             every = table.count("true", ())
@@ -258,7 +266,7 @@ class LanceIndex:
         return self._shape[1:]
 
     def without_vectors(self, limit: int) -> list[Chunk]:
-        """Up to ``limit`` open chunks that have no vector yet, oldest first."""
+        """Return up to ``limit`` open chunks that have no vector yet, oldest first."""
         return self._reading(lambda: self._without_vectors(limit)) if limit > 0 else []
 
     def _without_vectors(self, limit: int) -> list[Chunk]:
@@ -274,7 +282,7 @@ class LanceIndex:
         return oldest(chunks, limit)
 
     def _bare_below(self, table: Table, state: tuple[str, int, bool], limit: int) -> list[Row]:
-        """The oldest rows of the table without a vector; looked for once for each state of the table."""
+        """Return the oldest rows of the table without a vector; cached for each state of the table."""
         known, asked, rows = self._bare
         if known != state or (asked < limit and len(rows) == asked):
             asked = max(limit, _BARE_AHEAD)
@@ -283,7 +291,7 @@ class LanceIndex:
         return rows[:limit]
 
     def get(self, ids: Iterable[str]) -> dict[str, Chunk]:
-        """Chunks by id; ids that are not there are left out."""
+        """Return chunks by id; unknown ids are omitted."""
         wanted = list(dict.fromkeys(map(encodable, ids)))
         return self._reading(lambda: self._get(wanted))
 
@@ -297,7 +305,7 @@ class LanceIndex:
         return {i: found[i] for i in wanted if i in found}
 
     def count(self, where: Filter | None = None) -> int:
-        """How many chunks match; all of them, closed ones too, for ``None``."""
+        """Return how many chunks match; for ``None`` all of them, including closed ones."""
         condition = "true" if where is None else filters.sql(where)
         keep = filters.predicate(where) if where is not None else lambda _: True
         return self._reading(lambda: self._count(keep, condition))
@@ -310,7 +318,7 @@ class LanceIndex:
         return total if table is None else total + table.count(condition, without=hidden)
 
     def read_meta(self, key: str) -> str:
-        """A small value kept beside the chunks; empty where there is none."""
+        """Return a small value stored beside the chunks; empty if there is none."""
 
         def read() -> str:
             with self._lock:
@@ -321,17 +329,17 @@ class LanceIndex:
         name = encodable(key)
         return self._reading(read)
 
-    # --- housekeeping ----------------------------------------------------------------------------------------------
+    # --- housekeeping -----------------------------------------------------------------------------------------
 
     def flush(self) -> bool:
-        """Bring all that waits to the table.
+        """Move all waiting rows to the table.
 
         Returns:
-            Whether it was done; false where another thread or process is at it.
+            Whether it was done; false if another thread or process is flushing.
 
         Raises:
             IndexDamaged: The table cannot be read.
-            IndexUnavailable: The disk is full; what waits goes on waiting, and is found.
+            IndexUnavailable: The disk is full; waiting rows stay in their file and are still found.
         """
         with self._writing(), locked(self._path / "index.lock", wait=False) as mine:
             if mine:
@@ -339,7 +347,7 @@ class LanceIndex:
         return mine
 
     def maintain(self) -> None:
-        """Flush where enough waits, compact and prune; called in the background, never on the write path.
+        """Flush if enough rows wait, compact and prune; runs in the background, never on the write path.
 
         Raises:
             IndexDamaged: The table cannot be read.
@@ -354,7 +362,10 @@ class LanceIndex:
                 self._database.index_vectors(name)
 
     def close(self) -> None:
-        """Release what is held; what waits stays in its file, where it is found, unless it has grown long."""
+        """Release resources.
+
+        Waiting rows stay in their file, where they are found, unless the file has grown large.
+        """
         if nofollow.is_directory(self._path) and self._file.size_bytes() >= FLUSH_BYTES:
             self.flush()
         self._database = Database(self._path)
@@ -381,7 +392,7 @@ class LanceIndex:
         self._database.compact(manifest.table, slack=4)
 
     def _catch_up(self) -> Table | None:
-        """Read what is new in the waiting file, then the manifest; returns the table that lies below, if any."""
+        """Read what is new in the waiting file, then the manifest; return the underlying table, if any."""
         try:
             restarted, records = self._follower.poll()
             if restarted:
@@ -392,7 +403,8 @@ class LanceIndex:
             below = {} if table is None else _touched(records, table)
             for record in records:
                 self._overlay.apply(record, below)
-        except BaseException:  # what was polled may not have been applied: read it all again the next time
+        except BaseException:
+            # Polled records may not have been applied: read everything again next time.
             self._overlay, self._follower = Overlay(), Follower(self._file)
             raise
         return None if self._overlay.cleared else table
@@ -409,7 +421,7 @@ class LanceIndex:
         return read_manifest(self._path)
 
     def _reading(self, ask: Callable[[], _T]) -> _T:
-        """Ask twice: another process may have cleared the table, or pruned the version, that the first asked."""
+        """Ask, and retry once: another process may have cleared the table or pruned the version read."""
         try:
             return ask()
         except VENDOR_ERRORS:
@@ -425,13 +437,16 @@ class LanceIndex:
             yield
         except VENDOR_ERRORS as error:
             raise IndexUnavailable(
-                f"The search index in {self._path} cannot be written ({reason_of(error)}). Make room or set the rights; "
-                "what was put before is safe."
+                f"The search index in {self._path} cannot be written ({reason_of(error)}). "
+                "Make room or set the rights; what was put before is safe."
             ) from error
 
 
 class _Combined:
-    """The statistics of the table and of what waits, together; a row that is in both counts twice, in all figures."""
+    """Term statistics of the table and the waiting rows together.
+
+    A row that is in both counts twice, in all figures.
+    """
 
     def __init__(self, overlay: Overlay, table: Table | None) -> None:
         self._rows = overlay.rows
@@ -454,7 +469,7 @@ def _visible(
     fetch: Callable[[int], list[Row]],
     keep: Callable[[Row], bool] = lambda _: True,
 ) -> list[Row]:
-    """Fetch ``limit`` rows, and more until enough are kept that nothing waiting hides, or there are no more."""
+    """Fetch ``limit`` rows, and more until enough of them are kept and not hidden, or none are left."""
     limit += min(len(hidden), 32)
     while True:
         rows = fetch(min(limit, _MAX_CANDIDATES))
@@ -465,7 +480,7 @@ def _visible(
 
 
 def _touched(records: list[Record], table: Table) -> dict[str, Row]:
-    """The rows of the table that records change without bringing them."""
+    """Return the table's rows that the records change but do not contain."""
     ids = [chunk_id for record in records if isinstance(record, Embed) for chunk_id in record.ids]
     paths = [record.path for record in records if isinstance(record, Close)]
     rows = table.having("id", ids) + table.having("path", paths, f"to_seq = {OPEN}")

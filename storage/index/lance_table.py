@@ -1,13 +1,17 @@
-"""The table in LanceDB; the only module that imports lancedb, and it does so when a table is first needed (1.5 s).
+"""The LanceDB table.
 
-One process at a time may write (:mod:`agentx.storage.index.lance` holds the lock); any number may read meanwhile.
-LanceDB keeps a version for every write and a fragment for every batch: both stay bounded by :meth:`Table.compact`.
+Only this module imports lancedb, and only when a table is first needed (1.5 s).
 
-A row stands in one packed column beside the few columns that are filtered by: to read 180 rows of 15 columns takes
-twice as long as to find them. From :data:`VECTORS_FOR_INDEX` vectors on they have an IVF_RQ index. What it lacks is
-scanned, so fresh rows are found; :meth:`Table.compact` brings them in a thousand at a time, for that costs seconds
-even for one row, and makes the index anew when it has fallen into many parts. A process that is killed meanwhile
-leaves a table without that index, which is right and slower, and the next one makes it again.
+One process at a time may write (:mod:`agentx.storage.index.lance` holds the lock); any number may read
+meanwhile. LanceDB keeps a version for every write and a fragment for every batch; :meth:`Table.compact`
+bounds both.
+
+A row is stored in one packed column, beside the few columns used for filtering: reading 180 rows of 15
+columns takes twice as long as finding them. From :data:`VECTORS_FOR_INDEX` vectors on, the vectors have an
+IVF_RQ index. Rows that it lacks are scanned, so new rows are found. :meth:`Table.compact` adds them a
+thousand at a time, because adding costs seconds even for one row, and rebuilds the index when it has fallen
+into many parts. A process that is killed meanwhile leaves a table without that index, which is correct but
+slower, and the next process builds it again.
 """
 
 import os
@@ -32,26 +36,30 @@ from agentx.storage.index.terms import TermCounts
 MAX_FRAGMENTS = 8
 MAX_VERSIONS = 16
 MAX_UNINDEXED = 1_000
-"""Rows that the indexes may lack, or one in a hundred: they are found all the same, at 6 ms a search for each thousand."""
+"""Rows that the indexes may lack, or one in a hundred if that is more. They are found all the same, at a cost
+of 6 ms a search for each thousand.
+"""
 VECTORS_FOR_INDEX = 50_000
-"""Fewer are scanned, and the answer is exact."""
+"""Fewer vectors are scanned, and the result is exact."""
 MAX_PARTS = 8
-"""Each merge adds a part to the index of the vectors, and a fragment that cannot be merged with the others."""
+"""Each merge adds a part to the vector index, and a fragment that cannot be merged with the others."""
 BITS = 4
-"""Of each dimension in the index of the vectors. With 1, so many candidates must be read for their true distance that
-this takes longer than the search; with 8, the search itself does."""
+"""Bits per dimension in the vector index. With 1, the number of candidates that must be read for their true
+distance makes that reading take longer than the search; with 8, the search itself does.
+"""
 PARTITION_ROWS = 2_000
 PROBED = 0.4
-"""Share of the partitions that is looked through, those whose centre is nearest: of the ten nearest of 8,000 real
-passages, a fifth finds 0.97, two fifths 0.99."""
+"""Share of the partitions that is searched, nearest centres first. Measured as recall of the ten nearest of
+8,000 real passages: a fifth of the partitions reaches 0.97, two fifths 0.99.
+"""
 PRUNE_AFTER = timedelta(seconds=30)
-"""Versions of the table older than this are deleted; no search takes as long."""
+"""Versions of the table older than this are deleted; no search takes that long."""
 _TEXT_INDEX = "tokens_idx"
 _VECTOR_INDEX = "vector_idx"
 _CACHE_BYTES = 16 << 20
 _VALUES_PER_QUERY = 500
 VENDOR_ERRORS = (OSError, RuntimeError, ValueError)
-"""What calls of lancedb and pyarrow raise: they have no base of their own."""
+"""Exceptions that lancedb and pyarrow raise; they have no common base class."""
 _FILTERED = ("id", "kind", "path", "source", "actor", "at", "seq", "to_seq")
 _LOOKED_UP = ("id", "path", "at", "to_seq")
 _OF_FEW_VALUES = ("kind", "source", "actor")
@@ -62,7 +70,7 @@ _decoder = msgspec.msgpack.Decoder(Row)
 
 
 class Database:
-    """The directory of tables; the only place that calls lancedb."""
+    """The directory of tables; nothing else calls lancedb."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -72,7 +80,7 @@ class Database:
         self._opening = threading.Lock()
 
     def table(self, name: str) -> "Table":
-        """The table of this name, which must exist."""
+        """Return the table of this name, which must exist."""
         with self._opening:
             table = self._tables.get(name)
             if table is None:
@@ -82,12 +90,16 @@ class Database:
             return table
 
     def reopen(self) -> None:
-        """Forget open tables, so that the next question opens them anew."""
+        """Forget open tables, so that the next query opens them again."""
         with self._opening:
             self._tables = {}
 
     def write(self, manifest: Manifest, overlay: Overlay) -> Manifest:
-        """Bring what waits to its table, which is made where there is none; returns what the index then is."""
+        """Write the waiting rows to their table, which is created if missing.
+
+        Returns:
+            The new manifest of the index.
+        """
         rows = list(overlay.rows.by_id.values())
         name = "" if overlay.cleared else manifest.table
         dimensions = 0 if overlay.forgotten else manifest.dimensions
@@ -101,17 +113,17 @@ class Database:
         return Manifest(table=name, dimensions=dimensions, meta=meta, flushes=manifest.flushes + 1)
 
     def compact(self, name: str, *, slack: int = 1) -> None:
-        """Merge fragments, bring new rows to the indexes and prune versions, where there are too many of them."""
+        """Merge fragments, index new rows and prune versions, if there are too many of them."""
         if name and name in self._tables:
             self.table(name).compact(slack)
 
     def index_vectors(self, name: str) -> None:
-        """Give the vectors an index, where there are so many that it is worth it."""
+        """Build the vector index, if there are enough vectors to justify it."""
         if name and name in self._tables:
             self.table(name).index_vectors()
 
     def drop_others(self, name: str) -> None:
-        """Delete all tables but one: cleared ones, and those whose making was cut off."""
+        """Delete all tables but one: cleared tables, and those whose creation was interrupted."""
         self.reopen()
         for other in nofollow.listed(self._path / "lance", suffix=".lance"):
             if other.stem != name:
@@ -124,7 +136,7 @@ class Database:
         name = f"chunks_{secrets.token_hex(4)}"
         TermCounts.create(self._terms(name))
         handle = self._connect().create_table(name, schema=_schema(0))
-        # The text is analysed already: nothing but the spaces between its terms may be read into it.
+        # The text is already analysed: the indexer may only split it at spaces.
         handle.create_index(
             "tokens",
             name=_TEXT_INDEX,
@@ -144,14 +156,16 @@ class Database:
         return name
 
     def _connect(self) -> Any:
-        nofollow.require_plain_tree(self._path)  # LanceDB opens by path
+        # LanceDB opens files by path, so check for links here.
+        nofollow.require_plain_tree(self._path)
         if self._connection is None:
-            # Or the builder of the vector index warns a person of partitions that are empty.
+            # Otherwise the builder of the vector index warns the user of empty partitions.
             os.environ["LANCEDB_LOG"] = "error"
             import lancedb  # noqa: PLC0415 - 1.5 s
 
             place, session = self._path / "lance", lancedb.Session(_CACHE_BYTES, _CACHE_BYTES)
-            always = timedelta(0)  # or rows of other processes are not seen
+            # Otherwise rows written by other processes are not seen.
+            always = timedelta(0)
             self._asked = _wait(
                 lancedb.connect_async(place, read_consistency_interval=always, session=session)
             )
@@ -163,12 +177,12 @@ class Database:
 
 
 class Table:
-    """One table of LanceDB and the counts of its terms.
+    """A LanceDB table and its term counts.
 
     Args:
-        handle: It, for writing.
-        asked: It, for searching: what is asked through the other handle looks up the schema seven times.
-        counts: How often terms occur in its open rows.
+        handle: The table, for writing.
+        asked: The table, for searching: a query through the other handle looks up the schema seven times.
+        counts: Term frequencies of its open rows.
     """
 
     def __init__(self, handle: Any, asked: Any, counts: TermCounts) -> None:
@@ -178,7 +192,7 @@ class Table:
         self._looked = (-1, 0.0)
 
     def match(self, words: str, condition: str, limit: int) -> list[Row]:
-        """Rows that hold one of these terms, the best by LanceDB's own ranking."""
+        """Return rows that contain one of these terms, best first by LanceDB's own ranking."""
         from lancedb import query as vendor  # noqa: PLC0415
 
         match: Any = vendor.MatchQuery  # its defaults are not visible to a type checker
@@ -186,7 +200,14 @@ class Table:
         return _rows(_wait(_found(query, condition, ["row", "_score"], limit)))
 
     def nearest(self, vector: Vector, size: int, condition: str, limit: int) -> list[Row]:
-        """Rows with the nearest vectors, as far as the index of the vectors tells; ``size`` is that of the table."""
+        """Return rows with the nearest vectors, as far as the vector index finds them.
+
+        Args:
+            vector: The query.
+            size: Number of rows of the table.
+            condition: SQL condition on the rows.
+            limit: Maximum number of rows.
+        """
         probes = max(1, round(PROBED * size / PARTITION_ROWS))
         query = (
             self._asked.query().nearest_to(vector).column("vector").distance_type("cosine").nprobes(probes)
@@ -194,18 +215,24 @@ class Table:
         return _rows(_wait(_found(query, condition, ["row", "vector", "_distance"], limit)))
 
     def oldest(self, limit: int, *, embedded: bool | None) -> list[Row]:
-        """The first open rows by the event that brought them; with or without a vector, or ``None`` for both."""
+        """Return the oldest open rows, by the event that brought them.
+
+        Args:
+            limit: Maximum number of rows.
+            embedded: Whether they have a vector; ``None`` for both.
+        """
         condition = _STANDS
         if embedded is not None:
             condition += f" AND embedded = {str(embedded).lower()}"
-        # Ordered here: with an index on to_seq LanceDB's own ordering fails ("TakeExec requires" a column of its own).
+        # Sorted here: with an index on to_seq LanceDB's own ordering fails (its "TakeExec requires" a column
+        # of its own).
         found = self._handle.search().where(condition).select(["seq", "id"]).limit(None).to_arrow()
         first = found.sort_by([("seq", "ascending"), ("id", "ascending")]).slice(0, limit)
         rows = self.having("id", first.column("id").to_pylist())
         return sorted(rows, key=lambda row: (row.chunk.seq, row.chunk.id))
 
     def having(self, column: str, values: Sequence[str], condition: str = "true") -> list[Row]:
-        """Whole rows, with terms and vectors, whose column has one of these values."""
+        """Return complete rows, with terms and vectors, whose column has one of these values."""
         if not values:
             return []
         columns = ["row", *(["vector"] if self._has_vectors() else [])]
@@ -217,7 +244,7 @@ class Table:
         return rows
 
     def count(self, condition: str, without: Sequence[str]) -> int:
-        """How many rows meet a condition, those of some ids left out."""
+        """Return how many rows meet a condition, not counting those with some ids."""
         total: int = self._handle.count_rows(condition)
         for start in range(0, len(without), _VALUES_PER_QUERY):
             some = filters.any_of("id", without[start : start + _VALUES_PER_QUERY])
@@ -232,7 +259,8 @@ class Table:
             self._handle.add_columns(pa.field("vector", pa.list_(pa.float32(), dimensions)))
         old = self.having("id", [row.chunk.id for row in rows])
         data = _arrow(rows, dimensions)
-        # A missing vector is null, and stays so; by default lancedb takes it for a fault of its size.
+        # A missing vector is null and stays null; by default lancedb rejects it as a vector of the wrong
+        # size.
         if old:
             merge = self._handle.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
             merge.execute(data, on_bad_vectors="null")
@@ -240,17 +268,18 @@ class Table:
             self._handle.add(data, on_bad_vectors="null")
         self.counts.add(_open_tokens(old), -1)
         self.counts.add(_open_tokens(rows))
-        if self.counts.totals()[0] != self._handle.count_rows(_STANDS):  # a flush was killed in the middle
+        # They differ if a flush was killed halfway.
+        if self.counts.totals()[0] != self._handle.count_rows(_STANDS):
             self._recount()
 
     def drop_vectors(self) -> None:
-        """Take the column of vectors away."""
+        """Drop the vector column."""
         if self._has_vectors():
             self._handle.drop_columns(["vector", "embedded"])
             self._handle.add_columns({"embedded": "false"})
 
     def compact(self, slack: int) -> None:
-        """Merge fragments, bring new rows to the indexes and prune, where ``slack`` times the limits are passed."""
+        """Merge fragments, index new rows and prune, where ``slack`` times a limit is exceeded."""
         version, now = self._handle.version, time.monotonic()
         if version == self._looked[0] and now - self._looked[1] < PRUNE_AFTER.total_seconds():
             return
@@ -268,7 +297,7 @@ class Table:
             self._looked = version, now
 
     def index_vectors(self) -> None:
-        """Give the vectors an index, unless they have one or are few."""
+        """Build the vector index, unless it exists or there are few vectors."""
         from lancedb.index import IvfRq  # noqa: PLC0415 - 1.5 s
 
         if not self._has_vectors() or self._parts():
@@ -280,7 +309,7 @@ class Table:
             self._handle.create_index("vector", config=how, name=_VECTOR_INDEX)
 
     def _parts(self) -> int:
-        """Of how many parts the index of the vectors is; 0 for none."""
+        """Return the number of parts of the vector index; 0 for none."""
         known = self._handle.index_stats(_VECTOR_INDEX)
         return 0 if known is None else known.num_indices or 1
 
@@ -320,7 +349,7 @@ def _arrow(rows: list[Row], dimensions: int) -> Any:
     columns: dict[str, list[Any]] = {name: [getattr(row.chunk, name) for row in rows] for name in _FILTERED}
     columns["tokens"] = [row.tokens for row in rows]
     columns["row"] = [_encoder.encode(Row(row.chunk, row.tokens)) for row in rows]
-    # Of another size: two processes put the first vectors at once. This one is made again by the embedder.
+    # The size differs if two processes put the first vectors at once. The embedder embeds such a row again.
     fits = [bool(row.vector) and len(row.vector) == 4 * dimensions for row in rows]
     columns["embedded"] = list(fits)
     if dimensions:
@@ -338,7 +367,7 @@ def _open_tokens(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def _wait(asked: Coroutine[Any, Any, Any]) -> Any:
-    """What LanceDB answers, in the one thread in which it is asked."""
+    """Run a LanceDB query in LanceDB's event loop thread and return its result."""
     from lancedb.background_loop import LOOP  # noqa: PLC0415 - 1.5 s
 
     loop: Any = LOOP  # it has no types

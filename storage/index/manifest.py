@@ -1,4 +1,4 @@
-"""``index.json`` and what can be wrong with the directory of an index."""
+"""``index.json``, and the errors of an index directory."""
 
 from pathlib import Path
 
@@ -8,11 +8,12 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
 
 FORMAT = 4
-"""Number of the layout and of the text analysis; an index of another number is set aside and filled again."""
+"""Version of the layout and of the text analysis; an index of another version is set aside and filled again.
+"""
 
 
 class IndexDamaged(AgentXError):
-    """The index cannot be read, or was made by another version; it is a cache and can be set aside.
+    """The index cannot be read, or another version made it; it is a cache and can be set aside.
 
     Attributes:
         path: Its directory.
@@ -20,24 +21,25 @@ class IndexDamaged(AgentXError):
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(
-            f"The search index in {path} cannot be used: {reason}. It is only a cache: `agentx rebuild` makes it again."
+            f"The search index in {path} cannot be used: {reason}. "
+            "It is only a cache: `agentx rebuild` makes it again."
         )
         self.path = path
 
 
 class IndexUnavailable(AgentXError):
-    """The index cannot be written now: the disk is full, or rights are missing."""
+    """The index cannot be written now: the disk is full, or permissions are missing."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """``index.json``: what the table holds; replaced as a whole, so that it is always one state.
+    """``index.json``: the state of the table; replaced as a whole, so that it is always consistent.
 
     Attributes:
-        format: :data:`FORMAT` of the version that made it.
-        table: Name of the table, new after each clearing; empty while there is none.
-        dimensions: Of the vectors in the table; 0 while there are none.
+        format: :data:`FORMAT` of the version that wrote it.
+        table: Name of the table, new after each clearing; empty if there is none.
+        dimensions: Dimensions of the vectors in the table; 0 if there are none.
         meta: The small values.
-        flushes: How often it was written: what was read of a table holds until this changes.
+        flushes: Number of flushes; what was read from a table is valid until this changes.
     """
 
     format: int = FORMAT
@@ -48,10 +50,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def set_aside(path: Path) -> Path:
-    """Move an index that cannot be used out of the way, in place of an earlier such one.
+    """Move an unusable index out of the way, replacing one set aside earlier.
 
     Returns:
-        Where it lies now.
+        Its new path.
 
     Raises:
         IndexUnavailable: It cannot be moved.
@@ -71,7 +73,7 @@ def read_manifest(path: Path) -> Manifest:
     """Read the manifest of the index in a directory.
 
     Raises:
-        IndexDamaged: It is missing, cannot be read, or is of another format.
+        IndexDamaged: It is missing, unreadable, or has another format.
     """
     try:
         manifest = msgspec.json.decode(nofollow.read(path / "index.json"), type=Manifest)
@@ -83,12 +85,12 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
-    """Replace a manifest file as a whole."""
+    """Replace a manifest file atomically."""
     beside = path.with_name(path.name + ".new")
     nofollow.write(beside, msgspec.json.encode(manifest))
     beside.replace(path)
 
 
 def reason_of(error: BaseException) -> str:
-    """The first line of an error, bounded, to stand in a sentence."""
+    """Return the first line of an error, bounded, for use in a sentence."""
     return (str(error).splitlines() or [type(error).__name__])[0][:200]

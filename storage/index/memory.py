@@ -1,7 +1,7 @@
 """The reference of the memory index: everything in memory, every score computed exactly.
 
-It defines what the port means. The LanceDB backend is measured against it, and uses the same :class:`Rows` for what
-waits beside its table.
+It defines the semantics of the port. The LanceDB backend is tested against it, and uses the same
+:class:`Rows` for the rows that wait beside its table.
 """
 
 import threading
@@ -18,15 +18,17 @@ from agentx.storage.index.port import OPEN, Chunk, Filter, Ranked, Vector
 Keep = Callable[[Chunk], bool]
 
 SCORE_DIGITS = 6
-"""Scores are rounded to this, so that the order of near ties depends on no processor; ties go by id."""
+"""Scores are rounded to this, so that the order of near ties does not depend on the processor; ties are
+ordered by id.
+"""
 
 
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A chunk as an index keeps it.
+    """A chunk as stored in an index.
 
     Attributes:
         tokens: Its terms, joined by spaces.
-        vector: Its embedding as little-endian float32, unit length; empty where it has none.
+        vector: Its embedding as little-endian float32, unit length; empty if it has none.
     """
 
     chunk: Chunk
@@ -35,7 +37,7 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def make_rows(chunks: Sequence[Chunk], packed: Sequence[bytes]) -> list[Row]:
-    """Analyse chunks, and give each its packed vector."""
+    """Analyse chunks, and attach the packed vector of each."""
     return [
         Row(chunk, " ".join(tokens_of(chunk)), vector)
         for chunk, vector in zip(map(_encodable, chunks), packed, strict=True)
@@ -43,10 +45,10 @@ def make_rows(chunks: Sequence[Chunk], packed: Sequence[bytes]) -> list[Row]:
 
 
 def pack(vectors: Sequence[Vector] | None, expected: int) -> list[bytes]:
-    """Bring vectors to unit length and to bytes; ``None`` gives empty bytes for each.
+    """Normalise vectors to unit length and convert them to bytes; ``None`` gives empty bytes for each.
 
     Raises:
-        UsageError: There are not as many as ``expected``, they differ in size, or one is not finite or is zero.
+        UsageError: Their number is not ``expected``, they differ in size, or one is zero or not finite.
     """
     if vectors is None:
         return [b""] * expected
@@ -69,13 +71,13 @@ def pack(vectors: Sequence[Vector] | None, expected: int) -> list[bytes]:
 
 
 def best(scored: Iterable[tuple[float, Chunk]], k: int) -> list[Ranked]:
-    """The ``k`` best of scored chunks; equal scores go by id."""
+    """Return the ``k`` best of the scored chunks; equal scores are ordered by id."""
     ordered = sorted(((round(score, SCORE_DIGITS), chunk) for score, chunk in scored), key=_place)
     return [Ranked(chunk, score) for score, chunk in ordered[: max(k, 0)]]
 
 
 def cosines(vector: Vector, packed: Sequence[bytes]) -> Vector:
-    """Cosine of one vector with each of the packed ones, which must be as long as it."""
+    """Return the cosine of a vector with each of the packed ones, which must have the same size."""
     import numpy as np  # noqa: PLC0415  (heavy, and needed with vectors alone)
 
     query = np.frombuffer(pack([vector], 1)[0], dtype="<f4")
@@ -85,10 +87,10 @@ def cosines(vector: Vector, packed: Sequence[bytes]) -> Vector:
 
 
 class Rows:
-    """Rows in memory, with what is needed to rank them; the statistics that ranking uses are given from outside.
+    """Rows in memory, indexed for ranking; callers pass in the term statistics used for ranking.
 
-    Closed rows are found like others, and are left out of the statistics: the versions of a file that is edited often
-    would make its words look common.
+    Closed rows are found like others, but do not count in the statistics: many versions of a frequently
+    edited file would make its words look common.
     """
 
     def __init__(self) -> None:
@@ -100,7 +102,7 @@ class Rows:
         self._docs = self._length = 0
 
     def put(self, row: Row) -> None:
-        """Add a row, replacing that of the same id."""
+        """Add a row, replacing the one of the same id."""
         self._remove(row.chunk.id)
         chunk, counts = row.chunk, Counter(row.tokens.split(" ") if row.tokens else ())
         self.by_id[chunk.id] = row
@@ -111,13 +113,13 @@ class Rows:
             self._postings.setdefault(term, set()).add(chunk.id)
 
     def forget_vectors(self) -> None:
-        """Take all vectors away."""
+        """Drop all vectors."""
         self.by_id = {
             chunk_id: msgspec.structs.replace(row, vector=b"") for chunk_id, row in self.by_id.items()
         }
 
     def embed(self, chunk_id: str, vector: bytes) -> None:
-        """Give a row that is here its vector."""
+        """Set the vector of a row, if the row exists."""
         row = self.by_id.get(chunk_id)
         if row is not None:
             self.by_id[chunk_id] = msgspec.structs.replace(row, vector=vector)
@@ -130,15 +132,15 @@ class Rows:
             self.by_id[chunk_id] = closed(row, seq)
 
     def totals(self) -> tuple[int, int]:
-        """How many open rows there are, and how many terms in all of them."""
+        """Return the number of open rows, and the total number of their terms."""
         return self._docs, self._length
 
     def frequency(self, term: str) -> int:
-        """How many open rows hold a term."""
+        """Return how many open rows contain a term."""
         return self._open[term]
 
     def score_text(self, weights: bm25.Weights, keep: Keep) -> Iterator[tuple[float, Chunk]]:
-        """Score the rows that hold a term of the query and pass the filter."""
+        """Score the rows that contain a term of the query and pass the filter."""
         found: set[str] = set().union(*(self._postings.get(term, ()) for term in weights.terms))
         for chunk_id in found:
             chunk, counts = self.by_id[chunk_id].chunk, self._counts[chunk_id]
@@ -168,7 +170,7 @@ class Rows:
                 del self._postings[term]
 
     def _count(self, row: Row, sign: int) -> None:
-        """Count a row in or out, if it is open."""
+        """Add a row to the statistics, or remove it, if it is open."""
         if row.chunk.to_seq != OPEN:
             return
         counts = self._counts[row.chunk.id]
@@ -179,14 +181,14 @@ class Rows:
 
 
 def closed(row: Row, seq: int) -> Row:
-    """The row with its validity ended by event ``seq``, unless it has ended already."""
+    """Return the row with its validity ended by event ``seq``, unless it had ended already."""
     if row.chunk.to_seq != OPEN:
         return row
     return msgspec.structs.replace(row, chunk=msgspec.structs.replace(row.chunk, to_seq=seq))
 
 
 class InMemoryIndex:
-    """The exact reference of :class:`agentx.storage.index.port.MemoryIndex`; safe to share between threads.
+    """The exact reference of :class:`agentx.storage.index.port.MemoryIndex`; thread-safe.
 
     >>> index = InMemoryIndex()
     >>> index.put([Chunk(id="m-1", kind="message", text="Retry payments three times.")])
@@ -204,7 +206,7 @@ class InMemoryIndex:
         """Add chunks, replacing those of the same id.
 
         Raises:
-            UsageError: The vectors do not fit the chunks, or those that are here already.
+            UsageError: The vectors do not match the chunks, or the vectors already in the index.
         """
         rows = make_rows(chunks, pack(vectors, len(chunks)))
         with self._lock:
@@ -213,10 +215,10 @@ class InMemoryIndex:
                 self._rows.put(row)
 
     def embed(self, ids: Sequence[str], vectors: Sequence[Vector]) -> None:
-        """Give vectors to chunks that are here already.
+        """Set the vectors of chunks that are already in the index.
 
         Raises:
-            UsageError: The vectors do not fit the ids, or those that are here already.
+            UsageError: The vectors do not match the ids, or the vectors already in the index.
         """
         packed = pack(vectors, len(ids))
         with self._lock:
@@ -230,29 +232,29 @@ class InMemoryIndex:
             self._rows.close(encodable(source), encodable(path), seq)
 
     def search_text(self, query: str, k: int, where: Filter) -> list[Ranked]:
-        """The ``k`` best by BM25, best first."""
+        """Return the ``k`` best by BM25, best first."""
         keep, terms = filters.predicate(where), query_terms(query)
         with self._lock:
             return best(self._rows.score_text(bm25.weigh(terms, self._rows), keep), k)
 
     def search_vector(self, vector: Vector, k: int, where: Filter) -> list[Ranked]:
-        """The ``k`` best by cosine similarity, best first."""
+        """Return the ``k`` best by cosine similarity, best first."""
         keep = filters.predicate(where)
         with self._lock:
             return best(self._rows.score_vector(vector, keep), k)
 
     def without_vectors(self, limit: int) -> list[Chunk]:
-        """Up to ``limit`` open chunks that have no vector yet, oldest first."""
+        """Return up to ``limit`` open chunks that have no vector yet, oldest first."""
         with self._lock:
             return oldest((row.chunk for row in self._rows.by_id.values() if lacks_vector(row)), limit)
 
     def get(self, ids: Iterable[str]) -> dict[str, Chunk]:
-        """Chunks by id."""
+        """Return chunks by id."""
         with self._lock:
             return {row.chunk.id: row.chunk for row in map(self._rows.by_id.get, map(encodable, ids)) if row}
 
     def count(self, where: Filter | None = None) -> int:
-        """How many chunks match; all of them for ``None``."""
+        """Return how many chunks match; all of them for ``None``."""
         with self._lock:
             if where is None:
                 return len(self._rows.by_id)
@@ -260,12 +262,12 @@ class InMemoryIndex:
             return sum(keep(row.chunk) for row in self._rows.by_id.values())
 
     def read_meta(self, key: str) -> str:
-        """A small value kept beside the chunks; empty where there is none."""
+        """Return a small value stored beside the chunks; empty if there is none."""
         with self._lock:
             return self._meta.get(encodable(key), "")
 
     def write_meta(self, key: str, value: str) -> None:
-        """Keep a small value beside the chunks."""
+        """Store a small value beside the chunks."""
         with self._lock:
             self._meta[encodable(key)] = encodable(value)
 
@@ -281,17 +283,17 @@ class InMemoryIndex:
             self._rows, self._meta, self._dimensions = Rows(), {}, 0
 
     def maintain(self) -> None:
-        """Nothing needs compacting in memory."""
+        """Do nothing: memory needs no compaction."""
 
     def close(self) -> None:
-        """Nothing is held that must be released."""
+        """Do nothing: there are no resources to release."""
 
     def _check_dimensions(self, packed: Sequence[bytes]) -> None:
         self._dimensions = agreed_dimensions(self._dimensions, packed)
 
 
 def agreed_dimensions(known: int, packed: Sequence[bytes]) -> int:
-    """The dimensions that vectors have together with those known before, 0 for none.
+    """Return the common dimensions of the vectors and those known before; 0 for none.
 
     Raises:
         UsageError: They differ.
@@ -300,19 +302,20 @@ def agreed_dimensions(known: int, packed: Sequence[bytes]) -> int:
         size = len(vector) // 4
         if vector and known not in {0, size}:
             raise UsageError(
-                f"The index holds vectors of {known} dimensions, and one of {size} was given; forget them first."
+                f"The index holds vectors of {known} dimensions, and one of {size} was given; "
+                "forget them first."
             )
         known = size or known
     return known
 
 
 def lacks_vector(row: Row) -> bool:
-    """Whether an embedder should still see this row."""
+    """Return whether this row still needs a vector from the embedder."""
     return not row.vector and row.chunk.to_seq == OPEN
 
 
 def oldest(chunks: Iterable[Chunk], limit: int) -> list[Chunk]:
-    """The first ``limit`` chunks by the event that brought them, then by id."""
+    """Return the first ``limit`` chunks by the event that brought them, then by id."""
     return sorted(chunks, key=lambda chunk: (chunk.seq, chunk.id))[: max(limit, 0)]
 
 

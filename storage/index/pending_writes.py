@@ -1,13 +1,14 @@
-"""The waiting file: what was put into an index and is not in its table yet, seen by every process.
+"""The waiting file: records that are not in the table of an index yet, visible to every process.
 
-A table of LanceDB that is written row by row decays (measured: 3,000 single rows grow to 15 ms each, 388 ms a search
-and 400 MB), so writes are appended here first, as JSON lines, and go over in batches. One short lock orders the appends of all processes, so this file is also the order
-in which everything happened to the index.
+A LanceDB table that is written row by row degrades (measured: 3,000 single rows lead to 15 ms for each write,
+388 ms for a search, and 400 MB). So writes are first appended here, as JSON lines, and moved to the table in
+batches. One short lock orders the appends of all processes, so this file also defines the order of all
+changes to the index.
 
-A line begins and ends with a newline: what a killed writer left half written is a line that cannot be read, it is
-skipped, and the next line is whole again. The file is cut into numbered segments. A flush starts a new one, brings
-the older ones to the table and only then deletes them, so that at every moment a reader who reads the segments first
-and the table afterwards sees each chunk in at least one of them.
+A line begins and ends with a newline: a line that a killed writer left half written cannot be parsed and is
+skipped, and the next line is whole again. The file is split into numbered segments. A flush starts a new
+segment, moves the older ones to the table and only then deletes them. So a reader who reads the segments
+first and the table afterwards always sees each chunk in at least one of them.
 """
 
 import fcntl
@@ -30,19 +31,19 @@ class Put(msgspec.Struct, frozen=True, tag="put"):
 
 
 class Embed(msgspec.Struct, frozen=True, tag="embed"):
-    """Chunks got vectors, packed as :class:`Row` has them."""
+    """Vectors were set for chunks, packed as in :class:`Row`."""
 
     ids: tuple[str, ...]
     vectors: tuple[bytes, ...]
 
     def __post_init__(self) -> None:
-        """A line that holds other numbers of them cannot be read."""
+        """Check that there is one vector for each id, so that a line with other counts cannot be decoded."""
         if len(self.ids) != len(self.vectors):
             raise ValueError("there is not one vector for each chunk")
 
 
 class Close(msgspec.Struct, frozen=True, tag="close"):
-    """The open chunks of a file ended with event ``seq``."""
+    """The open chunks of a file were closed by event ``seq``."""
 
     source: str
     path: str
@@ -73,10 +74,12 @@ _decoder = msgspec.json.Decoder(Record)
 
 @contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Hold an advisory lock on a file, against other threads and processes alike; it ends with its process.
+    """Hold an advisory lock on a file, against other threads and processes.
+
+    The kernel releases it when the process ends.
 
     Yields:
-        Whether the lock is held: always, unless ``wait`` is false and someone else has it.
+        Whether the lock is held: always, unless ``wait`` is false and another thread or process holds it.
     """
     descriptor = nofollow.open_descriptor(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -102,10 +105,10 @@ class WaitingFile:
         self._lock = directory / "waiting.lock"
 
     def append(self, records: list[Record]) -> int:
-        """Append records so that they stand together or, if this process is killed, in part; all or the first ones.
+        """Append records contiguously; if this process is killed, only the first ones may have been written.
 
         Returns:
-            The size in bytes of the segment that they went to.
+            Size in bytes of the segment that they were written to.
         """
         data = b"".join(b"\n" + _encoder.encode(record) + b"\n" for record in records)
         with locked(self._lock):
@@ -124,7 +127,7 @@ class WaitingFile:
         """Start a new segment.
 
         Returns:
-            Its number: nothing will be appended to the ones below it.
+            Its number; nothing will be appended to segments with lower numbers.
         """
         with locked(self._lock):
             number = _number(self._current()) + 1
@@ -132,20 +135,20 @@ class WaitingFile:
             return number
 
     def drop(self, below: int) -> None:
-        """Delete the segments below a number, oldest first, once the table has what they say."""
+        """Delete the segments below a number, oldest first, once their content is in the table."""
         for path in self.segments():
             if _number(path) < below:
                 nofollow.remove(path, missing_ok=True)
 
     def segments(self) -> list[Path]:
-        """The segments that exist, oldest first."""
+        """Return the existing segments, oldest first."""
         return [
             self.directory / name
             for name in sorted(filter(_SEGMENT.fullmatch, nofollow.names(self.directory)))
         ]
 
     def size_bytes(self) -> int:
-        """How much is waiting."""
+        """Return the total size of the segments, in bytes."""
         size = 0
         for path in self.segments():
             with suppress(FileNotFoundError):
@@ -161,7 +164,7 @@ class WaitingFile:
 
 
 class Follower:
-    """Reads the waiting file from where it stopped the last time; belongs to one thread at a time."""
+    """Reads the waiting file from where it last stopped; used by one thread at a time."""
 
     def __init__(self, file: WaitingFile) -> None:
         self._file = file
@@ -171,8 +174,8 @@ class Follower:
         """Read what is new.
 
         Returns:
-            Whether segments have gone since the last call, so that what was read before no longer counts and the
-            records are those of all that is left; and the records, in order.
+            Whether segments were deleted since the last call, and the new records, in order. If segments were
+            deleted, everything read before is obsolete and the records are those of all remaining segments.
 
         Raises:
             OSError: The directory cannot be read.
@@ -181,7 +184,8 @@ class Follower:
         while True:
             try:
                 reached, records = self._read_from(start)
-            except FileNotFoundError:  # a flush deleted a segment between the listing and the reading
+            except FileNotFoundError:
+                # A flush deleted a segment between listing and reading.
                 if not nofollow.is_directory(self._file.directory):
                     raise
                 continue
@@ -208,13 +212,13 @@ class Follower:
 
 
 class Overlay:
-    """What the waiting file says, in memory: it lies over the table and hides the rows of the same ids.
+    """The content of the waiting file, in memory; it overlays the table and hides rows of the same ids.
 
     Attributes:
-        rows: Rows as they are now; among them rows of the table that were closed or given a vector.
+        rows: Rows in their current state, including rows of the table that were closed or given a vector.
         meta: Values that were set.
-        cleared: Nothing in the table counts any more.
-        forgotten: No vector in the table counts any more.
+        cleared: The content of the table is obsolete.
+        forgotten: All vectors in the table are obsolete.
     """
 
     def __init__(self) -> None:
@@ -227,8 +231,8 @@ class Overlay:
         """Apply one record.
 
         Args:
-            record: What happened.
-            below: The rows of the table that this and the following records touch, by id.
+            record: The change.
+            below: The table's rows that this and the following records change, by id.
         """
         match record:
             case Put(rows):
@@ -252,7 +256,7 @@ class Overlay:
                 self.rows, self.meta, self.cleared, self.forgotten = Rows(), {}, True, True
 
     def _lift(self, rows: Iterable[Row]) -> None:
-        """Copy rows of the table up here, as they count now."""
+        """Copy rows of the table into the overlay, in their current state."""
         for row in rows:
             if row.chunk.id not in self.rows.by_id and not self.cleared:
                 self.rows.put(msgspec.structs.replace(row, vector=b"") if self.forgotten else row)
@@ -264,7 +268,8 @@ def _decode(data: bytes) -> Iterator[Record]:
             try:
                 yield _decoder.decode(line)
             except (ValueError, RecursionError):
-                continue  # left by a writer that was killed: nobody was told that it had been put
+                # Left by a writer that was killed before it could report the record as put.
+                continue
 
 
 def _number(path: Path) -> int:

@@ -1,9 +1,9 @@
-"""How often terms occur in the table: the statistics of BM25 for what LanceDB holds, in a file that is mapped.
+"""Term counts of the table: the BM25 statistics of the rows in LanceDB, in a memory-mapped file.
 
-LanceDB ranks by the statistics of whatever state its own index is in, and tells them to nobody. So that rows in the
-table and rows that wait beside it are scored alike, and both as the reference scores them, the owner of the table
-keeps the number of open rows that hold each term. Terms share :data:`SLOTS` counters by hash: a rare collision makes a
-term look a little more frequent, and changes an idf in its second digit at most.
+LanceDB ranks by the statistics of its own index, whatever its state, and does not expose them. Rows in the
+table and rows waiting beside it must be scored alike, and both as the reference scores them, so the owner of
+the table counts the open rows that contain each term. Terms share :data:`SLOTS` counters by hash: a rare
+collision makes a term look slightly more frequent, and changes an idf in its second digit at most.
 """
 
 import mmap
@@ -23,7 +23,7 @@ class TermCounts:
     """The counts in one file; one process at a time may write, any number may read meanwhile.
 
     Raises:
-        OSError: The file is not there, or is not of :data:`SIZE_BYTES`.
+        OSError: The file is missing, or its size is not :data:`SIZE_BYTES`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -38,27 +38,27 @@ class TermCounts:
 
     @staticmethod
     def create(path: Path) -> None:
-        """Make an empty file, sparse where the file system can."""
+        """Create an empty file, sparse if the file system supports it."""
         with nofollow.open_file(path, "w") as stream:
             stream.truncate(SIZE_BYTES)
 
     def totals(self) -> tuple[int, int]:
-        """How many rows there are, and how many terms in all of them."""
+        """Return the number of rows, and the total number of their terms."""
         return max(int(self._totals[0]), 0), max(int(self._totals[1]), 0)
 
     def frequency(self, term: str) -> int:
-        """How many rows hold a term, or one of the few that share its counter."""
+        """Return how many rows contain a term, or one of the few that share its counter."""
         return max(int(self._counts[_slot(term)]), 0)
 
     def add(self, rows: Iterable[str], sign: int = 1) -> None:
-        """Count rows in (``sign`` 1) or out (-1); each is its terms joined by spaces."""
+        """Count rows (``sign`` 1) or uncount them (-1); each row is given as its terms joined by spaces."""
         for tokens in rows:
             terms = tokens.split(" ") if tokens else []
             self._totals += (sign, sign * len(terms))
             self._counts[_slots(terms)] += sign
 
     def reset(self) -> None:
-        """Forget all counts."""
+        """Reset all counts to zero."""
         self._totals[:] = 0
         self._counts[:] = 0
 
