@@ -113,7 +113,7 @@ class LanceIndex:
         self._manifest = self._first_manifest()
         self._dimensions = self._manifest.dimensions
 
-    # --- writing ----------------------------------------------------------------------------------------------
+    # --- writing --------------------------------------------------------------------------------------------
 
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None = None) -> None:
         """Add chunks, replacing those of the same id; all processes find them once this returns.
@@ -174,7 +174,7 @@ class LanceIndex:
         if self._appended >= 4 * self._flush_rows or size >= 8 * FLUSH_BYTES:
             self.flush()
 
-    # --- searching --------------------------------------------------------------------------------------------
+    # --- searching ------------------------------------------------------------------------------------------
 
     def search_text(self, query: str, k: int, where: Filter) -> list[Ranked]:
         """Return the ``k`` best by BM25 over context and text, best first.
@@ -329,7 +329,7 @@ class LanceIndex:
         name = encodable(key)
         return self._reading(read)
 
-    # --- housekeeping -----------------------------------------------------------------------------------------
+    # --- housekeeping ---------------------------------------------------------------------------------------
 
     def flush(self) -> bool:
         """Move all waiting rows to the table.

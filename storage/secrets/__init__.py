@@ -1,4 +1,4 @@
-"""Finding and redacting secrets in text, by their format, their context and their wrapping.
+"""Finding and redacting secrets in text: by format, by context, and behind encodings.
 
 May import: storage.events, storage.text.
 """

@@ -1,7 +1,7 @@
-"""Secrets are found by their format or by the place where they stand, and replaced where text enters.
+"""Find secrets by format or context, and replace them where text enters the system.
 
-So log, blobs, bus, model, index and commit messages see the same bytes. Nothing is guessed from entropy: code is full
-of hashes. What has a format is in :mod:`agentx.storage.secrets.secret_formats`, what has a place in
+So log, blobs, bus, model, index and commit messages all see the same bytes. Nothing is guessed from entropy,
+because code is full of hashes. Known formats are in :mod:`agentx.storage.secrets.secret_formats`, contexts in
 :mod:`agentx.storage.secrets.secret_contexts`; every search takes linear time.
 """
 
@@ -63,7 +63,7 @@ _ANCHORS = (
     "add_user",
     "/bot",
 )
-"""One of these stands in every text in which a rule for a place finds something, or one of :data:`WORDS`."""
+"""Every text in which a context rule finds something contains one of these, or one of :data:`WORDS`."""
 
 _SIGNS = re.compile(r"-(?<=[\sn\"'\\]-)(?:[pPawkuUAXb]|-(?:user|proxy-user|stdin))")
 _PORTS = re.compile(r":(?:[0-9]{2,5}|\*):[^\s:0-9]")
@@ -77,7 +77,7 @@ _T = TypeVar("_T", bound=msgspec.Struct)
 
 
 class Finding(NamedTuple):
-    """A secret in a text: what it is, and from where to where it stands, in characters."""
+    """A secret in a text: the rule that found it, and its start and end, in characters."""
 
     rule: str
     start: int
@@ -85,7 +85,7 @@ class Finding(NamedTuple):
 
 
 def find(text: str) -> list[Finding]:
-    """The secrets of a text, in order, none within another.
+    """Return the secrets of a text, in order and without overlaps.
 
     >>> find("curl https://bob:hunter2222@example.org")
     [Finding(rule='password', start=17, end=27)]
@@ -107,16 +107,15 @@ def _find(text: str) -> tuple[Finding, ...]:
 
 
 def _everywhere(text: str) -> list[Finding]:
-    """What is found in a text and in its views, each where it stands in the text."""
+    """Return what is found in a text and in its views, with positions in the text."""
     if not _has_sign(text) and not may_build(text):
         return []
     found = _search(text)
     view: View | None = None
     for layer in decodings(text):
         if view is None:
-            found = [
-                _beside(one, layer) if text[one.end - 1] != "=" else one for one in found
-            ]  # padding of base64
+            # A finding that ends in "=", the padding of base64, keeps its span.
+            found = [_beside(one, layer) if text[one.end - 1] != "=" else one for one in found]
         view = layer
         found += _through(view, _near(view, _search))
     joined = glued(view.text if view else text, view)
@@ -140,7 +139,7 @@ def _search(text: str) -> list[Finding]:
 
 
 def _near(view: View, search: Callable[[str], Iterable[Finding]]) -> list[Finding]:
-    """What a search finds in the parts of a view that differ from the text before."""
+    """Run a search on the parts of a view that differ from the text before."""
     return [
         Finding(one.rule, one.start + start, one.end + start)
         for start, end in view.changed()
@@ -157,16 +156,23 @@ def _through(view: View, found: Iterable[Finding]) -> list[Finding]:
     return [Finding(one.rule, *view.span(one.start, one.end)) for one in found]
 
 
-_find_again = functools.lru_cache(maxsize=16)(_find)  # a write looks at its content three times
+# Cached, because a write checks its content three times.
+_find_again = functools.lru_cache(maxsize=16)(_find)
 
 
 def _may_hold(text: str) -> bool:
-    """Whether the JSON of a text, which changes none of these words, can hold anything that a rule finds."""
+    """Return whether a text, given as JSON, may contain anything that a rule finds.
+
+    Encoding as JSON does not change the keywords and signs that the rules need.
+    """
     return _has_sign(text) or may_hide(text)
 
 
 def _has_sign(text: str) -> bool:
-    """Whether what every rule needs stands in a text: a word, a flag, a port, the beginning of a token, base64."""
+    """Return whether a text contains what every rule needs.
+
+    That is a keyword, a flag, a port, the prefix of a token, or base64.
+    """
     lowered = lower(text)
     if any(word in lowered for word in (*WORDS[1:], *_ANCHORS)) or lowered.count("pass") > lowered.count(
         "passed"
@@ -181,10 +187,10 @@ def _has_sign(text: str) -> bool:
 
 
 def _candidates(text: str, words: str) -> Iterator[Finding]:
-    """What each rule finds; a format says more than a place, so it comes first.
+    """Yield what each rule finds; formats come first, because a format says more than a context.
 
     Args:
-        text: Where to look.
+        text: The text to search.
         words: Its long words.
     """
     if "PRIVATE KEY" in text or "Private-Lines" in text:
@@ -213,39 +219,44 @@ _PLACES: tuple[tuple[str, Callable[[str, str, Places], Iterator[Span]]], ...] = 
     ("secret", in_settings),
     ("secret", in_records),
 )
-"""What a finding is called, and the search: it takes a text, the same in small letters, and where names stand."""
+"""The name of a finding, and its search: it takes a text, the text in lower case, and keyword places."""
 
 _PIECE = r"(?:[A-Z]?[a-z]{1,14}|[A-Z]{1,14})?[0-9]{0,2}"
 _PHRASE = re.compile(rf"{_PIECE}(?:[-_.]{_PIECE}){{3,}}")
 
 
 def _is_phrase(token: str) -> bool:
-    """Whether a token is a name of several words: ``fc-event-title-container-sticky-wrapper``."""
+    """Return whether a token is a name of several words: ``fc-event-title-container-sticky-wrapper``."""
     return _PHRASE.fullmatch(token) is not None
 
 
 def _is_masked(token: str) -> bool:
-    """Whether the end of a token is one sign alone: ``ghp_xxxxxxxx``."""
+    """Return whether a token ends in one repeated character: ``ghp_xxxxxxxx``."""
     return set(token[-_MASKED:]) <= {"x"} or set(token[-_MASKED:]) <= {"X"} or set(token[-_MASKED:]) <= {"0"}
 
 
 def _is_covered(one: Finding, whole: list[Span]) -> bool:
-    """Whether all of a finding but the line ends in it is in others: it joins what stands apart."""
+    """Return whether other findings cover a finding, except for the line ends in it.
+
+    It then only joins separate secrets.
+    """
     within = sorted(span for span in whole if one.start <= span[0] and span[1] <= one.end)
     return len(within) > 1 and within[0][0] == one.start and within[-1][1] == one.end
 
 
 def redact(text: str, *, keep_lines: bool = False) -> str:
-    """Replace what is a secret by ``[redacted: what it was]``; a text that was redacted stays as it is.
+    """Replace each secret by ``[redacted: RULE]``; redacted text does not change when it is redacted again.
 
     Args:
-        text: What is to be kept.
-        keep_lines: Leave the line feeds of a secret of many lines, so that no line gets another number.
+        text: The text to store.
+        keep_lines: Keep the line feeds of a secret that spans several lines, so that line numbers do not
+            change.
 
     >>> redact("curl https://bob:hunter2222@example.org")
     'curl https://bob:[redacted: password]@example.org'
     """
-    for _ in range(_PASSES):  # what stood between two secrets can be one beside their marks
+    # Text between two secrets can itself be a secret once they are marked.
+    for _ in range(_PASSES):
         found = find(text)
         if not found:
             break
@@ -259,12 +270,15 @@ def redact(text: str, *, keep_lines: bool = False) -> str:
 
 
 def clean(text: str, *, keep_lines: bool = False) -> str:
-    """Redact a text and make it one that UTF-8 can hold."""
+    """Redact a text and make it encodable in UTF-8."""
     return redact(encodable(text), keep_lines=keep_lines)
 
 
 def clean_value(value: Any) -> Any:
-    """Clean every text in a JSON value, keys included; a key or a flag that says so makes the text behind it a secret."""
+    """Clean every text in a JSON value, including keys.
+
+    A key or a flag with a telling name makes the text that follows it a secret.
+    """
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list | tuple):
@@ -275,7 +289,10 @@ def clean_value(value: Any) -> Any:
 
 
 def _without_arguments(parts: Sequence[Any]) -> list[Any]:
-    """The parts of a list; where they are the arguments of a program, without the secrets that several of them make."""
+    """Return the parts of a list.
+
+    If they are the arguments of a program, secrets that several of them form together are redacted.
+    """
     texts = [encodable(part) if isinstance(part, str) else part for part in parts]
     if not any(isinstance(part, str) and part.startswith(("-", "/p:")) for part in texts):
         return texts
@@ -301,13 +318,13 @@ def _clean_field(key: str, value: Any) -> Any:
 
 
 def _plain(key: str) -> str:
-    """A key without its wrapping."""
+    """Decode a key."""
     *_, key = (key, *(view.text for view in decodings(key)))
     return key
 
 
 def clean_struct(struct: _T) -> _T:
-    """Clean every text in a struct, returning a new one; the same where nothing in it can be a secret."""
+    """Clean every text in a struct; return a new struct, or the same if nothing in it can be a secret."""
     with contextlib.suppress(UnicodeEncodeError):  # lone surrogates
         text = msgspec.json.encode(struct).decode()
         if not _may_hold(text):
@@ -316,5 +333,5 @@ def clean_struct(struct: _T) -> _T:
 
 
 def clean_draft(draft: Draft) -> Draft:
-    """Clean an event that is about to be recorded: what happened, and who did it."""
+    """Clean an event before it is recorded: its content and its actor."""
     return msgspec.structs.replace(draft, data=clean_struct(draft.data), actor=clean(draft.actor))

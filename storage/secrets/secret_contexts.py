@@ -1,7 +1,7 @@
-"""Where a password stands whatever it looks like: behind a name that says so, in a URL, in a header, in a PEM block.
+"""Secrets recognised by context: behind a telling name, in a URL, in a header, in a PEM block.
 
-A place alone is not enough, for code is full of names: ``token = next(tokens)``, ``password: str``. What stands there
-must look like a value that someone made up or a machine drew, and be no placeholder.
+A context alone is not enough, because code is full of names: ``token = next(tokens)``, ``password: str``. The
+value must also look as if somebody made it up or a machine generated it, and must not be a placeholder.
 """
 
 import base64
@@ -24,7 +24,7 @@ from agentx.storage.secrets.secret_values import (
 )
 
 _LONGEST_BARE = 512
-"""Characters of a value within a line; what is longer is data."""
+"""Maximum length of a value within a line, in characters; anything longer is data."""
 
 _TOKEN_LENGTH = 8
 _NAME_CHARACTERS, _LONGEST_PREFIX = 48, 16
@@ -32,29 +32,39 @@ _NAME_CHARACTERS, _LONGEST_PREFIX = 48, 16
 # --- names --------------------------------------------------------------------------------------------------
 
 WORDS = ("pass", "pwd", "secret", "token", "key", "credential")
-"""In small letters, what the name of a secret value holds."""
+"""Keywords, in lower case, that occur in the names of secret values."""
 
 _KEYS = tuple(
-    """
-    access account admin api app auth client consumer deploy encrypt encryption function functions host
-    instrumentation license master private secret service shared sharedaccess signature signing ssh storage subscription webhook
-    """.split()  # noqa: SIM905 - as above
+    (  # noqa: SIM905 - a list of words reads best as words
+        "\n    access account admin api app auth client consumer deploy encrypt encryption function "
+        "functions host"
+        "\n    instrumentation license master private secret service shared sharedaccess signature "
+        "signing ssh storage subscription webhook"
+        "\n    "
+    ).split()
 )
-"""What a ``key`` is called that is a secret: most keys are those of a dictionary."""
+"""Words that make a ``key`` a secret one: most keys are dictionary keys."""
 
 _REST = re.compile(
     r"(?P<ending>word|wd|wort|phrase|code|(?<=credential)s)?"
-    r"(?:[_-]?(?:key|base|hash|salt|value|string|b64|base64|text|prod|production|dev|development|test|testing|staging|stage|live"
+    r"(?:[_-]?(?:key|base|hash|salt|value|string|b64|base64|text|prod|production|dev|development|test|testing"
+    r"|staging|stage|live"
     r"|old|new|primary|secondary|main|root|admin|user|[0-9]{1,3})){0,2}"
     r"(?P<close>\\{0,3}[\"'`]?\]?\)?)"
-    r"(?P<operator>[ \t]{0,8}(?::[ \t]{0,2}[A-Za-z_][\w.]{0,30}(?:\[[\w., |]{1,30}\])?(?:[ ]\|[ ]None)?[ \t]{0,4}=(?!=)"
-    r"|[=!]==?|:=|=>|\?\?=?|\|\|=?|[=:])[ \t]{0,8}(?:\r?\n[ \t]{0,40}(?=\\{0,3}[\"']))?|,[ \t\n]{0,8}(?=\\{0,3}[\"'`])|[ \t]{1,4}|>)",
+    r"(?P<operator>[ \t]{0,8}"
+    r"(?::[ \t]{0,2}[A-Za-z_][\w.]{0,30}(?:\[[\w., |]{1,30}\])?(?:[ ]\|[ ]None)?[ \t]{0,4}=(?!=)"
+    r"|[=!]==?|:=|=>|\?\?=?|\|\|=?|[=:])[ \t]{0,8}(?:\r?\n[ \t]{0,40}(?=\\{0,3}[\"']))?"
+    r"|,[ \t\n]{0,8}(?=\\{0,3}[\"'`])|[ \t]{1,4}|>)",
     re.IGNORECASE,
 )
 _NO_SECRET = re.compile(
-    r"(?:page|next|prev|previous|sync|continuation|cursor|resume|cancel|cancellation|stop|eos|bos|pad|unk|mask|sep|cls|special|image|"
-    r"audio|start|end|begin|max|min|num|per|class|count|total|input|output|prompt|completion|public|lock|fencing|change|request|action|delete|device_?|"
-    r"by|com|tres|sur|over|under|en|foreign|primary|sort|partition|idempotency|cache|x_?css|design)[_-]?$|(?:unexpected|unrecognized|unknown|invalid|illegal|bad)[ ]?$|(?:[0-9]:[ ]|[0-9]{7}:)$|public[_-]?key[_-]?$",
+    r"(?:page|next|prev|previous|sync|continuation|cursor|resume|cancel|cancellation|stop"
+    r"|eos|bos|pad|unk|mask|sep|cls|special|image|"
+    r"audio|start|end|begin|max|min|num|per|class|count|total|input|output|prompt|completion"
+    r"|public|lock|fencing|change|request|action|delete|device_?|"
+    r"by|com|tres|sur|over|under|en|foreign|primary|sort|partition|idempotency|cache|x_?css|design)[_-]?$"
+    r"|(?:unexpected|unrecognized|unknown|invalid|illegal|bad)[ ]?$"
+    r"|(?:[0-9]:[ ]|[0-9]{7}:)$|public[_-]?key[_-]?$",
     re.IGNORECASE,
 )
 _QUOTE = re.compile(r"[rbuf$]{0,2}(\\{0,3}[\"'`])", re.IGNORECASE)
@@ -64,7 +74,7 @@ _LINE_START = re.compile(
     r"(?:\A|\\n|[\r\n])(?:(?:[^\s:]{1,80}:[ \t]?){0,2}\d{1,6}[:-])?[ \t]{0,16}(?:[-+>][ \t]?)?"
     r"(?:(?:export|set|ENV|ARG)[ \t]+|-e[ \t]*|\$env:)?[A-Za-z0-9_.-]{0,48}$"
 )
-"""The start of a line, also behind the file and line number that ``grep -n`` puts there."""
+"""The start of a line, optionally after the file name and line number that ``grep -n`` prints."""
 
 _XML = re.compile(rf"([^\s<>]{{6,{_LONGEST_BARE}}})</")
 _FLAG = re.compile(r"(?<![\w-])--?[\w-]*$")
@@ -77,7 +87,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[\w$]+)*[.:]?")
 
 
 class _Named(NamedTuple):
-    """A name that says that its value is secret: what stands before its word, the word, and where the rest begins."""
+    """A name that marks its value as secret: text before its keyword, the keyword, and the rest."""
 
     before: str
     word: str
@@ -85,21 +95,21 @@ class _Named(NamedTuple):
 
     @property
     def shortest(self) -> int:
-        """How long its value is at least."""
+        """Minimum length of its value."""
         return PASSWORD_LENGTH if self.word.startswith(("pass", "pwd")) else _TOKEN_LENGTH
 
 
 def word_places(lowered: str) -> Places:
-    """Find the words that the names of secrets hold in a text in small letters."""
+    """Find the keywords of secret names in a lower-case text."""
     return sorted((at, word) for word in WORDS for at in finds(lowered, word))
 
 
 def named(text: str, places: Places) -> Iterator[Span]:
-    """Values behind a name that says that they are secret: assignments, ``.env`` lines, JSON, YAML, flags, XML.
+    """Yield values behind a telling name: assignments, ``.env`` lines, JSON, YAML, flags, XML.
 
     Args:
-        text: Where to look.
-        places: Where the words of names stand.
+        text: The text to search.
+        places: Where keywords of names occur.
     """
     for name in _names(text, places):
         if span := _value(text, name):
@@ -107,7 +117,7 @@ def named(text: str, places: Places) -> Iterator[Span]:
 
 
 def is_secret_value(name: str, value: str) -> bool:
-    """Whether a value that stands under a name (a key of a dictionary) is a secret."""
+    """Return whether a value stored under a name (a dictionary key) is a secret."""
     text = f"{name}="
     return any(
         one.rest.end() == len(text) and is_made_up(value, one.shortest)
@@ -116,13 +126,16 @@ def is_secret_value(name: str, value: str) -> bool:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether the value of a name is a secret."""
+    """Return whether the value of a name is a secret."""
     text = f"{name}="
     return any(one.rest.end() == len(text) for one in _names(text, word_places(lower(text))))
 
 
 def lower(text: str) -> str:
-    """A text in small letters, character for character: one letter alone becomes two."""
+    """Lower-case a text, character for character.
+
+    ``İ`` is replaced first: it is the only letter whose lower case is two characters.
+    """
     return text.replace("İ", "I").lower()
 
 
@@ -130,14 +143,14 @@ def _names(text: str, places: Places) -> Iterator[_Named]:
     for at, word in places:
         rest = _REST.match(text, at + len(word))
         before = text[max(0, at - _NAME_CHARACTERS) : at]
-        # A word with nothing behind it but a space names a value only as a flag, and most are but words.
+        # A keyword followed only by a space names a value only if it is a flag; most are plain words.
         named_here = rest and (rest["operator"].strip() or "-" in before)
         if rest and named_here and _says_secret(before, word + (rest["ending"] or "")):
             yield _Named(before, word + (rest["ending"] or ""), rest)
 
 
 def _says_secret(before: str, word: str) -> bool:
-    """Whether a name does not only sound so: ``bypass``, ``page_token``, ``public_key``."""
+    """Return whether a name really means a secret, unlike ``bypass``, ``page_token``, ``public_key``."""
     stem = before.rstrip("_- ").lower()
     if word == "key":
         return stem.endswith(_KEYS) and len(before) - len(stem) <= 1
@@ -170,18 +183,18 @@ def _value(text: str, name: _Named) -> Span | None:
 
 
 def _is_argument(before: str) -> bool:
-    """Whether a name is the first argument of a call, or a flag in a list of arguments: its value is the next one."""
+    """Return whether a name is a call's first argument or a listed flag: its value is the next argument."""
     return _ARGUMENT.search(before) is not None
 
 
 def _is_setting(text: str, name: _Named) -> bool:
-    """Whether nothing but the name stands before it on its line."""
+    """Return whether the name is at the start of its line."""
     at = name.rest.start()
     return _LINE_START.search(text, max(0, at - 200), at) is not None
 
 
 def _quoted(text: str, opened: re.Match[str], name: _Named) -> Span | None:
-    """A value in quotes, escaped ones too."""
+    """Find a value in quotes, including escaped ones."""
     quote, start = opened[1], opened.end()
     end = text.find(quote, start, start + LONGEST)
     while len(quote) == 1 and end > start and text[end - 1] == "\\" and text[end - 2] != "\\":
@@ -198,7 +211,10 @@ def _quoted(text: str, opened: re.Match[str], name: _Named) -> Span | None:
 
 
 def _bare(text: str, name: _Named) -> Span | None:
-    """A value without quotes: a setting's that fills its line, or one so mixed that no expression looks like it."""
+    """Find a value without quotes.
+
+    It must fill the line of a setting, or be so mixed that no expression looks like it.
+    """
     operator, start = name.rest["operator"], name.rest.end()
     alone = _LINE_VALUE.match(text, start) if _is_setting(text, name) else None
     if alone and alone[0].endswith((",", ";")):
@@ -229,18 +245,22 @@ def _element(text: str, start: int) -> Span | None:
 # --- a name in one field, its value in another --------------------------------------------------------------
 
 _FIELDS = re.compile(
-    r"(?<![A-Za-z])(?:(?:name|key|id|variable|parameterkey|property|setting)\\{0,3}[\"']?\s{0,4}[:=]|(?:variable|setting|param)(?=\s{1,4}[\"']))"
+    r"(?<![A-Za-z])(?:(?:name|key|id|variable|parameterkey|property|setting)\\{0,3}[\"']?\s{0,4}[:=]"
+    r"|(?:variable|setting|param)(?=\s{1,4}[\"']))"
     r"\s{0,4}\\{0,3}[\"']?(?P<name>[\w.:/-]{3,80})"
-    r"\\{0,3}[\"']?(?P<between>[\s,/]{0,20}(?:\{|[^{}]{0,1})(?:[^{}]|\{[^{}\n]{0,80}\}){0,200}?)(?<![A-Za-z])(?:default|value|parametervalue|content|secret_?string)"
+    r"\\{0,3}[\"']?(?P<between>[\s,/]{0,20}(?:\{|[^{}]{0,1})(?:[^{}]|\{[^{}\n]{0,80}\}){0,200}?)"
+    r"(?<![A-Za-z])(?:default|value|parametervalue|content|secret_?string)"
     r"\\{0,3}[\"']?\s{0,20}[:=]\s{0,4}\\{0,3}[\"']?(?P<value>[^\s\"'`,;<>{}\\]{4,512})",
     re.IGNORECASE,
 )
 _NEXT = re.compile(r"\n\s*-\s|\bname[\"']?\s*[:=]|valueFrom|\bvariable\b", re.IGNORECASE)
 _ELEMENT = re.compile(
-    r"<(?P<name>[\w:.-]{3,60})(?:\s[^<>]{0,200})?>\s{0,20}(?:<!\[CDATA\[)?(?P<value>[^\s<>\]]{6,512})(?:\]\]>)?\s{0,20}</"
+    r"<(?P<name>[\w:.-]{3,60})(?:\s[^<>]{0,200})?>\s{0,20}(?:<!\[CDATA\[)?(?P<value>[^\s<>\]]{6,512})"
+    r"(?:\]\]>)?\s{0,20}</"
 )
 _ENTRY = re.compile(
-    r"(?:key|name)(?:=[\"']|>)(?P<name>[\w.:-]{3,80})[\"']?(?:</(?:key|name)>|>)\s{0,80}(?:<(?:string|value)>)?(?P<value>[^<>\s]{6,512})</",
+    r"(?:key|name)(?:=[\"']|>)(?P<name>[\w.:-]{3,80})[\"']?(?:</(?:key|name)>|>)\s{0,80}"
+    r"(?:<(?:string|value)>)?(?P<value>[^<>\s]{6,512})</",
     re.IGNORECASE,
 )
 
@@ -251,7 +271,7 @@ _FIELD_REACH = 900
 
 
 def in_records(text: str, lowered: str, places: Places) -> Iterator[Span]:
-    """Values whose name stands in another field: Terraform's variables, Kubernetes' environment, XML attributes."""
+    """Yield values named in another field: Terraform variables, Kubernetes environment, XML attributes."""
     labelled = [at for at, _ in places if _is_labelled(lowered, at)]
     for start, end in windows(labelled, 110, _FIELD_REACH, len(text)):
         for match in _FIELDS.finditer(text, start, end):
@@ -264,7 +284,7 @@ def in_records(text: str, lowered: str, places: Places) -> Iterator[Span]:
 
 
 def _is_labelled(lowered: str, at: int) -> bool:
-    """Whether a word stands in a name that is itself the content of a field or the name of an element."""
+    """Return whether a keyword is part of a name that is the content of a field or the name of an element."""
     before = lowered[max(0, at - 110) : at]
     stripped = before.rstrip(_NAME_SIGNS)
     if ":" in before[len(stripped) :]:
@@ -283,14 +303,15 @@ _HEADER = re.compile(
     r"(?:authorization|_authtoken)\\{0,3}[\"']?\]?[ \t]{0,4}[:=][ \t]{0,4}\\{0,3}[\"']?"
     r"(?:[A-Za-z][\w-]{1,20}[ ]+[\"']?)?([0-9A-Za-z._~+/=-]{8,4096})"
     r"|\bbearer[ ]+[\"']?([0-9A-Za-z._~+/=-]{16,4096})"
-    r"|(?<![a-z])_?auth\\{0,3}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\{0,3}[\"']?(?P<pair>[0-9A-Za-z+/]{8,4096}={0,2})",
+    r"|(?<![a-z])_?auth\\{0,3}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\{0,3}[\"']?"
+    r"(?P<pair>[0-9A-Za-z+/]{8,4096}={0,2})",
     re.IGNORECASE,
 )
 _NETRC = re.compile(r"\blogin[ \t]+\S{1,100}\s+password[ \t]+(\S{3,200})", re.IGNORECASE)
 
 
 def in_urls(text: str) -> Iterator[Span]:
-    """Passwords between a user and a host."""
+    """Yield passwords between a user and a host."""
     for match in _URL.finditer(text):
         value = match[1]
         if not is_placeholder(value) and not value.isdigit():
@@ -298,7 +319,7 @@ def in_urls(text: str) -> Iterator[Span]:
 
 
 def in_headers(text: str) -> Iterator[Span]:
-    """Credentials of an ``Authorization`` header or a registry's ``auth``, and bearer tokens wherever they stand."""
+    """Yield credentials of ``Authorization`` headers and registries' ``auth``, and any bearer tokens."""
     for match in _HEADER.finditer(text):
         value, span = match[match.lastindex or 0], match.span(match.lastindex or 0)
         name = _IDENTIFIER.fullmatch(value) and ("." in value or len(value) < RANDOM_LENGTH)
@@ -307,7 +328,7 @@ def in_headers(text: str) -> Iterator[Span]:
 
 
 def _is_pair(value: str) -> bool:
-    """Whether a value is ``user:password`` in base64, as registries keep it."""
+    """Return whether a value is ``user:password`` in base64, as registries store it."""
     try:
         return ":" in base64.b64decode(value, validate=True).decode("ascii")
     except ValueError:
@@ -315,7 +336,7 @@ def _is_pair(value: str) -> bool:
 
 
 def in_netrc(text: str, lowered: str, places: Places) -> Iterator[Span]:
-    """Passwords of ``.netrc``."""
+    """Yield passwords of ``.netrc``."""
     if not any(word == "pass" for _, word in places) or "login" not in lowered:
         return
     for match in _NETRC.finditer(text):
@@ -339,7 +360,7 @@ _KEY_LINE = 16
 
 
 def private_keys(text: str) -> Iterator[Span]:
-    """Private keys in PEM or PuTTY's form, also with escaped line ends, and where the end was cut off."""
+    """Yield private keys in PEM or PuTTY format, also with escaped line ends and with the end cut off."""
     for begin in _BEGIN.finditer(text):
         body = _BODY.match(text, begin.end())
         end = _END.match(text, body.end()) if body else None
@@ -354,7 +375,7 @@ def private_keys(text: str) -> Iterator[Span]:
 
 
 def _is_key_body(body: str) -> bool:
-    """Whether nothing but base64 stands between the two marks: code and prose name them too."""
+    """Return whether there is only base64 between the two markers: code and prose mention the markers too."""
     pieces = [
         piece
         for piece in _BETWEEN.split(_ARMOUR.sub(" ", body.replace("\\n", "\n")))

@@ -1,8 +1,9 @@
-"""What keys and tokens look like, as their providers publish it.
+"""Formats of keys and tokens, as their providers publish them.
 
-A row is a name, the literal beginnings, and the pattern of the rest. A beginning counts only where no letter or digit
-stands before it, so that base64 and hashes hold none by chance; it is also what makes the search cheap, for a text
-without it is never searched for the rest. No pattern can be repeated within itself, so each takes linear time.
+A row consists of a name, the literal prefixes, and the pattern of the rest. A prefix counts only if no letter
+or digit precedes it, so that base64 and hashes do not match by chance. It also makes the search cheap,
+because a text without the prefix is never searched for the rest. No pattern contains nested repetition, so
+each takes linear time.
 """
 
 import functools
@@ -21,11 +22,31 @@ _PREFIXED: tuple[tuple[str, str, str], ...] = (
         "glpat- gldt- glft- glsoat- glrt- glrtr- glcbt- glimt- glptt- glagent- gloas- glffct- GR1348941",
         rf"[{_WORD}.]{{20,1024}}",
     ),
-    ("slack token", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs- xapp-", r"(?=[^\s0-9]{0,40}[0-9])[0-9A-Za-z.%-]{10,500}"),
-    ("slack webhook", "hooks.slack.com/services/ hooks.slack.com/workflows/", r"[0-9A-Za-z]{3,40}(?:/[0-9A-Za-z]{3,60}){2,4}"),
-    ("discord webhook", "discord.com/api/webhooks/ discordapp.com/api/webhooks/", rf"[0-9]{{10,25}}/[{_WORD}]{{40,100}}"),
-    ("discord token", "MT MD Mj Mz ND NT Nj Nz OD OT", rf"[{_WORD}]{{20,26}}\.[{_WORD}]{{6}}\.[{_WORD}]{{27,38}}"),
-    ("teams webhook", "webhook.office.com/webhookb2/", r"[0-9A-Za-z@-]{30,90}/IncomingWebhook/[0-9a-f]{32}/[0-9A-Za-z-]{20,60}"),
+    (
+        "slack token",
+        "xoxa- xoxb- xoxc- xoxd- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs- xapp-",
+        r"(?=[^\s0-9]{0,40}[0-9])[0-9A-Za-z.%-]{10,500}",
+    ),
+    (
+        "slack webhook",
+        "hooks.slack.com/services/ hooks.slack.com/workflows/",
+        r"[0-9A-Za-z]{3,40}(?:/[0-9A-Za-z]{3,60}){2,4}",
+    ),
+    (
+        "discord webhook",
+        "discord.com/api/webhooks/ discordapp.com/api/webhooks/",
+        rf"[0-9]{{10,25}}/[{_WORD}]{{40,100}}",
+    ),
+    (
+        "discord token",
+        "MT MD Mj Mz ND NT Nj Nz OD OT",
+        rf"[{_WORD}]{{20,26}}\.[{_WORD}]{{6}}\.[{_WORD}]{{27,38}}",
+    ),
+    (
+        "teams webhook",
+        "webhook.office.com/webhookb2/",
+        r"[0-9A-Za-z@-]{30,90}/IncomingWebhook/[0-9a-f]{32}/[0-9A-Za-z-]{20,60}",
+    ),
     ("api key", "sk-ant- sk-proj- sk-or- sk-live- sk-svcacct- sk-admin- sk-lf-", rf"[{_WORD}]{{20,400}}"),
     ("api key", "sk-", rf"[0-9A-Za-z]{{32,250}}|[{_WORD}]{{20,150}}T3BlbkFJ[{_WORD}]{{20,150}}"),
     ("api key", "gsk_ r8_ hf_ api_org_", r"[0-9A-Za-z]{30,250}"),
@@ -85,28 +106,32 @@ _INSIDE: tuple[tuple[str, str, str], ...] = (
     ("azure devops token", "AZDO", r"\b[0-9A-Za-z]{76}AZDO[0-9A-Za-z]{4}\b"),
     ("terraform token", ".atlasv1.", rf"\b[0-9A-Za-z]{{14}}\.atlasv1\.[{_WORD}]{{60,90}}"),
 )
-"""Formats whose fixed part stands within or behind: name, what a text must hold, the whole pattern."""
+"""Formats whose fixed part is inside or at the end: name, substring that the text must contain, complete
+pattern.
+"""
 
 _ALONE = frozenset(("SK AC", "key-"))
-"""Beginnings that file names and keys of caches have as well: these count only where nothing is tied to them."""
+"""Prefixes that file names and cache keys also have; they count only if no other part of a name is attached.
+"""
 
 _SHORTEST = 20
 _SHAPE = bytes(ord(" " if bytes((one,)).isspace() else "x") for one in range(256))
 _LONG = b"x" * _SHORTEST
 _RUN = re.compile(rf"[{_WORD}]{{14}}")
-# Every format is a word of 20 characters or more, with 14 in a row that are no punctuation. Most texts hold none such.
+# Every format has 20 characters or more without white space, of which 14 in a row are letters, digits, ``-``
+# or ``_``. Most texts contain no such run.
 
 
 def may_hold_format(words: str) -> bool:
-    """Whether the fixed part of a format stands in the long words of a text."""
+    """Return whether the fixed part of a format occurs in the long words of a text."""
     return _RUN.search(words) is not None and any(head in words for head, _ in _heads())
 
 
 def tokens(text: str, words: str) -> Iterator[tuple[str, re.Match[str]]]:
-    """Find what has a format: the name of the format, and the match.
+    """Find secrets that have a known format; yield the name of the format, and the match.
 
     Args:
-        text: Where to look.
+        text: The text to search.
         words: Its long words.
     """
     if not _RUN.search(words):
@@ -127,12 +152,12 @@ def tokens(text: str, words: str) -> Iterator[tuple[str, re.Match[str]]]:
 
 
 def long_words(text: str) -> str:
-    """The words of a text that are long enough for a format, or look so."""
+    """Return the words of a text that may be long enough for a format."""
     return " ".join(_long_words(text))
 
 
 def _long_words(text: str) -> Iterator[str]:
-    # In UTF-8, in which they are found without a look at each.
+    # On UTF-8 bytes, where long words are found without looking at each word.
     data = text.encode("utf-8", "surrogatepass")
     shape = data.translate(_SHAPE)
     start = shape.find(_LONG)
@@ -157,7 +182,7 @@ def _format(row: int) -> tuple[str, re.Pattern[str]]:
     name, heads, rest = _PREFIXED[row]
     if heads in _ALONE:
         return name, re.compile(rf"(?<![\w./-])(?:{'|'.join(heads.split())}){rest}(?![\w/-]|\.\w|[ ]?:)")
-    # The beginning first, so that the search can leap to it, then a look back.
+    # The prefix first, so that the search can skip to it; then a look-behind.
     guarded = "|".join(
         rf"{re.escape(head)}(?<![0-9A-Za-z]{re.escape(head)})" if head[0].isalnum() else re.escape(head)
         for head in heads.split()

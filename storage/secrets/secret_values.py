@@ -1,20 +1,20 @@
-"""What looks like a value that somebody made up or a machine drew, and what is a word, a placeholder or a reference."""
+"""Distinguish values that were made up or drawn at random from words, placeholders and references."""
 
 import re
 from collections.abc import Iterable, Iterator
 
 LONGEST = 2_048
-"""Characters of a value in quotes or on a line by itself; what is longer is data."""
+"""Maximum length of a value in quotes or on a line by itself, in characters; anything longer is data."""
 
 PASSWORD_LENGTH = 6
 RANDOM_LENGTH = 16
 _RANDOM_DIGITS = 3
 
 Span = tuple[int, int]
-"""From where to where a secret stands, in characters."""
+"""Start and end of a secret, in characters."""
 
 Places = list[tuple[int, str]]
-"""Where the words stand that the names of secrets hold, in order, and which."""
+"""Where keywords of secret names occur, in order, with the keyword."""
 
 _PLACEHOLDER = re.compile(
     r"""[<$%{\[(*&|^]               # <your token>, ${TOKEN}, %s, {{ token }}, [redacted], ****
@@ -34,35 +34,50 @@ _NUMBERED = re.compile(r"[a-zA-Z]{0,8}[0-9]{1,2}")
 _FEW_DIGITS = 6
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _COMMON = frozenset(
-    """
-    a abc access account actual admin aes after age algorithm an and anonymous any api app application argon asdf at auth authorization b bad bar base baz bearer
-    bcrypt before body bot bytes by c callback ca cat cert change changed changeme char check class client code column com config
-    confirm content cookie count created credential credentials csrf current custom d data date db default demo dev digest disabled
-    do dog dummy ec empty enabled encoding end env error es encoded example expected expired f fail fake false field file first fixme foo for form
-    from func function get global good grant group guest gzip h hash head header hello hex hidden hmac host hs http https i id identity
-    iam in index info initial input insert int integer invalid is it item jwt k key keys kind label last latin len length line list local
-    localhost login long m main max md me message method min missing mock model my mysql n name new next nil no node none not null
-    number o oauth ok old on one optional or order org os other out p page param parameter pass passed passphrase password passwords path
-    pbkdf pem phone pin placeholder plain port post postgres prefix private prod production provider public put pwd pwned qwerty r random rb raw read
-    real redacted redis ref refresh regex region register replace req request required res reset response result role root row rs rsa s salt sample
-    scope scrypt second secret secrets secure self send service session set sha shared short sign signature signed smtp some source
-    ssh ssl sso start state status stop str string strong super swordfish system t tag tbd temp template temporary test tested testing text
-    the this time title tls tmp to todo token tokenizer tokens true two type uint undefined unknown unset update upper uri url use user username users utf uuid v val
-    valid value values var variable version via void want was weak web webhook with word wrong www x xsrf y yes you your z zero
-    """.split()  # noqa: SIM905 - a list of words reads best as words
+    (  # noqa: SIM905 - a list of words reads best as words
+        "\n    a abc access account actual admin aes after age algorithm an and anonymous any api app "
+        "application argon asdf at auth authorization b bad bar base baz bearer"
+        "\n    bcrypt before body bot bytes by c callback ca cat cert change changed changeme char check "
+        "class client code column com config"
+        "\n    confirm content cookie count created credential credentials csrf current custom d data "
+        "date db default demo dev digest disabled"
+        "\n    do dog dummy ec empty enabled encoding end env error es encoded example expected expired f "
+        "fail fake false field file first fixme foo for form"
+        "\n    from func function get global good grant group guest gzip h hash head header hello hex "
+        "hidden hmac host hs http https i id identity"
+        "\n    iam in index info initial input insert int integer invalid is it item jwt k key keys kind "
+        "label last latin len length line list local"
+        "\n    localhost login long m main max md me message method min missing mock model my mysql n "
+        "name new next nil no node none not null"
+        "\n    number o oauth ok old on one optional or order org os other out p page param parameter "
+        "pass passed passphrase password passwords path"
+        "\n    pbkdf pem phone pin placeholder plain port post postgres prefix private prod production "
+        "provider public put pwd pwned qwerty r random rb raw read"
+        "\n    real redacted redis ref refresh regex region register replace req request required res "
+        "reset response result role root row rs rsa s salt sample"
+        "\n    scope scrypt second secret secrets secure self send service session set sha shared short "
+        "sign signature signed smtp some source"
+        "\n    ssh ssl sso start state status stop str string strong super swordfish system t tag tbd "
+        "temp template temporary test tested testing text"
+        "\n    the this time title tls tmp to todo token tokenizer tokens true two type uint undefined "
+        "unknown unset update upper uri url use user username users utf uuid v val"
+        "\n    valid value values var variable version via void want was weak web webhook with word wrong "
+        "www x xsrf y yes you your z zero"
+        "\n    "
+    ).split()
 )
-"""Words that names and placeholders are made of: a value of nothing else (``id_token_v2``, ``test1234``) is one."""
+"""Words of names and placeholders; a value made of these alone (``id_token_v2``, ``test1234``) is either."""
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether it stands for a value, or refers to one."""
+    """Return whether the value is a placeholder, or refers to a value."""
     if _PLACEHOLDER.match(value) or len(set(value)) <= 2:  # noqa: PLR2004 - aaaa, abab
         return True
     return is_worded(value) or value.lower() in "abcdefghijklmnopqrstuvwxyz 01234567890123456789 qwertyuiop"
 
 
 def is_worded(value: str) -> bool:
-    """Whether a value is made of common words and small numbers, or is a name of several plain words."""
+    """Return whether a value consists of common words and small numbers, or of several plain words."""
     words = [part.lower() for part in _PART.findall(value) if not part.isdigit()]
     digits = sum(map(str.isdigit, value))
     if not words:
@@ -75,12 +90,12 @@ def is_worded(value: str) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """Whether both letters and digits stand in it."""
+    """Return whether the value contains both letters and digits."""
     return bool(_LETTER.search(value) and _DIGIT.search(value))
 
 
 def is_random(value: str) -> bool:
-    """Whether it is long and mixed as no name in code is."""
+    """Return whether the value is longer and has more digits than names in code do."""
     return len(value) >= RANDOM_LENGTH and sum(map(str.isdigit, value)) >= _RANDOM_DIGITS
 
 
@@ -88,7 +103,7 @@ _PATTERN = re.compile(r"%[sdr(]|\{|\\[wdsbSD]|\[\^?[a-zA-Z]-|\(\?|\.\*|^\^|\$$")
 
 
 def is_made_up(value: str, shortest: int) -> bool:
-    """Whether a quoted value is one word of letters and digits, or of letters and signs, and no placeholder."""
+    """Return whether a quoted value is one word mixing letters with digits or signs, not a placeholder."""
     if not shortest <= len(value) <= LONGEST or len(value.split(None, 1)) != 1:
         return False
     if is_placeholder(value) or _PATTERN.search(value):
@@ -102,7 +117,7 @@ def is_made_up(value: str, shortest: int) -> bool:
 
 
 def finds(text: str, sign: str) -> Iterator[int]:
-    """Where a sign stands in a text."""
+    """Yield the offsets at which a substring occurs in a text."""
     at = text.find(sign)
     while at >= 0:
         yield at
@@ -110,7 +125,7 @@ def finds(text: str, sign: str) -> Iterator[int]:
 
 
 def windows(places: Iterable[int], before: int, after: int, end: int) -> Iterator[Span]:
-    """The parts of a text around places, which are in order; those that meet are one."""
+    """Yield the parts of a text around the given, sorted offsets; parts that overlap are merged."""
     start = stop = -1
     for place in places:
         if stop < 0 or place - before > stop:

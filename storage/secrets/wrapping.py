@@ -1,9 +1,9 @@
-"""Views of a text without its wrapping, each with a map back to the text: what a terminal, a parser or a shell makes of it.
+"""Decoded views of a text, each with a map back: the text as a terminal, a parser or a shell sees it.
 
-A secret is often stored behind a colour code, an escape sequence, percent-encoding or a line break that a terminal, a
-mail program or a diff put into it. Each view undoes one layer of that. Searches run on the views; what they find is
-replaced in the text itself, and everything else stays byte for byte. A text without wrapping has no views, and the
-check for that is one linear search.
+A secret often hides behind a colour code, an escape sequence, percent-encoding, or a line break inserted by a
+terminal, a mail program or a diff. Each view undoes one layer of such wrapping. Searches run on the views.
+What they find is replaced in the original text, and everything else stays the same byte for byte. A text
+without wrapping has no views, and checking for that is one linear search.
 """
 
 import base64
@@ -16,24 +16,24 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 _DEPTH = 5
-"""Layers of encoding that are undone: ``%25253D``, JSON in JSON in JSON."""
+"""Maximum number of encoding layers that are undone: ``%25253D``, JSON in JSON in JSON."""
 
 _ENCODED = 8_192
-"""Longest text in base64 that is decoded, in characters; what is longer is a file."""
+"""Maximum length of base64 text that is decoded, in characters; anything longer is a file."""
 
 
 _REACH = 400
-"""How far from a replacement a secret can stand that is found only because of it, in characters."""
+"""Maximum distance from a replacement of a secret that is found only because of it, in characters."""
 
 
 class View(NamedTuple):
-    """A text with some pieces replaced, and where each piece stood.
+    """A text with some pieces replaced, and the original position of each piece.
 
     Attributes:
         text: The text after the replacements.
-        before: The text was made from this view; from the original where it is ``None``.
-        starts, ends: Where each replacement begins and ends in ``text``.
-        origins, stops: Where the piece that it replaces begins and ends in the text before.
+        before: The view from which this one was made; ``None`` if it was made from the original text.
+        starts, ends: Start and end of each replacement in ``text``.
+        origins, stops: Start and end of the replaced piece in the text before.
     """
 
     text: str
@@ -44,7 +44,7 @@ class View(NamedTuple):
     stops: "array[int]"
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Map a span of the view to the original; a piece that was replaced is never cut in half."""
+        """Map a span of the view to the original text; a replaced piece is never cut in half."""
         start, end = self._place(start, self.origins, 0), self._place(end - 1, self.stops, 1)
         return self.before.span(start, end) if self.before else (start, end)
 
@@ -57,7 +57,10 @@ class View(NamedTuple):
         return self.stops[at] + offset - self.ends[at] + beyond
 
     def changed(self) -> Iterator[tuple[int, int]]:
-        """Yield the parts of the view around its replacements, from line to line; the rest is as in the text before."""
+        """Yield the parts of the view around its replacements, extended to word boundaries.
+
+        The rest is the same as in the text before.
+        """
         start = end = -1
         for first, last in zip(self.starts, self.ends, strict=True):
             if end < 0 or first - _REACH > end:
@@ -68,12 +71,15 @@ class View(NamedTuple):
         yield start, end
 
     def _blank(self, at: int) -> int:
-        """Where the word at a place begins."""
+        """Return where the word at an offset begins."""
         before = max(0, at - 4 * _REACH)
         return max(self.text.rfind("\n", before, at), self.text.rfind(" ", before, at)) + 1 or at
 
     def narrowed(self, start: int, end: int) -> tuple[int, int]:
-        """Keep a span of the text before from cutting a piece in half: it begins with it, and ends before it."""
+        """Adjust a span of the text before so that it does not cut a replaced piece in half.
+
+        It then starts at the beginning of the piece, or ends before it.
+        """
         at = bisect_right(self.origins, end - 1) - 1
         if at >= 0 and start < self.origins[at] < end < self.stops[at]:
             end = self.origins[at]
@@ -86,8 +92,8 @@ class View(NamedTuple):
 # --- encodings ----------------------------------------------------------------------------------------------
 
 _INVISIBLE = (
-    r"\x00-\x06\x0e-\x1a\x1c-\x1f\x7f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e"
-    r"\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    r"\x00-\x06\x0e-\x1a\x1c-\x1f\x7f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
+    r"\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
 )
 _FULLWIDTH = r"\uff01-\uff5e"
 _CONTROL = r"[0-?]{0,64}[ -/]{0,4}[@-~]"
@@ -99,13 +105,19 @@ _WIDE = re.compile(f"[{_FULLWIDTH}]")
 _ALTERNATIVES: tuple[tuple[Callable[[str], object], str], ...] = (
     (
         lambda text: "\\" in text,
-        rf"\\(?:{_BREAK}|(?P<back>u\{{[0-9a-fA-F]{{1,6}}\}}|u[0-9a-fA-F]{{4}}|U[0-9a-fA-F]{{8}}|x[0-9a-fA-F]{{2}}|[01][0-7]{{2}}|[\"'/\\ntrbfave0`]))",
+        (
+            rf"\\(?:{_BREAK}|(?P<back>u\{{[0-9a-fA-F]{{1,6}}\}}|u[0-9a-fA-F]{{4}}|U[0-9a-fA-F]{{8}}"
+            r"|x[0-9a-fA-F]{2}|[01][0-7]{2}|[\"'/\\ntrbfave0`]))"
+        ),
     ),
     (lambda text: "%" in text, r"%(?:25){0,8}(?P<byte>[0-9a-fA-F]{2})"),
     (lambda text: "&" in text, r"&(?P<entity>\#[0-9]{1,7};|\#[xX][0-9a-fA-F]{1,6};|[A-Za-z]{2,8};)"),
     (
         lambda text: "\x1b" in text,
-        rf"\x1b(?:\[{_CONTROL}|\][^\x07\x1b\n]{{0,2048}}(?:\x07|\x1b\\)|[PX^_][^\x1b\n]{{0,2048}}\x1b\\|[ -/]{{0,3}}[0-~])?",
+        (
+            rf"\x1b(?:\[{_CONTROL}|\][^\x07\x1b\n]{{0,2048}}(?:\x07|\x1b\\)"
+            r"|[PX^_][^\x1b\n]{0,2048}\x1b\\|[ -/]{0,3}[0-~])?"
+        ),
     ),
     (lambda text: "\x9b" in text, rf"\x9b{_CONTROL}"),
     (lambda text: "^" in text and "m" in text, rf"\^(?:\[\[[0-9;]{{0,16}}[A-Za-z]|[ ]?{_BREAK})"),
@@ -120,11 +132,13 @@ _ALTERNATIVES: tuple[tuple[Callable[[str], object], str], ...] = (
         r"=(?:(?P<soft>\r?\n)|(?P<quoted>[0-9A-F]{2}))",
     ),
 )
-"""When an encoding can stand in a text, and its pattern; each begins with one sign, for the search to leap to it."""
+"""Whether an encoding can occur in a text, and its pattern; each begins with a literal that the search can
+skip to.
+"""
 
 
 def _encodings(text: str) -> re.Pattern[str] | None:
-    """The pattern of the encodings that can stand in a text."""
+    """Return the pattern of the encodings that can occur in a text."""
     return _joined(tuple(number for number, (can, _) in enumerate(_ALTERNATIVES) if can(text)))
 
 
@@ -139,7 +153,7 @@ _CONTROLS = {
 
 
 def _decoded(match: re.Match[str]) -> str | None:
-    """What an encoded character stands for; ``None`` where it is not one."""
+    """Return the character that an encoded one represents; ``None`` if it is not an encoded character."""
     kind = match.lastgroup
     if kind in (None, "struck", "soft"):
         return ""
@@ -164,7 +178,10 @@ def _unescaped(escape: str) -> str | None:
 
 
 def _of_byte(digits: str) -> str | None:
-    """A byte that percent-encoding names: of the rest of UTF-8, no part can tell a secret."""
+    """Return the ASCII character of a percent-encoded byte; ``None`` for others.
+
+    The remaining bytes of UTF-8 cannot be part of a secret.
+    """
     char = chr(int(digits, 16))
     return char if char.isascii() and (char.isprintable() or char in "\n\r\t\x1b") else None
 
@@ -172,17 +189,21 @@ def _of_byte(digits: str) -> str | None:
 # --- what is split ------------------------------------------------------------------------------------------
 
 _PREFIX = (
-    r"[ \t]{0,120}+(?:(?:[>|+*;#-]|//|--|REM|\d{1,6}[|:])[ \t]{1,8}|[+>|-]"  # quotes, comments, diffs, line numbers
-    r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.,]{0,16}(?:Z|[+-]\d\d:?\d\d)?\]?[ \t]{1,8}(?:\[?[A-Z]{4,8}\]?:?[ \t]{1,8})?"
+    # Quotes, comments, diffs, line numbers.
+    r"[ \t]{0,120}+(?:(?:[>|+*;#-]|//|--|REM|\d{1,6}[|:])[ \t]{1,8}|[+>|-]"
+    r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.,]{0,16}(?:Z|[+-]\d\d:?\d\d)?\]?[ \t]{1,8}"
+    r"(?:\[?[A-Z]{4,8}\]?:?[ \t]{1,8})?"
     r"|\d\d:\d\d:\d\d[\d.,]{0,8}[ \t]{1,8}|[\w.-]{1,60}[ \t]{0,20}\|[ \t]{1,8})?"
 )
 _CHUNK = r"[0-9A-Za-z+/_~.-]"
 _SPLIT = re.compile(
     r"[\r\n\"'\\](?:"
-    rf"(?:(?<=[\w+/=~.:\"'-]{{3}}\n)|(?<=[\w+/=~.:\"'-]{{3}}\r)\n){_PREFIX}(?:(?=[0-9A-Za-z]{{1,3}}[\"'])|(?=[a-z_./-]{{0,80}}+[0-9A-Z])"
+    rf"(?:(?<=[\w+/=~.:\"'-]{{3}}\n)|(?<=[\w+/=~.:\"'-]{{3}}\r)\n){_PREFIX}"
+    r"(?:(?=[0-9A-Za-z]{1,3}[\"'])|(?=[a-z_./-]{0,80}+[0-9A-Z])"
     rf"(?=(?P<chunk>{_CHUNK}{{10,512}}+={{0,2}}(?![:=\w])|{_CHUNK}{{2,9}}+={{0,2}}(?=[\r\n\"'`,;)@&]|$))))"
     r"|(?<=[\w+/=~.-][\"'])(?:"
-    r"(?:[ \t]{0,40}+[+&.~<|][&.<|]?)?[ \t]{0,40}+\\?\r?\n?[ \t]{0,120}+(?:[+&.~<|][&.<|]?[ \t]{0,40}+)?[rbufRBUF]?[\"'](?=[\w+/=~.-])"
+    r"(?:[ \t]{0,40}+[+&.~<|][&.<|]?)?[ \t]{0,40}+\\?\r?\n?[ \t]{0,120}+"
+    r"(?:[+&.~<|][&.<|]?[ \t]{0,40}+)?[rbufRBUF]?[\"'](?=[\w+/=~.-])"
     r"|[ \t]{0,4}(?:;[ \t]{0,4}|\r?\n)[ \t]{0,8}[A-Za-z_]\w{0,60}\+=[\"'](?=\w)"  # KEY="a"; KEY+="b"
     r"|(?<=\w[\"'])(?<!\W[rbufRBUF][\"'])[\"']?(?=\w)(?!(?:s|t|re|ll|ve|d|m)\b))"
     r"|(?<=[ ][\"'])[\"'](?=\w)|(?<=\w\\)(?=[ghijklmopqyz_A-CE-RT-VX-Z2-9-]))"
@@ -195,11 +216,11 @@ _WORDS = re.compile(
 
 
 def _glued(match: re.Match[str]) -> str | None:
-    """Nothing in place of a break, where what follows looks like the rest of a token and not like a word."""
+    """Return an empty replacement for a break, if the text after it looks like the rest of a token."""
     chunk = match["chunk"]
     if chunk is None or _is_rest(chunk):
         return ""
-    # What could be a numbered word is a rest where what stands before the break is random.
+    # What looks like a numbered word is such a rest if the text before the break is random.
     head = _TAIL.search(match.string, max(0, match.start() - _HEAD), match.start())
     numbered = (
         head
@@ -220,7 +241,7 @@ _TAIL = re.compile(r"[0-9A-Za-z]{6,}\Z")
 
 
 def _is_rest(chunk: str) -> bool:
-    """Whether a piece at the beginning of a line is random: the rest of a token that a line end cut in two."""
+    """Return whether a piece at the start of a line looks random, like the rest of a split token."""
     if _WORDS.fullmatch(chunk) or chunk.count("/") > 2 + len(chunk) // 12:
         return False
     digits = sum(map(str.isdigit, chunk))
@@ -238,7 +259,10 @@ _CAMEL = re.compile("[a-z][A-Z]")
 
 
 def decodings(text: str) -> Iterator[View]:
-    """Undo encodings layer by layer: escape sequences, invisible characters, escapes, percent-encoding, entities."""
+    """Undo encodings layer by layer.
+
+    These are escape sequences, invisible characters, backslash escapes, percent-encoding and entities.
+    """
     view: View | None = None
     for _ in range(_DEPTH):
         source = view.text if view else text
@@ -250,7 +274,7 @@ def decodings(text: str) -> Iterator[View]:
 
 
 def glued(text: str, before: View | None) -> View | None:
-    """Join what lines, quotation marks and concatenations split, in a text or in a view of it."""
+    """Join what line breaks, quotes and concatenation split, in a text or in a view of it."""
     return _replaced(text, _SPLIT, _glued, before)
 
 
@@ -282,7 +306,7 @@ _LINK = re.compile(r"(?:\x1b\]|\x9d)([^\x07\x1b\x9c\x9d\n]{6,2048})")
 
 
 def commands(text: str) -> Iterator[tuple[int, int]]:
-    """Where the contents of a terminal's commands stand: the address of a hyperlink, the title of a window."""
+    """Yield the spans of a terminal command's content: the address of a hyperlink, the title of a window."""
     if "\x1b]" in text or "\x9d" in text:
         yield from (match.span(1) for match in _LINK.finditer(text))
 
@@ -290,16 +314,17 @@ def commands(text: str) -> Iterator[tuple[int, int]]:
 _BASE64 = re.compile(
     r"(?<![0-9A-Za-z+/_-])(?:[CI-Za-f][0-9A-Za-z+/_-]{3}){4,}+[0-9A-Za-z+/_-]{0,3}={0,2}(?![0-9A-Za-z+/_=-])"
 )
-# The first of four characters holds six bits of a byte that is printable in ASCII: digits and hashes fall out at once.
+# The first of four characters holds six bits of a printable ASCII byte: digits and hashes are ruled out at
+# once.
 
 
 def may_encode(words: str) -> bool:
-    """Whether one of the long words of a text can be base64."""
+    """Return whether one of the long words of a text can be base64."""
     return _RUN.search(words) is not None and _BASE64.search(words) is not None
 
 
 def encoded(text: str) -> Iterator[tuple[int, int, str]]:
-    """Texts in base64 within a text: from where, to where, and what they say."""
+    """Yield base64 texts within a text: start, end, and decoded content."""
     for match in _BASE64.finditer(text):
         piece = match[0].rstrip("=").translate(_URL_SAFE)
         if len(piece) > _ENCODED or len(piece) % 4 == 1:
@@ -314,25 +339,29 @@ _URL_SAFE = str.maketrans("-_", "+/")
 _BLANKS = str.maketrans("\n\r\t", "   ")
 
 _TRACES = re.compile(
-    rf"[\\%&^'=[{_INVISIBLE}{_FULLWIDTH}](?:(?<=\\)(?:u[0-9a-fA-F]{{4}}|\\[uxe0-9\"'/\n]|[\"'](?<=\w..)(?=\w)|n(?<=\\\\\n))|(?<=%)(?:25)*[0-9a-fA-F]{{2}}"
-    rf"|(?<=&)#?\w{{2,8}};|(?<=\^)\[\[|(?<=\w')\w|(?<==)(?:3D|\\n)|(?<=\[)[0-9;]{{1,12}}m|(?<=[{_INVISIBLE}{_FULLWIDTH}]))"
+    rf"[\\%&^'=[{_INVISIBLE}{_FULLWIDTH}]"
+    r"(?:(?<=\\)(?:u[0-9a-fA-F]{4}|\\[uxe0-9\"'/\n]|[\"'](?<=\w..)(?=\w)|n(?<=\\\\\n))"
+    r"|(?<=%)(?:25)*[0-9a-fA-F]{2}"
+    r"|(?<=&)#?\w{2,8};|(?<=\^)\[\[|(?<=\w')\w|(?<==)(?:3D|\\n)|(?<=\[)[0-9;]{1,12}m"
+    rf"|(?<=[{_INVISIBLE}{_FULLWIDTH}]))"
 )
 
 
 def may_hide(encoded_json: str) -> bool:
-    """Whether the JSON of a text can hold a name or a token that only a view shows."""
+    """Return whether a text, given as JSON, may contain a name or a token that only a view shows."""
     return _TRACES.search(encoded_json) is not None
 
 
 _HARD = re.compile(
-    r"\\(?:u[0-9a-fA-F{]|U0|x[0-9a-fA-F]{2}|e\[|[01][0-7]{2}|\r?\n)|%(?:25)*[2-7][0-9a-fA-F]|&\#?\w{2,8};|\^\[\["
+    r"\\(?:u[0-9a-fA-F{]|U0|x[0-9a-fA-F]{2}|e\[|[01][0-7]{2}|\r?\n)"
+    r"|%(?:25)*[2-7][0-9a-fA-F]|&\#?\w{2,8};|\^\[\["
     r"|=(?:3D|\r?\n)|''(?<=\w'')(?=\w)|\"\"(?<=\w\"\")(?=\w)"
 )
 _UNUSUAL = str.maketrans("\n\r\t", "   ")
 
 
 def may_build(text: str) -> bool:
-    """Whether undoing the wrapping of a text can make a name or the beginning of a token that does not stand in it."""
+    """Return whether a view of a text may contain a name or a token prefix that the text itself does not."""
     if not text.isascii() and (_UNSEEN.search(text) or _WIDE.search(text)):
         return True
     if text.isascii() and not text.translate(_UNUSUAL).isprintable():
