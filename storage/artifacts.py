@@ -197,7 +197,7 @@ class Artifacts:
             except FileNotFoundError:
                 pass
             except OSError:
-                return  # something else lies in it
+                return  # not empty
             parent = parent.parent
 
     def listing(self) -> list[tuple[str, int]]:

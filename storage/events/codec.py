@@ -38,8 +38,9 @@ UNKNOWN = "f" * 64
 """Placeholder for the unknown hash of a lost event."""
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
-"""Converts a payload to the next version. Must be pure; never removed once a release may have written its
-version.
+"""Converts a payload to the next version.
+
+It must be pure, and is never removed once a release may have written its version.
 """
 
 _SALT_BYTES = 16

@@ -42,8 +42,7 @@ class IgnoreRules:
         if folder not in self._specs:
             lines = _lines(self._root / folder / ".gitignore")
             patterns = [pattern for line in lines for pattern in _patterns(line)]
-            # Set explicitly: the default depends on which packages are installed, and re2 raises other
-            # errors.
+            # Set explicitly: the default depends on the installed packages, and re2 raises other errors.
             self._specs[folder] = GitIgnoreSpec(patterns, backend="simple")
         return self._specs[folder]
 

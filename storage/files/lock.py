@@ -50,8 +50,9 @@ _LOOKS = 16
 """Polls of the first waiter while the time that it has waited for a long hold doubles."""
 
 _SKIP_S = 1.0
-"""A waiter that does not take the free lock for this long (a stopped process) is skipped; if it resumes, it
-queues again.
+"""A waiter that does not take the free lock for this long (a stopped process) is skipped.
+
+If it resumes, it queues again.
 """
 
 _PASSING = 2

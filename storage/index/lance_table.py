@@ -36,8 +36,9 @@ from agentx.storage.index.terms import TermCounts
 MAX_FRAGMENTS = 8
 MAX_VERSIONS = 16
 MAX_UNINDEXED = 1_000
-"""Rows that the indexes may lack, or one in a hundred if that is more. They are found all the same, at a cost
-of 6 ms a search for each thousand.
+"""Rows that the indexes may lack, or 1 % of the table if that is more.
+
+They are found all the same, at a cost of 6 ms a search for each thousand.
 """
 VECTORS_FOR_INDEX = 50_000
 """Fewer vectors are scanned, and the result is exact."""
@@ -259,8 +260,7 @@ class Table:
             self._handle.add_columns(pa.field("vector", pa.list_(pa.float32(), dimensions)))
         old = self.having("id", [row.chunk.id for row in rows])
         data = _arrow(rows, dimensions)
-        # A missing vector is null and stays null; by default lancedb rejects it as a vector of the wrong
-        # size.
+        # A missing vector is null and stays null; by default lancedb takes it for one of the wrong size.
         if old:
             merge = self._handle.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
             merge.execute(data, on_bad_vectors="null")

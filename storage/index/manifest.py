@@ -8,8 +8,7 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
 
 FORMAT = 4
-"""Version of the layout and of the text analysis; an index of another version is set aside and filled again.
-"""
+"""Version of layout and text analysis; an index of another version is set aside and filled again."""
 
 
 class IndexDamaged(AgentXError):

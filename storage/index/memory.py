@@ -18,9 +18,7 @@ from agentx.storage.index.port import OPEN, Chunk, Filter, Ranked, Vector
 Keep = Callable[[Chunk], bool]
 
 SCORE_DIGITS = 6
-"""Scores are rounded to this, so that the order of near ties does not depend on the processor; ties are
-ordered by id.
-"""
+"""Scores are rounded to this, so that near ties are ordered alike on every processor: by id."""
 
 
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -169,9 +169,9 @@ def _may_hold(text: str) -> bool:
 
 
 def _has_sign(text: str) -> bool:
-    """Return whether a text contains what every rule needs.
+    """Return whether a text contains one of the signs without which no rule matches.
 
-    That is a keyword, a flag, a port, the prefix of a token, or base64.
+    They are a keyword, a flag, a port, the prefix of a token, and base64.
     """
     lowered = lower(text)
     if any(word in lowered for word in (*WORDS[1:], *_ANCHORS)) or lowered.count("pass") > lowered.count(

@@ -109,7 +109,7 @@ def named(text: str, places: Places) -> Iterator[Span]:
 
     Args:
         text: The text to search.
-        places: Where keywords of names occur.
+        places: Its keywords, from :func:`word_places`.
     """
     for name in _names(text, places):
         if span := _value(text, name):

@@ -106,20 +106,17 @@ _INSIDE: tuple[tuple[str, str, str], ...] = (
     ("azure devops token", "AZDO", r"\b[0-9A-Za-z]{76}AZDO[0-9A-Za-z]{4}\b"),
     ("terraform token", ".atlasv1.", rf"\b[0-9A-Za-z]{{14}}\.atlasv1\.[{_WORD}]{{60,90}}"),
 )
-"""Formats whose fixed part is inside or at the end: name, substring that the text must contain, complete
-pattern.
-"""
+"""Formats whose fixed part is inside or at the end: name, fixed part, complete pattern."""
 
 _ALONE = frozenset(("SK AC", "key-"))
-"""Prefixes that file names and cache keys also have; they count only if no other part of a name is attached.
-"""
+"""Prefixes that file names and cache keys also have; they count only if nothing else is attached to them."""
 
 _SHORTEST = 20
 _SHAPE = bytes(ord(" " if bytes((one,)).isspace() else "x") for one in range(256))
 _LONG = b"x" * _SHORTEST
 _RUN = re.compile(rf"[{_WORD}]{{14}}")
-# Every format has 20 characters or more without white space, of which 14 in a row are letters, digits, ``-``
-# or ``_``. Most texts contain no such run.
+# Every format has 20 or more characters without white space, including 14 letters, digits, "-" or "_" in a
+# row. Most texts contain no such run.
 
 
 def may_hold_format(words: str) -> bool:

@@ -14,7 +14,7 @@ Span = tuple[int, int]
 """Start and end of a secret, in characters."""
 
 Places = list[tuple[int, str]]
-"""Where keywords of secret names occur, in order, with the keyword."""
+"""Offsets at which keywords of secret names occur, in order, each with its keyword."""
 
 _PLACEHOLDER = re.compile(
     r"""[<$%{\[(*&|^]               # <your token>, ${TOKEN}, %s, {{ token }}, [redacted], ****
@@ -66,7 +66,7 @@ _COMMON = frozenset(
         "\n    "
     ).split()
 )
-"""Words of names and placeholders; a value made of these alone (``id_token_v2``, ``test1234``) is either."""
+"""Words of names and placeholders: a value of these alone (``id_token_v2``, ``test1234``) counts as one."""
 
 
 def is_placeholder(value: str) -> bool:

@@ -57,7 +57,7 @@ class View(NamedTuple):
         return self.stops[at] + offset - self.ends[at] + beyond
 
     def changed(self) -> Iterator[tuple[int, int]]:
-        """Yield the parts of the view around its replacements, extended to word boundaries.
+        """Yield the parts of the view around its replacements, each from the start of a word or line.
 
         The rest is the same as in the text before.
         """
@@ -78,7 +78,7 @@ class View(NamedTuple):
     def narrowed(self, start: int, end: int) -> tuple[int, int]:
         """Adjust a span of the text before so that it does not cut a replaced piece in half.
 
-        It then starts at the beginning of the piece, or ends before it.
+        A span that starts inside a piece starts with it instead; one that ends inside a piece ends before it.
         """
         at = bisect_right(self.origins, end - 1) - 1
         if at >= 0 and start < self.origins[at] < end < self.stops[at]:
@@ -132,9 +132,7 @@ _ALTERNATIVES: tuple[tuple[Callable[[str], object], str], ...] = (
         r"=(?:(?P<soft>\r?\n)|(?P<quoted>[0-9A-F]{2}))",
     ),
 )
-"""Whether an encoding can occur in a text, and its pattern; each begins with a literal that the search can
-skip to.
-"""
+"""A test whether an encoding can occur, and its pattern, which begins with a literal that is fast to find."""
 
 
 def _encodings(text: str) -> re.Pattern[str] | None:
@@ -186,7 +184,7 @@ def _of_byte(digits: str) -> str | None:
     return char if char.isascii() and (char.isprintable() or char in "\n\r\t\x1b") else None
 
 
-# --- what is split ------------------------------------------------------------------------------------------
+# --- split tokens -------------------------------------------------------------------------------------------
 
 _PREFIX = (
     # Quotes, comments, diffs, line numbers.
@@ -314,8 +312,7 @@ def commands(text: str) -> Iterator[tuple[int, int]]:
 _BASE64 = re.compile(
     r"(?<![0-9A-Za-z+/_-])(?:[CI-Za-f][0-9A-Za-z+/_-]{3}){4,}+[0-9A-Za-z+/_-]{0,3}={0,2}(?![0-9A-Za-z+/_=-])"
 )
-# The first of four characters holds six bits of a printable ASCII byte: digits and hashes are ruled out at
-# once.
+# The first of four characters holds six bits of a printable ASCII byte, which rules out digits and hashes.
 
 
 def may_encode(words: str) -> bool:
