@@ -8,9 +8,7 @@ from agentx.storage.events.direction_events import NewKnowledge
 from agentx.storage.events.types import Body, ChangesFiles, FileChange, Payload
 
 FileClass = Literal["static", "append-only"]
-"""How an existing file may change: only with the user's approval (static), or only by appending
-(append-only).
-"""
+"""How an existing file may change: only with the user's approval, or only by appending at its end."""
 
 
 class FileRule(msgspec.Struct, frozen=True, omit_defaults=True):
