@@ -84,7 +84,8 @@ def write_layout(root: Path, artifacts: str, project: Path | None = None) -> Pat
         raise NotEmpty(f"{root} is a workspace already; open it, or choose another directory.")
     if nofollow.exists(root) and (not nofollow.is_directory(root) or nofollow.names(root)):
         raise NotEmpty(
-            f"{root} is not empty. Choose a new directory, and bring material in with `agentx init --from DIR` or `agentx add`."
+            f"{root} is not empty. Choose a new directory, and bring material in with `agentx init --from "
+            "DIR` or `agentx add`."
         )
     place = artifacts_root(root, artifacts)
     nofollow.make_directory(root, parents=True)
@@ -116,7 +117,8 @@ def open_engine(root: Path, settings: Settings, *, new: bool = False) -> Engine:
     place = artifacts_root(root, config.workspace.artifacts)
     if place != root / ARTIFACTS and clones.is_fresh(root):
         raise UsageError(
-            f"{root} is a clone of a workspace that stands beside a project, and there is no such project here. Its files "
+            f"{root} is a clone of a workspace that stands beside a project, and there is no such project "
+            "here. Its files "
             f'are in {ARTIFACTS}/: write `artifacts = "{ARTIFACTS}"` in {CONFIG_FILE}, and open it again.'
         )
     if clones.is_fresh(root):

@@ -200,7 +200,7 @@ class Workspace:
         """
         self.engine.trust.grant("trusted", in_state(self.state), commands=commands)
 
-    # --- what is there -------------------------------------------------------------------------------------------
+    # --- what is there ----------------------------------------------------------------------------
 
     @property
     def config(self) -> Config:
@@ -253,7 +253,7 @@ class Workspace:
         """
         return self.engine.bus.subscribe(name, receiver)
 
-    # --- what happens --------------------------------------------------------------------------------------------
+    # --- what happens -----------------------------------------------------------------------------
 
     def say(self, text: str, *, actor: str = "") -> Event:
         """Say something to the agents; when this returns it is recorded and what it demands is concluded.
@@ -411,7 +411,7 @@ class Workspace:
             self.engine, events, also=also, reason=reason, backup=place, agreed=agreed, progress=progress
         )
 
-    # --- memory by hand ------------------------------------------------------------------------------------------
+    # --- memory by hand ---------------------------------------------------------------------------
 
     def remember(
         self, kind: Kind, text: str, *, scope: Scope | None = None, until: str = "", score: float = 5.0
@@ -440,7 +440,7 @@ class Workspace:
         """Do what the nights since the last time call for: fade, merge, promote, lay aside."""
         return maintenance.maintain(self.engine, dry_run=dry_run)
 
-    # --- asking --------------------------------------------------------------------------------------------------
+    # --- asking -----------------------------------------------------------------------------------
 
     def search(  # noqa: PLR0913 - each narrows the search
         self,
@@ -511,7 +511,7 @@ class Workspace:
             self.engine, message, max_tokens=max_tokens, tier=tier, seq=seq, deadline_ms=deadline_ms
         )
 
-    # --- earlier moments -----------------------------------------------------------------------------------------
+    # --- earlier moments --------------------------------------------------------------------------
 
     def moment(self, moment: int | str) -> int:
         """The event that a person means by its seq, by a time or by a commit.
@@ -577,7 +577,7 @@ class Workspace:
         """Bring the index up to the read-only sources that ``agentx.toml`` declares."""
         return Sources(self.engine).scan(progress)
 
-    # --- keeping up ----------------------------------------------------------------------------------------------
+    # --- keeping up -------------------------------------------------------------------------------
 
     def flush(self) -> None:
         """The end of a turn: commit what is pending, bring Git's index up, and let git commands in."""

@@ -38,7 +38,8 @@ class BudgetTooSmall(AgentXError):
 
     def __init__(self, needed: int, given: int) -> None:
         super().__init__(
-            f"The context needs {needed} tokens for what must not be forgotten, and was given {given}; give it more, "
+            f"The context needs {needed} tokens for what must not be forgotten, and was given {given}; give "
+            "it more, "
             "or retire rules that no longer hold with `agentx memory retire`."
         )
         self.needed = needed
@@ -130,7 +131,7 @@ def provided(context: Context) -> ContextProvided:
     )
 
 
-# --- how each thing reads -----------------------------------------------------------------------------------------------
+# --- how each thing reads -------------------------------------------------------------------------
 
 
 def memory_line(item: MemoryItem, section: Section, message: str, *, brief: bool = False) -> ContextItem:

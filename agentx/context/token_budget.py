@@ -77,7 +77,7 @@ class Page:
         self.head = f"# Task: {title}\n" if title else ""
         self.used = count_tokens(self.head) + _RESERVE_TOKENS
 
-    # --- what must not be forgotten ------------------------------------------------------------------------------
+    # --- what must not be forgotten ---------------------------------------------------------------
 
     def must(self, *, weak_rules: bool = True) -> None:
         """Mission, constraints, rejections and hot issues: whole where their scope matches and there is room.
@@ -155,7 +155,7 @@ class Page:
     def _line(self, item: MemoryItem, section: Section, *, brief: bool = False) -> ContextItem:
         return memory_line(item, section, self.message, brief=brief)
 
-    # --- what there is room for ----------------------------------------------------------------------------------
+    # --- what there is room for -------------------------------------------------------------------
 
     @property
     def free(self) -> int:

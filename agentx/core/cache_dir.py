@@ -1,4 +1,4 @@
-"""The cache of a workspace, ``.agentx/``: whatever lies there can be deleted at any time and is made again."""
+"""The cache of a workspace, ``.agentx/``: its contents can be deleted at any time and are rebuilt."""
 
 import contextlib
 from pathlib import Path
@@ -9,11 +9,14 @@ CACHE = ".agentx"
 
 
 def make_cache(root: Path) -> None:
-    """Make the directory, where it can be made. It ignores itself, so that no ``.gitignore`` of the workspace need name it."""
+    """Create the cache directory if possible.
+
+    It ignores itself, so the workspace's ``.gitignore`` need not list it.
+    """
     with contextlib.suppress(OSError):
         nofollow.make_directory(root / CACHE)
         ignore = root / CACHE / ".gitignore"
         with contextlib.suppress(FileNotFoundError):
-            if nofollow.status(ignore).st_size:  # a process that died while it wrote left an empty one
+            if nofollow.status(ignore).st_size:  # a process that died while writing left an empty file
                 return
         nofollow.write(ignore, b"*\n")

@@ -1,6 +1,7 @@
-"""What is folded from the whole history and is no part of the state: kept up as events come, and between processes.
+"""A cached projection outside the state: folded from the whole history and updated with new events.
 
-It lies in ``.agentx/``, so it can be deleted at any time and is made again from the log: the same, whichever way.
+It is kept in ``.agentx/`` between processes, so it can be deleted at any time. Rebuilding it from the log
+gives the same result.
 """
 
 import threading
@@ -16,22 +17,22 @@ from agentx.storage.log.snapshots import Snapshots
 from agentx.synthesis.state.state import State
 
 SAVE_EVENTS = 500
-"""It is kept after so many events, so that the next process reads no more than those."""
+"""Save after this number of events, so that the next process reads no more than these."""
 
 _Folded = TypeVar("_Folded")
 _Read = TypeVar("_Read")
 
 
 class Kept(Generic[_Folded]):
-    """Something that is folded from a history.
+    """A cached projection of a history.
 
     Args:
         history: The log.
-        folder: Where it is kept between processes; a cache.
-        version: Of the fold; what is kept of another version, or with other types of events, is not read.
-        anew: Gives it up to the event of a state, from the log.
+        folder: Directory that keeps it between processes; a cache.
+        version: Version of the fold. A copy of another version, or with other types of events, is ignored.
+        anew: Builds it from the log, up to the last event of a state.
         apply: Folds an event in.
-        kind: What it is, for reading it back.
+        kind: Its type, for decoding.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Kept(Generic[_Folded]):
         self._saved_seq = 0
 
     def at(self, state: State, read: Callable[[_Folded], _Read]) -> _Read:
-        """What ``read`` takes from it, as it is up to the event of a state that is the present."""
+        """Return ``read`` of the projection, folded up to the last event of the current state."""
         with self._lock:
             if self._folded is None and (found := self._kept.load(self._decode)):
                 self._folded, self._position = found
@@ -68,7 +69,7 @@ class Kept(Generic[_Folded]):
             return read(folded)
 
     def _extended(self, state: State) -> _Folded | None:
-        """What is known with what is new; ``None`` where the log was set back, or purged."""
+        """Return the cached value with new events folded in; ``None`` if the log was rewound or purged."""
         folded, position = self._folded, self._position
         if folded is None or not 0 < position.seq <= state.seq or not self._history.holds(position):
             return None
@@ -80,7 +81,7 @@ class Kept(Generic[_Folded]):
         return folded
 
     def clear(self) -> None:
-        """Forget it; it is made anew from the log."""
+        """Drop the projection; it is rebuilt from the log."""
         with self._lock:
             self._folded, self._saved_seq = None, 0
             self._kept.clear()

@@ -93,15 +93,18 @@ def find_root(start: Path) -> Path:
             return folder
     if nofollow.is_directory(start / "objects") and _holds_log(start):
         raise NotAWorkspace(
-            f"{start} is a bare repository, as a backup is. Make a workspace of it with `git clone {start} DIR`."
+            f"{start} is a bare repository, as a backup is. Make a workspace of it with `git clone {start} "
+            "DIR`."
         )
     if _holds_log(start / ".git"):
         raise NotAWorkspace(
-            f"{start} is a workspace whose files were not checked out. Do that with `git -C {start} checkout main -- .`."
+            f"{start} is a workspace whose files were not checked out. Do that with `git -C {start} checkout "
+            "main -- .`."
         )
     if nofollow.is_file(start / LIVE):
         raise NotAWorkspace(
-            f"{start} has a {LIVE} and no Git repository. Bring its .git directory back from a backup, or clone the backup."
+            f"{start} has a {LIVE} and no Git repository. Bring its .git directory back from a backup, or "
+            "clone the backup."
         )
     raise NotAWorkspace(
         f"{start} is not in a workspace. Make one with `agentx init`, or name one with -C DIR."
@@ -134,7 +137,8 @@ def artifacts_root(root: Path, artifacts: str) -> Path:
     place = Path(os.path.normpath(root.absolute() / artifacts))
     if place not in root.absolute().parents:
         raise UsageError(
-            f"workspace.artifacts is {artifacts!r}; it can be 'artifacts', or a directory above the workspace like '..'."
+            f"workspace.artifacts is {artifacts!r}; it can be 'artifacts', or a directory above the "
+            "workspace like '..'."
         )
     return place
 
@@ -154,7 +158,8 @@ def check(root: Path) -> None:
     """
     if nofollow.is_file(root / ".git"):
         raise LayoutRefused(
-            f"{root}/.git is a file that names a repository elsewhere (a linked worktree or a submodule). A workspace "
+            f"{root}/.git is a file that names a repository elsewhere (a linked worktree or a submodule). A "
+            "workspace "
             "needs a repository of its own: make one with `git clone`."
         )
     own = {f".git/{path.name}" for path in nofollow.listed(root / ".git", "agentx")}
@@ -204,7 +209,8 @@ def _check_git(root: Path) -> None:
         _check_config(root, path)
     for place in _outside_alternates(git_dir):
         raise LayoutRefused(
-            f"{git_dir}/objects/info/alternates takes Git objects from {place}, outside the workspace. Copy them with "
+            f"{git_dir}/objects/info/alternates takes Git objects from {place}, outside the workspace. Copy "
+            "them with "
             f"`git -C {root} repack -a -d` and delete that file."
         )
 
@@ -217,7 +223,8 @@ def _check_config(root: Path, path: Path) -> None:
         return
     if _INCLUDE.search(content):
         raise LayoutRefused(
-            f"{path} includes another file. Copy the settings that you need into it, and delete its include sections."
+            f"{path} includes another file. Copy the settings that you need into it, and delete its include "
+            "sections."
         )
     if why := local.problem(path):
         raise LayoutRefused(
@@ -261,7 +268,8 @@ def check_commit(repo: GitRepository, commit: str, since: str = "") -> None:
     for path, (_, entry) in repo.diff(repo.tree_of(since), repo.tree_of(commit)).items():
         if entry is not None and (reason := _objection(path, entry.mode)):
             raise LayoutRefused(
-                f"Commit {commit[:12]} is not used: in it {path!r} {reason}. Undo that commit with `git revert` or "
+                f"Commit {commit[:12]} is not used: in it {path!r} {reason}. Undo that commit with `git "
+                "revert` or "
                 "`git reset`, or delete this clone."
             )
 

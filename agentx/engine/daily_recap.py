@@ -212,7 +212,7 @@ def _words(actor: str, body: Body) -> str:
     return f"{actor}: “{shorten(body.text, SAID_WORDS)}”" if body.text.strip() else ""
 
 
-# --- from the log ----------------------------------------------------------------------------------------------------
+# --- from the log ---------------------------------------------------------------------------------
 
 
 def backwards(history: History, state: State) -> Iterator[list[Event]]:

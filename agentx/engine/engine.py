@@ -1,6 +1,6 @@
 """The parts of an open workspace, wired together: write path, bus, synthesis, index.
 
-Tools, context and agents work with this; :class:`agentx.workspace.Workspace` is the face that people use.
+Used by tools, context and agents; :class:`agentx.workspace.Workspace` is the public interface.
 """
 
 import math
@@ -34,13 +34,13 @@ from agentx.synthesis.state.state import State
 from agentx.trust.trust import Trust
 
 EMBED_S = 2.0
-"""How long a search embeds what is new, where nothing does so in the background."""
+"""How long a search embeds new texts where no background thread does so."""
 
 EMBED_SHARE = 0.3
-"""How much of the time up to a deadline goes into that."""
+"""Share of the time until a deadline that is spent on embedding."""
 
 READ_SHARE = 0.6
-"""How much of it goes into reading what is new into the index."""
+"""Share of the time until a deadline that is spent on reading new events into the index."""
 
 
 class Engine:
@@ -48,13 +48,14 @@ class Engine:
 
     Attributes:
         root: Its directory.
-        config: What ``agentx.toml`` says.
-        settings: What the environment says.
-        trust: Whether what the workspace brings along may run, be called and read outside.
+        config: The settings from ``agentx.toml``.
+        settings: The settings from the environment.
+        trust: Whether what the workspace brings along may be run, called or read outside it.
         write_path: Every change to log, repository and working files.
-        synthesizer: Concludes from each fact.
-        indexer: Feeds the memory index and asks it.
-        summaries: Summaries of directories by tree id, path and rules; a change to any of them makes another key.
+        synthesizer: Draws conclusions from each fact.
+        indexer: Feeds and queries the memory index.
+        summaries: Summaries of directories by tree id, path and rules; a change to any of them makes a new
+            key.
         meanings: Vectors of short phrases.
         recaps: What happened in the last day.
         past_runs: The runs of the whole history.
@@ -88,14 +89,14 @@ class Engine:
 
     @property
     def state(self) -> State:
-        """The state after everything that any process recorded; a copy, see :meth:`snapshot`."""
+        """A copy of the state after everything that any process recorded; see :meth:`snapshot`."""
         return self.snapshot()
 
     def settle(self) -> tuple[str, int]:
-        """Put everything on record, what people edited too, and commit it; the commit, and the last event.
+        """Record and commit everything, including the user's edits; return the commit and the last event.
 
         Raises:
-            ReadOnly: The workspace is open for reading only.
+            ReadOnly: The workspace is read-only.
             HistoryDamaged: The log is damaged.
         """
         self.write_path.require_writable()
@@ -106,16 +107,16 @@ class Engine:
             return self.write_path.head, self.write_path.state.seq
 
     def read_body(self, body: Body) -> str:
-        """The whole text of a body."""
+        """Return the whole text of a body."""
         return self.write_path.blobs.text(body)
 
     def snapshot(self) -> State:
-        """A copy of the state that no other thread changes."""
+        """Return a copy of the state that no other thread changes."""
         with self.write_path.exclusive():
             return self.write_path.state.copy()
 
     def snapshot_by(self, deadline: float) -> tuple[State, bool]:
-        """A copy of the state; where the lock cannot be had in time, of what this process has read.
+        """Return a copy of the state; if the lock is not free in time, of what this process has read.
 
         Args:
             deadline: ``time.monotonic()`` by which this returns.
@@ -170,7 +171,7 @@ class Engine:
         self.commits.extend(self.write_path.head)
         return self.commits.find(seq)
 
-    # --- the gate ------------------------------------------------------------------------------------------------
+    # --- the gate ---------------------------------------------------------------------------------
 
     def enforced(self) -> list[MemoryItem]:
         """The items whose checks run before a write and on an answer; looked for again where memory changed."""
@@ -202,11 +203,11 @@ class Engine:
         return check_answer(self.enforced(), text, message=message or self.last_user_message())
 
     def last_user_message(self) -> str:
-        """The latest words of the user; empty where nothing was said."""
+        """Return the latest message of the user; empty if there is none."""
         return last_user_message(self.write_path.state)
 
 
 def last_user_message(state: State) -> str:
-    """The latest words of the user in a state; empty where nothing was said."""
+    """Return the latest message of the user in a state; empty if there is none."""
     said = (m.text for m in reversed(state.messages) if m.actor.partition(":")[0] == "user")
     return next(said, "")

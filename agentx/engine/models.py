@@ -1,4 +1,4 @@
-"""The models of a workspace, as ``agentx.toml`` and the environment name them, opened where its trust allows it."""
+"""Opens the models that ``agentx.toml`` and the environment name, as far as the trust allows it."""
 
 import threading
 from collections.abc import Callable
@@ -11,7 +11,10 @@ NO_MODEL = "none"
 
 
 def director_model(engine: Engine) -> ModelClient | None:
-    """The model that writes directives; ``None`` where code composes them, which it does where no model is named."""
+    """Return the model that writes directives; ``None`` if code composes them.
+
+    Code composes them if no model is named.
+    """
     name, setting = engine.config.director.model, "director.model"
     if not name:
         name, setting = _named(engine)
@@ -19,25 +22,25 @@ def director_model(engine: Engine) -> ModelClient | None:
 
 
 def model(engine: Engine, named: str = "") -> ModelClient:
-    """The model that a person named; without one, that of ``agentx.toml`` or of the environment.
+    """Return the model that the user named, or the one from ``agentx.toml`` or the environment.
 
     Args:
         engine: The workspace.
-        named: As a person gave it, on the command line.
+        named: Name that the user gave on the command line.
 
     Raises:
-        ModelError: None is named, or it cannot be used.
+        ModelError: No model is named, or it cannot be used.
         Restricted: The workspace names it, and is not trusted.
     """
     return open_named(engine, named) if named else open_named(engine, *_named(engine))
 
 
 def named_models(engine: Engine, setting: str) -> Callable[[str], ModelClient]:
-    """Gives the model of a name, each opened once; of an empty name, the one in use.
+    """Return a function that opens each model by name once; an empty name gives the one in use.
 
     Args:
         engine: The workspace.
-        setting: Where the names come from.
+        setting: The setting that the names come from.
     """
     opened: dict[str, ModelClient] = {}
     lock = threading.Lock()
@@ -52,12 +55,12 @@ def named_models(engine: Engine, setting: str) -> Callable[[str], ModelClient]:
 
 
 def open_named(engine: Engine, name: str, setting: str = "") -> ModelClient:
-    """Open a model. The key goes to an address of ``agentx.toml`` only where the workspace is trusted.
+    """Open a model. The key is sent to an address from ``agentx.toml`` only if the workspace is trusted.
 
     Args:
         engine: The workspace.
         name: ``PROVIDER/NAME`` or ``script:FILE``.
-        setting: What of the workspace names it; empty where this user does.
+        setting: The workspace setting that names it; empty if the user names it.
 
     Raises:
         ModelError: It cannot be used.
@@ -71,13 +74,16 @@ def open_named(engine: Engine, name: str, setting: str = "") -> ModelClient:
 
 
 def model_name(engine: Engine) -> str:
-    """The name of the model in use; empty where there is none, or a restricted workspace names it."""
+    """Return the name of the model in use; empty if there is none, or a restricted workspace names it."""
     name, setting = _named(engine)
     return "" if setting and not engine.trust.trusted else name
 
 
 def _named(engine: Engine) -> tuple[str, str]:
-    """The model in use and the setting that names it; in a restricted workspace the environment comes first."""
+    """Return the model in use and the setting that names it.
+
+    In a restricted workspace the environment takes precedence.
+    """
     own, given = engine.config.model.name, engine.settings.model
     if not own or (given and not engine.trust.trusted):
         return given, ""

@@ -1,4 +1,4 @@
-"""Moments: which event a person means by a number, a time or a commit, and what was known after it."""
+"""Moments: resolve a number, a time or a commit to an event, and recall what was known after it."""
 
 import re
 from collections.abc import Iterator
@@ -29,21 +29,22 @@ STANDING = ("proposed", "active", "dormant")
 
 
 class NoSuchMoment(UsageError):
-    """There is no such moment in the history, or no such file at that moment."""
+    """The history has no such moment, or no such file at that moment."""
 
 
 def resolve_moment(engine: Engine, moment: int | str) -> int:
-    """The event that a person means.
+    """Return the event that a moment refers to.
 
     Args:
         engine: The workspace.
-        moment: The seq of an event (0 is before the first); an ISO date or time, UTC where it names no zone; a while
-            (``2h ago``); or a commit, in any way that Git can say it (an id of at least 7 characters, ``HEAD~2``).
+        moment: The seq of an event (0 is before the first); an ISO date or time, UTC if it names no zone; a
+            duration (``2h ago``); or a commit, in any notation of Git (an id of at least 7 characters,
+            ``HEAD~2``).
 
     Returns:
-        Its seq. A time means the last event before the clock first went past it: what a date, a minute or a second
-        means is its end. The clock may have stepped back, but the order of events never does. A commit means the last
-        event that it holds; one that a person made, the event that put it on record.
+        The seq of the event. A time gives the last event before the clock first went past it; a date, a
+        minute or a second means its end. The clock may have stepped back, but the order of events never does.
+        A commit gives the last event that it holds; a user's commit gives the event that recorded it.
 
     Raises:
         NoSuchMoment: There is none.
@@ -72,7 +73,7 @@ def _parse(text: str) -> datetime:
 
 
 def _as_recorded(at: datetime) -> str:
-    """A time in UTC as events have it, without the ``Z``; its beginning compares with the beginning of theirs."""
+    """Format a UTC time as events store it, without the ``Z``, so that prefixes can be compared."""
     return at.isoformat(timespec="microseconds")[:26]
 
 
@@ -98,8 +99,10 @@ def _at_commit(engine: Engine, text: str) -> int:
         wanted = ""
     if not wanted:
         raise NoSuchMoment(
-            f"There is no moment {text[:_SHOWN]!r}. Give an event's number (`agentx log`), a date or time (2026-11-20, "
-            f"2026-11-20T09:30, 2h ago), or a commit (HEAD~2, or at least {_SHORTEST_ID} characters of its id)."
+            f"There is no moment {text[:_SHOWN]!r}. Give an event's number (`agentx log`), a date or time "
+            "(2026-11-20, "
+            f"2026-11-20T09:30, 2h ago), or a commit (HEAD~2, or at least {_SHORTEST_ID} characters of its "
+            "id)."
         )
     above = engine.write_path.state.seq
     for commit in repo.log(head):
@@ -111,7 +114,7 @@ def _at_commit(engine: Engine, text: str) -> int:
 
 
 def _taken_on_record(engine: Engine, below: int, above: int) -> int:
-    """The event that put a person's commit on record: between the engine's commits below and above it."""
+    """Return the event that recorded a user's commit: between the engine's commits below and above it."""
     found = below
     for event in engine.write_path.history.read(below, told_already):
         taken = isinstance(event.data, ArtifactChanged) and event.data.noticed == "git"
@@ -121,22 +124,22 @@ def _taken_on_record(engine: Engine, below: int, above: int) -> int:
     return found
 
 
-# --- what was known then -------------------------------------------------------------------------------------------------
+# --- what was known at that time ----------------------------------------------------------
 
 
 def event_at(engine: Engine, seq: int) -> Event | None:
-    """The event of a seq; ``None`` where its line is damaged or there is none."""
+    """Return the event with a seq; ``None`` if its line is damaged or missing."""
     event = next(engine.write_path.history.read(seq - 1, told_already), None) if seq > 0 else None
     return event if event is not None and event.seq == seq else None
 
 
 def state_at(engine: Engine, seq: int) -> State:
-    """The state as it was after an event, folded anew."""
+    """Return the state after an event, folded again from the history."""
     return next(states_at(engine, seq))
 
 
 def states_at(engine: Engine, *seqs: int) -> Iterator[State]:
-    """The state after each of some events, which come in their order; all by one fold."""
+    """Yield the state after each of some events, which are in order; one fold serves all."""
     state, now = State(), engine.snapshot()
     events = engine.write_path.history.read(on_damage=told_already)
     event = next(events, None)
@@ -160,19 +163,19 @@ def search_at(
     deadline: float | None = None,
     files: bool = False,
 ) -> list[SearchHit]:
-    """The passages that were nearest to a query at an earlier moment.
+    """Return the passages that were nearest to a query at an earlier moment.
 
-    The index holds each memory item as it is now. So what is shown of one is its text of then, and an item that did
-    not stand then is no hit.
+    The index holds each memory item as it is now. So an item is shown with its text at that moment, and an
+    item that did not exist then is not a hit.
 
     Args:
         engine: The workspace.
         query: Words in any form.
-        k: How many.
-        where: What to look at; ``where.as_of`` is the moment.
+        k: Maximum number of hits.
+        where: What to search; ``where.as_of`` is the moment.
         state: The state at that moment.
         deadline: ``time.monotonic()`` after which nothing is embedded.
-        files: One hit for each file.
+        files: Return one hit for each file.
     """
     hits = engine.search(query, k * 2, where, deadline=deadline, files=files)
     then = (as_it_was(engine, hit, state) for hit in hits)
@@ -180,7 +183,7 @@ def search_at(
 
 
 def as_it_was(engine: Engine, hit: SearchHit, state: State) -> SearchHit | None:
-    """A hit as it was in a state; ``None`` for a memory item that did not stand."""
+    """Return a hit as it was in a state; ``None`` for a memory item that did not exist or had ended."""
     if hit.kind != "memory":
         return hit
     item = state.items.get(hit.symbol)

@@ -1,4 +1,4 @@
-"""The runs of a history as a backtest reads them, kept up as events come."""
+"""The runs of a history as a backtest reads them, updated with new events."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import State
 
 VERSION = 1
-"""Raised whenever the same events would be read differently; what was kept of another version is not read."""
+"""Increase it if the same events would be read differently; a cache with another version is ignored."""
 
 
 class PastRuns:
@@ -17,8 +17,8 @@ class PastRuns:
 
     Args:
         history: The log.
-        folder: Where they are kept between processes; a cache.
-        read: Gives the whole text of a body.
+        folder: Directory that keeps them between processes; a cache.
+        read: Returns the whole text of a body.
     """
 
     def __init__(self, history: History, folder: Path, read: ReadBody) -> None:
@@ -39,9 +39,9 @@ class PastRuns:
         )
 
     def at(self, state: State, after: int = 0) -> list[Run]:
-        """Those that began after an event, up to that of a state that is the present, oldest first."""
+        """Return the runs that began after an event, oldest first, up to the last event of the current state."""
         return self._replay.at(state, lambda replay: [run for run in replay.past if run.seq > after])
 
     def clear(self) -> None:
-        """Forget them; they are read anew from the log."""
+        """Drop the runs; they are read again from the log."""
         self._replay.clear()

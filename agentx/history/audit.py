@@ -54,7 +54,8 @@ def begin(since: str, now: datetime, zone: tzinfo | None = None) -> str:
         at = moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise UsageError(
-            f"{since!r} is no moment: say yesterday, today, or a date or time like 2026-11-20 or 2026-11-20T18:00."
+            f"{since!r} is no moment: say yesterday, today, or a date or time like 2026-11-20 or "
+            "2026-11-20T18:00."
         ) from error
     return at.isoformat(timespec="microseconds").replace("+00:00", "Z")
 

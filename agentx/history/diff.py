@@ -131,7 +131,7 @@ def _at(engine: Engine, seq: int) -> str:
     return event.at if event else ""
 
 
-# --- artifacts -----------------------------------------------------------------------------------------------------------
+# --- artifacts ------------------------------------------------------------------------------------
 
 
 def _files(engine: Engine, files: Files, *, patches: bool) -> Iterator[FileDiff]:
@@ -179,7 +179,7 @@ def _mode(made: FileChange) -> str:
     return "link" if made.link else "executable" if made.executable else "plain file"
 
 
-# --- memory --------------------------------------------------------------------------------------------------------------
+# --- memory ---------------------------------------------------------------------------------------
 
 
 def _items(then: State, now: State) -> Iterator[ItemDiff]:

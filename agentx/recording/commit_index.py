@@ -1,9 +1,9 @@
-"""Which commit was the first to hold an event: pairs of both, read from the commits and kept in a small file.
+"""Index of the first commit to hold each event, read from the commits and kept in a small file.
 
-The file is a cache, one record of 28 bytes for each commit: the last event that it holds, and its id. It is extended
-from the branch back to the commit that it ends with, some at a time, so that the first search after a hundred thousand
-commits answers at once; what is not looked up yet has no commit until a later search got there.
-Only commits that the engine itself made count: a person's may carry any trailer.
+The file is a cache with one record of 28 bytes for each commit: the last event that it holds, and its id. It
+is extended in batches, from the branch back to the commit at which the file ends, so that even the first
+search after a hundred thousand commits answers at once. Until a later search has read that far, an event has
+no commit. Only commits made by the engine count, because a user's commit may carry any trailer.
 """
 
 import threading
@@ -18,7 +18,7 @@ from agentx.storage.files.durable import write_file
 from agentx.storage.git.repository import GitRepository
 
 WALK = 1_000
-"""Commits that one call reads at most; 10 µs each from a pack."""
+"""Maximum number of commits that one call reads; each takes 10 µs from a pack."""
 
 _ID_BYTES = 20
 _RECORD_BYTES = 8 + _ID_BYTES
@@ -28,11 +28,11 @@ Pair = tuple[int, str]
 
 
 class CommitIndex:
-    """The pairs of one branch; safe to share between threads.
+    """The (event, commit) pairs of one branch; safe to share between threads.
 
     Args:
-        repo: Where the commits are.
-        path: The file; it need not exist.
+        repo: Repository with the commits.
+        path: The cache file; it need not exist.
     """
 
     def __init__(self, repo: GitRepository, path: Path) -> None:
@@ -42,13 +42,13 @@ class CommitIndex:
         self._known = b""
         self._loaded = False
         self._head = ""
-        self._next = ""  # the commit to read next, on the way from the head back to what is known
-        self._fresh: list[Pair] = []  # what was read on that way, newest first
+        self._next = ""  # the commit to read next, between the head and the known commits
+        self._fresh: list[Pair] = []  # what was read on the way there, newest first
 
     def find(self, seq: int) -> str:
-        """The commit that is the first to hold an event; empty where none does, or it is not looked up yet."""
+        """Return the first commit that holds an event; empty if there is none or it is not indexed yet."""
         with self._lock:
-            if self._next:  # only what is newer than the oldest that was read can be told
+            if self._next:  # only events newer than the oldest commit read so far can be answered
                 newer = self._fresh[::-1]
                 found = bisect_left(newer, (seq, ""))
                 return newer[found][1] if 0 < found < len(newer) else ""
@@ -57,10 +57,10 @@ class CommitIndex:
             return self._pair(found)[1] if found < len(places) else ""
 
     def extend(self, head: str, most: int = WALK) -> bool:
-        """Read some more commits; whether there are more to read.
+        """Read some more commits; return whether there are more to read.
 
         Args:
-            head: What the branch names now; empty where there is no commit.
+            head: The commit that the branch names now; empty if there is none.
             most: How many to read.
         """
         with self._lock:
@@ -73,7 +73,7 @@ class CommitIndex:
             return bool(self._next)
 
     def _rejoin(self, head: str, most: int) -> bool:
-        """Read what was committed since the last look; false where that does not lead to where it was."""
+        """Read the commits since the last call; return false if they do not lead back to its head."""
         if not self._head:
             return False
         newer: list[Pair] = []
@@ -94,9 +94,9 @@ class CommitIndex:
             pair = commit_message.through(commit.trailers), commit.id
             while (
                 self._known and self._last()[0] >= pair[0] and self._last() != pair
-            ):  # of a branch that is no longer
+            ):  # from a branch that no longer exists
                 self._known = self._known[:-_RECORD_BYTES]
-                nofollow.remove(self._path, missing_ok=True)  # written anew below
+                nofollow.remove(self._path, missing_ok=True)  # rewritten below
             if self._known and self._last() == pair:
                 self._next = ""
                 break
@@ -104,7 +104,7 @@ class CommitIndex:
         self._keep()
 
     def _keep(self) -> None:
-        """Bring what was read to the file, once it joins what the file holds."""
+        """Write what was read to the file, once it connects to what the file holds."""
         if self._next or not self._fresh:
             return
         added = b"".join(seq.to_bytes(8) + bytes.fromhex(commit) for seq, commit in reversed(self._fresh))

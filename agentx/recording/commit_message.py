@@ -1,9 +1,9 @@
-"""What a commit says to a person: who did what, what else was recorded since, and which events it holds.
+"""Composes commit messages: who did what, what else was recorded, and which events the commit holds.
 
-A message is made from the events that the commit is the first to hold. The subject tells the most telling of them, of a
-write with the thought that led to it; the body lists the others, a line each; the trailers tie the commit to the log
-(``AgentX-Event: 9-12``). Text from a model loses its newlines, or it could forge a trailer, and what would cut a message
-off (a NUL) or garble ``git log``.
+A message is made from the events that the commit is the first to hold. The subject reports the most
+significant of them; for a write, with the thought that led to it. The body lists the others, one per line.
+The trailers tie the commit to the log (``AgentX-Event: 9-12``). Text from a model loses its newlines, because
+it could forge a trailer, and characters that would truncate a message (NUL) or garble ``git log``.
 """
 
 import re
@@ -44,7 +44,7 @@ from agentx.synthesis.memory.items import HotIssueDetail, shorten
 SUBJECT_CHARACTERS = 72
 BODY_LINES = 40
 WORDS = 60
-"""Of a message, a thought or a denial."""
+"""Maximum number of words quoted from a message, a thought or a denial."""
 
 _VERBS = {
     "write_file": "Edit",
@@ -58,7 +58,7 @@ _VERBS = {
 """What each tool did to its files."""
 
 NUMBERS = 10
-"""Of events that were purged."""
+"""Maximum number of purged events that are listed."""
 
 
 def compose(
@@ -67,8 +67,8 @@ def compose(
     """Make a commit's message and author.
 
     Args:
-        events: What the commit is the first to hold, in order.
-        actor: Who acts; the actor of the most telling event where it is not given.
+        events: The events that the commit is the first to hold, in order.
+        actor: Who acts; by default the actor of the most significant event.
         files: Files beside the log that the commit holds as well.
 
     Returns:
@@ -97,7 +97,7 @@ def compose(
 
 
 def _reason(leading: Event, events: Sequence[Event]) -> Event | None:
-    """What an agent thought last before a write: why it was done."""
+    """Return the agent's last thought before a write: the reason for it."""
     if not (isinstance(leading.data, ToolCallExecuted) and leading.data.changes):
         return None
     thoughts = [
@@ -115,14 +115,14 @@ def _thought(event: Event) -> str:
 
 
 def _plain_subject(events: Sequence[Event], files: Sequence[str]) -> str:
-    """The subject of a commit that holds nothing that a person need be told of."""
+    """Return the subject of a commit without events worth reporting."""
     if files:
         return f"Change {', '.join(files)}"
     return f"Record {len(events)} event{'s' * (len(events) != 1)}"
 
 
 def author_of(actor: str) -> tuple[str, str]:
-    """The Git identity of an actor, so that ``git blame`` and ``git shortlog`` answer who did what.
+    """Return the Git identity of an actor, so that ``git blame`` and ``git shortlog`` show who did what.
 
     >>> author_of("agent:writer")
     ('agent:writer', 'writer@agent.agentx.invalid')
@@ -131,18 +131,18 @@ def author_of(actor: str) -> tuple[str, str]:
     safe = "".join(c if c.isalnum() or c in "-._" else "-" for c in name or role)
     host = "".join(c if c.isalnum() or c == "-" else "-" for c in role) or "engine"
     shown = one_line(actor).replace("<", "(").replace(">", ")")
-    # Git takes no name of signs alone.
+    # Git rejects a name without letters or digits.
     return shown if any(map(str.isalnum, shown)) else host, f"{safe or host}@{host}{HOST}"
 
 
 def through(trailers: dict[str, str]) -> int:
-    """The last event that a commit holds, by its trailers; 0 where it is not one of ours."""
+    """Return the last event that a commit holds, by its trailers; 0 if it is not one of ours."""
     last = trailers.get("AgentX-Event", "").rpartition("-")[2]
     return int(last) if re.fullmatch("[0-9]{1,18}", last) else 0
 
 
 def rank(event: Event) -> int:  # noqa: C901, PLR0912 - one line for each type of event
-    """How telling an event is for the subject of a commit."""
+    """Return how significant an event is for the subject of a commit."""
     match event.data:
         case WorkspaceCreated() | WorkspaceForked() | EventsPurged():
             return 9
@@ -159,7 +159,7 @@ def rank(event: Event) -> int:  # noqa: C901, PLR0912 - one line for each type o
         case Concluded(changes=changes) if any(map(_is_turn, changes)):
             return 7
         case TaskGraded() if event.actor.startswith("engine:"):
-            return 1  # what the run did tells more
+            return 1  # what the run did is more significant
         case AgentMessageSent(final=True) | TaskGraded():
             return 6
         case ToolCallExecuted(exit_code=int()) | UserMessageSent():
@@ -173,7 +173,7 @@ def rank(event: Event) -> int:  # noqa: C901, PLR0912 - one line for each type o
 
 
 def tell(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each type of event
-    """One event in a line of a person's words; empty for what need not be told."""
+    """Describe an event in one line for the user; empty if it is not worth reporting."""
     match event.data:
         case WorkspaceCreated(title=title):
             return f"Create workspace: {title}"
@@ -267,7 +267,7 @@ def _tell_change(change: Any) -> str:
 
 
 def _is_turn(change: Any) -> bool:
-    """Whether a hot issue opens or closes."""
+    """Return whether a hot issue opens or closes."""
     if isinstance(change, Add):
         return isinstance(change.item.detail, HotIssueDetail)
     fields = change.fields()

@@ -1,7 +1,7 @@
-"""Brings what is recorded into Git: the tree along the changed paths, one commit, the one ref, the index file.
+"""Commits what is recorded: updates the tree along changed paths, the one ref and the index file.
 
-What a commit owes is never remembered on the side: it is what the events say that stand in no commit yet. So whatever
-was in the way of an earlier commit (a full disk, a git command, a crash), the next one makes up for it. All of it runs
+What a commit has to contain is not stored separately: it follows from the events that are in no commit yet.
+If a commit fails (a full disk, a git command, a crash), the next one includes its changes. All of this runs
 under the workspace's lock.
 """
 
@@ -45,11 +45,11 @@ from agentx.storage.log.history import (
 _HASH = slice(-67, -3)
 
 LOOKUPS = 16
-"""So many paths are looked up in the tree one by one; of more, the whole tree is walked once."""
+"""Look up at most this number of paths in the tree one by one; for more, walk the whole tree once."""
 
 
 class BranchLeft(AgentXError):
-    """Git is on another branch than the one that holds the record."""
+    """Git is on a branch other than the one that holds the record."""
 
 
 class NotSynced(DiskRefused):
@@ -57,14 +57,14 @@ class NotSynced(DiskRefused):
 
 
 class _Committed(msgspec.Struct, frozen=True):
-    """The log as the engine's latest commit holds it: the next one must extend it.
+    """The log as the engine's latest commit holds it; the next commit must extend it.
 
     Attributes:
-        segments: How many segments are sealed.
+        segments: Number of sealed segments.
         live: The live log.
         tree: The commit's tree.
         seq: The last event; 0 for none.
-        hash: Its hash.
+        hash: Hash of the last event.
     """
 
     segments: int = 0
@@ -79,17 +79,18 @@ class Committer:
 
     Args:
         root: The workspace's directory.
-        artifacts: Where the working files lie.
-        notes: Where to say what a person should know.
+        artifacts: Directory of the working files.
+        notes: Receives the messages for the user.
         codec: Knows the event types.
         outer: Whether the artifacts lie outside the working directory.
         reading: Whether nothing may be changed: no ref, no lock, no index file.
 
     Attributes:
         head: The commit that the next one builds upon.
-        seq: The last event that it holds.
-        pending: The events behind it, in order.
-        anchor: The engine's commit that the branch was at before a person's Git moved it; empty where it was not.
+        seq: The last event that the head holds.
+        pending: The events after ``seq``, in order.
+        anchor: The engine's commit at which the branch was before the user's Git moved it; empty if it was
+            not moved.
     """
 
     def __init__(
@@ -123,33 +124,39 @@ class Committer:
         self._holding = False
         self._unsynced: deque[str] = deque()
 
-    # --- the branch ----------------------------------------------------------------------------------------------
+    # --- the branch -------------------------------------------------------------------------------
 
     def require_branch(self) -> None:
         """Refuse to work while Git is on another branch.
 
         Raises:
-            BranchLeft: It is.
+            BranchLeft: Git is on another branch.
         """
         left = self.repo.branch
         if left == BRANCH:
             return
-        # In the middle of the engine's work Git is kept off the files, so that a new branch changed nothing but HEAD.
+        # During the engine's work the index lock kept Git off the files, so a switch to a new branch changed
+        # nothing but HEAD.
         if not self._reading and self.index.held and self.repo.go_back():
             self._notes.append(
                 f"Git had gone to {left!r}; it is back on main, and the new branch stays where it is."
             )
             return
         if not self._reading:
-            self.index.release()  # or `git switch` could not go back
+            self.index.release()  # otherwise `git switch` could not go back
         self.index_unknown = True
         raise BranchLeft(
-            f"In {self._root} Git is on {left.removeprefix('refs/heads/')!r}, but the record is kept on the branch main. "
-            "Go back with `git switch main` (where a rebase is going on, `git rebase --abort`), then try again."
+            f"In {self._root} Git is on {left.removeprefix('refs/heads/')!r}, but the record is kept on the "
+            "branch main. "
+            "Go back with `git switch main` (where a rebase is going on, `git rebase --abort`), then try "
+            "again."
         )
 
     def open(self) -> None:
-        """Find the commit to build upon: the branch's, or the engine's own that it was taken from."""
+        """Find the commit to build upon.
+
+        It is the branch's commit, or the engine's commit that the branch was moved away from.
+        """
         head = self.repo.head
         lost = recovery.lost_commit(self.repo, head)
         self._take_head(head, lost)
@@ -157,22 +164,22 @@ class Committer:
             self.index_unknown |= bool(lost) or self.index.held or self.index.discard_damaged(self.tree)
 
     def follow(self) -> None:
-        """The branch was moved by another process: the engine elsewhere, or a person's Git."""
+        """Follow the branch after another process moved it: another engine, or the user's Git."""
         before = self.tree
         self._take_head(self.repo.head, self.head)
         self._behind |= {path: after for path, (_, after) in self.repo.diff(before, self.tree).items()}
 
     @property
     def moved(self) -> bool:
-        """Whether someone else moved the branch."""
+        """Whether another process moved the branch."""
         return self.repo.head != self.head
 
     def _take_head(self, head: str, known: str) -> None:
         """Build upon a commit.
 
         Args:
-            head: What the branch names.
-            known: The engine's commit that it named before; empty for none.
+            head: The commit that the branch names.
+            known: The engine's commit that the branch named before; empty for none.
         """
         self.anchor = known
         if known and (not head or self.repo.descends(known, head)):
@@ -185,19 +192,19 @@ class Committer:
         self._segments = self._segments_in(self.tree)
         lost = recovery.last_recorded(
             self.repo, self.anchor
-        )  # a person's Git may have left a part of the log there
+        )  # the user's Git may have dropped a part of the log from the branch
         latest = lost.latest if lost.seq > recorded.seq else recorded.latest
         self._committed = self._committed_log(self.repo.tree_of(latest))
 
     def _set_forward(self, commit: str, head: str) -> None:
-        """Undo ``git reset``: a branch that was set back is moved forward again, so that no commit is lost."""
+        """Undo ``git reset``: move the branch forward again, so that no commit is lost."""
         self.repo.move_ref(commit, head, "agentx: the branch was set back; no history is lost")
         self._notes.append(
             "Git had set the branch back; it was moved forward again, and the files are taken as edits."
         )
 
     def _segments_in(self, tree: str) -> int:
-        """How many sealed segments a commit's tree holds."""
+        """Return the number of sealed segments in a commit's tree."""
         folders = [name for name in self.repo.names(tree, SEGMENTS) if name.isdecimal()]
         for folder in sorted(folders, reverse=True):
             names = [name.removesuffix(".jsonl") for name in self.repo.names(tree, f"{SEGMENTS}/{folder}")]
@@ -221,18 +228,19 @@ class Committer:
             segments, content, tree, *((event.seq, event.hash) if event else (self.seq, GENESIS))
         )
 
-    # --- the log --------------------------------------------------------------------------------------------
+    # --- the log ----------------------------------------------------------------------------------
 
     def check_log(self, through: int, segments: int, *, whole: bool = False) -> dict[str, bytes]:
-        """Return the log's files for the next commit, checked: they extend those of the last one by valid events.
+        """Return the log's files for the next commit, after checking that they validly extend the last one's.
 
         Args:
             through: The last event.
-            segments: How many segments are sealed.
-            whole: Check every line since the last sealed segment of that commit, and what is behind the last event.
+            segments: Number of sealed segments.
+            whole: Check every line since the last sealed segment of that commit, and what follows the last
+                event.
 
         Raises:
-            HistoryDamaged: They do not.
+            HistoryDamaged: They do not extend it by valid events.
         """
         known = self._committed
         names = [*map(segment_path, range(known.segments + 1, segments + 1)), LIVE]
@@ -261,10 +269,10 @@ class Committer:
         return dict(zip(names, [*contents[:-1], joined[sealed:at]], strict=True))
 
     def refuse_damaged(self, after: int) -> None:
-        """Refuse to hand on a commit whose log is damaged behind an event.
+        """Refuse to hand on a commit whose log is damaged after an event.
 
         Raises:
-            HistoryDamaged: It is; an earlier version may have committed it.
+            HistoryDamaged: The log is damaged; an earlier version may have committed it.
         """
         last = after
         with contextlib.suppress(HistoryDamaged, DamagedLine):
@@ -283,7 +291,7 @@ class Committer:
             return b""
 
     def _sealed_end(self, segments: int) -> tuple[int, str]:
-        """Seq and hash of the last event of the sealed segments."""
+        """Return seq and hash of the last event of the sealed segments."""
         try:
             place = History(self._root, self._codec).start_of(segments + 1)
         except (OSError, DamagedLine) as error:
@@ -291,7 +299,7 @@ class Committer:
         return place.seq, place.hash
 
     def _why_more(self, rest: bytes, seq: int, own_hash: str) -> str:
-        """Say what is wrong behind the last event; empty for a torn line or a seal that a crash cut off."""
+        """Return what is wrong after the last event; empty for a torn line or an interrupted seal."""
         *lines, torn = rest.split(b"\n")
         if lines and self._is_sealed_twice():
             return ""
@@ -300,11 +308,11 @@ class Committer:
         return ""
 
     def _is_sealed_twice(self) -> bool:
-        """Whether a crash cut a seal off: the segment stands under both names."""
+        """Return whether a crash interrupted a seal: the segment exists under both names."""
         segments = count_segments(self._root)
         return bool(segments) and nofollow.same_file(self._root / segment_path(segments), self._root / LIVE)
 
-    # --- what the record says of the artifacts -------------------------------------------------------------------
+    # --- the recorded state of the artifacts ---------------------------------------------------
 
     @property
     def tree(self) -> str:
@@ -312,12 +320,12 @@ class Committer:
         return self.repo.tree_of(self.head)
 
     def expect(self, pending: Iterable[Event]) -> None:
-        """These are the events behind the head."""
+        """Set the pending events: those after the head."""
         self.pending, self._owed = [], {}
         self.add(pending)
 
     def add(self, events: Iterable[Event]) -> None:
-        """More events were recorded."""
+        """Add newly recorded events to the pending ones."""
         for event in events:
             self.pending.append(event)
             if isinstance(event.data, WriteReverted):
@@ -327,37 +335,40 @@ class Committer:
                 self._unsynced.append(made.path)
 
     def tracked(self, path: str) -> TreeEntry | None:
-        """What the record says of an artifact."""
+        """Return the recorded entry of an artifact."""
         if path in self._owed:
             return self._owed[path]
         return self.repo.entry(self.tree, f"{ARTIFACTS}/{path}")
 
     def tracked_all(self, paths: Collection[str]) -> dict[str, TreeEntry | None]:
-        """What the record says of some artifacts; of many, by one walk, for a look-up reads its whole directory."""
+        """Return the recorded entries of some artifacts.
+
+        For many paths the tree is walked once, because each look-up reads a whole directory.
+        """
         if len(paths) <= LOOKUPS:
             return {path: self.tracked(path) for path in paths}
         known = self.manifest()
         return {path: known.get(path) for path in paths}
 
     def manifest(self) -> dict[str, TreeEntry]:
-        """Every artifact of the record, by path."""
+        """Return every recorded artifact by path."""
         known: dict[str, TreeEntry | None] = dict(self.repo.files(self.repo.subtree(self.tree, ARTIFACTS)))
         known |= self._owed
         return {path: entry for path, entry in known.items() if entry is not None}
 
-    # --- committing ----------------------------------------------------------------------------------------------
+    # --- committing -------------------------------------------------------------------------------
 
     def hold(self) -> None:
-        """The first step of every change: from here until :meth:`settle` a person's Git waits."""
+        """Begin a change: until :meth:`settle`, the user's Git commands wait for the index lock."""
         self.index.hold(self.seq)
         self._holding = True
 
     def include(self, path: str) -> None:
-        """A file beside the log (``agentx.toml``) is to be in the next commit."""
+        """Add a file beside the log (``agentx.toml``) to the next commit."""
         self._files.add(path)
 
     def include_leftovers(self) -> None:
-        """A blob that a crash left without its event is to be in the next commit: nothing that was kept is deleted."""
+        """Add blobs that a crash left without their event to the next commit: nothing kept is lost."""
         known = {f"{BLOBS}/{path}" for path, _ in self.repo.files(self.repo.subtree(self.tree, BLOBS))}
         for path in nofollow.tree(self._root / BLOBS):
             if path.name.startswith(TEMPORARY_PREFIX):
@@ -367,7 +378,7 @@ class Committer:
 
     @property
     def due(self) -> bool:
-        """Whether something is recorded that stands in no commit, or the log's files are not as committed."""
+        """Whether events are in no commit yet, or the log's files differ from the commit."""
         return bool(self.pending or self._files) or self._log_differs()
 
     @property
@@ -380,14 +391,14 @@ class Committer:
 
         Args:
             through: The last event that the log holds.
-            segments: How many segments of it are sealed.
-            actor: Who acts; by default the actor of the most telling event.
+            segments: Number of its sealed segments.
+            actor: Who acts; by default the actor of the most significant event.
 
         Raises:
-            WriterConflict: The branch was moved meanwhile; :meth:`follow` it and commit anew.
+            WriterConflict: The branch was moved meanwhile; call :meth:`follow` and commit again.
             RefLocked: A git command holds the branch.
             NotCommitted: The disk refuses.
-            HistoryDamaged: The log does not extend the last one that was committed.
+            HistoryDamaged: The log does not extend the last committed one.
         """
         files = self.check_log(through, segments)
         entries = {f"{ARTIFACTS}/{path}": entry for path, entry in self._owed.items()}
@@ -406,9 +417,10 @@ class Committer:
         self._files.clear()
 
     def _log_entries(self, files: Mapping[str, bytes]) -> dict[str, TreeEntry | None]:
-        """The log, the segments sealed since the last commit, and whatever else lies beside it."""
+        """Return entries for the log, newly sealed segments and the other files beside the log."""
         names = {blob_path(oid) for event in self.pending for oid in named_blobs(event.data)}
-        names |= {name for name in self._files if nofollow.exists(self._root / name)}  # or it was purged
+        # otherwise it was purged
+        names |= {name for name in self._files if nofollow.exists(self._root / name)}
         names |= {ORPHANS} if nofollow.exists(self._root / ORPHANS) else set()
         contents = {name: self._beside(name) for name in sorted(names)} | dict(files)
         return self._taken_out() | {
@@ -418,7 +430,7 @@ class Committer:
         }
 
     def _beside(self, name: str) -> bytes | None:
-        """Return the content of a file beside the live log; ``None`` for a damaged one, which is not committed.
+        """Return the content of a file beside the live log; ``None`` if it is damaged and not committed.
 
         Raises:
             HistoryDamaged: A sealed segment does not follow from the one before it.
@@ -436,17 +448,20 @@ class Committer:
         return content
 
     def differing_segments(self) -> list[str]:
-        """Sealed segments that differ from the commit: an earlier version may have committed them damaged."""
+        """Return sealed segments that differ from the commit: an earlier version may have damaged it."""
         names = map(segment_path, range(1, self._segments + 1))
         return [name for name in names if nofollow.exists(self._root / name) and self.differs(name)]
 
     @property
     def lost_files(self) -> list[str]:
-        """Files of the log that a person's commits removed and that are missing here, too."""
+        """Files of the log that the user's commits removed and that are missing on disk, too."""
         return [path for path in self._taken_out() if not nofollow.exists(self._root / path)]
 
     def _taken_out(self) -> dict[str, TreeEntry | None]:
-        """Files of the log that a person's commits changed or removed, as they were: for the next commit."""
+        """Return the original entries of log files that the user's commits changed or removed.
+
+        The next commit restores them.
+        """
         known = self._committed.tree
         if known in ("", self.tree):
             return {}
@@ -457,40 +472,44 @@ class Committer:
         }
 
     def _passing_contents(self) -> dict[str, TreeEntry | None]:
-        """Contents that the pending events give to files and take away again: no tree of artifacts will hold them.
+        """Return entries for contents that pending events both write and replace.
 
-        They lie beside the log, for what an event names must be in a tree, or ``git gc`` and a clone would lose it.
+        No tree of artifacts will hold them, so they are kept beside the log: what an event names must be in a
+        tree, or ``git gc`` and a clone would lose it.
         """
         final = {entry.oid for entry in self._owed.values() if entry is not None}
         named = {made.after for event in self.pending for made in changes_of(event) if made.after}
         kept: dict[str, TreeEntry | None] = {}
         for oid in sorted(named - final):
-            with contextlib.suppress(ObjectDamaged):  # a crash took it, and the write was reverted
-                self.include(blob_path(oid))  # whatever becomes of this commit
+            with contextlib.suppress(ObjectDamaged):  # a crash lost it, and the write was reverted
+                self.include(blob_path(oid))  # even if this commit fails
                 self._blobs.put(self.repo.read_blob(oid))
                 kept[blob_path(oid)] = TreeEntry(oid, REGULAR)
         return kept
 
     def _log_differs(self) -> bool:
-        """Whether the log's files are not as committed without an event: a seal or a torn line that a crash left."""
+        """Return whether the log's files differ from the commit without a new event.
+
+        A crash may have left a seal or a torn line.
+        """
         if count_segments(self._root) != self._segments or self._taken_out():
             return True
         return any(self.differs(name) for name in (LIVE, ORPHANS))
 
     def differs(self, name: str) -> bool:
-        """Whether a file beside the artifacts is not as committed."""
+        """Return whether a file beside the artifacts differs from the commit."""
         entry, path = self.repo.entry(self.tree, name), self._root / name
         return (blob_id(nofollow.read(path)) if nofollow.exists(path) else "") != (entry.oid if entry else "")
 
     @property
     def config_edited(self) -> bool:
-        """Whether a person edited ``agentx.toml``."""
+        """Whether the user edited ``agentx.toml``."""
         return nofollow.is_file(self._root / CONFIG) and self.differs(CONFIG)
 
-    # --- settling ------------------------------------------------------------------------------------------------
+    # --- settling ---------------------------------------------------------------------------------
 
     def sync(self) -> None:
-        """Make working files and Git objects durable that were written since the last call; needs no lock.
+        """Make durable the working files and Git objects written since the last call; needs no lock.
 
         Raises:
             NotSynced: The disk refuses.
@@ -501,7 +520,8 @@ class Committer:
         except OSError as error:
             self._unsynced.extend(paths)
             raise NotSynced(
-                f"{error.filename or self._artifacts} could not be synced: {error.strerror}. What was recorded is kept; "
+                f"{error.filename or self._artifacts} could not be synced: {error.strerror}. What was "
+                "recorded is kept; "
                 "look at the disk."
             ) from error
         self.repo.sync()
@@ -509,10 +529,10 @@ class Committer:
     def _sync_files(self, paths: Iterable[str]) -> None:
         folders: dict[Path, None] = {}
         for path in (self._artifacts / name for name in paths):
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # it is gone again
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # it was removed meanwhile
                 if nofollow.is_file(path) and not nofollow.is_link(path):
                     sync_file(path)
-            for folder in path.parents:  # those above as well: a directory may be as new as the file
+            for folder in path.parents:  # the parents too: a directory may be as new as the file
                 folders[folder] = None
                 if folder == self._artifacts:
                     break
@@ -521,7 +541,7 @@ class Committer:
                 sync_directory(folder)
 
     def settle(self) -> None:
-        """Sync what was written, bring the index file up, and let git commands in."""
+        """Sync what was written, update the index file, and release Git's index lock."""
         self.sync()
         if self._behind or self.index_unknown or self.index.held:
             self.index.refresh(None if self.index_unknown else self._behind, self._root, self.tree)
@@ -529,7 +549,7 @@ class Committer:
             self._behind, self.index_unknown, self._holding = {}, False, False
 
     def staged(self, paths: Collection[str]) -> dict[str, TreeEntry]:
-        """What Git's index file says of some artifacts where a person may have staged it; not what the engine wrote."""
+        """Return the index entries of artifacts that the user may have staged; omit what the engine wrote."""
         if self.index_unknown:
             return {}
         names = {f"{ARTIFACTS}/{path}": path for path in paths}
@@ -538,7 +558,7 @@ class Committer:
 
 
 def _owed(events: Iterable[Event]) -> dict[str, TreeEntry | None]:
-    """What some events make of the artifacts, those taken back left out."""
+    """Return the entries that some events give to artifacts, without reverted writes."""
     events = list(events)
     back = {(event.data.event, event.data.path) for event in events if isinstance(event.data, WriteReverted)}
     return {

@@ -1,7 +1,7 @@
-"""What people and their Git did to the artifacts, found out without changing anything.
+"""Detects what users and their Git commands did to the artifacts, without changing anything.
 
-Each function looks at the repository and the working files and says which changes are to be put on record; the write
-path records them.
+Each function examines the repository and the working files and returns the changes to record; the write path
+records them.
 """
 
 import unicodedata
@@ -18,13 +18,16 @@ from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.repository import SUBMODULE, GitRepository
 
 CHANGES_BYTES = 9_000
-"""File changes in one event take at most so much of its line."""
+"""Maximum size of the file changes in one event's line."""
 
 _PREFIX = f"{ARTIFACTS}/"
 
 
 def between(repo: GitRepository, old: str, new: str) -> list[FileChange]:
-    """The artifacts that differ between two trees; a submodule is none, for its files lie in another repository."""
+    """Return the artifacts that differ between two trees.
+
+    A submodule does not count, because its files are in another repository.
+    """
     return [
         change(path.removeprefix(_PREFIX), _file(before), _file(after))
         for path, (before, after) in repo.diff(old, new).items()
@@ -37,7 +40,7 @@ def _file(entry: TreeEntry | None) -> TreeEntry | None:
 
 
 def submodules(repo: GitRepository, old: str, new: str) -> list[str]:
-    """A note on each submodule that came between two trees."""
+    """Return a note for each submodule added between two trees."""
     return [
         f"{path} is a submodule: its files are in another repository, and are neither recorded nor searched."
         for path, (_, after) in repo.diff(old, new).items()
@@ -49,9 +52,10 @@ _UNFINISHED = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT
 
 
 def unfinished(git_dir: Path) -> list[str]:
-    """A note on each thing that a person's Git is in the middle of."""
+    """Return a note for each unfinished operation of the user's Git."""
     return [
-        f"Git is in the middle of a {what}: finish it with `git commit`, or go back with `git {what} --abort`. "
+        f"Git is in the middle of a {what}: finish it with `git commit`, or go back with `git {what} "
+        "--abort`. "
         "Your edits are recorded then."
         for name, what in _UNFINISHED.items()
         if nofollow.exists(git_dir / name)
@@ -59,11 +63,11 @@ def unfinished(git_dir: Path) -> list[str]:
 
 
 def clashes(paths: Iterable[str], among: Iterable[str]) -> list[tuple[str, ...]]:
-    """Paths that differ only in letter case or in how Unicode composes their characters.
+    """Return groups of paths that differ only in letter case or Unicode normalisation.
 
     Args:
-        paths: All of them.
-        among: Only groups in which one of these is.
+        paths: All paths.
+        among: Return only groups that contain one of these.
 
     >>> clashes(["a", "Case.txt", "case.txt"], ["case.txt"])
     [('Case.txt', 'case.txt')]
@@ -81,9 +85,10 @@ def _folded(path: str) -> str:
 
 
 def told(clash: Sequence[str]) -> str:
-    """A sentence on paths that clash."""
+    """Return a sentence on paths that clash."""
     return (
-        f"{' and '.join(map(repr, clash))} differ only in letter case or in how their characters are encoded: on macOS "
+        f"{' and '.join(map(repr, clash))} differ only in letter case or in how their characters are "
+        "encoded: on macOS "
         "and Windows one takes the place of the other. Rename one."
     )
 
@@ -93,12 +98,12 @@ def staged(
     index: Mapping[str, TreeEntry],
     known: Mapping[str, TreeEntry | None],
 ) -> list[FileChange]:
-    """What a person staged with ``git add``, of some artifacts.
+    """Return what the user staged with ``git add``, for some artifacts.
 
     Args:
         repo: The repository.
-        index: What Git's index file says of them.
-        known: What the record says of them.
+        index: Their entries in Git's index file.
+        known: Their recorded entries.
     """
     return [
         change(path, known[path], entry)
@@ -108,10 +113,10 @@ def staged(
 
 
 def stashed(repo: GitRepository, stash: str) -> list[list[FileChange]]:
-    """What a ``git stash`` took away, in the order in which it came to be: what was staged, then the working files.
+    """Return what a ``git stash`` took away, in order of origin: what was staged, then the working files.
 
-    A stash is a commit upon the HEAD of then; its second parent holds the index, its third the untracked files
-    (https://git-scm.com/docs/git-stash#_discussion).
+    A stash is a commit on top of HEAD at that time. Its second parent holds the index, its third the
+    untracked files (https://git-scm.com/docs/git-stash#_discussion).
     """
     info = repo.info(stash)
     base = repo.tree_of(info.parents[0])
@@ -123,13 +128,13 @@ def stashed(repo: GitRepository, stash: str) -> list[list[FileChange]]:
 
 
 def taken_back(changes: Iterable[FileChange], tracked: Mapping[str, TreeEntry | None]) -> list[FileChange]:
-    """Some changes undone: each file to what the record says of it."""
+    """Return changes that undo others: each file gets its recorded entry back."""
     last = {made.path: entry_after(made) for made in changes}
     return [change(path, after, tracked[path]) for path, after in last.items() if after != tracked[path]]
 
 
 def displaced(repo: GitRepository, tree: str, paths: Iterable[str]) -> list[FileChange]:
-    """Recorded files whose place others take: a person made a directory of a file, or a file of a directory."""
+    """Return recorded files that were displaced: the user replaced a file by a directory, or the reverse."""
     found: dict[str, TreeEntry] = {}
     for path in paths:
         folders = path.split("/")[:-1]
@@ -147,13 +152,13 @@ def secured(
     changes: Sequence[FileChange],
     look: Callable[[str, bytes], None],
 ) -> list[FileChange]:
-    """Keep the contents of changed files; a file that changed again since it was looked at counts as it is now.
+    """Store the contents of changed files. A file that changed again since is stored as it is now.
 
     Args:
-        repo: Where they are kept.
+        repo: Where the contents are stored.
         artifacts: The working files.
         changes: What changed.
-        look: Shown each content that is newly kept.
+        look: Called with each content that is newly stored.
     """
     kept: list[FileChange] = []
     for made in changes:
@@ -170,13 +175,13 @@ def secured(
 
 
 def unsaid(changes: Sequence[FileChange], said: Iterable[FileChange]) -> list[FileChange]:
-    """The changes that do not stand in the history already, as the last that it says of their files."""
+    """Return the changes that the history does not already hold as the latest ones of their files."""
     last = {made.path: made.after for made in said}
     return [made for made in changes if last.get(made.path) != made.after]
 
 
 def edits(changes: Sequence[FileChange], *, noticed: str, key: str = "") -> list[Draft]:
-    """What others did, as events; with a key each is recorded once."""
+    """Return events for what others did; with a key, each is recorded only once."""
     return [
         Draft(
             data=ArtifactChanged(changes=chunk, noticed=noticed),
@@ -188,7 +193,7 @@ def edits(changes: Sequence[FileChange], *, noticed: str, key: str = "") -> list
 
 
 def chunks(changes: Sequence[FileChange]) -> Iterator[tuple[FileChange, ...]]:
-    """Changes in groups that fit into one event each; an empty sequence is one empty group."""
+    """Split changes into groups that fit into one event each; an empty sequence is one empty group."""
     group: list[FileChange] = []
     size = 0
     for made in changes:

@@ -1,7 +1,8 @@
-"""Taking over commits that were made elsewhere: working files, log and branch, all of it or, after a crash, the rest of it.
+"""Fast-forwards a workspace to commits made elsewhere: working files, log and branch.
 
-What is to be done is written down first (``.git/agentx-pull``). Whoever takes the workspace's lock next finishes it, so
-that no process sees, or builds upon, half of it. All of it runs under that lock.
+The intent is first written to a journal (``.git/agentx-pull``). After a crash, the next process that takes
+the workspace's lock finishes it, so that no process sees, or builds upon, a half-done pull. All of this runs
+under that lock.
 """
 
 import sys
@@ -24,12 +25,12 @@ _Change = tuple[TreeEntry | None, TreeEntry | None]
 
 
 def take_over(root: Path, repo: GitRepository, artifacts: Path, commit: str) -> None:
-    """Bring a workspace from the commit that its branch names to one that descends from it and was checked.
+    """Fast-forward a workspace from its branch's commit to a checked descendant.
 
     Args:
-        root: The workspace's directory, whose files are all on record.
+        root: The workspace's directory; all its files must be recorded.
         repo: Its repository.
-        artifacts: Where the artifacts lie.
+        artifacts: Directory of the artifacts.
         commit: The commit.
 
     Raises:
@@ -40,7 +41,7 @@ def take_over(root: Path, repo: GitRepository, artifacts: Path, commit: str) -> 
 
 
 def finish(root: Path, repo: GitRepository, artifacts: Path) -> None:
-    """Do what is left of a take-over; cheap where there is none.
+    """Finish an interrupted fast-forward; cheap if there is none.
 
     Raises:
         WriteFailed: The disk refuses.
@@ -58,7 +59,8 @@ def finish(root: Path, repo: GitRepository, artifacts: Path) -> None:
         sync_directory(journal.parent)
     except OSError as error:
         raise WriteFailed(
-            f"What was pulled into {root} could not be written: {error.strerror}. The rest is written when the workspace is used again."
+            f"What was pulled into {root} could not be written: {error.strerror}. The rest is written when "
+            "the workspace is used again."
         ) from error
 
 
@@ -80,7 +82,7 @@ def _bring(root: Path, repo: GitRepository, artifacts: Path, old: str, new: str)
 
 
 def _place(files: Artifacts, name: str, change: _Change, repo: GitRepository) -> None:
-    """Bring one file along; one that a person changed since stays, and is found to be an edit."""
+    """Update one file, unless the user changed it since; the change is later detected as an edit."""
     before, after = change
     content = repo.read_blob(after.oid) if after else b""
     try:
@@ -91,6 +93,6 @@ def _place(files: Artifacts, name: str, change: _Change, repo: GitRepository) ->
             return
         prepared = files.prepare(name, content, executable=after.mode == EXECUTABLE, link=after.mode == LINK)
     except AgentXError:
-        return  # a directory of a person's is in its way
+        return  # a directory of the user's is in its way
     files.put(prepared, name)
     sync_directory(prepared.parent)

@@ -1,7 +1,8 @@
-"""Watches the working files, so that a person's edit is on record a moment after it was made.
+"""Watches the working files, so that the user's edits are recorded moments after they are made.
 
-The observer only rings a bell. Under a starved interpreter watchdog drops events with nothing but a log line, so what
-happened is never taken from it: after each burst, and from time to time, the files themselves are looked at.
+The observer only signals that something changed. When threads are starved, watchdog drops events with nothing
+but a log line, so its events are not trusted: after each burst, and periodically, the files themselves are
+scanned.
 """
 
 import logging
@@ -28,8 +29,8 @@ class Watcher(FileSystemEventHandler):
 
     Args:
         root: The directory.
-        look: Looks at the files; called in the watcher's own thread.
-        skip: Directories below it that do not count.
+        look: Scans the files; called in the watcher's own thread.
+        skip: Directories below it that are ignored.
     """
 
     def __init__(self, root: Path, look: Callable[[], object], skip: tuple[Path, ...] = ()) -> None:
@@ -51,16 +52,16 @@ class Watcher(FileSystemEventHandler):
         self.stop()
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start watching."""
         logging.getLogger("watchdog").setLevel(
             logging.CRITICAL
-        )  # it takes being stopped for an error, now and then
+        )  # it occasionally logs being stopped as an error
         self._observer.schedule(self, str(self._root), recursive=True)
         self._observer.start()
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop watching; a look that is under way is finished."""
+        """Stop watching; a scan in progress is finished."""
         self._stopping.set()
         self._bell.set()
         self._observer.stop()
@@ -68,7 +69,7 @@ class Watcher(FileSystemEventHandler):
         self._thread.join(timeout=30)
 
     def on_any_event(self, event: FileSystemEvent) -> None:
-        """Ring the bell, and nothing more: this runs in the observer's thread."""
+        """Only set the flag, because this runs in the observer's thread."""
         if event.event_type in ("opened", "closed_no_write"):
             return
         path = os.fsdecode(event.src_path)

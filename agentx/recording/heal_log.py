@@ -107,7 +107,8 @@ def put_in_place(root: Path, rebuilt: Rebuilt, aside: Aside) -> Iterator[Mended]
             yield Mended(path, how)
     except OSError as error:
         raise HistoryWriteFailed(
-            f"The damaged history of {root} could not be restored: {error.strerror}. Nothing is lost; make room or "
+            f"The damaged history of {root} could not be restored: {error.strerror}. Nothing is lost; make "
+            "room or "
             "give the right to write, then try again."
         ) from error
 

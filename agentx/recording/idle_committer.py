@@ -1,4 +1,4 @@
-"""The keeper: a quiet thread that commits after a second of idleness, hears what other processes write, and packs."""
+"""Background thread: commits when idle, reads other processes' events, repacks."""
 
 import logging
 import threading
@@ -15,13 +15,13 @@ _LOG = logging.getLogger("agentx.recording.idle_committer")
 
 IDLE_S = 1.0
 BUSY_S = 3.0
-"""After so long git commands are let in for a moment, although the writing goes on."""
+"""After this time git commands get the index lock for a moment, even if writing continues."""
 
 _PAUSE_S = 0.25
 
 
 class Keeper:
-    """Looks after one write path until it is stopped."""
+    """Runs the background work of one write path until it is stopped."""
 
     def __init__(self, write_path: WritePath) -> None:
         self._write_path = write_path
@@ -34,12 +34,12 @@ class Keeper:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop, after what is under way; packing that is due goes on in a process of its own."""
+        """Stop after the current step; packing that is due continues in a separate process."""
         self._stopping.set()
         if self._thread is not threading.current_thread():
             self._thread.join(timeout=30)
         if self._packing is not None:
-            self._packing.stop()  # it is begun anew
+            self._packing.stop()  # it starts again later
         if not self._write_path.read_only and self._packer.due():
             self._packer.start_detached()
 
@@ -49,7 +49,7 @@ class Keeper:
                 self._look()
                 self._pack()
             except WorkspaceBusy:
-                continue  # a purge holds the lock for as long as it takes
+                continue  # a purge holds the lock for as long as it needs
             except (AgentXError, OSError) as error:
                 _LOG.warning("Looking after %s failed, and is tried again: %s", self._write_path.root, error)
 
@@ -68,14 +68,15 @@ class Keeper:
             self._unsettled_since = now_s
 
     def _pack(self) -> None:
-        """Have Git's objects packed where there are many loose ones: in a process of its own, one at a time."""
+        """Pack Git's objects in a separate process, one at a time, if there are many loose ones."""
         if self._packing is not None:
             running, self._packing = self._packing, None
             if (done := running.poll()) is None:
                 self._packing = running
             elif done.damaged:
                 self._write_path.notes.append(
-                    f"{len(done.damaged)} Git objects are damaged, so they were not packed; see `agentx verify`."
+                    f"{len(done.damaged)} Git objects are damaged, so they were not packed; see `agentx "
+                    "verify`."
                 )
         elif not self._write_path.read_only and self._packer.due():
             self._packing = self._packer.start()

@@ -1,4 +1,4 @@
-"""The facts of pipelines in a person's words."""
+"""Describes the events of pipelines for the user."""
 
 from agentx.storage.events.pipeline_events import (
     Dispatched,
@@ -12,14 +12,14 @@ from agentx.synthesis.memory.items import shorten
 from agentx.synthesis.pipelines.definition.naming import key_of
 
 WORDS = 20
-"""So many of a reason are told."""
+"""Maximum number of words quoted from a reason."""
 
 LOOK_AT = "look at "
-"""What was looked at and left a doubt begins with this, among what holds of a step."""
+"""Prefix of a check's result that leaves a doubt, among the results of a stage."""
 
 
 def tell_pipeline(event: Event) -> str:
-    """A fact of a pipeline in one line; empty for another event."""
+    """Describe an event of a pipeline in one line; empty for other events."""
     match event.data:
         case PipelineStarted(name=name):
             return f"Start pipeline {name}"

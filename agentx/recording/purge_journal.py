@@ -1,9 +1,11 @@
-"""A purge, done: log, blobs, caches, commits and everything else that holds what is purged; after a crash, the rest of it.
+"""Executes a purge on log, blobs, caches and commits, and finishes an interrupted one.
 
-What is to be done is written down first (``.git/agentx-purge``). Whoever takes the workspace's lock next finishes it, so
-that no process sees, or builds upon, half of it. Each step can be done again: what is purged stays as it is. All of it
-runs under that lock. The log keeps its seqs and hashes, so that whoever has read it goes on from where it was; commits
-get other ids, by which every process that has the workspace open notices, and reads everything anew
+The intent is first written to a journal (``.git/agentx-purge``). After a crash, the next process that takes
+the workspace's lock finishes it, so that no process sees, or builds upon, a half-done purge. Each step can be
+repeated without further effect. All of this runs under that lock.
+
+The log keeps its seqs and hashes, so whoever has read it continues from the same place. Commits get other
+ids, by which every process that has the workspace open notices the purge and reads everything again
 (:class:`agentx.recording.write_path.WritePath`).
 """
 
@@ -47,15 +49,15 @@ from agentx.synthesis.memory.conclusions import CONCLUSIONS
 NAME = "agentx-purge"
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is."""
+"""Called with the step, the amount done and the total."""
 
 _CODEC = Codec(FACTS | CONCLUSIONS)
 _HASH_FROM, _HASH_TO = -67, -3
 _NUMBERS = 1_000
-"""So many events are named in one ``EventsPurged``: a line is bounded."""
+"""Maximum number of events in one ``EventsPurged``, because a line is bounded."""
 
 _LOCKS = {".gitignore", "index.owner", "index.feeding"}
-"""What stays of the caches: who holds one of these locks must find the same file again."""
+"""Cache files that are kept: a process that holds one of these locks must find the same file again."""
 
 _PACKER_S = 60.0
 _SPAN = re.compile(rb"^AgentX-Event: ([0-9]{1,18})(?:-([0-9]{1,18}))?$", re.MULTILINE)
@@ -63,15 +65,15 @@ _ACTOR = re.compile(rb"^AgentX-Actor: (.*)$", re.MULTILINE)
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
-    """What a purge removes. Nothing of it can be read from this.
+    """What a purge removes. It does not reveal any purged content.
 
     Attributes:
         events: Hash by seq of each event that is purged.
         contents: Blob ids of long texts and of artifacts, with the event that brought each.
-        orphans: Marks of the lines of ``history/orphans.jsonl`` that go.
+        orphans: Marks of the lines of ``history/orphans.jsonl`` that are removed.
         refs: Refs that are removed.
         after: The last event before the purge.
-        hash: Its hash.
+        hash: Hash of that event.
         actor: Who purges.
         reason: Why.
         who: For the reflog: ``name <address> time zone``.
@@ -89,20 +91,20 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def mark(line: bytes) -> str:
-    """Names a line of ``history/orphans.jsonl``."""
+    """Return the name of a line of ``history/orphans.jsonl``."""
     return blake2b(line.rstrip(b"\n"), digest_size=16).hexdigest()
 
 
 def begin(git_dir: Path, journal: Journal) -> None:
-    """Write down durably what is to be purged; :func:`finish` does it."""
+    """Durably record the intent to purge; :func:`finish` executes it."""
     write_file(git_dir / NAME, msgspec.json.encode(journal))
 
 
 def finish(root: Path, git_dir: Path, progress: Progress | None = None) -> bool:
-    """Do what is left of a purge; cheap where there is none.
+    """Execute or finish a purge; cheap if there is none.
 
     Returns:
-        Whether there was one: then everything that was read before is to be read anew.
+        Whether there was one; then everything read before has to be read again.
 
     Raises:
         WriteFailed: The disk refuses; the rest is done when the workspace is used again.
@@ -118,14 +120,15 @@ def finish(root: Path, git_dir: Path, progress: Progress | None = None) -> bool:
         sync_directory(git_dir)
     except OSError as error:
         raise WriteFailed(
-            f"What is purged from {root} could not all be removed: {error.strerror}. The rest is removed when the workspace is "
+            f"What is purged from {root} could not all be removed: {error.strerror}. The rest is removed "
+            "when the workspace is "
             "used again."
         ) from error
     return True
 
 
 def survey(root: Path, journal: Journal, tips: list[str]) -> dict[str, bool]:
-    """Of some commits, whether they, or what they descend from, would be made anew."""
+    """Return for each commit whether a purge would rewrite it or one of its ancestors."""
     work = _Purge(root, root / ".git", journal, _untold)
     rewriter = Rewriter(root / ".git", work.edit_file, lambda message: message, write=False)
     return {old: old != new for old, new in rewriter.rewrite(tips, _untold).items()}
@@ -148,14 +151,14 @@ class _Purge:
     def run(self) -> None:
         self._purge_log()
         with contextlib.ExitStack() as held:
-            with contextlib.suppress(OSError):  # without caches nobody feeds the index
+            with contextlib.suppress(OSError):  # without caches no process feeds the index
                 held.enter_context(locked(self._root / CACHE / "index.feeding"))
             self._empty_caches()
         self._record()
         with FileLock(self._git_dir / "agentx-pack.lock", timeout_s=_PACKER_S).hold():
             self._purge_git()
 
-    # --- files -----------------------------------------------------------------------------------------------------
+    # --- files ------------------------------------------------------------------------------------
 
     def _purge_log(self) -> None:
         names = [segment_path(number) for number in range(1, count_segments(self._root) + 1)]
@@ -184,14 +187,15 @@ class _Purge:
         cache = self._root / CACHE
         for path in (cache / name for name in nofollow.names(cache)) if nofollow.is_directory(cache) else ():
             if nofollow.is_directory(path):
-                nofollow.remove_tree(path, ignore_errors=True)  # who has it open may put a file into it anew
+                # a process that has it open may create a file in it again
+                nofollow.remove_tree(path, ignore_errors=True)
                 if nofollow.exists(path):
                     nofollow.remove_tree(path)
             elif path.name not in _LOCKS:
                 nofollow.remove(path, missing_ok=True)
 
     def _without_events(self, log: bytes) -> bytes:
-        """A part of the log with its purged lines."""
+        """Return a part of the log with the purged events emptied."""
         lines = log.splitlines(keepends=True)
         return b"".join(
             self._purged(line) if line[_HASH_FROM:_HASH_TO] in self._hashes else line for line in lines
@@ -207,10 +211,10 @@ class _Purge:
     def _without_orphans(self, lines: bytes) -> bytes:
         return b"".join(line for line in lines.splitlines(keepends=True) if mark(line) not in self._orphans)
 
-    # --- the fact --------------------------------------------------------------------------------------------------
+    # --- the fact ---------------------------------------------------------------------------------
 
     def _record(self) -> None:
-        """Append the events that tell of it; those that a crash left are there already."""
+        """Append the events that record the purge, except those that an interrupted attempt appended."""
         journal = self._journal
         history = History(self._root, _CODEC)
         known = {event.key for event in history.read(journal.after, told_already)}
@@ -234,7 +238,7 @@ class _Purge:
                 key=f"purge:{self._journal.after}:{start}",
             )
 
-    # --- Git -------------------------------------------------------------------------------------------------------
+    # --- Git --------------------------------------------------------------------------------------
 
     def _purge_git(self) -> None:
         head = read_ref(self._git_dir)
@@ -245,7 +249,7 @@ class _Purge:
         prune.sweep(self._git_dir, self._progress)
 
     def edit_file(self, path: str, oid: str, read: Callable[[], bytes]) -> bytes | str:
-        """What becomes of a file of a commit."""
+        """Return the new content or id of a commit's file; empty to remove it."""
         brought = self._journal.contents.get(oid)
         if brought is not None:
             return "" if path.startswith(f"{BLOBS}/") else f"purged: event {brought}\n".encode()
@@ -258,7 +262,7 @@ class _Purge:
         return oid
 
     def _edit_message(self, message: bytes) -> bytes:
-        """A message that tells of what is purged is composed anew."""
+        """Compose a message again if it mentions purged events."""
         span = _SPAN.search(message)
         if span is None:
             return message

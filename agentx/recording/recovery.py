@@ -1,7 +1,7 @@
-"""What to do after a crash, and after Git commands by a person: nothing that was acknowledged is lost.
+"""Recovery after a crash and after the user's Git commands: nothing acknowledged is lost.
 
-Pure of the write path itself: each function takes the parts that it looks at and says what is to be done.
-For a damaged log see :mod:`agentx.recording.heal_log`.
+Independent of the write path: each function takes the parts that it examines and returns what to do. For a
+damaged log see :mod:`agentx.recording.heal_log`.
 """
 
 import contextlib
@@ -23,11 +23,11 @@ _REFLOG_ENTRIES = 100
 
 
 class RolledForward(msgspec.Struct, frozen=True):
-    """What became of the writes that a crash cut off.
+    """The outcome for writes that a crash interrupted.
 
     Attributes:
-        reverted: Writes whose content is lost; the file keeps what it has.
-        edited: Files that a person changed since; their state is to be recorded.
+        reverted: Writes whose content is lost; the file keeps its current content.
+        edited: Files that the user changed since; their content is to be recorded.
     """
 
     reverted: tuple[WriteReverted, ...]
@@ -35,12 +35,12 @@ class RolledForward(msgspec.Struct, frozen=True):
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """The engine's latest commit at or below another.
+    """The engine's latest commit with events at or below another commit.
 
     Attributes:
-        seq: The last event that it holds; 0 where there is none.
+        seq: The last event that it holds; 0 if there is none.
         commit: Its id.
-        foreign: How many commits on top of it are a person's.
+        foreign: Number of the user's commits on top of it.
         latest: The engine's latest commit, which may hold a healed log or settings and no new event.
     """
 
@@ -51,15 +51,15 @@ class Recorded(msgspec.Struct, frozen=True):
 
 
 def last_recorded(repo: GitRepository, head: str) -> Recorded:
-    """How far the commits hold the log."""
+    """Return how much of the log the commits hold."""
     return find_recorded(lambda oid: repo.info(oid) if repo.has_commit(oid) else None, head)
 
 
 def find_recorded(read: Callable[[str], CommitInfo | None], head: str) -> Recorded:
-    """Find the engine's latest commit at or below another; of a merge, on the side that holds more of the log.
+    """Find the engine's latest commit at or below another; at a merge, on the side with more of the log.
 
     Args:
-        read: Reads a commit; gives ``None`` for one that is not there, as in a shallow clone.
+        read: Reads a commit; returns ``None`` if it does not exist, as in a shallow clone.
         head: The commit to begin with; empty for none.
     """
     foreign, latest = 0, ""
@@ -77,19 +77,19 @@ def find_recorded(read: Callable[[str], CommitInfo | None], head: str) -> Record
 
 
 def is_ours(commit: CommitInfo) -> bool:
-    """Whether the engine made a commit: `git commit --amend` keeps its message, but not who made it."""
+    """Return whether the engine made a commit: `git commit --amend` keeps the message, not the committer."""
     return bool(commit_message.through(commit.trailers)) and commit.committer.endswith(HOST)
 
 
 def lost_commit(repo: GitRepository, head: str) -> str:
-    """The engine's commit that the branch was taken from (`git reset`, `git commit --amend`), by the reflog.
+    """Find the engine's commit that `git reset` or `git commit --amend` removed, by the reflog.
 
     Returns:
-        The one that holds most of the log, where it holds more than ``head``; empty where none does.
+        The one that holds most of the log, if it holds more than ``head``; otherwise empty.
     """
     moves = repo.moves(_REFLOG_ENTRIES)
     if moves and moves[0].new == head and moves[0].note.startswith("agentx: "):
-        return ""  # the engine was the last to move it
+        return ""  # the engine moved it last
     best, found = last_recorded(repo, head).seq, ""
     for candidate in dict.fromkeys(commit for move in moves for commit in (move.new, move.old) if commit):
         with contextlib.suppress(ObjectDamaged):
@@ -108,18 +108,19 @@ def roll_forward(
     *,
     power_cut: bool,
 ) -> RolledForward:
-    """Bring the working files to what some events say.
+    """Bring the working files to the state that some events record.
 
-    Where a file is as one of the events found it, it gets what the last of them made of it; where it has that, the
-    write was done; otherwise a person changed it since, and theirs is kept.
+    A file that is as one of the events found it gets the content of the last event. A file that has that
+    content already is done. Otherwise the user changed it since, and their version is kept.
 
     Args:
         events: The events whose files may not be in place.
-        committed: Up to this one they stand in a commit; only a power cut takes their files back.
-        tracked: What the record says of a file now.
-        repo: Has the contents.
+        committed: The last event that is in a commit; only a power cut can undo the files of those.
+        tracked: Returns the current recorded entry of a file.
+        repo: Holds the contents.
         artifacts: The working files.
-        power_cut: Whether the machine went down: a name may be lost, and a file may be cut off or hold zeros.
+        power_cut: Whether the machine went down: a name may be lost, and a file may be truncated or hold
+            zeros.
     """
     touching: dict[str, list[tuple[Event, FileChange]]] = {}
     for event in events:
@@ -137,7 +138,7 @@ def roll_forward(
                 if not _finish(path, wanted, before, given, repo, artifacts):
                     edited.append(path)
             except (AgentXError, OSError) as error:
-                if not done:  # the file is to be what it was before
+                if not done:  # restore the file's previous content
                     reverted.append(WriteReverted(event=event.seq, path=path, reason=str(error)))
                     wanted = _entry_before(made, tracked(path))
                     continue
@@ -147,12 +148,17 @@ def roll_forward(
 
 
 def _entry_before(made: FileChange, known: TreeEntry | None) -> TreeEntry | None:
-    """What a change found; its mode is taken for that of the file as it is known."""
+    """Return the entry that a change replaced; its mode is assumed to be the file's recorded one."""
     return TreeEntry(made.before, known.mode if known else REGULAR) if made.before else None
 
 
 def reverted(events: Sequence[Event], failed: Mapping[str, str]) -> list[WriteReverted]:
-    """What to record of files that could not be given what their events announced; why, by path, is given."""
+    """Return the events that revert files whose announced content could not be written.
+
+    Args:
+        events: The events that announced the changes.
+        failed: Why each file could not be written, by path.
+    """
     return [
         WriteReverted(event=event.seq, path=made.path, reason=failed[made.path])
         for event in events
@@ -169,14 +175,14 @@ def _finish(
     repo: GitRepository,
     artifacts: Artifacts,
 ) -> bool:
-    """Bring one file to what the record says; false where a person changed it since.
+    """Bring one file to its recorded state; return false if the user changed it since.
 
     Args:
         path: The file.
-        wanted: What the record says of it.
-        before: Contents of which one may be in the file still.
+        wanted: Its recorded entry.
+        before: Contents of which one may still be in the file.
         torn: Contents of which a power cut may have left a part in the file.
-        repo: Has the contents.
+        repo: Holds the contents.
         artifacts: The working files.
     """
     now = artifacts.identify(path)
@@ -185,7 +191,7 @@ def _finish(
             repo.write_blob(artifacts.content(path))
         return True
     if (now.oid if now else "") not in before:
-        # What is wanted must be readable; of the others, one that is not can tell nothing.
+        # The wanted content must be readable; an unreadable one among the others proves nothing.
         known = [oid for oid in torn if (wanted and oid == wanted.oid) or repo.has_blob(oid)]
         found = artifacts.content(path) if now and known else b""
         if not now or not any(_is_torn(found, repo.read_blob(oid)) for oid in known):
@@ -200,7 +206,10 @@ def _finish(
 
 
 def _is_torn(found: bytes, whole: bytes) -> bool:
-    """Whether a content is a part of another one: cut off, or zeros from somewhere on. Nobody's words are in it."""
+    """Return whether a content is a torn copy of another: truncated, or zeros from some point on.
+
+    Such a file holds nothing that the user wrote.
+    """
     return len(found) <= len(whole) and whole.startswith(found.rstrip(b"\0"))
 
 

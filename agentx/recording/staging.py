@@ -1,7 +1,7 @@
-"""New contents of files, made ready before the event that announces them: a disk that refuses shows here.
+"""Prepares new file contents before their event is appended: a disk that refuses shows here.
 
-The blob is synced, for the event names it. The working file is not until the end of the turn: what a power cut takes of
-it is made again from the blob.
+The blob is synced, because the event names it. The working file is synced only at the end of the turn: what a
+power cut takes from it is restored from the blob.
 """
 
 import contextlib
@@ -24,11 +24,11 @@ from agentx.storage.files.paths import PathRefused
 
 
 class WriteFailed(DiskRefused):
-    """A file could not be written: a full disk, missing rights, a read-only file system. Nothing was recorded."""
+    """A file could not be written: full disk, missing rights, read-only file system. Nothing was recorded."""
 
 
 class Content(msgspec.Struct, frozen=True):
-    """What a file is to hold."""
+    """New content of a file."""
 
     data: bytes
     executable: bool = False
@@ -41,10 +41,10 @@ class Content(msgspec.Struct, frozen=True):
 
 
 class Staged:
-    """Some files' new contents: blobs that are on the disk, and temporary files beside their targets.
+    """New contents of some files: blobs on disk, and temporary files beside their targets.
 
     Attributes:
-        changes: What will change; a file that has its content already is not among them.
+        changes: What will change; files that already have their content are omitted.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Staged:
             self.changes.append(change(path, before, after, len(content.data)))
 
     def place(self) -> dict[str, str]:
-        """Give the files their new contents; by path, why not, where one cannot have it any more."""
+        """Move the new contents into place; return why, by path, for files where that failed."""
         failed: dict[str, str] = {}
         for made in self.changes:
             try:
@@ -100,7 +100,7 @@ class Staged:
         return failed
 
     def discard(self) -> None:
-        """Take the temporary files away; nothing has changed."""
+        """Remove the temporary files; nothing has changed."""
         for temporary in self._prepared.values():
-            with contextlib.suppress(OSError):  # a scan removes what cannot be removed now
+            with contextlib.suppress(OSError):  # a later scan removes what cannot be removed now
                 nofollow.remove(temporary, missing_ok=True)

@@ -1,8 +1,9 @@
-"""The write path: lock → catch up → append → fold → release → publish, and one commit for each successful write.
+"""The write path: lock, catch up, append, fold, release, publish; one commit for each write.
 
-An event exists from the moment that its line is synced, and so are the contents that it names. Everything after that
-(the working file, the tree, the ref, the index file) can be made again from it, and is: by whoever comes next after a
-crash (:mod:`agentx.recording.recovery`), or at the end of a turn by :meth:`WritePath.flush`.
+An event exists from the moment its line is synced to disk, together with the contents that it names.
+Everything after that can be derived from it again: the working file, the tree, the ref, the index file. After
+a crash the next process does so (:mod:`agentx.recording.recovery`); otherwise :meth:`WritePath.flush` does at
+the end of a turn.
 """
 
 import contextlib
@@ -61,10 +62,10 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("agentx.recording.write_path")
 
 SNAPSHOT_EVENTS = 2_000
-"""The state is kept after so many events at the latest, so that the next open folds no more."""
+"""Save a snapshot of the state after at most this number of events, so that the next open folds fewer."""
 
 BULK_EVENTS = 5_000
-"""In bulk mode there is a commit after so many events."""
+"""In bulk mode, commit after this number of events."""
 
 PayloadFor = Callable[[tuple[FileChange, ...]], Payload]
 """Makes an event's payload from the changes that it announces."""
@@ -75,30 +76,32 @@ class WorkspaceClosed(UsageError):
 
 
 class ReadOnly(AgentXError):
-    """The workspace is open for reading only: its disk refuses, or a newer version wrote it."""
+    """The workspace is read-only: the disk refuses writes, or a newer version wrote it."""
 
 
 class WritePath:
-    """Owns the log, the repository and the working files of one workspace, and every change to them.
+    """Owns the log, the repository and the working files of one workspace, and makes every change to them.
 
     Args:
         root: The workspace's directory.
         codec: Knows the event types.
         artifacts: The working files.
-        bus: Gets each event once it is durable.
+        bus: Receives each event once it is durable.
         outer: Whether the artifacts lie outside the working directory.
-        cache: Where the caches lie; ``.agentx`` by default.
-        read_only: Why nothing can be written. Then nothing is changed from the beginning, not even what a crash left.
+        cache: Directory of the caches; ``.agentx`` by default.
+        read_only: Why nothing can be written. If given, nothing on disk is changed, not even to finish what a
+            crash interrupted.
 
     Attributes:
-        state: The fold of everything that this process has read; call :meth:`refresh` for what others wrote.
-        folding: Held by the thread that changes the state. Holding it alone is enough to read the state, and does not
-            wait for other processes; do not take the lock meanwhile.
-        last_write: ``time.monotonic()`` of the latest append of this process.
-        last_look: ``time.monotonic()`` at which what others wrote was last folded.
-        damage: What was found wrong with the log.
-        unsound: Why the log must be healed before anything is recorded; empty if it is sound. Until then nothing in
-            the workspace is changed.
+        state: The fold of everything that this process has read; call :meth:`refresh` to include what others
+            wrote.
+        folding: Held by the thread that changes the state. Holding it alone is enough to read the state and
+            does not wait for other processes. Do not take the workspace lock while holding it.
+        last_write: ``time.monotonic()`` of the latest append by this process.
+        last_look: ``time.monotonic()`` of the latest fold of what others wrote.
+        damage: Damage found in the log.
+        unsound: Why the log must be healed before anything is recorded; empty if it is sound. Until then
+            nothing in the workspace is changed.
     """
 
     def __init__(
@@ -152,24 +155,25 @@ class WritePath:
         self._unsettled = False
 
     def make_read_only(self, reason: str) -> None:
-        """Refuse every write from now on, with this sentence."""
+        """Refuse every write from now on; ``reason`` is the error message."""
         self.read_only = reason
         self.notes.append(reason)
 
     def require_writable(self) -> None:
-        """Refuse a change where nothing may be written.
+        """Refuse a change if the workspace is read-only.
 
         Raises:
-            ReadOnly: Nothing may.
+            ReadOnly: The workspace is read-only.
         """
         if self.read_only:
             raise ReadOnly(self.read_only)
 
-    # --- opening and closing -------------------------------------------------------------------------------------
+    # --- opening and closing ----------------------------------------------------------------------
 
     def load(self) -> None:
-        """Fold the whole log; then :meth:`recover` what a crash cut off, and this object can be written through."""
-        with self.lock.hold(), self.folding:  # a commit between two looks would pass for a lost one
+        """Fold the whole log. Call :meth:`recover` next, before the first write."""
+        # otherwise a commit by another process between two reads would look like a lost one
+        with self.lock.hold(), self.folding:
             self._load()
 
     def _load(self) -> None:
@@ -189,7 +193,7 @@ class WritePath:
         self._expect_pending()
 
     def _finish_half_done(self) -> None:
-        """Finish a purge or a pull that was cut off, and see what else a crash left."""
+        """Finish an interrupted purge or pull, and detect what else a crash left behind."""
         if purge_journal.finish(self.root, self.repo.git_dir):
             self.repo.follow_packs()
         fast_forward.finish(self.root, self.repo, self.artifacts.root)
@@ -206,10 +210,10 @@ class WritePath:
                     f"A {what} was cut off and has to be finished before anything is read. {self.read_only}"
                 )
 
-    # --- a damaged log --------------------------------------------------------------------------------------
+    # --- a damaged log ----------------------------------------------------------------------------
 
     def _why_unsound(self) -> str:
-        """Say why the log must be healed before anything is recorded; empty if it is sound."""
+        """Return why the log must be healed before anything is recorded; empty if it is sound."""
         for found in self.damage:
             if found.missing or found.path == LIVE:
                 return f"{found.path}, line {found.line}: {found.reason}"
@@ -222,17 +226,18 @@ class WritePath:
         return ""
 
     def _why_taken_out(self) -> str:
-        """Name a file that a person's commit took out of the log; empty if none is missing."""
+        """Name a file that a user's commit removed from the log; empty if none is missing."""
         return "".join(f"{path} is missing" for path in self.git.lost_files[:1])
 
     def _is_set_back(self) -> bool:
-        """Whether a person's Git brought an older log, in which each line is whole: that is no damage."""
+        """Return whether the user's Git commands restored an older log that is intact; that is not damage."""
         moved = self.git.anchor or recovery.last_recorded(self.repo, self.git.head).foreign
         return bool(moved) and not self.damage
 
     def _tell_unsound(self) -> None:
         told = (
-            f"The history is damaged: {self.unsound.removesuffix('.')}. Nothing is changed until it is restored: "
+            f"The history is damaged: {self.unsound.removesuffix('.')}. Nothing is changed until it is "
+            "restored: "
             "by `agentx repair`, or from the commits before the next write."
         )
         self._seen_unsound = self._stamp()
@@ -246,7 +251,7 @@ class WritePath:
         _LOG.warning("%s: %s", self.root, self.notes[-1])
 
     def _stamp(self) -> object:
-        """Changes if someone may have healed the log since."""
+        """Return a value that changes whenever somebody may have healed the log."""
         try:
             info = nofollow.status(self.root / LIVE)
         except FileNotFoundError:
@@ -254,7 +259,7 @@ class WritePath:
         return self.repo.head, count_segments(self.root), info.st_ino, info.st_size, info.st_mtime_ns
 
     def refuse_damaged(self) -> None:
-        """Refuse to hand a damaged log on, or to take another one over it.
+        """Refuse to hand on a damaged log, or to replace it with another one.
 
         Raises:
             HistoryDamaged: The log is damaged.
@@ -266,11 +271,11 @@ class WritePath:
             )
 
     def require_sound(self) -> None:
-        """Heal the log from the commits where it is damaged.
+        """Heal a damaged log from the commits.
 
         Raises:
-            HistoryDamaged: They do not hold what is damaged.
-            ReadOnly: Nothing may be written.
+            HistoryDamaged: The commits do not hold the damaged part.
+            ReadOnly: The workspace is read-only.
         """
         self.require_writable()
         if self.unsound:
@@ -298,11 +303,11 @@ class WritePath:
         self._writer.start_at(state.seq, state.hash or GENESIS)
 
     def refold(self, on_damage: OnDamage, progress: Progress | None = None) -> State:
-        """Drop the snapshots and fold the whole log anew, while others go on writing; the state that it gives is used.
+        """Drop the snapshots, fold the whole log again while others write, and use the resulting state.
 
         Args:
-            on_damage: Called with each line that is not the event it should be.
-            progress: Told what is being done, how far it is, and how much there is.
+            on_damage: Called with each line that is not the expected event.
+            progress: Called with the step, the amount done and the total.
         """
         self._snapshots.clear()
         known, told = self.state.seq, progress or (lambda *_: None)
@@ -314,7 +319,7 @@ class WritePath:
         return state.copy()
 
     def _restore_log(self) -> None:
-        """Restore the log from the commits and from memory, proved by its chain, and fold it anew."""
+        """Restore the log from the commits and from memory, verified by its hash chain, and fold it again."""
         begin, known = self.git.anchor or self.git.head, self._writer.known
         rebuilt = heal_log.rebuild(self.root, self._codec, head=begin, known=known, through=self.state.seq)
         heal_log.require_whole(self.root, rebuilt)
@@ -322,7 +327,7 @@ class WritePath:
         mended = list(heal_log.put_in_place(self.root, rebuilt, Aside(self.root)))
         for path in rebuilt.files:
             if segment_number(path):
-                self.include(path)  # where an earlier version committed it damaged
+                self.include(path)  # an earlier version may have committed it damaged
         self._fold_from_zero()
         self.unsound = self._why_unsound()
         if self.unsound:
@@ -335,7 +340,7 @@ class WritePath:
         )
 
     def _start_over(self) -> None:
-        """Commits were made anew by a purge: what was read before is dropped, and what came since is published."""
+        """Load everything again after a purge rewrote the commits, and publish the events recorded since."""
         known = self.state.seq
         self.repo.follow_packs()
         self._snapshots.clear()
@@ -349,13 +354,13 @@ class WritePath:
         self.git.expect(self.history.read(self.git.seq, told_already))
 
     def recover(self) -> None:
-        """Finish writes that a crash cut off, and record what others did to the repository meanwhile."""
+        """Finish writes that a crash interrupted, and record what others did to the repository meanwhile."""
         with self.exclusive():
             if self.unsound:
                 return
             note_whole(self.root, self._whole)
             self._adopt_foreign_commits()
-            if self._unsettled:  # by a process that died, or that closed on a full disk
+            if self._unsettled:  # left by a process that died, or that closed while the disk was full
                 self.git.include_leftovers()
             power_cut = self._crash is not None and self._crash.rebooted
             unsettled = (
@@ -366,7 +371,7 @@ class WritePath:
                 self.commit()
 
     def _finish_writes(self, events: Sequence[Event], *, power_cut: bool = False) -> bool:
-        """Bring the files to what some events say that may have been cut off; whether there were any."""
+        """Finish writes that may have been interrupted; return whether any of the events changed files."""
         unfinished = [event for event in events if changes_of(event)]
         if not unfinished:
             return False
@@ -379,13 +384,13 @@ class WritePath:
         return True
 
     def close(self) -> None:
-        """Release files and handles; :meth:`flush` first."""
+        """Release files and handles; call :meth:`flush` first."""
         self._closed = True
         self._writer.close()
         self._keys.close()
         self.repo.close()
 
-    # --- what stands ---------------------------------------------------------------------------------------------
+    # --- the recorded state --------------------------------------------------------------------
 
     @property
     def head(self) -> str:
@@ -394,19 +399,19 @@ class WritePath:
 
     @property
     def tree(self) -> str:
-        """Its tree; empty before the first commit."""
+        """The tree of the head; empty before the first commit."""
         return self.git.tree
 
     def tracked(self, path: str) -> TreeEntry | None:
-        """What the record says of an artifact."""
+        """Return the recorded entry of an artifact."""
         return self.git.tracked(path)
 
     def tracked_all(self, paths: Collection[str]) -> dict[str, TreeEntry | None]:
-        """What the record says of some artifacts."""
+        """Return the recorded entries of some artifacts."""
         return self.git.tracked_all(paths)
 
     def manifest(self) -> dict[str, TreeEntry]:
-        """Every artifact of the record, by path."""
+        """Return every recorded artifact by path."""
         return self.git.manifest()
 
     def refresh(self) -> None:
@@ -416,7 +421,7 @@ class WritePath:
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold the lock, with everything that others wrote folded in; publish after the release."""
+        """Hold the lock with everything folded that others wrote; publish after the release."""
         if self._closed:
             raise WorkspaceClosed(f"The workspace {self.root} was closed; open it again.")
         outermost = False
@@ -428,12 +433,13 @@ class WritePath:
                     self._catch_up()
                 yield
         finally:
-            # Whether or not another thread holds the lock by now: what was said is concluded on return.
+            # Deliver even if another thread holds the lock by now: on return, conclusions from the new events
+            # exist.
             if outermost:
                 self._bus.deliver()
 
     def _read_on(self) -> None:
-        """Fold what others appended, and change nothing."""
+        """Fold what others appended, without changing anything on disk."""
         if self._stamp() == self._seen_log:
             return
         self._seen_log = self._stamp()
@@ -463,8 +469,8 @@ class WritePath:
         self.last_look = time.monotonic()
 
     def _follow_log(self, *, moved: bool) -> None:
-        """Fold what others appended and finish what they announced; if the log is damaged, say so and stop."""
-        if self._writer.seq != self.state.seq:  # a signal came between the append and the fold
+        """Fold what others appended and finish their interrupted writes; on damage, report it and stop."""
+        if self._writer.seq != self.state.seq:  # a signal arrived between the append and the fold
             self._writer.start_at(self.state.seq, self.state.hash or GENESIS)
         told = len(self.damage)
         try:
@@ -480,7 +486,7 @@ class WritePath:
         changed = moved and bool(self._writer.unsound)
         if changed or any(isinstance(event.data, EventsPurged) for event in fresh):
             held = self._writer.known
-            self._start_over()  # what was folded before holds what is purged
+            self._start_over()  # what was folded before includes what is purged
             self._writer.known = held if self.unsound else b""
             if self.unsound:
                 return
@@ -493,13 +499,14 @@ class WritePath:
             self._adopt_foreign_commits()
         else:
             self.git.add(fresh)
-        # Whoever announced these holds the lock until they are done, so it died, or was interrupted, in the middle.
+        # The process that announced these events keeps the lock until it has finished. Since the lock was
+        # free, that process died or was interrupted midway.
         behind = [event for event in fresh if event.seq > self.git.seq]
         if (self._unplaced or any(map(changes_of, behind))) and not self.read_only:
             self._finish_writes(self.git.pending)
 
     def _adopt_foreign_commits(self) -> None:
-        """What a person committed with Git is recorded as an event; it stands in the tree already."""
+        """Record what the user committed with Git as an event; the tree holds it already."""
         ours = recovery.last_recorded(self.repo, self.git.head)
         if not ours.foreign or self.read_only:
             return
@@ -513,18 +520,19 @@ class WritePath:
         if base and made:
             self._append(external_edits.edits(made, noticed="git", key=f"git:{self.git.head}"))
 
-    # --- recording -----------------------------------------------------------------------------------------------
+    # --- recording --------------------------------------------------------------------------------
 
     def record(self, drafts: Sequence[Draft]) -> list[Event]:
-        """Append events durably, without a change to files. They ride in the next commit.
+        """Append events durably, without changing files. They become part of the next commit.
 
-        A draft whose key stands in the history already is not appended; the event of that key is returned for it.
+        A draft whose key is already in the history is not appended; the event with that key is returned for
+        it.
         """
         with self.exclusive():
             return self._append(drafts)
 
     def body(self, text: str, whole_bytes: int = WHOLE_BYTES) -> Body:
-        """A text as an event holds it: redacted, and in a blob where it is longer than that."""
+        """Return a text as an event stores it: redacted, and in a blob if longer than ``whole_bytes``."""
         text = clean(text)
         if not self.blobs.is_long(text, whole_bytes):
             return Body(text)
@@ -532,7 +540,7 @@ class WritePath:
             self._hold_git()
             self.include(
                 blob_path(blob_id(text.encode()))
-            )  # in the next commit, whatever becomes of its event
+            )  # in the next commit, whatever happens to its event
             return self.blobs.body(text, whole_bytes)
 
     def _append(self, drafts: Sequence[Draft]) -> list[Event]:
@@ -554,7 +562,7 @@ class WritePath:
         return [known[draft.key or f" {place}"] for place, draft in enumerate(drafts)]
 
     def _hold_git(self) -> None:
-        """The first step of every change: from here until :meth:`flush` a person's Git waits."""
+        """Begin a change: until :meth:`flush`, the user's Git commands wait for the index lock."""
         self.require_sound()
         if not self._held:
             self.git.hold()
@@ -563,7 +571,7 @@ class WritePath:
     def _append_lines(self, drafts: Sequence[Draft]) -> list[Event]:
         try:
             return self._writer.append(drafts)
-        except WriterConflict:  # who was first in the file has won; our lines are set aside
+        except WriterConflict:  # whoever wrote to the file first wins; our lines are set aside
             fresh = self._writer.catch_up(self.damage.append)
             self._fold(fresh)
             self.git.add(fresh)
@@ -582,7 +590,7 @@ class WritePath:
                 if item in self.state.items
             )
 
-    # --- changing files ------------------------------------------------------------------------------------------
+    # --- changing files ---------------------------------------------------------------------------
 
     def write(
         self,
@@ -594,21 +602,21 @@ class WritePath:
         cause: int = 0,
         check: Callable[[], Sequence[Draft] | None] | None = None,
     ) -> list[Event]:
-        """Change artifacts: one event (several where the changes are many), the files, one commit.
+        """Change artifacts: one event (several if there are many changes), the files, one commit.
 
-        What a person did to these files meanwhile is recorded and committed first.
+        What the user did to these files meanwhile is recorded and committed first.
 
         Args:
             contents: New content by checked path; ``None`` removes the file.
             payload: Makes the event's payload from the changes.
-            actor: Who does it.
+            actor: Who makes the change.
             run: Run that it belongs to.
             cause: Event that led to it.
-            check: Called when people's edits are on record and nothing is changed; what it raises refuses the write, and
-                what it gives is recorded in the same append.
+            check: Called after the user's edits are recorded and before anything is changed. An exception
+                from it refuses the write; the drafts that it returns are recorded in the same append.
 
         Raises:
-            WriteFailed: The disk refused; nothing was recorded and the files are as they were.
+            WriteFailed: The disk refused; nothing was recorded and the files are unchanged.
         """
         with self.exclusive():
             self._hold_git()
@@ -628,17 +636,17 @@ class WritePath:
             self._unplaced = False
             lost = recovery.reverted(events, failed)
             self._append([Draft(data=one, actor="engine:recovery") for one in lost])
-            if staged.changes:  # a call that changed nothing rides in the next commit
+            if staged.changes:  # a call that changed nothing becomes part of the next commit
                 self._commit_soon(actor)
         if failed:
             raise WriteFailed(" ".join(f"{path!r} was not written: {why}." for path, why in failed.items()))
         return events
 
     def record_outside_edits(self, paths: Sequence[str], *, noticed: str) -> dict[str, TreeEntry | None]:
-        """Where a working file is not what the record says, a person edited it: record and commit that.
+        """Record and commit the user's edits: working files that differ from the record.
 
         Returns:
-            What the record says of the paths then.
+            The recorded entries of the paths afterwards.
         """
         tracked = self.tracked_all(paths)
         if self._record_staged(tracked, {}):
@@ -674,13 +682,13 @@ class WritePath:
             self.notes += note_on(found)
 
     def _record_edits(self, drafts: Sequence[Draft]) -> None:
-        """What others changed lies in the working files already."""
+        """Append and commit edits that are in the working files already."""
         self._append(drafts)
         self._unplaced = False
         self._commit_soon("watch")
 
     def scan(self, *, noticed: str = "scan") -> list[FileChange]:
-        """Look at every working file, and record what people and their Git commands did to them.
+        """Check every working file, and record what the user and their Git commands changed.
 
         Nothing is recorded while the log is damaged.
         """
@@ -690,7 +698,7 @@ class WritePath:
             self._record_stashes()
             if unfinished := external_edits.unfinished(self.repo.git_dir):
                 self.notes += [note for note in unfinished if note not in self.notes]
-                return []  # a commit of files now would take the conflict for resolved
+                return []  # committing the files now would mark the conflict as resolved
             known = self.manifest()
             found = self._without_clashes(self.artifacts.scan(known), known)
             self.notes += [note for note in found.notes if note not in self.notes]
@@ -704,7 +712,10 @@ class WritePath:
             return list(found.changes)
 
     def _without_clashes(self, found: Scan, known: Mapping[str, TreeEntry]) -> Scan:
-        """Note files whose names differ too little; where this file system takes them for one, none was edited."""
+        """Note files whose names differ too little.
+
+        Ignore changes to names that this file system treats as one file.
+        """
         changes, notes = list(found.changes), list(found.notes)
         added = [made.path for made in changes if made.after]
         for clash in external_edits.clashes({*known, *added}, added):
@@ -714,20 +725,23 @@ class WritePath:
         return Scan(tuple(changes), tuple(notes))
 
     def _commit_config(self) -> None:
-        """A person edits ``agentx.toml`` by hand; it belongs to the record as it is."""
+        """Commit ``agentx.toml`` as it is if the user edited it by hand."""
         if self.git.config_edited:
             self.include(CONFIG)
             self.commit(actor="" if self.git.pending else "watch")
 
     def _record_staged(self, known: Mapping[str, TreeEntry | None], edited: Mapping[str, str]) -> bool:
-        """What was staged with `git add` and edited again exists nowhere else: record it before the edit."""
+        """Record what was staged with `git add` and edited again since.
+
+        Runs before the edit is recorded, for the staged content exists nowhere else.
+        """
         found = external_edits.staged(self.repo, self.git.staged(known), known)
         staged = [made for made in found if made.after != edited.get(made.path)]
         self.record_changes(staged, noticed="index")
         return bool(staged)
 
     def _record_stashes(self) -> None:
-        """What `git stash` took out of the working files is put on record, and taken back, once."""
+        """Record what each `git stash` took out of the working files, and its removal, once."""
         for stash in self.repo.stashes():
             if self._keys.find([f"stash:{stash}:0"]):
                 continue
@@ -738,11 +752,11 @@ class WritePath:
                 first = f"stash:{stash}" if number == 0 else f"stash:{stash}:{number}"
                 self._record_edits(external_edits.edits(step, noticed="stash", key=first))
 
-    # --- committing ----------------------------------------------------------------------------------------------
+    # --- committing -------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def bulk(self) -> Iterator[None]:
-        """For imports: what is written inside is as durable as ever, and stands in one commit for thousands of events."""
+        """Batch writes into few commits, for imports; durability is unchanged."""
         self._bulk += 1
         try:
             yield
@@ -752,14 +766,14 @@ class WritePath:
                 self.commit()
 
     def include(self, path: str) -> None:
-        """A file beside the log (``agentx.toml``) is to be in the next commit."""
+        """Add a file beside the log (``agentx.toml``) to the next commit."""
         self.git.include(path)
 
     def commit(self, *, actor: str = "") -> None:
         """Commit everything that was recorded since the last commit.
 
         Args:
-            actor: Who acts; by default the actor of the most telling event.
+            actor: Who acts; by default the actor of the most significant event.
         """
         with self.exclusive():
             self._hold_git()
@@ -772,10 +786,10 @@ class WritePath:
                 self.git.commit(self.state.seq, self._writer.segments, actor=actor)
 
     def commit_healed(self) -> None:
-        """Commit the log's files where the last commit holds others and nothing is wrong with them."""
+        """Commit the log's files if they are intact and differ from the last commit."""
         with self.exclusive():
             if self.unsound or self.git.pending:
-                return  # what a crash cut off is finished by the next open, which commits
+                return  # the next open finishes and commits what a crash interrupted
             for path in self.git.differing_segments():
                 self.include(path)
             if self.git.due:
@@ -783,7 +797,7 @@ class WritePath:
                 self.git.settle()
 
     def _commit_soon(self, actor: str) -> None:
-        """Commit what is durable already; where that cannot be done now, the next commit makes up for it."""
+        """Commit what is durable already; if that fails now, the next commit includes it."""
         if self._bulk and len(self.git.pending) < BULK_EVENTS:
             return
         try:
@@ -793,11 +807,11 @@ class WritePath:
                 self.notes.append(str(error))
 
     def flush(self) -> None:
-        """Commit what is pending, sync what was written, and let git commands in: the end of a turn."""
+        """End a turn: commit what is pending, sync what was written, and release Git's index lock."""
         if self.read_only:
             return
         if self.git.unsettled:
-            self.git.sync()  # most of it before the lock is taken
+            self.git.sync()  # most of the syncing happens before the lock is taken
         with self.exclusive():
             if self.unsound:
                 return
