@@ -84,8 +84,8 @@ def write_layout(root: Path, artifacts: str, project: Path | None = None) -> Pat
         raise NotEmpty(f"{root} is a workspace already; open it, or choose another directory.")
     if nofollow.exists(root) and (not nofollow.is_directory(root) or nofollow.names(root)):
         raise NotEmpty(
-            f"{root} is not empty. Choose a new directory, and bring material in with `agentx init --from "
-            "DIR` or `agentx add`."
+            f"{root} is not empty. Choose a new directory, and bring material in with "
+            "`agentx init --from DIR` or `agentx add`."
         )
     place = artifacts_root(root, artifacts)
     nofollow.make_directory(root, parents=True)

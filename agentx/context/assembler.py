@@ -1,8 +1,8 @@
-"""``get_relevant_context``: what an agent must not forget, and what is relevant now, within a budget of tokens.
+"""``get_relevant_context``: what an agent must not forget and what is relevant now, in a token budget.
 
-Sections stand in a fixed order, what changes least first, so that a provider's prompt cache holds: the task · mission
-and lessons · the user's rules · what they ruled out · open problems · what stands now · the flow that is
-called for · recalled passages · the log, or a recap of the day and the recent messages.
+Sections have a fixed order, the least changing first, so that a provider's prompt cache is effective: the
+task · mission and lessons · the user's rules · what they ruled out · open problems · the current state · the
+flow that is called for · recalled passages · the log, or a recap of the day and the recent messages.
 """
 
 import re
@@ -50,62 +50,67 @@ __all__ = [
 ]
 
 BUDGETS = (1_000, 10_000, 15_000, 70_000)
-"""Tokens of each tier, where no other budget is given."""
+"""Default token budget of each tier."""
 
 RECAP, FULL_LOG = 2, 3
-"""The tiers that bring more than messages."""
+"""The tiers that contain more than messages."""
 
 WITHHELD = "it comes at the start of a day, until an agent has answered, or with a budget of its own"
-"""Why tier 3 was not given: a context that fills a conversation has it cut, and then the log is asked for again."""
+"""Why tier 3 was not given.
+
+A conversation that is filled by its context gets cut, and then the log is requested again.
+"""
 
 RECALLED = 5
-"""Memories that come back by themselves at every tier."""
+"""Memories recalled automatically at every tier."""
 
 MORE_RECALLED = 5
-"""Passages beside them, from tier 1 on, where the message asks nothing."""
+"""Additional passages, from tier 1 on, if the message is not a question."""
 
 MOST_RECALLED = 200
-"""Memories and passages of a question at most, however much room there is: a search is asked for no more."""
+"""Maximum number of memories and passages for a question, however large the room; also the search limit."""
 
 LATEST = 6
-"""So many messages are taken for the talk that is going on: they are shown as it, not recalled."""
+"""Number of messages that count as the current conversation: they are shown, not recalled."""
 
 SEARCHED = 25
-"""How much a search is asked for: to find more, it would fuse longer rankings, and put others first."""
+"""Default number of search hits. A larger number would fuse longer rankings and change the order."""
 
 _TOLD_HITS = 20
-"""Of what a search finds and nobody is shown, so much is told of."""
+"""Maximum number of unshown search hits that are listed as omitted."""
 
 STATE_SHOWN = 50
-"""How many items the section of what stands now holds at most."""
+"""Maximum number of items in the section of the current state."""
 
 UNKNOWN_SHOWN = 5
 _PASSAGE_TOKENS = 350
 _SHORT_PASSAGE_TOKENS = 80
-"""Of a passage at tier 0, so that five of them leave room for the rest."""
+"""Maximum size of a passage at tier 0, so that five of them leave room for the rest."""
 
 _LEAST_PASSAGE_TOKENS = 30
-"""Of a short message: no room holds more passages than this makes of it."""
+"""Size of a short message; it limits how many passages the room can hold."""
 
 _RECALL_SHARE = 0.3
-"""Of what is free when what stands now is shown, so much waits for what is recalled; what that leaves is used after it."""
+"""Share of the free tokens reserved for recall while the current state is added; the rest is used later."""
 
 _ASKED_SHARE = 0.75
-"""The same where the message asks something: its answer is what it is about."""
+"""The same share for a message that asks something: the answer matters most."""
 
 _LATEST_SHARE = 0.15
-"""Of what is free when passages are recalled for a question, so much at most waits for the latest messages."""
+"""Maximum share of the free tokens reserved for the latest messages while passages are recalled."""
 
 _RECAP_SHARE = 0.4
-"""Of what is free before the recent messages, so much waits for the recap of the day."""
+"""Share of the free tokens reserved for the recap of the day before the recent messages are added."""
 
 _CUT_OFF = {
     "lock": "What other processes did last may be missing: the workspace was locked until the deadline.",
-    "search": "The search for more was cut short by a deadline; `agentx context --no-deadline` waits for all of it.",
+    "search": (
+        "The search for more was cut short by a deadline; `agentx context --no-deadline` waits for all of it."
+    ),
     "recap": "The recap of the day is left out: the deadline left no time for it.",
     "log": "The log was not read further back: the deadline left no time for it.",
 }
-"""What an agent is told that was left out for lack of time."""
+"""Notices to the agent about what was left out for lack of time."""
 
 _COUNTED: frozenset[Section] = frozenset(("mission", "state", "log", "recap", "messages"))
 
@@ -123,29 +128,33 @@ TITLES: dict[Section, str] = {
 }
 
 _ASKS = re.compile(
-    r"[?？؟][\"')\]]*(?:\s|$)|\A\W*(?:who|whom|whose|what|which|why|how|tell me|remind me|summari[sz]e|list)\b",
+    r"[?？؟][\"')\]]*(?:\s|$)"
+    r"|\A\W*(?:who|whom|whose|what|which|why|how|tell me|remind me|summari[sz]e|list)\b",
     re.IGNORECASE,
 )
-"""A question mark at the end of a sentence, or a message that begins as a question does."""
+"""Matches a question mark at the end of a sentence, or a message that begins like a question."""
 
 Recall = Callable[[str, int], list[SearchHit]]
-"""Finds passages for a message: the message and how many; what it raises is told and nothing is recalled."""
+"""Finds passages for a message (message, number). If it raises, that is reported and nothing is recalled."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What a context is to be for.
+    """What a context is requested for.
 
     Attributes:
         message: The user's message.
         max_tokens: Budget of the whole text.
-        tier: How much of the conversation: 0 none, 1 the last 30 messages, 2 a recap of the day as well, 3 the whole log
-            in place of both, as much of it as fits.
-        asked: The tier that was asked for, where it was more; 0 otherwise.
-        deadline: ``time.monotonic()`` by which it should be there; depth is traded for it, in the open.
-        memories: How many memories come back by themselves, and with them passages of files; ``None`` for nothing at all.
-        again: It was shown before, with the passages that are given, in their order.
-        late: What the deadline cut off before this began, or, of one that was shown before, all of it: ``lock``,
-            ``search``, ``recap``, or ``log:`` and how many of its lines there was time to read.
+        tier: How much of the conversation: 0 none, 1 the last 30 messages, 2 also a recap of the day, 3 the
+            whole log instead of both, as much of it as fits.
+        asked: The requested tier, if it was higher; 0 otherwise.
+        deadline: ``time.monotonic()`` by which the context is due. Depth is traded for it, and this is
+            reported.
+        memories: Number of memories recalled automatically, along with passages of files; ``None`` for no
+            recall at all.
+        again: Whether the context was shown before, with the given passages, in their order.
+        late: What the deadline cut off before this began; for a context shown before, everything that was cut
+            off. Values: ``lock``, ``search``, ``recap``, or ``log:`` and the number of its lines that were
+            read.
     """
 
     message: str
@@ -165,15 +174,15 @@ def assemble(
     history: Iterable[Told] = (),
     flows: Sequence[FlowMatch] = (),
 ) -> Context:
-    """Put a context together.
+    """Assemble a context.
 
     Args:
-        state: What is concluded, at the moment that is asked for.
-        request: What it is for.
+        state: The state at the requested moment.
+        request: What the context is for.
         recall: Finds passages.
-        history: What happened, newest first: the turns of the day for tier 2, the events of the log for tier 3. No more
-            is taken of it than fits.
-        flows: The flows that the message calls for, the best first; that one is shown.
+        history: What happened, newest first: the turns of the day for tier 2, the events of the log for tier
+            3. It is read only as far as it fits.
+        flows: The flows that the message calls for, the best first; only the best one is shown.
 
     Raises:
         BudgetTooSmall: What must not be forgotten does not fit, not even in its short form.
@@ -195,7 +204,7 @@ def assemble(
 
 
 class _Draft(Page):
-    """A context in the making."""
+    """Builds a context."""
 
     def __init__(self, state: State, request: Request) -> None:
         super().__init__(
@@ -220,9 +229,9 @@ class _Draft(Page):
             )
 
     def standing(self) -> None:
-        """Decisions, tasks, state and the latest checkpoint; what is recalled keeps its share of the room.
+        """Add decisions, tasks, state and the latest checkpoint, keeping the share reserved for recall.
 
-        At tier 0 they stand in short form, but for the latest of each kind: that is where the work goes on.
+        At tier 0 they appear in short form, except the latest of each kind: that is where the work continues.
         """
         share = _ASKED_SHARE if self.asks else _RECALL_SHARE
         kept = int(max(self.free, 0) * share) if self.message.strip() else 0
@@ -250,12 +259,12 @@ class _Draft(Page):
         self.held -= kept
 
     def rest(self) -> None:
-        """What stands now and found no room before it was known how much is recalled."""
+        """Add items of the current state that had no room before the size of the recall was known."""
         for item, text in self.waiting:
             self.fit(item, text)
 
     def flow(self, flows: Sequence[FlowMatch]) -> None:
-        """The flow that the message calls for, with its steps and its record."""
+        """Add the flow that the message calls for, with its steps and its record."""
         for number, found in enumerate(flows):
             if number >= (POLICIES["flow"].shown or len(flows)):
                 self.omit(found.item.id, "flow", found.item.text, "another flow is nearer to the message")
@@ -266,7 +275,7 @@ class _Draft(Page):
             self.fit(msgspec.structs.replace(shown, text=text, why=found.why, tokens=tokens), found.item.text)
 
     def recall(self, recall: Recall) -> None:
-        """The memories that matter most for the message, and the passages nearest to it."""
+        """Add the memories that matter most for the message, and the passages nearest to it."""
         if not self.message.strip():
             return
         if self.request.memories is None:
@@ -302,13 +311,13 @@ class _Draft(Page):
         self.held -= kept
 
     def _most(self, memories: int) -> int:
-        """How many memories and passages: a question is answered from as many as there is room for."""
+        """Return the number of memories and passages; for a question, as many as there is room for."""
         least = max(memories, RECALLED) + (MORE_RECALLED if self.request.tier else 0)
         asked = min(self.free // _LEAST_PASSAGE_TOKENS, MOST_RECALLED) if self.asks else 0
         return max(least, asked)
 
     def _latest_tokens(self) -> int:
-        """What waits for the latest messages, so that the passages of a question do not take all the room."""
+        """Return the tokens reserved for the latest messages, so that passages do not take all the room."""
         if not self.asks:
             return 0
         latest = sum(said(message).tokens for message in self._latest())
@@ -318,7 +327,7 @@ class _Draft(Page):
         return list(self.state.messages)[-LATEST:]
 
     def _fresh(self, hits: Sequence[SearchHit]) -> list[SearchHit]:
-        """What was found, may be shown, and stands nowhere else in the context."""
+        """Return the hits that may be shown and are not yet in the context."""
         listed = self.listed
         recent = {message.seq for message in self._latest()} if self.request.tier else set()
         recent.add(self._current())
@@ -334,7 +343,7 @@ class _Draft(Page):
         return list(filter(is_fresh, hits))
 
     def _recollected(self, hits: Sequence[SearchHit], tokens: int) -> Sequence[SearchHit]:
-        """The memories first, each thing once."""
+        """Return the memories first, without duplicates."""
         if self.request.again or self.request.memories is None:
             return hits
         items = self.state.items
@@ -345,7 +354,7 @@ class _Draft(Page):
         return found.hits
 
     def _current(self) -> int:
-        """The event of the message that the context is for, where it is the latest; 0 otherwise."""
+        """Return the event of the message that the context is for, if it is the latest one; 0 otherwise."""
         last = self.state.messages[-1] if self.state.messages else None
         wanted = self.message.strip()
         if last is None or not wanted.startswith(last.text.strip()):
@@ -353,14 +362,14 @@ class _Draft(Page):
         return last.seq if wanted == last.text.strip() or len(last.text) == RECENT_TEXT else 0
 
     def cut_off(self, what: str, text: str, reason: str) -> None:
-        """The deadline cut something off: it is listed, and the agent is told in a sentence."""
+        """Record that the deadline cut something off: list it, and tell the agent in a sentence."""
         kind = what.partition(":")[0]
         self.late.append(what)
         self.omit("recall" if kind == "search" else kind, kind, text, reason)
         self.notices.append(_CUT_OFF[kind])
 
     def history(self, told: Iterable[Told], section: Section) -> Iterator[ContextItem]:
-        """What happened, as items, as far as there was time to read it."""
+        """Yield what happened as items, as far as there is time to read it."""
         read = 0
         try:
             for one in told:
@@ -370,7 +379,7 @@ class _Draft(Page):
             self.cut_off(f"log:{read}" if section == "log" else section, TITLES[section], str(late))
 
     def messages(self, recap: Sequence[ContextItem]) -> None:
-        """The latest messages that fit, in their order; the recap that comes with them keeps its share of the room."""
+        """Add the latest messages that fit, in order, keeping the share reserved for the recap."""
         kept = min(sum(item.tokens for item in recap), int(max(self.free, 0) * _RECAP_SHARE))
         self.held += kept
         current = self._current()
@@ -388,12 +397,12 @@ class _Draft(Page):
         self.held -= kept
 
     def recap(self, turns: Iterable[ContextItem]) -> None:
-        """The day, turn by turn, as far back as there is room."""
+        """Add the day's turns, as far back as there is room."""
         for item in self.fit_latest(turns):
             self.miss(item, item.text)
 
     def log(self, events: Iterable[Told]) -> None:
-        """The log, as far back as there is room."""
+        """Add the log, as far back as there is room."""
         missed = next(self.fit_latest(self.history(events, "log")), None)
         if missed is not None:
             earlier = int(missed.id.rpartition("-")[2])
@@ -401,7 +410,7 @@ class _Draft(Page):
             self.unshown["log"] += earlier
 
     def done(self) -> Context:
-        """The context; it says where less was given than asked for."""
+        """Return the context; it states if less was given than requested."""
         made = super().done()
         return msgspec.structs.replace(
             made, tier=self.request.tier, asked=self.request.asked, late=tuple(self.late)
@@ -409,7 +418,7 @@ class _Draft(Page):
 
 
 def _more(request: Request) -> str:
-    """The command that shows more than a context has room for."""
+    """Return the command that shows more than a context has room for."""
     following = request.tier + 1
     if following < FULL_LOG and BUDGETS[following] > request.max_tokens:
         return f"agentx context --tier {following}"

@@ -1,7 +1,7 @@
-"""A context that an agent was shown, once more: from the ids that were recorded, and the history that they name.
+"""Replays a context that an agent was shown, from the recorded ids and the history that they name.
 
-The index is not asked, so that neither its ranking nor what was indexed since can change anything. Only what was purged,
-and passages of read-only sources, can be missing; they are shown as such.
+The index is not queried, so neither its ranking nor later additions can change anything. Only purged content
+and passages of read-only sources can be missing; they are marked as such.
 """
 
 import re
@@ -27,18 +27,22 @@ from agentx.synthesis.state.state import RECENT_MESSAGES, Message, State
 
 PURGED = "(purged)"
 GONE = "(no longer there)"
-"""What stands for a passage that cannot be made again: it was purged, or its source changed."""
+"""Placeholder for a passage that cannot be restored: it was purged, or its source changed."""
 
 _MESSAGES = ("UserMessageSent", "AgentMessageSent")
 _KINDS: dict[str, Kind] = {prefix: kind for kind, prefix in PREFIXES.items()}
 _FROM_EVENTS: dict[str, ChunkKind] = {"a": "artifact", "m": "message", "t": "tool"}
-"""What the first letter of a chunk's id says, where an event brought it."""
+"""Kind of a chunk by the first letter of its id, if it comes from an event."""
 
 _ITEM = re.compile(r"([a-z])-[0-9]+(?:\.[0-9]+)?")
 
 
 def shown_at(engine: Engine, seq: int) -> Event | None:
-    """The record of the context that an agent was shown at a moment, or just before it in the same run; else ``None``."""
+    """Return the record of the context shown at an event, or just before it in the same run.
+
+    Returns:
+        The ``ContextProvided`` event; ``None`` if there is none.
+    """
     event = event_at(engine, seq)
     if event is None or isinstance(event.data, ContextProvided):
         return event
@@ -49,18 +53,18 @@ def shown_at(engine: Engine, seq: int) -> Event | None:
 
 
 def replay(engine: Engine, shown: Event) -> Context:
-    """Put a context together as it was shown.
+    """Assemble a context as it was shown.
 
     Args:
         engine: The workspace.
         shown: A ``ContextProvided`` event.
 
     Returns:
-        It; ``replays`` is the event, and ``exact`` whether the text is the one that was shown, to the byte (by its
-        digest, or by its length where an older version recorded none).
+        The context. ``replays`` is the event. ``exact`` says whether the text is byte for byte the one that
+        was shown (by its digest, or by its length if an older version recorded no digest).
 
     Raises:
-        NoSuchMoment: The event is another one.
+        NoSuchMoment: The event is of another type.
     """
     data = shown.data
     if not isinstance(data, ContextProvided):
@@ -94,7 +98,7 @@ def replay(engine: Engine, shown: Event) -> Context:
 
 
 def told_at(engine: Engine, state: State, tier: int) -> Iterator[Told]:
-    """What happened up to the event of a state, newest first, as a tier tells it: nothing below tier 2."""
+    """Yield what happened up to a state's last event, newest first, for a tier; nothing below tier 2."""
     history = engine.write_path.history
     if tier >= FULL_LOG:
         yield from log_at(history, state, engine.read_body)
@@ -103,7 +107,7 @@ def told_at(engine: Engine, state: State, tier: int) -> Iterator[Told]:
 
 
 def _cut_off(told: Iterator[Told], late: Sequence[str]) -> Iterator[Told]:
-    """What happened, as far as there was time to read it."""
+    """Yield what happened, as far as there was time to read it then."""
     read = {kind: number for kind, _, number in (one.partition(":") for one in late)}
     if "recap" in read:
         raise SearchLate("The deadline left no time for the recap of the day.")
@@ -113,7 +117,7 @@ def _cut_off(told: Iterator[Told], late: Sequence[str]) -> Iterator[Told]:
 
 
 def _state_then(engine: Engine, seq: int) -> State:
-    """The state that the context was made from, with what was purged since shown as such."""
+    """Return the state that the context was made from, with placeholders for what was purged since."""
     state = State()
     for event in engine.write_path.history.read(on_damage=told_already):
         if event.seq > seq:
@@ -126,7 +130,7 @@ def _state_then(engine: Engine, seq: int) -> State:
 
 
 def _message(engine: Engine, state: State) -> str:
-    """What the context was for: the user's latest message, in full."""
+    """Return the message that the context was for: the user's latest message, in full."""
     seq = next((m.seq for m in reversed(state.messages) if m.actor.partition(":")[0] == "user"), 0)
     event = event_at(engine, seq)
     if event is None or not isinstance(event.data, UserMessageSent):
@@ -138,13 +142,13 @@ def _message(engine: Engine, state: State) -> str:
 
 
 def _purged_item(name: str, kind: Kind) -> MemoryItem:
-    """What stands for an item whose conclusion was purged."""
+    """Return a placeholder for an item whose conclusion was purged."""
     detail = HotIssueDetail(runner=PURGED, check=PURGED) if kind == "hot_issue" else NoteDetail()
     return MemoryItem(id=name, kind=kind, text=PURGED, short=PURGED, detail=detail)
 
 
 def _passage(engine: Engine, state: State, name: str) -> SearchHit:
-    """A passage that was recalled, by the id of its chunk, which says where it comes from."""
+    """Return a recalled passage by the id of its chunk, which encodes its origin."""
     letter, _, place = name.partition(":")
     if letter == "i":
         hit = SearchHit(id=name, kind="memory", text=PURGED, symbol=place, score=0.0)
@@ -166,7 +170,7 @@ def _chunk(engine: Engine, event: Event, name: str) -> Chunk | None:
 
 
 def _lost(event: Event | None, name: str) -> SearchHit:
-    """What stands for a passage that cannot be made again."""
+    """Return a placeholder for a passage that cannot be restored."""
     letter, _, place = name.partition(":")
     kind = _FROM_EVENTS.get(letter, "source")
     path = place.partition(":")[2].rpartition(":")[0] if kind == "artifact" else ""

@@ -1,7 +1,7 @@
-"""What a text for an agent is made of: its items, what was left out of it, and how each thing reads in a line.
+"""Renders a text for an agent: its items, what was left out, and how each thing is shown on a line.
 
-Whatever a user, a model or a tool said stands on one line, or in a fence that it cannot close: nothing of it can pose as a
-section.
+Whatever a user, a model or a tool wrote is put on one line, or in a fence that it cannot close, so that it
+cannot pose as a section.
 """
 
 import re
@@ -26,35 +26,34 @@ _MESSAGE_TOKENS = 400
 _CHECK_TOKENS = 30
 
 _MEMORY = ("mission", "rules", "rejections", "problems", "state", "flow")
-"""Sections of a context whose items memory holds."""
+"""Sections of a context whose items come from memory."""
 
 
 class BudgetTooSmall(AgentXError):
-    """Not even the short forms of what must not be forgotten fit.
+    """What must not be forgotten does not fit, not even in short form.
 
     Attributes:
-        needed: Tokens that they need.
+        needed: Tokens that the short forms need.
     """
 
     def __init__(self, needed: int, given: int) -> None:
         super().__init__(
             f"The context needs {needed} tokens for what must not be forgotten, and was given {given}; give "
-            "it more, "
-            "or retire rules that no longer hold with `agentx memory retire`."
+            "it more, or retire rules that no longer hold with `agentx memory retire`."
         )
         self.needed = needed
 
 
 class ContextItem(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that stands in a context.
+    """An item of a context.
 
     Attributes:
         id: Id of the memory item, the chunk or the message (``event-12``).
-        kind: Its kind: a memory kind, or what a chunk comes from, or ``message``.
-        section: Where it stands.
-        text: It, as it is shown.
+        kind: Its kind: a memory kind, the origin of a chunk, or ``message``.
+        section: Its section.
+        text: Its text as shown.
         source: The event, or path and lines, that it comes from.
-        why: One sentence on why it is there.
+        why: One sentence on why it is shown.
     """
 
     id: str
@@ -67,7 +66,7 @@ class ContextItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Omitted(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that was left out, and why."""
+    """An item that was left out, and why."""
 
     id: str
     kind: str
@@ -76,20 +75,21 @@ class Omitted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent is shown.
+    """A context as an agent is shown it.
 
     Attributes:
         text: All of it, as Markdown.
-        items: What stands in it, in order.
+        items: Its items, in order.
         omitted: What was left out, with the reason.
-        tokens: How many tokens ``text`` has.
-        max_tokens: How many it was allowed.
-        seq: The event that it is the state after.
-        tier: How much of the conversation it was given; ``asked`` says where more was asked for.
-        asked: The tier that was asked for, where it was more; 0 otherwise.
-        late: What a deadline cut off: ``lock``, ``search``, ``recap``, ``log:`` and how many of its lines were read.
-        replays: The ``ContextProvided`` that it shows once more; 0 where it was put together anew.
-        exact: Of a replay: whether ``text`` is what was shown then, to the byte.
+        tokens: Number of tokens in ``text``.
+        max_tokens: The token budget.
+        seq: The last event of the state that it shows.
+        tier: The tier that was given.
+        asked: The requested tier, if it was higher; 0 otherwise.
+        late: What a deadline cut off: ``lock``, ``search``, ``recap``, ``log:`` and the number of its lines
+            that were read.
+        replays: The ``ContextProvided`` event that it replays; 0 for a new context.
+        exact: For a replay: whether ``text`` is byte for byte what was shown.
     """
 
     text: str
@@ -106,7 +106,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """Hex blake2b-128 of ``text``, by which a replay is known to be the same to the byte."""
+        """Hex blake2b-128 of ``text``; proves that a replay is the same to the byte."""
         return blake2b(self.text.encode(), digest_size=16).hexdigest()
 
     @property
@@ -116,7 +116,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def provided(context: Context) -> ContextProvided:
-    """The record of what an agent is shown, by which the same can be put together again."""
+    """Return the record of what an agent is shown, from which it can be assembled again."""
     return ContextProvided(
         items=tuple(item.id for item in context.items if item.section in _MEMORY),
         recalled=context.recalled,
@@ -131,17 +131,17 @@ def provided(context: Context) -> ContextProvided:
     )
 
 
-# --- how each thing reads -------------------------------------------------------------------------
+# --- the form of each item -----------------------------------------------------------------
 
 
 def memory_line(item: MemoryItem, section: Section, message: str, *, brief: bool = False) -> ContextItem:
-    """A memory item on a line, with its id.
+    """Render a memory item on a line, with its id.
 
     Args:
-        item: What is remembered.
-        section: Where it is to stand.
-        message: What the context is for, to say why it is there.
-        brief: In its short form.
+        item: The memory item.
+        section: Its section.
+        message: What the context is for; used to explain why the item is shown.
+        brief: Whether to use its short form.
     """
     text = (item.short or shorten(item.text)) if brief else item.text
     whose = f" (the mission of {on_one_line(item.agent)})" if item.kind == "north_star" and item.agent else ""
@@ -158,7 +158,7 @@ def memory_line(item: MemoryItem, section: Section, message: str, *, brief: bool
 
 
 def collapsed(issues: Sequence[MemoryItem]) -> list[ContextItem]:
-    """Failing checks in one line for each runner, the most urgent of them named."""
+    """Render failing checks in one line for each runner, naming the most urgent ones."""
     by_runner: dict[str, list[tuple[MemoryItem, str]]] = {}
     for item in issues:
         if isinstance(item.detail, HotIssueDetail):
@@ -181,7 +181,7 @@ def _runner_line(runner: str, found: Sequence[tuple[MemoryItem, str]]) -> Contex
 
 
 def by_weight(items: Iterable[MemoryItem]) -> list[MemoryItem]:
-    """Demands before preferences, oldest first: an order that a new item does not disturb."""
+    """Sort demands before preferences, oldest first: an order that a new item does not disturb."""
 
     def preferred(item: MemoryItem) -> bool:
         return isinstance(item.detail, ConstraintDetail) and item.detail.modality == "prefer"
@@ -190,16 +190,20 @@ def by_weight(items: Iterable[MemoryItem]) -> list[MemoryItem]:
 
 
 def in_scope(item: MemoryItem, message: str) -> bool:
-    """Whether an item's scope does not rule the message out: no topic, or one of its words in the message."""
+    """Return whether an item's scope admits the message: no topic, or one of its words in the message."""
     if not item.scope.topic:
         return True
     words = {word.strip(".,;:!?'\"()").lower() for word in message.split()}
-    topic = {word.removesuffix("'s") for word in item.scope.topic.lower().split() if len(word) > 3}  # noqa: PLR2004
+    topic = {
+        word.removesuffix("'s")
+        for word in item.scope.topic.lower().split()
+        if len(word) > 3  # noqa: PLR2004
+    }
     return any(word.removesuffix("'s") in topic for word in words)
 
 
 def flow_text(item: MemoryItem) -> str:
-    """A flow as an agent is shown it: its name, its record, and its steps."""
+    """Render a flow: its name, its record, and its steps."""
     head = f"- [{item.id}] {on_one_line(item.text)}"
     if not isinstance(item.detail, FlowDetail):
         return head
@@ -211,7 +215,7 @@ def flow_text(item: MemoryItem) -> str:
 
 
 def marks(item: MemoryItem) -> str:
-    """What an agent must know beside the text: for now or until when."""
+    """Return what an agent must know besides the text: for now, or until when."""
     if not isinstance(item.detail, ConstraintDetail):
         return ""
     until = on_one_line(item.until).removeprefix("until ")
@@ -222,12 +226,12 @@ def marks(item: MemoryItem) -> str:
 
 
 def source(item: MemoryItem) -> str:
-    """The events that an item rests on."""
+    """Return the events that are an item's evidence."""
     return ", ".join(f"event {one.seq}" for one in item.evidence[:3]) or f"event {item.created_seq}"
 
 
 def why(item: MemoryItem, message: str) -> str:
-    """Why an item is shown, in a few words."""
+    """Return why an item is shown, in a few words."""
     reason = {
         "constraint": "the user demands it",
         "rejection": "the user ruled it out",
@@ -242,7 +246,7 @@ def why(item: MemoryItem, message: str) -> str:
 
 
 def unknown(call: PendingCall) -> ContextItem:
-    """A call that was begun and has no result, so that nobody takes it for done or undone."""
+    """Render a call without a result, so that it is not mistaken for done or undone."""
     arguments = shorten(str(call.arguments))
     text = (
         f"- {call.tool} {arguments} was begun (event {call.seq}) and has no result: its outcome is unknown."
@@ -251,7 +255,7 @@ def unknown(call: PendingCall) -> ContextItem:
 
 
 def said(message: Message) -> ContextItem:
-    """A message, the longest ones cut."""
+    """Render a message; very long ones are cut."""
     text = f"- {message.actor}: {cut(message.text, _MESSAGE_TOKENS)}"
     return _of_event(message.seq, "message", "messages", text, "it was said lately")
 
@@ -270,7 +274,7 @@ def _of_event(seq: int, kind: str, section: Section, text: str, reason: str) -> 
 
 
 def happened(told: Told, section: Section) -> ContextItem:
-    """What happened, on a line."""
+    """Render what happened, on a line."""
     text = f"- {on_one_line(told.text)}"
     one = told.first == told.last
     return ContextItem(
@@ -285,7 +289,10 @@ def happened(told: Told, section: Section) -> ContextItem:
 
 
 def passage(hit: SearchHit, most: int) -> ContextItem:
-    """A passage, cut to so many tokens: a message of one line on its line, all else in a fence that it cannot close."""
+    """Render a passage, cut to a number of tokens.
+
+    A message of one line is put on a line; everything else in a fence that it cannot close.
+    """
     shown = _placed(hit, hit.text)
     tokens = count_tokens(shown + "\n")
     if tokens > most:
@@ -303,12 +310,12 @@ def passage(hit: SearchHit, most: int) -> ContextItem:
 
 
 def remembered(hit: SearchHit, item: MemoryItem, most: int) -> ContextItem:
-    """A memory item that came back by itself, on a line that says what it is and since when.
+    """Render an automatically recalled memory item on a line that states its kind and date.
 
     Args:
         hit: How it was found.
-        item: It, as it is remembered.
-        most: Tokens of its text.
+        item: The memory item.
+        most: Maximum number of tokens of its text.
     """
     line = memory_line(msgspec.structs.replace(item, text=cut(item.text, most)), "recalled", "")
     since = ", ".join(part for part in (item.kind.replace("_", " "), item.created_at[:10]) if part)
@@ -319,7 +326,7 @@ def remembered(hit: SearchHit, item: MemoryItem, most: int) -> ContextItem:
 
 
 def _found(hit: SearchHit) -> str:
-    """How a passage was found, in a few words."""
+    """Return how a passage was found, in a few words."""
     ranks = [
         f"by its words (rank {hit.lexical_rank})" if hit.lexical_rank else "",
         f"by its meaning (rank {hit.vector_rank})" if hit.vector_rank else "",
@@ -335,10 +342,10 @@ def _placed(hit: SearchHit, text: str) -> str:
 
 
 def _fence(text: str) -> str:
-    """A fence that the text cannot close: longer than any run of backticks in it (CommonMark 0.31, 4.5)."""
+    """Return a fence that the text cannot close: longer than any run of backticks (CommonMark 0.31, 4.5)."""
     return "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
 def on_one_line(text: str) -> str:
-    """The same with single spaces and no line ends."""
+    """Return the text with single spaces and without line ends."""
     return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""What is asked of an open workspace: a search and a context, as it is now or as it was at a moment."""
+"""Search and context of an open workspace, as it is now or as it was at a moment."""
 
 import time
 from collections.abc import Iterator
@@ -25,13 +25,13 @@ from agentx.synthesis.state.flows import FlowMatch, match
 from agentx.synthesis.state.state import State
 
 DEADLINE_MS = 1_000.0
-"""By when a context is there, where nobody says otherwise: an agent waits for it before each of its steps."""
+"""Default deadline of a context: an agent waits for it before each of its steps."""
 
 LOCKED, SEARCHED, TOLD = 0.3, 0.8, 0.9
-"""Shares of the time up to a deadline after which nobody waits for the lock, the search, the log any more."""
+"""Shares of the time until the deadline after which to stop waiting for the lock, the search and the log."""
 
 MOST_SEARCHED = 1_000
-"""Passages of the state that are searched where the index is late: 0.1 s at most."""
+"""Maximum number of passages of the state searched if the index is late; takes at most 0.1 s."""
 
 
 def search(
@@ -42,10 +42,10 @@ def search(
     Args:
         engine: The workspace.
         query: Words in any form.
-        k: How many.
-        where: What to look at.
-        seq: As it was after this event; ``None`` for now.
-        files: One hit for each file.
+        k: Maximum number of hits.
+        where: What to search.
+        seq: Search the workspace as it was after this event; ``None`` for now.
+        files: Return one hit for each file.
     """
     if seq is None:
         return engine.search(query, k, where, files=files)
@@ -53,11 +53,11 @@ def search(
 
 
 class _Clock(msgspec.Struct, frozen=True):
-    """How much of the time up to a deadline is left for each step.
+    """Divides the time until a deadline among the steps.
 
     Attributes:
-        begin: ``time.monotonic()`` when it was asked.
-        end: When there is to be an answer; ``None`` for no deadline.
+        begin: ``time.monotonic()`` of the request.
+        end: When the answer is due; ``None`` for no deadline.
     """
 
     begin: float
@@ -65,16 +65,16 @@ class _Clock(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, deadline_ms: float | None) -> "_Clock":
-        """It begins now."""
+        """Return a clock that starts now."""
         now = time.monotonic()
         return cls(now, None if deadline_ms is None else now + deadline_ms / 1000)
 
     def at(self, share: float) -> float | None:
-        """By when a step is to be done, at a share of the time; ``None`` for no deadline."""
+        """Return when a step is due, given its share of the time; ``None`` for no deadline."""
         return None if self.end is None else self.begin + (self.end - self.begin) * share
 
     def is_over(self, share: float) -> bool:
-        """Whether that is past."""
+        """Return whether that time is over."""
         end = self.at(share)
         return end is not None and time.monotonic() > end
 
@@ -88,15 +88,15 @@ def relevant_context(
     seq: int | None,
     deadline_ms: float | None = DEADLINE_MS,
 ) -> Context:
-    """Put a context together: :meth:`agentx.workspace.Workspace.get_relevant_context` says what it holds.
+    """Assemble a context; see :meth:`agentx.workspace.Workspace.get_relevant_context` for its content.
 
     Args:
         engine: The workspace.
         message: What it is for; the user's last message by default.
         max_tokens: Budget of the whole text; that of the tier by default.
         tier: How much of the conversation.
-        seq: As it was after this event; ``None`` for now.
-        deadline_ms: What cannot be had by then is left out, and listed; ``None`` waits for everything.
+        seq: Show the workspace as it was after this event; ``None`` for now.
+        deadline_ms: What is not ready by then is left out, and listed; ``None`` waits for everything.
 
     Raises:
         BudgetTooSmall: What must not be forgotten does not fit.
@@ -132,7 +132,7 @@ def relevant_context(
         except SearchLate as late:
             raise SearchLate(str(late), late.found or _search_memory(state, wanted, k)) from late
         if len(found) == k and sum(is_memory(hit, state) for hit in found) < (request.memories or 0):
-            known = {hit.id for hit in found}  # files alone are near: the memories are asked for by name
+            known = {hit.id for hit in found}  # only files are near, so search memories separately
             found += [hit for hit in find(wanted, k, "memory", "message") if hit.id not in known]
         listens = engine.config.scribe.capture_assistant
         return [hit for hit in found if listens or hit.kind != "message" or not _of_agent(hit)]
@@ -143,7 +143,7 @@ def relevant_context(
 
 
 def _state(engine: Engine, seq: int | None, clock: _Clock) -> tuple[State, tuple[str, ...]]:
-    """The state at a moment, and what the deadline cut off of it."""
+    """Return the state at a moment, and what the deadline cut off."""
     if seq is not None:
         return moment_parser.state_at(engine, seq), ()
     if (by := clock.at(LOCKED)) is None:
@@ -153,7 +153,7 @@ def _state(engine: Engine, seq: int | None, clock: _Clock) -> tuple[State, tuple
 
 
 def _flows(engine: Engine, request: Request, state: State, clock: _Clock) -> list[FlowMatch]:
-    """The flows that the message calls for; where their meaning takes too long, by words alone."""
+    """Return the flows that the message calls for; if embeddings take too long, matched by words alone."""
     try:
         return done_by(clock.at(LOCKED), lambda: called_for(engine, state, request.message, load=False))
     except SearchLate:
@@ -161,10 +161,10 @@ def _flows(engine: Engine, request: Request, state: State, clock: _Clock) -> lis
 
 
 def _told(engine: Engine, state: State, tier: int, seq: int | None, clock: _Clock) -> Iterator[Told]:
-    """What happened, newest first, as far as there is time for it.
+    """Yield what happened, newest first, as far as there is time for it.
 
     Raises:
-        SearchLate: The time is over; raised where the next one would come.
+        SearchLate: The time is over; raised instead of yielding the next one.
     """
     if tier == RECAP:
         made = engine.recaps.at if seq is None else partial(context_replay.told_at, engine, tier=tier)
@@ -177,7 +177,7 @@ def _told(engine: Engine, state: State, tier: int, seq: int | None, clock: _Cloc
 
 
 def _search_memory(state: State, wanted: str, k: int) -> list[SearchHit]:
-    """What the state itself holds that is near to a message, by its words."""
+    """Search the state itself for a message, by its words."""
     index = InMemoryIndex()
     index.put(list(islice(of_memory(state), MOST_SEARCHED)))
     return retrieve(index, wanted, None, k, Filter())
@@ -188,10 +188,10 @@ def _of_agent(hit: SearchHit) -> bool:
 
 
 def has_begun(state: State, now: str) -> bool:
-    """Whether an agent has answered on the day of a time, as the calendar of this machine has it.
+    """Return whether an agent has answered on the day of a time, in this machine's calendar.
 
     Args:
-        state: What is concluded.
+        state: The state.
         now: An ISO time.
     """
     today = _day(now)

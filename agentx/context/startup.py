@@ -1,7 +1,8 @@
-"""Everything that an agent needs at its start: mission, rules, what the user demands and ruled out, flows, tools, lessons.
+"""What every agent needs at its start: mission, rules, demands, rejections, flows, tools, lessons.
 
-It is the same for every agent, whatever its task, and stands in an order that changes least first: as the first part of a
-system prompt it stays in a provider's prompt cache. What a tool printed is quoted, and no lesson rests on it alone.
+It is the same for every agent, whatever its task, and ordered with the least changing part first: as the
+beginning of a system prompt it stays in a provider's prompt cache. The output of tools is quoted, and no
+lesson is based on it alone.
 """
 
 import msgspec
@@ -19,10 +20,10 @@ from agentx.synthesis.state.flows import told as record_of
 from agentx.synthesis.state.state import State
 
 BUDGET = 2_000
-"""Tokens, where no other budget is given."""
+"""Default token budget."""
 
 LESSONS = 20
-"""So many lessons at most, the strongest that are most alive."""
+"""Maximum number of lessons; the strongest ones with the highest vitality are chosen."""
 
 TITLES: dict[Section, str] = {
     "mission": "Mission and rules",
@@ -35,19 +36,19 @@ TITLES: dict[Section, str] = {
 }
 
 _OF_A_ROLE: tuple[Kind, ...] = ("north_star", "rule", "flow", "capability", "learning")
-"""Kinds that may be about one agent alone. What the user demands or ruled out reaches every agent."""
+"""Kinds that may concern one agent only. The user's demands and rejections reach every agent."""
 
 _SAID_TOKENS = 30
 
 
 def boot(engine: Engine, agent: str = "", *, max_tokens: int = BUDGET, seq: int | None = None) -> Context:
-    """What an agent is given at its start.
+    """Return what an agent is given at its start.
 
     Args:
         engine: The workspace.
-        agent: Its role; also brings what is about that role alone.
+        agent: Its role; also adds what concerns that role only.
         max_tokens: Budget of the whole text.
-        seq: As it was after this event; ``None`` for now.
+        seq: Use the state after this event; ``None`` for now.
 
     Raises:
         BudgetTooSmall: What must not be forgotten does not fit, not even in its short form.
@@ -57,7 +58,7 @@ def boot(engine: Engine, agent: str = "", *, max_tokens: int = BUDGET, seq: int 
 
 
 def start_of(state: State, agent: str, max_tokens: int) -> Context:
-    """As :func:`boot`, of a state."""
+    """Do the same as :func:`boot` for a state."""
     own = {name: item for name, item in state.items.items() if _concerns(item, agent)}
     page = Page(
         msgspec.structs.replace(state, items=own),
@@ -85,7 +86,7 @@ def _concerns(item: MemoryItem, agent: str) -> bool:
 
 
 def _lessons(state: State) -> list[MemoryItem]:
-    """What was learned: by the user's, the engine's or an agent's word, never by what a tool printed alone."""
+    """Return lessons from the user, the engine or an agent; none that only a tool's output supports."""
     learned = [item for item in state.active("learning") if item.trust != "material"]
     learned.sort(
         key=lambda item: (-round(item.score * vitality(item, state.at), 1), item.created_seq, item.id)
@@ -94,7 +95,7 @@ def _lessons(state: State) -> list[MemoryItem]:
 
 
 def _lesson(item: MemoryItem) -> ContextItem:
-    """One that a person or the engine did not vouch for says so."""
+    """Render a lesson; one that neither the user nor the engine vouched for is marked."""
     vouched = item.trust in ("user", "engine")
     return memory_line(item, "lessons", "") if vouched else _said(item, "lessons", "an agent's word")
 
@@ -132,7 +133,7 @@ def _capability(item: MemoryItem) -> ContextItem:
 
 
 def _said(item: MemoryItem, section: Section, told: str) -> ContextItem:
-    """A memory item on a line, with what is known of it."""
+    """Render a memory item on a line, with additional facts about it."""
     line = memory_line(item, section, "")
     text = f"{line.text} ({told})"
     return msgspec.structs.replace(line, text=text, tokens=count_tokens(text + "\n"))

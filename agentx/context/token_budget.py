@@ -1,7 +1,7 @@
-"""A text within a budget of tokens, in the making: counts what is in it, and remembers what is not.
+"""Builds a text within a token budget: counts what is in it, and records what is not.
 
-What must not be forgotten comes first: in full where there is room, in its short form otherwise, and never dropped. All else
-comes as far as there is room, and a last line says how much there was none for.
+What must not be forgotten comes first: in full if there is room, otherwise in its short form, and it is never
+dropped. Everything else is added as long as there is room. A last line states how much was left out.
 """
 
 from collections import Counter
@@ -29,10 +29,10 @@ NO_ROOM = "no room within the budget"
 
 _TITLE_TOKENS = 60
 _RESERVE_TOKENS = 24
-"""Tokens of a text are not quite the sum of those of its parts."""
+"""Reserve, because the tokens of a text are not exactly the sum of those of its parts."""
 
 _HINT_TOKENS = 40
-"""Kept free for the line on what was left out."""
+"""Tokens reserved for the line on what was left out."""
 
 _ORDER = {"critical": 0, "high": 1, "normal": 2}
 _NAMES = {"recap": "earlier turn", "log": "earlier event", "knowledge": "piece of knowledge"}
@@ -42,13 +42,13 @@ class Page:
     """A context, or what an agent is given at its start.
 
     Args:
-        state: What is concluded.
+        state: The state.
         titles: Its sections, in order.
         max_tokens: Its budget.
         message: What it is for; empty for everything.
-        more: What shows more than it has room for: a command.
-        counted: Sections of which the last line says how much was left out. What a search finds is none of them: it can
-            always find more.
+        more: Command that shows more than it has room for.
+        counted: Sections for which the last line counts what was left out. Search results are not among them:
+            a search can always find more.
     """
 
     def __init__(
@@ -80,16 +80,16 @@ class Page:
     # --- what must not be forgotten ---------------------------------------------------------------
 
     def must(self, *, weak_rules: bool = True) -> None:
-        """Mission, constraints, rejections and hot issues: whole where their scope matches and there is room.
+        """Add mission, constraints, rejections and hot issues: in full if in scope and there is room.
 
-        Where not even their short forms have room, the failing checks are told in one line for each runner.
+        If not even their short forms fit, the failing checks are reported in one line for each runner.
 
         Args:
-            weak_rules: Whether rules that are neither critical nor pinned must come too; otherwise they wait for
-                :meth:`weak_rules`.
+            weak_rules: Whether rules that are neither critical nor pinned are mandatory too; otherwise they
+                wait for :meth:`weak_rules`.
 
         Raises:
-            BudgetTooSmall: Not even that has room.
+            BudgetTooSmall: Not even that fits.
         """
         mission = _mission(self.state)
         weak = [] if weak_rules else [one for one in mission if _is_weak(one)]
@@ -118,12 +118,12 @@ class Page:
         self._widen(items, short)
 
     def weak_rules(self) -> None:
-        """The rules that need not be there, the strongest first."""
+        """Add the optional rules, the strongest first."""
         for item in self.weak:
             self.fit(self._line(item, "mission", brief=True), item.text)
 
     def _widen(self, items: Sequence[tuple[MemoryItem, Section]], short: Sequence[ContextItem]) -> None:
-        """Show the whole of what is in scope, as long as that takes at most half of what is free."""
+        """Show the full text of items in scope, as long as that takes at most half of the free tokens."""
         most = self.used + (self.max_tokens - self.used) // 2
         for brief, (item, section) in zip(short, items, strict=True):
             whole = self._line(item, section)
@@ -138,7 +138,7 @@ class Page:
                 self.omit(item.id, item.kind, item.text, why)
 
     def _needed(self, items: Sequence[ContextItem]) -> int:
-        """Tokens of what is used and of some items with the titles of their sections."""
+        """Return the tokens used with some items added, including the titles of their sections."""
         return self.used + sum(one.tokens for one in items) + self._titles({one.section for one in items})
 
     def _problems(self) -> list[MemoryItem]:
@@ -164,11 +164,11 @@ class Page:
 
     @property
     def listed(self) -> set[str]:
-        """Ids of what stands in it."""
+        """Ids of the items shown."""
         return {item.id for items in self.shown.values() for item in items}
 
     def has_room(self, item: ContextItem) -> bool:
-        """Whether an item fits, with the title of its section where it is the first there."""
+        """Return whether an item fits, with the title of its section if it is the first one there."""
         title = 0 if self.shown[item.section] else self._titles({item.section})
         return item.tokens + title <= self.free
 
@@ -181,7 +181,7 @@ class Page:
             self.shown[item.section].append(item)
 
     def fit(self, item: ContextItem, text: str) -> bool:
-        """Show an item where there is room; whether there is."""
+        """Show an item if there is room; return whether there was."""
         if self.has_room(item):
             self.put(item)
             return True
@@ -189,7 +189,7 @@ class Page:
         return False
 
     def fit_latest(self, newest_first: Iterable[ContextItem]) -> Iterator[ContextItem]:
-        """Show, in their order, the latest items of a section up to the first that does not fit.
+        """Show, in order, the latest items of a section up to the first that does not fit.
 
         Returns:
             The others, newest first.
@@ -208,17 +208,17 @@ class Page:
         return items
 
     def miss(self, item: ContextItem, text: str) -> None:
-        """Remember what would be shown if there were room; the last line counts it."""
+        """Record an item that did not fit; the last line counts it."""
         self.omit(item.id, item.kind, text, NO_ROOM)
         if item.section in self.counted:
             self.unshown[item.kind] += 1
 
     def omit(self, name: str, kind: str, text: str, reason: str) -> None:
-        """Remember what is not shown."""
+        """Record what is not shown, and why."""
         self.left_out.append(Omitted(id=name, kind=kind, text=shorten(text), reason=reason))
 
     def done(self) -> Context:
-        """The text, in the fixed order of sections."""
+        """Return the context with its text, in the fixed order of sections."""
         parts = [self.head]
         ordered: list[ContextItem] = []
         for section, title in self.titles.items():
@@ -240,7 +240,7 @@ class Page:
         )
 
     def _hints(self) -> Iterator[str]:
-        """The last line on what was left out, and a shorter form of it."""
+        """Yield the last line on what was left out, and a shorter form of it."""
         total = self.unshown.total()
         each = ", ".join(_count(number, _NAMES.get(kind, kind)) for kind, number in self.unshown.items())
         more = f" `{self.more}` shows more." if self.more else ""
@@ -252,7 +252,7 @@ class Page:
 
 
 def _mission(state: State) -> list[MemoryItem]:
-    """The mission and the rules of a start; a pinned item of a kind that is not always shown comes with them."""
+    """Return the mission and the rules of a start, and pinned items of kinds that are not always shown."""
     pinned = (item for item in state.active() if item.pinned and not POLICIES[item.kind].always)
     return [*state.active("north_star"), *boot_rules(state), *pinned]
 
@@ -262,7 +262,7 @@ def _is_weak(item: MemoryItem) -> bool:
 
 
 def _count(number: int, name: str) -> str:
-    """So many of a kind, in words.
+    """Format a number of items of a kind.
 
     >>> _count(1, "decision"), _count(3, "agent_state")
     ('1 decision', '3 agent states')

@@ -1,7 +1,8 @@
-"""The event bus: every event, after it is durable, to whoever listens in this process.
+"""The event bus: delivers every event, once durable, to the subscribers in this process.
 
-blinker calls receivers in no fixed order, holds them weakly and stops at the first that raises. Here each is held
-strongly, called in the order of subscription, and isolated: one that fails is reported and stops nothing.
+blinker calls receivers in no fixed order, holds them weakly and stops at the first exception. Here each is
+held strongly, called in the order of subscription, and isolated: a failing receiver is logged and stops
+nothing.
 """
 
 import logging
@@ -24,11 +25,11 @@ Receiver = Callable[[Any], object]
 
 
 class MemoryChanged:
-    """A memory item came, changed or went.
+    """A memory item was added, changed or removed.
 
     Attributes:
         item: The item as it is now.
-        before: The item as it was; ``None`` where it is new.
+        before: The item as it was; ``None`` if it is new.
         event: The conclusion that changed it.
     """
 
@@ -49,7 +50,7 @@ class Bus:
         self._busy = False
 
     def subscribe(self, name: str, receiver: Receiver) -> Callable[[], None]:
-        """Call ``receiver`` with everything that is published under ``name``; the result ends it."""
+        """Call ``receiver`` with everything published under ``name``; return a function that ends this."""
 
         def deliver(_sender: object, *, message: Any) -> None:
             receiver(message)
@@ -65,11 +66,11 @@ class Bus:
         return unsubscribe
 
     def enqueue(self, messages: Iterable[tuple[str, Any]]) -> None:
-        """Put messages in line; they keep this order whichever thread delivers them."""
+        """Queue messages; they keep this order whichever thread delivers them."""
         self._queue.extend(messages)
 
     def deliver(self) -> None:
-        """Publish what stands in line. A receiver that causes more is served in the same round, behind it."""
+        """Publish the queued messages; those that a receiver adds come last, in the same round."""
         with self._delivering:
             if self._busy:
                 return
@@ -87,5 +88,5 @@ class Bus:
         for receiver in [receiver for receiver in self._order if receiver in connected]:
             try:
                 receiver(self, message=message)
-            except Exception:  # noqa: BLE001 - whatever a subscriber does, history goes on
+            except Exception:  # noqa: BLE001 - a failing subscriber must not stop recording
                 _LOG.exception("A subscriber of %s failed; the event is recorded all the same.", name)

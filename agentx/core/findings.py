@@ -1,4 +1,4 @@
-"""What a look at a workspace finds: one sentence for each thing that is not as it should be."""
+"""The findings of an integrity check: one sentence for each problem."""
 
 from collections.abc import Callable
 
@@ -7,11 +7,11 @@ import msgspec
 REPAIR = "agentx repair"
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is."""
+"""Called with the step, the amount done and the total."""
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """Something that is not as it should be.
+    """A problem that a check found.
 
     Attributes:
         check: Which check found it.

@@ -1,8 +1,9 @@
-"""Where a workspace and its own files lie, checked before a library opens one of them by its path.
+"""Locates a workspace and checks its files before a library opens one of them by path.
 
-libgit2, SQLite and LanceDB follow symbolic links, and a clone or a copied directory may bring them. So nothing of the
-engine's own may be a link, a FIFO or a device, the repository may not send Git elsewhere (a gitfile, ``commondir``,
-``core.worktree``, objects of other repositories), and no commit that is taken over may put a link in such a place.
+libgit2, SQLite and LanceDB follow symbolic links, and a clone or a copied directory may contain them. So none
+of the engine's own files may be a link, a FIFO or a device. The repository may not send Git elsewhere (a
+gitfile, ``commondir``, ``core.worktree``, objects of other repositories). No commit that is taken over may
+put a link in such a place.
 """
 
 import contextlib
@@ -25,7 +26,7 @@ from agentx.storage.log.blobs import FOLDER as BLOBS
 from agentx.storage.log.history import LIVE, ORPHANS, SEGMENTS
 
 ARTIFACTS = "artifacts"
-"""The directory of the artifacts, where a workspace is not told otherwise."""
+"""Default directory of the artifacts."""
 
 FORMAT = 1
 """Number of the record's format; a workspace with a higher one opens read-only."""
@@ -59,22 +60,22 @@ _FILES = (
     ".git/info/attributes",
     ".git/info/exclude",
 )
-"""Beside these and the directories, everything in `.git` whose name begins with `agentx` is a file."""
+"""Besides these, everything in `.git` whose name begins with `agentx` and is not a directory above."""
 
 _LISTED = (".git", ".git/objects", ".git/objects/info", ".git/objects/pack", ".git/info", CACHE, SEGMENTS)
-"""Directories of which every entry is looked at, one level deep."""
+"""Directories whose entries are checked, one level deep."""
 
 _WALKED = (".git/refs", ".git/logs")
-"""Directories of which everything is looked at."""
+"""Directories that are checked recursively."""
 
 _INCLUDE = re.compile(rb"\[\s*include", re.IGNORECASE)
-"""Wherever it is: a section may follow another one, or a byte order mark, on its line."""
+"""Matches anywhere: a section may follow another one, or a byte order mark, on its line."""
 
 _RESERVED = {name.casefold() for name in (ARTIFACTS, CONFIG, CACHE, LIVE, SEGMENTS, ".git")}
 
 
 class NotAWorkspace(UsageError):
-    """A directory is no workspace."""
+    """A directory is not a workspace."""
 
 
 class LayoutRefused(AgentXError):
@@ -82,7 +83,7 @@ class LayoutRefused(AgentXError):
 
 
 def find_root(start: Path) -> Path:
-    """The workspace at or above a directory, as git finds a repository.
+    """Return the workspace at or above a directory, as git finds a repository.
 
     Raises:
         NotAWorkspace: There is none.
@@ -93,13 +94,13 @@ def find_root(start: Path) -> Path:
             return folder
     if nofollow.is_directory(start / "objects") and _holds_log(start):
         raise NotAWorkspace(
-            f"{start} is a bare repository, as a backup is. Make a workspace of it with `git clone {start} "
-            "DIR`."
+            f"{start} is a bare repository, as a backup is. Make a workspace of it with "
+            f"`git clone {start} DIR`."
         )
     if _holds_log(start / ".git"):
         raise NotAWorkspace(
-            f"{start} is a workspace whose files were not checked out. Do that with `git -C {start} checkout "
-            "main -- .`."
+            f"{start} is a workspace whose files were not checked out. Do that with "
+            f"`git -C {start} checkout main -- .`."
         )
     if nofollow.is_file(start / LIVE):
         raise NotAWorkspace(
@@ -112,7 +113,7 @@ def find_root(start: Path) -> Path:
 
 
 def _holds_log(git_dir: Path) -> bool:
-    """Whether the branch of a repository holds a log."""
+    """Return whether the branch of a repository holds a log."""
     with contextlib.suppress(AgentXError, OSError):
         reader, head = ObjectReader(git_dir), read_ref(git_dir)
         return bool(head) and reader.entry(reader.commit(head).tree, LIVE) is not None
@@ -120,17 +121,20 @@ def _holds_log(git_dir: Path) -> bool:
 
 
 def is_workspace(folder: Path) -> bool:
-    """Whether a directory is a workspace: a repository with a log, or with the engine's lock where the log was lost."""
+    """Return whether a directory is a workspace.
+
+    It is one if it has a repository and a log; or, if the log was lost, the engine's lock.
+    """
     return (nofollow.exists(folder / LIVE) and nofollow.exists(folder / ".git")) or nofollow.is_file(
         folder / ".git" / "agentx.lock"
     )
 
 
 def artifacts_root(root: Path, artifacts: str) -> Path:
-    """Where the artifacts of a workspace lie.
+    """Return the directory of a workspace's artifacts.
 
     Raises:
-        UsageError: Neither ``artifacts`` nor a directory that holds the workspace.
+        UsageError: ``artifacts`` is neither the default nor a directory that contains the workspace.
     """
     if artifacts == ARTIFACTS:
         return root / ARTIFACTS
@@ -144,23 +148,22 @@ def artifacts_root(root: Path, artifacts: str) -> Path:
 
 
 def check(root: Path) -> None:
-    """Refuse a workspace in which the engine would work on other files than those below its own directory.
+    """Refuse a workspace in which the engine would work on files outside its own directory.
 
-    Costs the same, however many files and events there are.
+    The cost does not depend on the number of files and events.
 
     Args:
         root: Its directory, canonical.
 
     Raises:
-        LinkRefused: A symbolic link is in the place of one of the engine's files or directories.
-        NotAFile: A FIFO, a device or a socket is.
-        LayoutRefused: Its repository lies, or keeps its objects or working files, elsewhere.
+        LinkRefused: One of the engine's files or directories is a symbolic link.
+        NotAFile: One of them is a FIFO, a device or a socket.
+        LayoutRefused: Its repository, or the repository's objects or working files, are elsewhere.
     """
     if nofollow.is_file(root / ".git"):
         raise LayoutRefused(
             f"{root}/.git is a file that names a repository elsewhere (a linked worktree or a submodule). A "
-            "workspace "
-            "needs a repository of its own: make one with `git clone`."
+            "workspace needs a repository of its own: make one with `git clone`."
         )
     own = {f".git/{path.name}" for path in nofollow.listed(root / ".git", "agentx")}
     for name in (*_FILES, *sorted(own.difference(_DIRECTORIES))):
@@ -210,8 +213,7 @@ def _check_git(root: Path) -> None:
     for place in _outside_alternates(git_dir):
         raise LayoutRefused(
             f"{git_dir}/objects/info/alternates takes Git objects from {place}, outside the workspace. Copy "
-            "them with "
-            f"`git -C {root} repack -a -d` and delete that file."
+            f"them with `git -C {root} repack -a -d` and delete that file."
         )
 
 
@@ -239,7 +241,10 @@ def _check_config(root: Path, path: Path) -> None:
 
 
 def _outside_alternates(git_dir: Path) -> Iterator[str]:
-    """Where a repository finds objects outside its own directory (gitrepository-layout, ``objects/info/alternates``)."""
+    """Yield directories outside a repository from which it takes objects.
+
+    See gitrepository-layout, ``objects/info/alternates``.
+    """
     objects = git_dir / "objects"
     try:
         lines = nofollow.read_text(objects / "info" / "alternates", "replace").splitlines()
@@ -252,30 +257,29 @@ def _outside_alternates(git_dir: Path) -> Iterator[str]:
 
 
 def check_commit(repo: GitRepository, commit: str, since: str = "") -> None:
-    """Refuse a commit that puts something else than a file or a directory in a place of the engine's.
+    """Refuse a commit in which a path of the engine's is not a plain file or directory.
 
-    Links are for artifacts alone.
+    Links are for artifacts only.
 
     Args:
         repo: The repository.
         commit: A commit that somebody else made: cloned, pulled, or made with Git in the workspace.
-        since: A commit that was checked: only what differs from it is looked at.
+        since: A commit that was checked; only differences from it are examined.
 
     Raises:
-        LayoutRefused: It does.
+        LayoutRefused: It contains such a path.
         ObjectDamaged: It cannot be read.
     """
     for path, (_, entry) in repo.diff(repo.tree_of(since), repo.tree_of(commit)).items():
         if entry is not None and (reason := _objection(path, entry.mode)):
             raise LayoutRefused(
-                f"Commit {commit[:12]} is not used: in it {path!r} {reason}. Undo that commit with `git "
-                "revert` or "
-                "`git reset`, or delete this clone."
+                f"Commit {commit[:12]} is not used: in it {path!r} {reason}. Undo that commit with "
+                "`git revert` or `git reset`, or delete this clone."
             )
 
 
 def _objection(path: str, mode: int) -> str:
-    """Why a file of a commit is refused; empty where it is not."""
+    """Return why a file of a commit is refused; empty if it is accepted."""
     if not is_inside(path):
         return "leads out of its directory"
     top, _, below = path.partition("/")

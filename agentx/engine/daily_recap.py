@@ -1,8 +1,8 @@
-"""What happened, told to an agent: the day turn by turn, and the log event by event.
+"""Recaps for an agent: the day turn by turn, and the log event by event.
 
-The day is the 24 hours up to the last event, whatever the time zone. It is kept up: what is new is folded into what was
-told before, which also lies in ``.agentx/``, so the cost is that of what is new. Told anew from the log it is the same, to
-the byte, for any event that it may end with.
+The day is the 24 hours up to the last event, whatever the time zone. Its recap is a cached projection in
+``.agentx/``: new events are folded into it, so the cost is that of the new events. Rebuilding it from the log
+gives the same bytes, for any event at which it may end.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,24 +36,24 @@ from agentx.synthesis.memory.items import MemoryItem, shorten
 from agentx.synthesis.state.state import State
 
 VERSION = 2
-"""Raised whenever the same events would be told differently; what is kept of another version is not read."""
+"""Increase it if the same events would be described differently; a cache with another version is ignored."""
 
 HOURS = 23
-"""A day goes back so many hours from the hour of its last event."""
+"""A day goes back this number of hours from the hour of its last event."""
 
 TURNS_KEPT = 240
-"""The latest turns of a day, at most."""
+"""Maximum number of turns kept for a day; the latest ones are kept."""
 
 SAID_WORDS = 40
 _FILES_SHOWN = 4
 _NAMES_KEPT = 40
 _LINES_SHOWN = 4
 _MESSAGE_TOKENS = 2_000
-"""Of a message in the full log."""
+"""Maximum length of a message in the full log."""
 
 
 class Told(NamedTuple):
-    """What a stretch of events says, in a line, and which events they are."""
+    """A line of text on a range of events."""
 
     text: str
     first: int
@@ -66,17 +66,17 @@ class Turn(msgspec.Struct, omit_defaults=True):
     Attributes:
         at: When it began.
         first: Its first event.
-        last: Its last one.
+        last: Its last event.
         said: What the user said.
-        answered: What an agent answered last.
-        files: How often each file was changed.
+        answered: The latest answer of an agent.
+        files: Number of changes to each file.
         more_files: Changes to files beyond those that are named.
         passed: How often each check passed, by tool.
-        failed: How often it failed.
-        ended: How each check ended.
-        told: What else a person would be told of: denials, conclusions, grades.
-        more_told: How much more of that there was.
-        calls: Other calls of tools.
+        failed: How often each check failed, by tool.
+        ended: The last result of each check.
+        told: Other things worth reporting: denials, conclusions, grades.
+        more_told: Number of such things that are not listed.
+        calls: Other tool calls.
     """
 
     at: str
@@ -95,7 +95,7 @@ class Turn(msgspec.Struct, omit_defaults=True):
 
     @property
     def hour(self) -> str:
-        """The hour that it is in."""
+        """The hour in which it began."""
         return self.at[:13]
 
     def apply(self, event: Event) -> None:
@@ -125,7 +125,7 @@ class Turn(msgspec.Struct, omit_defaults=True):
                 self.more_files += 1
 
     def _rests_here(self, change: Change) -> bool:
-        """Whether it makes an item from what this turn says itself, so that its name is enough."""
+        """Return whether a change adds an item based on this turn alone, so that its name is enough."""
         evidence = change.item.evidence if isinstance(change, Add) else ()
         return bool(evidence) and all(self.first <= one.seq <= self.last for one in evidence)
 
@@ -137,7 +137,7 @@ class Turn(msgspec.Struct, omit_defaults=True):
 
     @property
     def text(self) -> str:
-        """It, in a line; empty where nothing happened that an agent need know."""
+        """The turn in one line; empty if nothing worth reporting happened."""
         parts = [self.said, *self.told]
         if self.more_told:
             parts.append(f"and {self.more_told} more of these")
@@ -183,12 +183,15 @@ class Day(msgspec.Struct):
         self.turns[-1].apply(event)
 
     def _drop_before(self, earliest: str) -> None:
-        """Drop all up to the last turn that is too old; a clock that was set may have put younger ones before it."""
+        """Drop everything up to the last turn that is too old.
+
+        If the clock was changed, younger turns may precede it.
+        """
         old = [number for number, turn in enumerate(self.turns) if turn.hour < earliest]
         del self.turns[: old[-1] + 1 if old else 0]
 
     def told(self) -> Iterator[Told]:
-        """Its turns in which something happened, newest first."""
+        """Return its turns in which something happened, newest first."""
         for turn in reversed(self.turns):
             if text := turn.text:
                 yield Told(text, turn.first, turn.last)
@@ -196,7 +199,7 @@ class Day(msgspec.Struct):
 
 @lru_cache(maxsize=64)
 def _earliest(hour: str) -> str:
-    """The first hour of the day that ends in an hour; empty where that is damaged."""
+    """Return the first hour of the day that ends in an hour; empty if the hour is damaged."""
     try:
         return (datetime.fromisoformat(f"{hour}:00") - timedelta(hours=HOURS)).isoformat()[:13]
     except (ValueError, OverflowError):
@@ -216,13 +219,16 @@ def _words(actor: str, body: Body) -> str:
 
 
 def backwards(history: History, state: State) -> Iterator[list[Event]]:
-    """The events up to that of a state, in order within each segment of the log, the newest segment first."""
+    """Yield the events up to the last one of a state by segment of the log, newest segment first.
+
+    Within a segment the events are in order.
+    """
     end = history.locate(state.seq, state.hash)
     segment, last = end.segment if end else 1, state.seq
     while last > 0 and segment > 0:
         try:
             start = history.start_of(segment)
-        except (DamagedLine, OSError):  # what is damaged was told of when the log was folded
+        except (DamagedLine, OSError):  # damage was already reported while folding
             start, segment = Position(), 1
         events = history.read(start, told_already)
         yield list(takewhile(lambda event, last=last: event.seq <= last, events))  # type: ignore[misc]
@@ -230,7 +236,7 @@ def backwards(history: History, state: State) -> Iterator[list[Event]]:
 
 
 def day_at(history: History, state: State) -> Day:
-    """The day up to the event of a state, from no more of the log than holds it."""
+    """Return the day up to the last event of a state, reading only the part of the log that holds it."""
     parts: list[list[Event]] = []
     latest = ""
     for events in backwards(history, state):
@@ -268,20 +274,20 @@ def _tell(event: Event, read_body: Callable[[Body], str]) -> str:
 
 
 class Recaps:
-    """The recap of the day, kept up as events come.
+    """The recap of the day, updated with new events.
 
     Args:
         history: The log.
-        folder: Where it is kept between processes; a cache.
+        folder: Directory that keeps it between processes; a cache.
     """
 
     def __init__(self, history: History, folder: Path) -> None:
         self._days = Kept(history, folder, str(VERSION), lambda state: day_at(history, state), Day.apply, Day)
 
     def at(self, state: State) -> list[Told]:
-        """The turns of the day up to the event of a state that is the present, newest first."""
+        """Return the day's turns up to the last event of the current state, newest first."""
         return self._days.at(state, lambda day: list(day.told()))
 
     def clear(self) -> None:
-        """Forget it; it is told anew from the log."""
+        """Drop the recap; it is rebuilt from the log."""
         self._days.clear()

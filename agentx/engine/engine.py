@@ -132,17 +132,19 @@ class Engine:
     def search(
         self, query: str, k: int, where: Filter, *, deadline: float | None = None, files: bool = False
     ) -> list[SearchHit]:
-        """The passages nearest to a query, fresh writes included.
+        """Return the passages nearest to a query, fresh writes included.
 
         Args:
             query: Words in any form.
-            k: How many.
-            where: What to look at.
-            deadline: ``time.monotonic()`` by which there is an answer; what has no vector yet is found by its words.
-            files: One hit for each file.
+            k: Maximum number of hits.
+            where: What to search.
+            deadline: ``time.monotonic()`` by which there is an answer; what has no vector yet is found by its
+                words.
+            files: Return one hit for each file.
 
         Raises:
-            SearchLate: The index is still being loaded or filled then; it holds what was found in a part of it.
+            SearchLate: The index is still being loaded or filled at the deadline; the error holds the partial
+                hits.
         """
         left_s = math.inf if deadline is None else max(0.0, deadline - time.monotonic())
         embed_s = min(EMBED_S, left_s * EMBED_SHARE)
@@ -163,18 +165,18 @@ class Engine:
             return with_commits(hits)
 
         if deadline is not None:
-            self.indexer.start()  # it goes on with what this search has no time for
+            self.indexer.start()  # continues with what this search has no time for
         return done_by(deadline, ask)
 
     def commit_of(self, seq: int) -> str:
-        """The commit that is the first to hold an event; empty where it waits for the next one, or is not read yet."""
+        """Return the first commit that holds an event; empty if it is not committed or not indexed yet."""
         self.commits.extend(self.write_path.head)
         return self.commits.find(seq)
 
     # --- the gate ---------------------------------------------------------------------------------
 
     def enforced(self) -> list[MemoryItem]:
-        """The items whose checks run before a write and on an answer; looked for again where memory changed."""
+        """Return the items whose checks run before a write and on an answer; cached until memory changes."""
         with self.write_path.exclusive():
             state = self.write_path.state
             concluded = state.counts.get("Concluded", 0)
@@ -183,7 +185,7 @@ class Engine:
             return list(self._enforced[2])
 
     def check_write(self, contents: Mapping[str, Content | None]) -> tuple[Violation, ...]:
-        """Which of the user's rules a write would break."""
+        """Return which of the user's rules a write would break."""
         items, message = self.enforced(), self.last_user_message()
         found: list[Violation] = []
         if not items:
@@ -199,7 +201,7 @@ class Engine:
         return tuple(found)
 
     def check_answer(self, text: str, message: str = "") -> tuple[Violation, ...]:
-        """Which of the user's rules an answer would break."""
+        """Return which of the user's rules an answer would break."""
         return check_answer(self.enforced(), text, message=message or self.last_user_message())
 
     def last_user_message(self) -> str:

@@ -22,7 +22,8 @@ _SHOWN = 60
 _AGO = re.compile(r"([0-9]{1,5}) ?([smhdw])(?: ago)?")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _TIME = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)?)(Z|[+-][0-9]{2}:[0-9]{2})?"
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)?)"
+    r"(Z|[+-][0-9]{2}:[0-9]{2})?"
 )
 STANDING = ("proposed", "active", "dormant")
 """The statuses of an item that has not ended."""
@@ -100,9 +101,8 @@ def _at_commit(engine: Engine, text: str) -> int:
     if not wanted:
         raise NoSuchMoment(
             f"There is no moment {text[:_SHOWN]!r}. Give an event's number (`agentx log`), a date or time "
-            "(2026-11-20, "
-            f"2026-11-20T09:30, 2h ago), or a commit (HEAD~2, or at least {_SHORTEST_ID} characters of its "
-            "id)."
+            f"(2026-11-20, 2026-11-20T09:30, 2h ago), or a commit (HEAD~2, or at least {_SHORTEST_ID} "
+            "characters of its id)."
         )
     above = engine.write_path.state.seq
     for commit in repo.log(head):

@@ -39,7 +39,7 @@ class PastRuns:
         )
 
     def at(self, state: State, after: int = 0) -> list[Run]:
-        """Return the runs that began after an event, oldest first, up to the last event of the current state."""
+        """Return the runs after an event and up to the last event of the current state, oldest first."""
         return self._replay.at(state, lambda replay: [run for run in replay.past if run.seq > after])
 
     def clear(self) -> None:

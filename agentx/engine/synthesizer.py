@@ -1,7 +1,7 @@
-"""The synthesis engine: listens to the bus, concludes from each fact, and records what it concluded.
+"""The synthesis engine: subscribes to the bus, draws conclusions from each fact and records them.
 
-A conclusion is appended only while the watermark is what its writer read, under the workspace's lock, so that two
-processes never conclude the same twice.
+A conclusion is appended under the workspace's lock and only if the watermark is still the one that its writer
+read. So two processes never draw the same conclusion twice.
 """
 
 import contextlib
@@ -27,17 +27,17 @@ from agentx.synthesis.state.state import State
 
 _LINE_BYTES = 9_000
 _WATERMARK_LAG = 200
-"""So many facts are read again at most where the caches are lost."""
+"""Maximum number of facts that are read again after the caches are lost."""
 
 
 class Synthesizer:
     """Runs the extractors over facts, in order, each fact once.
 
     Args:
-        write_path: Where facts come from and conclusions go.
-        extractors: In the order in which they run.
-        bus: Brings each new event, of other processes too.
-        settings: What the extractors were told; where that changed, what led to nothing is read again.
+        write_path: Source of the facts and target of the conclusions.
+        extractors: The extractors, in the order in which they run.
+        bus: Delivers each new event, including those of other processes.
+        settings: Settings of the extractors. If they change, facts that led to no conclusion are read again.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class Synthesizer:
         bus.subscribe(ALL, self.take)
 
     def catch_up(self) -> None:
-        """Conclude from the facts that were recorded before this process listened, and that no other has read."""
+        """Conclude from facts recorded before this process subscribed and not yet read by another process."""
         if self._write_path.unsound:
-            return  # the first event behind the healed log brings them
+            return  # the first event after healing triggers them
         self._taken = max(self._taken, self._mark.load(self._write_path.history))
         self.flush()
 
@@ -65,12 +65,12 @@ class Synthesizer:
         return self._taken
 
     def flush(self) -> None:
-        """Conclude from what is recorded and was not read yet."""
+        """Conclude from recorded facts that were not read yet."""
         for event in self._write_path.history.read(self._taken, told_already):
             self.take(event)
 
     def take(self, event: Event) -> None:
-        """Conclude from one fact and record it, after any before it that failed (a disk that was full)."""
+        """Conclude from one fact and record it, after any earlier fact that failed (as on a full disk)."""
         if event.seq > self._taken + 1:
             for missed in self._write_path.history.read(self._taken, told_already):
                 if missed.seq >= event.seq:
@@ -80,7 +80,7 @@ class Synthesizer:
         if event.seq > self._taken:
             self._taken = event.seq
             if not (self._damaged or self._write_path.damage or self._write_path.unsound):
-                # What could not be read may be put back, and is read then.
+                # Facts that could not be read may be restored, and are read then.
                 self._mark.save(event.seq, event.hash)
         if event.seq - self._write_path.state.watermark > _WATERMARK_LAG:
             self.advance_watermark()
@@ -99,7 +99,7 @@ class Synthesizer:
                 self._write_path.record(_read_with_the_last(drafts))
 
     def _conclude(self, event: Event) -> list[Draft]:
-        """What is to be recorded of a fact that was not read yet."""
+        """Return the drafts that a fact leads to; empty if it was read already."""
         state = self._write_path.state
         drafts: list[Draft] = []
         if event.seq <= state.watermark:
@@ -110,10 +110,10 @@ class Synthesizer:
                     made = _drafts(changes, extractor.name, extractor.version, event.seq, event)
                     state = (
                         state if drafts else state.copy()
-                    )  # what the next one sees; the real one is folded later
+                    )  # what the next extractor sees; the real state is folded later
                     state.apply_all(msgspec.structs.replace(event, data=draft.data) for draft in made)
                     drafts += made
-        except BlobDamaged:  # its words are lost, and must not hold up what comes behind them
+        except BlobDamaged:  # its text is lost; it must not block the facts after it
             self._damaged = True
             return []
         return drafts
@@ -128,15 +128,15 @@ class Synthesizer:
         asked: str = "",
         usage: Usage | None = None,
     ) -> list[Event]:
-        """Record changes to memory that no single fact led to: a person's, a model's, or a later reading's.
+        """Record changes to memory that no single fact led to: by the user, a model or a later reading.
 
         Args:
             changes: In the order in which they apply.
-            extractor: What concluded.
-            actor: Who stands for it, where that is not the extractor.
-            through: How far it has read; 0 where it does not read on from where it was.
+            extractor: What drew the conclusion.
+            actor: Who is responsible, if not the extractor.
+            through: The last fact that was read; 0 if reading did not continue from the watermark.
             asked: The model that was asked.
-            usage: What that used; it stands in the last line.
+            usage: What the model call used; it is recorded in the last line.
         """
         drafts = _read_with_the_last(_drafts(changes, extractor, 1, through, None))
         if usage is not None:
@@ -146,7 +146,10 @@ class Synthesizer:
         )
 
     def advance_watermark(self) -> None:
-        """Record how far was read where nothing was concluded for long, so that an open without caches reads little again."""
+        """Record how far facts were read if nothing was concluded for long.
+
+        An open without caches then reads few facts again.
+        """
         if self._write_path.read_only or self._write_path.unsound:
             return
         with self._write_path.exclusive():
@@ -154,13 +157,13 @@ class Synthesizer:
                 self._write_path.record(_drafts((), "watermark", 1, self._taken, None))
 
     def close(self) -> None:
-        """Release the file that says how far was read."""
+        """Release the file that stores how far facts were read."""
         self._mark.close()
 
     def resynthesize(self) -> list[Event]:
-        """Read the raw facts again with today's extractors and record what they newly conclude.
+        """Read the raw facts again with the current extractors and record their new conclusions.
 
-        What a person decided stays: an item that exists, in whatever status, is left alone.
+        The user's decisions are kept: an item that exists, in whatever status, is not changed.
         """
         scratch = State()
         for event in self._write_path.history.read(on_damage=told_already):
@@ -180,14 +183,14 @@ class Synthesizer:
 
 
 class _ReadMark:
-    """The last fact that was read, in a file that is overwritten in place: a killed process leaves it as well.
+    """The last fact that was read, in a file overwritten in place, so that it survives a killed process.
 
-    A cache: it is not synced, and counts only where the log holds that event. Every process that writes it has read all
-    facts up to there.
+    It is a cache: it is not synced, and counts only if the log holds that event. Every process that writes it
+    has read all facts up to there.
 
     Args:
         path: The file.
-        version: Of everything that the conclusions depend on but the facts.
+        version: Version of everything that the conclusions depend on, except the facts.
     """
 
     def __init__(self, path: Path, version: str) -> None:
@@ -196,7 +199,7 @@ class _ReadMark:
         self._fd = -1
 
     def load(self, history: History) -> int:
-        """The seq of that fact; 0 where nothing is known."""
+        """Return the seq of that fact; 0 if nothing is known."""
         try:
             version, seq, own_hash = nofollow.read_text(self._path).split()
             known = version == self._version and history.locate(int(seq), own_hash) is not None
@@ -205,7 +208,7 @@ class _ReadMark:
             return 0
 
     def save(self, seq: int, own_hash: str) -> None:
-        """Overwrite it; every content has the same length."""
+        """Overwrite the file; every content has the same length."""
         with contextlib.suppress(OSError):
             if self._fd < 0:
                 self._fd = nofollow.open_descriptor(self._path, os.O_WRONLY | os.O_CREAT)
@@ -241,7 +244,7 @@ def _drafts(
 
 
 def _read_with_the_last(drafts: Sequence[Draft]) -> list[Draft]:
-    """The watermark stands in the last line alone: a crash before it has the facts read again."""
+    """Keep the watermark in the last line only: after a crash before it, the facts are read again."""
     early = [msgspec.structs.replace(draft, data=_without_watermark(draft.data)) for draft in drafts[:-1]]
     return [*early, *drafts[-1:]]
 
@@ -262,7 +265,10 @@ def _with_usage(draft: Draft, model: str, usage: Usage) -> Draft:
 
 
 def _admitted(changes: Sequence[Change]) -> list[Change]:
-    """The changes that the policy of each kind lets happen; what is too long for a line must not hold up what follows."""
+    """Return the changes that the policy of each kind allows.
+
+    A change too long for a line is dropped, so that it does not block what follows.
+    """
     return [
         change
         for change in changes
@@ -271,7 +277,7 @@ def _admitted(changes: Sequence[Change]) -> list[Change]:
 
 
 def _groups(changes: Sequence[Change]) -> Sequence[Sequence[Change]]:
-    """Changes in groups that fit into one line each; at least one group."""
+    """Split changes into groups that fit into one line each; at least one group."""
     groups: list[list[Change]] = [[]]
     size = 0
     for change in changes:

@@ -1,4 +1,4 @@
-"""The morning audit: what happened in some workspaces since a moment, and what a person should do about it."""
+"""The morning audit: what happened in some workspaces since a moment, and what the user should do."""
 
 import shlex
 from collections.abc import Iterable
@@ -16,13 +16,13 @@ _PROGRAM = "agentx "
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """Some workspaces since a moment.
+    """Audits of some workspaces since a moment.
 
     Attributes:
-        since: As :attr:`agentx.storage.events.types.Event.at` has it.
-        workspaces: In the order in which they were asked for.
+        since: In the format of :attr:`agentx.storage.events.types.Event.at`.
+        workspaces: In the requested order.
         costs: What each component used in all of them.
-        todo: What to do in all of them; where there are several, each command names its workspace.
+        todo: What to do in all of them; if there are several, each command names its workspace.
     """
 
     since: str
@@ -32,15 +32,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def begin(since: str, now: datetime, zone: tzinfo | None = None) -> str:
-    """The moment that a person means, in UTC as events have it.
+    """Return the moment that the user means, in UTC as events store it.
 
     Args:
         since: ``yesterday``, ``today``, or a date or time in ISO 8601; a day begins at midnight.
         now: The present, with its zone.
-        zone: Zone of what is said without one; that of the machine by default.
+        zone: Zone of a time that names none; that of the machine by default.
 
     Raises:
-        UsageError: It is none of these.
+        UsageError: ``since`` has none of these forms.
 
     >>> begin("yesterday", datetime(2026, 11, 22, 8, tzinfo=UTC), UTC)
     '2026-11-21T00:00:00.000000Z'
@@ -65,17 +65,17 @@ def _midnight(day: date) -> datetime:
 
 
 def look_back(engine: Engine, since: str) -> Audit:
-    """What happened in a workspace since a moment, and how it stands; nothing is changed.
+    """Audit what happened in a workspace since a moment, and its state; nothing is changed.
 
     Args:
         engine: The workspace.
-        since: As :func:`begin` gives it.
+        since: As :func:`begin` returns it.
     """
     return audit(engine.write_path.history.read(on_damage=told_already), since, str(engine.root))
 
 
 def together(audits: Iterable[Audit], since: str) -> Report:
-    """The audits of some workspaces, with what all of them used and call for."""
+    """Combine the audits of some workspaces, with the total costs and to-dos."""
     workspaces = tuple(audits)
     costs: dict[str, Cost] = {}
     for cost in (cost for one in workspaces for cost in one.costs):
@@ -93,13 +93,13 @@ def together(audits: Iterable[Audit], since: str) -> Report:
 
 
 def _placed(todo: Todo, root: str) -> Todo:
-    """A command that works from anywhere."""
+    """Make a command work from anywhere."""
     place = shlex.quote(_short(root))
     command = todo.command.replace(_PROGRAM, f"{_PROGRAM}-C {place} ", 1)
     return msgspec.structs.replace(todo, command=command)
 
 
 def _short(root: str) -> str:
-    """A directory as one types it from where one is."""
+    """Return a directory as the user would type it in the working directory."""
     path, here = Path(root), Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) and path != here else root

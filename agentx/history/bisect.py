@@ -1,4 +1,4 @@
-"""How a memory item or a file came to be what it is: the events that changed it, and what led to each."""
+"""How a memory item or a file came to be what it is: the events that changed it, and their causes."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ from agentx.synthesis.memory.items import Evidence, MemoryItem
 from agentx.synthesis.state.state import State
 
 CAUSES = 20
-"""A longer chain of causes is cut."""
+"""Maximum number of causes in a chain."""
 
 _QUOTE = 400
 
@@ -34,9 +34,10 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     """An event that led to another.
 
     Attributes:
-        told: It in one line.
-        quote: The words that count: those that an item rests on, or the beginning of a message; empty where none were said.
-        commit: The commit that is the first to hold it; empty where it waits for the next one.
+        told: Description in one line.
+        quote: The relevant words: the evidence of an item, or the beginning of a message; empty if there are
+            none.
+        commit: The first commit that holds it; empty if it is not committed yet.
     """
 
     seq: int
@@ -52,10 +53,10 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One change.
 
     Attributes:
-        event: What made it.
-        fields: What of an item changed; of the event that made it, nothing.
-        made: Whether this is where it began.
-        causes: What led to it, the nearest first, up to the user's sentence where there is one.
+        event: The event that made it.
+        fields: The changed fields of an item; empty for the event that created it.
+        made: Whether this change created the item or file.
+        causes: What led to it, the nearest first, up to the user's sentence if there is one.
     """
 
     event: Cause
@@ -71,7 +72,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
         item: The memory item as it is now; ``None`` for a file.
         path: The file; empty for an item.
         steps: The last change, or all of them, oldest first.
-        changes: How many changes there are in all.
+        changes: Total number of changes.
     """
 
     item: MemoryItem | None = None
@@ -86,10 +87,10 @@ def trace_item(engine: Engine, name: str, *, every: bool = False) -> Trace:
     Args:
         engine: The workspace.
         name: Its id.
-        every: All changes, not the last one only.
+        every: Return all changes, not only the last one.
 
     Raises:
-        NoSuchItem: There is no item of that id.
+        NoSuchItem: There is no item with that id.
     """
     engine.write_path.refresh()
     _index_commits(engine)
@@ -110,12 +111,12 @@ def trace_item(engine: Engine, name: str, *, every: bool = False) -> Trace:
 
 
 def trace_file(engine: Engine, path: str, *, every: bool = False) -> Trace:
-    """Find what made a file what it is, or what took it away; where it was moved, back to its earlier names.
+    """Find what made a file what it is, or removed it; a moved file is followed to its earlier names.
 
     Args:
         engine: The workspace.
         path: Checked path relative to the artifacts.
-        every: All changes, not the last one only.
+        every: Return all changes, not only the last one.
 
     Raises:
         ArtifactMissing: There never was such a file.
@@ -151,7 +152,10 @@ def trace_file(engine: Engine, path: str, *, every: bool = False) -> Trace:
 def _item_changes(
     engine: Engine, name: str, runs: dict[str, int]
 ) -> Iterator[tuple[Event, MemoryItem | None, MemoryItem]]:
-    """Each event that changed an item, with the item before and after; notes where each run began on the way."""
+    """Yield each event that changed an item, with the item before and after.
+
+    On the way, ``runs`` is filled with the event at which each run began.
+    """
     state = State()
     for event in engine.write_path.history.read(on_damage=told_already):
         if isinstance(event.data, RunStarted):
@@ -167,7 +171,7 @@ def _item_changes(
 
 
 def _fresh(before: MemoryItem | None, after: MemoryItem) -> tuple[Evidence, ...]:
-    """The words that a change rests on: those that were not there before it."""
+    """Return the evidence that is new in a change."""
     known = before.evidence if before else ()
     return tuple(one for one in after.evidence if one not in known)
 
@@ -175,7 +179,7 @@ def _fresh(before: MemoryItem | None, after: MemoryItem) -> tuple[Evidence, ...]
 def _causes(
     engine: Engine, event: Event, evidence: tuple[Evidence, ...], runs: dict[str, int]
 ) -> Iterator[Cause]:
-    """What led to an event, the nearest first: its words and its cause, and so on from there."""
+    """Yield what led to an event, the nearest first: its evidence and its cause, and so on from there."""
     quotes = {one.seq: one.quote for one in evidence}
     waiting = [_cause_of(event, runs), *quotes]
     seen = {event.seq}
@@ -190,14 +194,18 @@ def _causes(
 
 
 def _cause_of(event: Event, runs: dict[str, int]) -> int:
-    """The event that led to an event: of an undo what it took back; of what a run did, else, the begin of the run."""
+    """Return the event that led to an event.
+
+    For an undo it is the change that was undone; for other events of a run without a cause, the start of the
+    run.
+    """
     began = runs.get(event.run, 0)
     reverted = event.data.reverts if isinstance(event.data, ToolCallExecuted) else 0
     return event.cause or reverted or (began if began < event.seq else 0)
 
 
 def _index_commits(engine: Engine) -> None:
-    """Look all commits up that are not yet, so that each event can be told with its own."""
+    """Index all commits, so that each event can be shown with its commit."""
     while engine.commits.extend(engine.write_path.head):
         pass
 

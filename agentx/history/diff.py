@@ -1,4 +1,4 @@
-"""What differs between two moments: the artifacts, and what is remembered."""
+"""The difference between two moments: artifacts and memory."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -19,17 +19,17 @@ class FileDiff(msgspec.Struct, frozen=True, kw_only=True):
     """A file that differs.
 
     Attributes:
-        what: A file that was ``moved`` may be changed as well.
-        path: Its path at the later moment; of one that is gone, at the earlier.
-        old_path: Its path at the earlier moment, where it was moved; else empty.
-        added: Lines that came.
-        removed: Lines that went.
-        binary: Whether it is no text, so that no lines are counted.
-        old_bytes: Its size before; 0 where there was none.
+        what: Kind of change; a file that was ``moved`` may be changed as well.
+        path: Its path at the later moment; for a deleted file, at the earlier moment.
+        old_path: Its path at the earlier moment if it was moved; otherwise empty.
+        added: Number of added lines.
+        removed: Number of removed lines.
+        binary: Whether it is not text, so that lines are not counted.
+        old_bytes: Its size before; 0 if it did not exist.
         new_bytes: Its size after.
-        mode: What it is now, where that changed: ``executable``, ``link`` or ``plain file``.
-        missing: Whether a content is no longer kept, so that nothing can be compared.
-        patch: The unified diff, where it was asked for.
+        mode: Its new mode, if that changed: ``executable``, ``link`` or ``plain file``.
+        missing: Whether a content is no longer stored, so that nothing can be compared.
+        patch: The unified diff, if requested.
     """
 
     what: Literal["added", "changed", "moved", "deleted"]
@@ -46,7 +46,7 @@ class FileDiff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FieldDiff(msgspec.Struct, frozen=True):
-    """A value of a memory item before and after, in words."""
+    """A field of a memory item before and after, as text."""
 
     name: str
     old: str
@@ -58,9 +58,9 @@ class ItemDiff(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         what: It ``came`` (again), ``changed``, ``ended``, or both ``came and ended`` between the moments.
-        text: What it says at the later moment.
-        status: Where it stands at the later moment.
-        fields: What of it changed; of one that came, nothing.
+        text: Its text at the later moment.
+        status: Its status at the later moment.
+        fields: Its changed fields; empty for a new item.
     """
 
     what: Literal["came", "changed", "ended", "came and ended"]
@@ -72,13 +72,13 @@ class ItemDiff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """What differs between two moments.
+    """The difference between two moments.
 
     Attributes:
         first: Seq of the earlier event; 0 for before the first.
         last: Seq of the later one.
-        first_at: When the earlier one was, UTC ISO 8601; empty for before the first.
-        last_at: When the later one was.
+        first_at: Time of the earlier event, UTC ISO 8601; empty for before the first.
+        last_at: Time of the later event.
         files: By path.
         items: In the order of their creation.
     """
@@ -92,7 +92,10 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def turn_begin(engine: Engine) -> int:
-    """The event before the latest turn: before the user's message that the last run answers, or else before the last."""
+    """Return the event before the latest turn.
+
+    That is the one before the user's message that the last run answers, or otherwise before the last message.
+    """
     state = engine.snapshot()
     said = next((m.seq for m in reversed(state.messages) if m.actor.partition(":")[0] == "user"), 0)
     run = state.last_run
@@ -107,7 +110,7 @@ def compare(engine: Engine, first: int, last: int, *, patches: bool = False) -> 
         engine: The workspace.
         first: Seq of the earlier event.
         last: Seq of the later one.
-        patches: Whether the unified diffs are wanted.
+        patches: Whether to include unified diffs.
 
     Raises:
         NoSuchMoment: The second is before the first.
@@ -202,7 +205,7 @@ def _items(then: State, now: State) -> Iterator[ItemDiff]:
 
 
 def fields_changed(old: MemoryItem, new: MemoryItem) -> tuple[FieldDiff, ...]:
-    """What of an item changed that a person would be told of."""
+    """Return the changed fields of an item that are worth showing to the user."""
     before, after = _told(old), _told(new)
     return tuple(FieldDiff(name, before[name], after[name]) for name in after if before[name] != after[name])
 

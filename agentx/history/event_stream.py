@@ -1,4 +1,4 @@
-"""Events as they come, whichever process writes them."""
+"""A stream of events, whichever process writes them."""
 
 import time
 from collections.abc import Iterator
@@ -11,13 +11,13 @@ _POLL_S = 0.05
 
 
 def events(engine: Engine, after: int, *, follow: bool, timeout_s: float | None) -> Iterator[Event]:
-    """Events behind a seq, in order, each once: :meth:`agentx.workspace.Workspace.events`.
+    """Yield the events after a seq, in order, each once; see :meth:`agentx.workspace.Workspace.events`.
 
     Args:
         engine: The workspace.
-        after: Begin behind this event.
-        follow: Go on with what is still to come.
-        timeout_s: With ``follow``: end after so long without a new event; ``None`` waits for ever.
+        after: Begin after this event.
+        follow: Continue with future events.
+        timeout_s: With ``follow``: end after this time without a new event; ``None`` waits forever.
     """
     last, waited = after, 0.0
     while True:

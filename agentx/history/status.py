@@ -1,4 +1,4 @@
-"""How a workspace stands, and what a rebuild from its history gives."""
+"""The status of a workspace, and the result of a rebuild from its history."""
 
 import msgspec
 
@@ -9,15 +9,15 @@ from agentx.storage.log.history import Damage
 
 
 class WorkspaceStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How a workspace stands.
+    """The status of a workspace.
 
     Attributes:
         digest: Digest of the state; a rebuild gives the same.
-        commit: The last commit, and its subject.
-        outside: Files that people changed since the last look, now on record.
-        damage: Lines of the history that are damaged.
-        notes: What a person should know: what was restored, what was left out.
-        restricted: Why nothing that the workspace brings along runs; empty where it is trusted.
+        commit: The last commit; ``subject`` is its subject.
+        outside: Files that the user changed since the last scan; the changes are recorded now.
+        damage: Damaged lines of the history.
+        notes: Messages for the user: what was restored, what was left out.
+        restricted: Why nothing that the workspace brings along runs; empty if it is trusted.
     """
 
     root: str
@@ -38,13 +38,13 @@ class WorkspaceStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rebuilt(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rebuild from the history gave.
+    """The result of a rebuild from the history.
 
     Attributes:
-        state_digest: Digest of the state that was folded from zero.
-        digest_before: Digest of the state as it was in use; the same, unless there was damage.
-        events: Events that were folded.
-        chunks: Passages in the index.
+        state_digest: Digest of the state folded from zero.
+        digest_before: Digest of the state in use before; the same, unless there was damage.
+        events: Number of folded events.
+        chunks: Number of passages in the index.
     """
 
     state_digest: str
@@ -55,7 +55,7 @@ class Rebuilt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def status(engine: Engine) -> WorkspaceStatus:
-    """How a workspace stands; people's edits are put on record first."""
+    """Return the status of a workspace, after recording the user's edits."""
     write_path = engine.write_path
     outside = () if write_path.read_only else tuple(write_path.scan())
     state = engine.snapshot()
@@ -84,11 +84,11 @@ def status(engine: Engine) -> WorkspaceStatus:
 
 
 def rebuild(engine: Engine, progress: Progress | None = None) -> Rebuilt:
-    """Drop every cache and make state and index again from the history, without a model.
+    """Drop every cache and rebuild state and index from the history, without a model.
 
     Args:
         engine: The workspace.
-        progress: Told what is being done.
+        progress: Called with the step, the amount done and the total.
     """
     before = engine.snapshot().digest
     damage: list[Damage] = []

@@ -1,4 +1,4 @@
-"""Undo and restore: earlier contents come back as new events, never as a step back in the log."""
+"""Undo and restore: earlier contents come back as new events; the log is append-only."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
@@ -25,7 +25,7 @@ from agentx.storage.log.history import told_already
 
 UNDO, RESTORE = "undo", "restore"
 _WINDOW = 1_000
-"""Events that an undo looks through first."""
+"""Number of latest events that an undo searches first."""
 
 
 class NothingToUndo(UsageError):
@@ -36,8 +36,9 @@ class Change(msgspec.Struct, frozen=True):
     """One change to artifacts.
 
     Attributes:
-        events: What recorded it: several where one could not hold it all, and then they count as one moment.
-        files: What it really changed; a write that a crash cut off is not among them.
+        events: The events that recorded it. If one could not hold it all there are several, which count as
+            one moment.
+        files: What it actually changed, without writes that a crash interrupted.
     """
 
     events: tuple[Event, ...]
@@ -50,18 +51,18 @@ class Change(msgspec.Struct, frozen=True):
 
     @property
     def undoes(self) -> int:
-        """The change that it took back; 0 for none."""
+        """The change that it undid; 0 for none."""
         data = self.events[0].data
         return data.reverts if isinstance(data, ToolCallExecuted) and data.tool == UNDO else 0
 
 
 class Files(msgspec.Struct, frozen=True):
-    """The artifacts at two moments: by path, the change that made each what it was.
+    """The artifacts at two moments: by path, the latest change of each.
 
     Attributes:
-        then: At the earlier one.
-        now: At the later one.
-        moved: Of files that were moved between them, the path at the earlier moment by the one at the later.
+        then: At the earlier moment.
+        now: At the later moment.
+        moved: For files moved between them, the earlier path by the later path.
     """
 
     then: dict[str, FileChange]
@@ -70,7 +71,7 @@ class Files(msgspec.Struct, frozen=True):
 
 
 def undo(engine: Engine, actor: str) -> Event:
-    """Take back the latest change to artifacts that was not taken back yet.
+    """Undo the latest change to artifacts that was not undone yet.
 
     Raises:
         NothingToUndo: There is none.
@@ -85,13 +86,13 @@ def undo(engine: Engine, actor: str) -> Event:
 
 
 def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
-    """Bring a file or a directory back to what it was after an event; what was moved since goes back to its place.
+    """Restore a file or a directory to its content after an event; files moved since are moved back.
 
     Args:
         engine: The workspace.
         path: Checked path of a file or directory; empty for all artifacts.
         at: Seq of the event.
-        actor: Who asks for it.
+        actor: Who requests it.
 
     Raises:
         NoSuchMoment: There is no such event, or nothing of that name existed then or since.
@@ -116,7 +117,7 @@ def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
 
 
 def files_between(engine: Engine, first: int, last: int | None = None) -> Files:
-    """The artifacts after each of two events, and what was moved between them.
+    """Return the artifacts after each of two events, and what was moved between them.
 
     Args:
         engine: The workspace.
@@ -144,9 +145,10 @@ def files_between(engine: Engine, first: int, last: int | None = None) -> Files:
 
 
 def _committed(engine: Engine, seq: int) -> tuple[int, dict[str, FileChange]]:
-    """The latest commit that holds nothing behind an event: its last event, and its artifacts; 0 for none.
+    """Return the latest commit that holds nothing after an event: its last event, and its artifacts.
 
-    After a crash that cut a write off, the events alone say what became of it.
+    The event is 0 if there is none. It is also 0 if a crash ever interrupted a write, because then only the
+    events record the outcome.
     """
     repo = engine.write_path.repo
     if engine.snapshot().counts.get(WriteReverted.__name__):
@@ -160,13 +162,13 @@ def _committed(engine: Engine, seq: int) -> tuple[int, dict[str, FileChange]]:
 
 
 def _cut_apart(engine: Engine, seq: int) -> bool:
-    """Whether a change goes on behind an event."""
+    """Return whether a change continues after an event."""
     last, event = event_at(engine, seq), event_at(engine, seq + 1)
     return last is not None and event is not None and _goes_on(last, event)
 
 
 def _moved_on(moved: dict[str, str], files: tuple[FileChange, ...]) -> dict[str, str]:
-    """The first path of each file by its present one, after another change."""
+    """Return the first path of each moved file by its current one, after another change."""
     ended = {made.path for made in files if not made.before or not made.after}
     fresh = {new: moved.get(old, old) for new, old in moves(files).items()}
     return {new: old for new, old in moved.items() if new not in ended} | fresh if ended else moved
@@ -180,7 +182,10 @@ def _apply(made: FileChange, files: dict[str, FileChange]) -> None:
 
 
 def moves(files: Iterable[FileChange]) -> dict[str, str]:
-    """What one change moved: the old path by the new one. The content is the same, and that of no other is."""
+    """Return what one change moved: the old path by the new one.
+
+    A file counts as moved if its content is the same and the match is unambiguous.
+    """
     files = tuple(files)
     gone: dict[str, list[str]] = {}
     for made in files:
@@ -200,7 +205,7 @@ def moves(files: Iterable[FileChange]) -> dict[str, str]:
 
 
 def changes(engine: Engine, after: int = 0) -> Iterator[Change]:
-    """Each change to artifacts behind an event, in order."""
+    """Yield each change to artifacts after an event, in order."""
     history = engine.write_path.history
     reverted: set[tuple[int, str]] = set()
     if engine.snapshot().counts.get(WriteReverted.__name__):
@@ -223,7 +228,7 @@ def _change(events: list[Event], reverted: set[tuple[int, str]]) -> Change:
 
 
 def _last_change(engine: Engine) -> Change:
-    """The latest change that was not taken back, looked for from the end of the history."""
+    """Return the latest change that was not undone, searching from the end of the history."""
     window, last = _WINDOW, engine.write_path.state.seq
     while True:
         after = max(0, last - window)
@@ -233,7 +238,7 @@ def _last_change(engine: Engine) -> Change:
                 candidates = [one for one in candidates if one.seq != change.undoes]
             elif change.files:
                 candidates.append(change)
-        if len(candidates) > bool(after):  # the first of a window may have begun before it
+        if len(candidates) > bool(after):  # the first change of a window may have begun before it
             return candidates[-1]
         if not after:
             raise NothingToUndo("There is no change to artifacts left to undo.")
@@ -241,7 +246,7 @@ def _last_change(engine: Engine) -> Change:
 
 
 def _goes_on(last: Event, event: Event) -> bool:
-    """Whether an event is the rest of the change that the one before it began: of the same call, or of one look."""
+    """Return whether an event continues the change of the one before it: same call, or same scan."""
     if event.seq != last.seq + 1 or not changes_of(event):
         return False
     if isinstance(last.data, ToolCallExecuted) and isinstance(event.data, ToolCallExecuted):
@@ -254,7 +259,7 @@ def _goes_on(last: Event, event: Event) -> bool:
 
 
 def _content(engine: Engine, made: FileChange) -> Content:
-    """What a change made of a file."""
+    """Return the content that a change gave to a file."""
     return Content(engine.write_path.repo.read_blob(made.after), made.executable, made.link)
 
 
@@ -278,7 +283,7 @@ def _write(engine: Engine, contents: dict[str, Content | None], tool: str, rever
 
 
 def _steps(contents: dict[str, Content | None]) -> list[dict[str, Content | None]]:
-    """What goes first, where a file is to stand in the place of a directory or the other way round."""
+    """Split a write in two, removals first, if a file replaces a directory or the reverse."""
     gone = {path for path, content in contents.items() if content is None}
     fresh = contents.keys() - gone
     if not (gone & _folders(fresh) or fresh & _folders(gone)):
@@ -291,7 +296,7 @@ def _folders(paths: Iterable[str]) -> set[str]:
 
 
 def _is_undo(event: Event) -> bool:
-    """Whether it took a change back, were it one that had left no trace."""
+    """Return whether an event is an undo, even if it left no trace in files."""
     return isinstance(event.data, ToolCallExecuted) and event.data.tool == UNDO
 
 

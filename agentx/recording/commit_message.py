@@ -261,7 +261,10 @@ def _tell_change(change: Any) -> str:
         return f"New {item.kind.replace('_', ' ')} {item.id}{state}: {item.short or shorten(item.text)}"
     if _is_turn(change):
         detail = change.detail
-        return f"Hot issue {change.id} closes: {_check_name(detail)} {'passes' if detail.ended == 'passed' else 'is gone'}"
+        return (
+            f"Hot issue {change.id} closes: {_check_name(detail)} "
+            f"{'passes' if detail.ended == 'passed' else 'is gone'}"
+        )
     status = change.fields().get("status")
     return f"{change.id} is {status}" if status else f"{change.id} changed"
 

@@ -147,9 +147,8 @@ class Committer:
         self.index_unknown = True
         raise BranchLeft(
             f"In {self._root} Git is on {left.removeprefix('refs/heads/')!r}, but the record is kept on the "
-            "branch main. "
-            "Go back with `git switch main` (where a rebase is going on, `git rebase --abort`), then try "
-            "again."
+            "branch main. Go back with `git switch main` (where a rebase is going on, `git rebase --abort`), "
+            "then try again."
         )
 
     def open(self) -> None:
@@ -521,8 +520,7 @@ class Committer:
             self._unsynced.extend(paths)
             raise NotSynced(
                 f"{error.filename or self._artifacts} could not be synced: {error.strerror}. What was "
-                "recorded is kept; "
-                "look at the disk."
+                "recorded is kept; look at the disk."
             ) from error
         self.repo.sync()
 

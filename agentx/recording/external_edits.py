@@ -54,9 +54,8 @@ _UNFINISHED = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT
 def unfinished(git_dir: Path) -> list[str]:
     """Return a note for each unfinished operation of the user's Git."""
     return [
-        f"Git is in the middle of a {what}: finish it with `git commit`, or go back with `git {what} "
-        "--abort`. "
-        "Your edits are recorded then."
+        f"Git is in the middle of a {what}: finish it with `git commit`, or go back with "
+        f"`git {what} --abort`. Your edits are recorded then."
         for name, what in _UNFINISHED.items()
         if nofollow.exists(git_dir / name)
     ]
@@ -88,8 +87,7 @@ def told(clash: Sequence[str]) -> str:
     """Return a sentence on paths that clash."""
     return (
         f"{' and '.join(map(repr, clash))} differ only in letter case or in how their characters are "
-        "encoded: on macOS "
-        "and Windows one takes the place of the other. Rename one."
+        "encoded: on macOS and Windows one takes the place of the other. Rename one."
     )
 
 

@@ -86,5 +86,5 @@ class Watcher(FileSystemEventHandler):
                 return
             try:
                 self._look()
-            except Exception:  # noqa: BLE001 - a look that fails (a disk that is full) must not end the watching
+            except Exception:  # noqa: BLE001 - a failed scan (such as on a full disk) must not end the thread
                 _LOG.exception("Looking at the working files failed.")

@@ -1,8 +1,8 @@
-"""A damaged log, healed: rebuilt from what the commits and other places hold, proved by its chain of hashes.
+"""Heals a damaged log: rebuilds it from the commits and other copies, verified by its hash chain.
 
-It works on the files alone, under the workspace's lock. Each step can be repeated, so after a crash the next
-attempt does the rest: foreign lines are set aside first, damaged files are copied to ``.agentx/repaired``, then
-each file is replaced atomically, the live log last.
+Works on the files alone, under the workspace's lock. Each step can be repeated, so after a crash the next
+attempt completes the rest. Foreign lines are set aside first, then damaged files are copied to
+``.agentx/repaired``, then each file is replaced atomically, the live log last.
 """
 
 import contextlib
@@ -41,10 +41,10 @@ def rebuild(
         root: The workspace's directory.
         codec: Knows the event types.
         head: The commit to begin with; by default the one that the branch names.
-        known: What this process knows the live log to hold.
-        through: The last event that it knows.
+        known: The content of the live log as this process knows it.
+        through: The last event that this process knows.
         everywhere: Search every Git object here and in remotes that are directories on this machine.
-        accept_loss: Keep the place of events that no place holds.
+        accept_loss: Keep the place of events that cannot be found anywhere.
     """
     reader = ObjectReader(root / ".git")
     head = head or read_ref(root / ".git")
@@ -89,7 +89,7 @@ def put_in_place(root: Path, rebuilt: Rebuilt, aside: Aside) -> Iterator[Mended]
     """Write the files of a rebuilt log.
 
     Raises:
-        HistoryWriteFailed: The disk refuses; what is not in place yet is put there the next time.
+        HistoryWriteFailed: The disk refuses; the next attempt writes the remaining files.
     """
     try:
         if rebuilt.foreign:
@@ -108,16 +108,15 @@ def put_in_place(root: Path, rebuilt: Rebuilt, aside: Aside) -> Iterator[Mended]
     except OSError as error:
         raise HistoryWriteFailed(
             f"The damaged history of {root} could not be restored: {error.strerror}. Nothing is lost; make "
-            "room or "
-            "give the right to write, then try again."
+            "room or give the right to write, then try again."
         ) from error
 
 
 def require_whole(root: Path, rebuilt: Rebuilt) -> None:
-    """Refuse to continue over events that nothing holds.
+    """Refuse to continue if events cannot be found anywhere.
 
     Raises:
-        HistoryDamaged: There are some.
+        HistoryDamaged: Some events are lost.
     """
     for lost in rebuilt.lost:
         raise HistoryDamaged(
@@ -127,14 +126,14 @@ def require_whole(root: Path, rebuilt: Rebuilt) -> None:
 
 
 def drops(codec: Codec, committed: bytes, kept: bytes, seq: int, own_hash: str) -> bool:
-    """Whether a log leaves out an event that a committed one proves to hold.
+    """Return whether a log omits an event that a committed log provably holds.
 
     Args:
         codec: Knows the event types.
         committed: The lines of the commit, which may be damaged.
-        kept: The lines in their place, each of which follows from the one before.
-        seq: The event before them.
-        own_hash: Its hash.
+        kept: The lines of the log, each of which follows from the one before.
+        seq: The event before these lines.
+        own_hash: Hash of that event.
     """
     lines = kept.splitlines(keepends=True)
     hashes = [own_hash, *(line[-67:-3].decode() for line in lines)]

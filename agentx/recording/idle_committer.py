@@ -75,8 +75,8 @@ class Keeper:
                 self._packing = running
             elif done.damaged:
                 self._write_path.notes.append(
-                    f"{len(done.damaged)} Git objects are damaged, so they were not packed; see `agentx "
-                    "verify`."
+                    f"{len(done.damaged)} Git objects are damaged, so they were not packed; see "
+                    "`agentx verify`."
                 )
         elif not self._write_path.read_only and self._packer.due():
             self._packing = self._packer.start()

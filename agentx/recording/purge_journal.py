@@ -121,8 +121,7 @@ def finish(root: Path, git_dir: Path, progress: Progress | None = None) -> bool:
     except OSError as error:
         raise WriteFailed(
             f"What is purged from {root} could not all be removed: {error.strerror}. The rest is removed "
-            "when the workspace is "
-            "used again."
+            "when the workspace is used again."
         ) from error
     return True
 

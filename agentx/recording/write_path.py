@@ -237,8 +237,7 @@ class WritePath:
     def _tell_unsound(self) -> None:
         told = (
             f"The history is damaged: {self.unsound.removesuffix('.')}. Nothing is changed until it is "
-            "restored: "
-            "by `agentx repair`, or from the commits before the next write."
+            "restored: by `agentx repair`, or from the commits before the next write."
         )
         self._seen_unsound = self._stamp()
         if told not in self.notes:
