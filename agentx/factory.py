@@ -1,4 +1,4 @@
-"""Making and opening a workspace: its files on the disk, and its parts wired together."""
+"""Creates and opens a workspace: its files on disk, and its parts wired together."""
 
 import json
 from pathlib import Path
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from agentx.synthesis.state.extractor import Extractor
 
 WRITTEN = (".git", ".git/objects", ".git/refs/heads", LIVE)
-"""What every event and its commit are written to, beside the workspace's directory itself."""
+"""Where every event and its commit are written, besides the workspace's directory itself."""
 
 _CONFIG = """\
 # What this workspace is told to do; `agentx config` shows every setting.
@@ -62,23 +62,24 @@ artifacts = {artifacts}
 
 
 class NotEmpty(UsageError):
-    """A workspace cannot be made where other things lie."""
+    """A workspace cannot be created in a directory that is not empty."""
 
 
 def write_layout(root: Path, artifacts: str, project: Path | None = None) -> Path:
-    """Make the files of a new workspace.
+    """Create the files of a new workspace.
 
     Args:
         root: Its directory, empty or missing.
-        artifacts: Where the artifacts lie.
-        project: The project that it starts from; its test, lint and build commands are suggested in ``agentx.toml``.
+        artifacts: Where to put the artifacts.
+        project: The project that it starts from; its test, lint and build commands are suggested in
+            ``agentx.toml``.
 
     Returns:
-        Where the artifacts lie.
+        Directory of the artifacts.
 
     Raises:
-        NotEmpty: Something lies there already.
-        UsageError: ``artifacts`` names no place that can be used.
+        NotEmpty: The directory is not empty.
+        UsageError: ``artifacts`` cannot be used.
     """
     if is_workspace(root):
         raise NotEmpty(f"{root} is a workspace already; open it, or choose another directory.")
@@ -99,15 +100,15 @@ def write_layout(root: Path, artifacts: str, project: Path | None = None) -> Pat
 
 
 def open_engine(root: Path, settings: Settings, *, new: bool = False) -> Engine:
-    """Open a workspace: fold its history, finish what a crash cut off, conclude from what is new.
+    """Open a workspace: fold its history, finish what a crash interrupted, conclude from new facts.
 
     Args:
         root: Its directory.
-        settings: What the environment says.
-        new: Whether this process has just made it.
+        settings: The settings from the environment.
+        new: Whether this process has just created it.
 
     Raises:
-        NotAWorkspace: The directory is none.
+        NotAWorkspace: The directory is not a workspace.
         ConfigInvalid: ``agentx.toml`` cannot be read.
     """
     if not is_workspace(root):
@@ -118,8 +119,8 @@ def open_engine(root: Path, settings: Settings, *, new: bool = False) -> Engine:
     if place != root / ARTIFACTS and clones.is_fresh(root):
         raise UsageError(
             f"{root} is a clone of a workspace that stands beside a project, and there is no such project "
-            "here. Its files "
-            f'are in {ARTIFACTS}/: write `artifacts = "{ARTIFACTS}"` in {CONFIG_FILE}, and open it again.'
+            f'here. Its files are in {ARTIFACTS}/: write `artifacts = "{ARTIFACTS}"` in {CONFIG_FILE}, '
+            "and open it again."
         )
     if clones.is_fresh(root):
         _check_clone(root)
@@ -129,14 +130,15 @@ def open_engine(root: Path, settings: Settings, *, new: bool = False) -> Engine:
         before = trust.last_trusted()
         config = tightened(config, json.loads(before.fields.get("tools.approve", "[]")) if before else ())
     abroad = why if place != root / ARTIFACTS else ""
-    if abroad:  # or a look would record, and commit, whatever lies around a workspace that somebody else made
+    # otherwise a scan would record and commit the surroundings of a workspace that somebody else made
+    if abroad:
         place = root / ARTIFACTS
     bus = Bus()
     artifacts = Artifacts(place, config.limits.max_file_bytes, skip=(root,))
     outer = place != root / ARTIFACTS
     write_path = _open_write_path(root, settings, artifacts, bus, outer=outer, abroad=abroad)
-    # What has lapsed is laid aside before a message is read, which may bring it back.
-    # Notes are taken last, of what the others made of the same fact.
+    # Lapsed items are set aside before a message is read, because the message may bring them back. Notes are
+    # taken last, from what the other extractors made of the same fact.
     notes = (NoteTaker(capture_assistant=config.scribe.capture_assistant),) * config.scribe.auto_capture
     distils = config.scribe.auto_capture and config.scribe.session_strategy == "memory"
     sessions = (Sessions(lambda after: write_path.history.read(after, told_already)),) * distils
@@ -170,15 +172,15 @@ def open_engine(root: Path, settings: Settings, *, new: bool = False) -> Engine:
 def _open_write_path(
     root: Path, settings: Settings, artifacts: Artifacts, bus: Bus, *, outer: bool, abroad: str
 ) -> WritePath:
-    """Open the write path; for reading only where the disk refuses what opening has to write.
+    """Open the write path; read-only if the disk refuses what opening has to write.
 
     Args:
         root: The workspace's directory.
-        settings: What the environment says.
+        settings: The settings from the environment.
         artifacts: The working files.
-        bus: Gets each event.
+        bus: Receives each event.
         outer: Whether the artifacts lie outside the working directory.
-        abroad: Why nothing may be recorded of artifacts that lie outside; empty where that does not matter.
+        abroad: Why artifacts that lie outside may not be recorded; empty if that does not matter.
     """
     codec = Codec(FACTS | CONCLUSIONS)
     why = why_refused(root)
@@ -209,11 +211,14 @@ def _open_write_path(
 
 
 def why_refused(root: Path) -> str:
-    """Why the disk takes nothing; empty where it does, as far as that can be seen beforehand."""
+    """Return why the disk refuses writes; empty if it accepts them, as far as can be checked beforehand."""
     for path in (root, *(root / name for name in WRITTEN)):
         if not nofollow.exists(path) or nofollow.may_write(path):
             continue
-        copy = "To record something, copy the whole directory to one that you can write (`cp -a`), and work there."
+        copy = (
+            "To record something, copy the whole directory to one that you can write (`cp -a`), "
+            "and work there."
+        )
         if nofollow.is_on_read_only_media(path if nofollow.is_directory(path) else path.parent):
             return f"The file system of {path} is read-only. {copy}"
         return f"You have no right to write {path}. {copy}"
@@ -221,7 +226,7 @@ def why_refused(root: Path) -> str:
 
 
 def _only_reads(write_path: WritePath, abroad: str) -> bool:
-    """Whether a workspace that could be written is open for reading only, because of what is in it."""
+    """Return whether the workspace is read-only because of its content, although the disk is writable."""
     root, found = write_path.root, write_path.state.format
     if found > FORMAT:
         write_path.make_read_only(
@@ -235,7 +240,7 @@ def _only_reads(write_path: WritePath, abroad: str) -> bool:
 
 
 def _check_clone(root: Path) -> None:
-    """Refuse a clone whose commit puts links where the engine's own files belong."""
+    """Refuse a clone whose commit has links in place of the engine's own files."""
     repo = GitRepository(root)
     try:
         if repo.head:
@@ -245,7 +250,7 @@ def _check_clone(root: Path) -> None:
 
 
 def _open_index(root: Path, write_path: WritePath) -> MemoryIndex:
-    make_cache(root)  # it may have been deleted since
+    make_cache(root)  # it may have been deleted meanwhile
     index, note = open_index(root / CACHE / "index")
     if note:
         write_path.notes.append(note)
@@ -268,7 +273,7 @@ def _open_embedder(config: Config, settings: Settings, trust: Trust) -> tuple[Em
 
 
 class HostedCall(msgspec.Struct, frozen=True):
-    """Asks a hosted model for embeddings."""
+    """Requests embeddings from a hosted model."""
 
     model: str
     api_base: str
@@ -276,10 +281,10 @@ class HostedCall(msgspec.Struct, frozen=True):
     trust: Trust
 
     def __call__(self, texts: list[str]) -> list[list[float]]:
-        """One vector for each text, in order.
+        """Return one vector for each text, in order.
 
         Raises:
-            ModelUnavailable: The workspace is not trusted any more.
+            ModelUnavailable: The workspace is no longer trusted.
         """
         try:
             self.trust.require("embeddings.model")

@@ -1,7 +1,7 @@
-"""The environment, read in this one place; everything below takes arguments.
+"""The only module that reads the environment; all other code takes arguments.
 
 Keys are kept apart from the rest: ``Settings.environ`` holds none, so that no program gets one by accident.
-In a process that is AgentX's own (the command line, the daemon and its children) they are also taken out of
+In a process that belongs to AgentX (the command line, the daemon and its children) they are also removed from
 what others can read: see :func:`take_environment`. A process that only imports AgentX keeps its environment
 as it is.
 """
@@ -18,7 +18,7 @@ from typing import ClassVar
 import msgspec
 
 RUN = "AGENTX_RUN"
-"""Set, to a word of the run's own, in the environment of every command and program that an agent's run starts."""
+"""Variable with a token of the run, in the environment of each command and program that a run starts."""
 
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:TOKEN|PAT|SECRETS?|PASSPHRASE|CREDENTIALS?|AUTH|DSN"
@@ -26,28 +26,31 @@ _SECRET_NAME = re.compile(
 )
 _PLACE_NAME = re.compile(r"_(?:SOCK|FILE|DIR|PATH|URL|URI|ENDPOINT)$")
 _ADDRESS_NAME = re.compile(r"_PROXY$|^(?:PIP|UV)_")
-"""A proxy and a package index are needed by every program that reaches the network, with the password in them."""
+"""Proxies and package indexes: every program that uses the network needs them, including their password."""
 _LOGIN = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 _PR_SET_DUMPABLE = 4
 _ENV_START, _ENV_END = 47, 48
-"""Fields 50 and 51 of ``/proc/self/stat`` (proc(5)), counted from the one behind the program's name."""
+"""Fields 50 and 51 of ``/proc/self/stat`` (proc(5)), counted from the one after the program's name."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the environment says.
+    """The settings from the environment.
 
     Attributes:
-        model: ``AGENTX_MODEL``: the model to use where neither a command nor ``agentx.toml`` names one.
+        model: ``AGENTX_MODEL``: the model to use if neither a command nor ``agentx.toml`` names one.
         api_base: ``AGENTX_API_BASE``: address of a server that speaks the provider's protocol.
-        api_key: ``AGENTX_API_KEY``: key for it; the provider's own variables (``OPENAI_API_KEY``, …) work as well.
-        cache_dir: ``AGENTX_CACHE_DIR``: where installed models lie; ``~/.cache/agentx`` by default.
+        api_key: ``AGENTX_API_KEY``: key for it; the provider's own variables (``OPENAI_API_KEY``, …) work as
+            well.
+        cache_dir: ``AGENTX_CACHE_DIR``: directory of installed models; ``~/.cache/agentx`` by default.
         state_dir: ``AGENTX_STATE_DIR``: what this user trusts, and the daemon's database;
-            ``~/.local/state/agentx`` by default. Empty where the user has no home: then trust ends with a process.
-        user: ``AGENTX_USER``: name of the person, so that the actor is ``user:<name>``; plain ``user`` by default.
+            ``~/.local/state/agentx`` by default. Empty if the user has no home: then trust ends with the
+            process.
+        user: ``AGENTX_USER``: name of the user, so that the actor is ``user:<name>``; plain ``user`` by
+            default.
         debug: ``AGENTX_DEBUG``: whether the command line shows tracebacks.
         trust_record: ``AGENTX_TRUST_RECORD``: a file with signed trust and approvals; see ``docs/trust.md``.
         trusted_keys: ``AGENTX_TRUSTED_KEYS``: public keys whose signed records are accepted.
-        environ: All of it but the keys, for commands and programs, which are passed a part of it.
+        environ: All variables except the keys; commands and programs get a part of it.
         keys: The variables that hold keys, as :func:`is_key` finds them.
     """
 
@@ -65,17 +68,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def actor(self) -> str:
-        """The actor that stands for the person at this terminal."""
+        """The actor of the user at this terminal."""
         return f"user:{self.user}" if self.user else "user"
 
     @property
     def inside_run(self) -> bool:
-        """Whether this process was started, directly or not, by a command or program of an agent's run."""
+        """Whether this process was started, directly or indirectly, by an agent's run."""
         return bool(self.environ.get(RUN))
 
 
 def is_key(name: str, value: str) -> bool:
-    """Whether a variable holds a key: its name says so, or its value is an address with a password in it.
+    """Return whether a variable holds a key: by its name, or because it is an address with a password.
 
     >>> [is_key("OPENAI_API_KEY", "sk-1"), is_key("DATABASE_URL", "postgres://me:pw@host/db")]
     [True, True]
@@ -116,11 +119,11 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
 
 
 def take_environment() -> Settings:
-    """Read the environment of a process that is AgentX's own, and take the keys out of it.
+    """Read the environment of a process that belongs to AgentX, and remove the keys from it.
 
-    Afterwards no child gets them, whatever environment it is started with, and ``/proc/PID/environ`` does not show them.
-    They can still be looked up by name in ``os.environ``: litellm and the providers' libraries, some hundred
-    of them, read their variables there at each call.
+    Afterwards no child gets the keys, whatever environment it is started with, and ``/proc/PID/environ`` does
+    not show them. They can still be looked up by name in ``os.environ``: litellm and the providers'
+    libraries, about a hundred of them, read their variables there at each call.
     """
     settings = read_settings()
     hold_keys(settings)
@@ -128,12 +131,12 @@ def take_environment() -> Settings:
 
 
 def hold_keys(settings: Settings) -> None:
-    """Hold keys in this process, which is AgentX's own, where no child and no other process finds them."""
+    """Keep keys in this AgentX process where no child and no other process finds them."""
     if not settings.keys:
         return
     for name in settings.keys:
         with suppress(KeyError):
-            del os.environ[name]  # from C's environment too
+            del os.environ[name]  # removes it from C's environment too
     _KeptEnviron.held.update(settings.keys)
     os.environ.__class__ = _KeptEnviron
     if sys.platform == "linux":
@@ -141,11 +144,11 @@ def hold_keys(settings: Settings) -> None:
         if not settings.debug:  # a debugger cannot attach to a process that is not dumpable
             ctypes.CDLL(None).prctl(
                 _PR_SET_DUMPABLE, 0, 0, 0, 0
-            )  # memory is for root alone, and no core is dumped
+            )  # memory is readable by root only, and no core is dumped
 
 
 class _KeptEnviron(os._Environ[str]):  # noqa: SLF001 - the class of os.environ has no other name
-    """``os.environ`` with keys that are found by name alone: no iteration, copy or child shows them."""
+    """``os.environ`` with keys that can only be looked up by name: no iteration, copy or child shows them."""
 
     held: ClassVar[dict[str, str]] = {}
 
@@ -161,7 +164,7 @@ class _KeptEnviron(os._Environ[str]):  # noqa: SLF001 - the class of os.environ 
 
 
 def _wipe_initial(names: Mapping[str, str]) -> None:
-    """Overwrite values in the block that the kernel gave this process, which is what ``/proc/PID/environ`` shows."""
+    """Overwrite values in the memory block from the kernel that ``/proc/PID/environ`` shows."""
     with suppress(OSError, ValueError, IndexError):
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
         start, end = int(fields[_ENV_START]), int(fields[_ENV_END])
@@ -184,7 +187,7 @@ def _state_dir(found: Mapping[str, str]) -> Path:
 
 
 def _home() -> Path | None:
-    """The user's home; ``None`` where neither ``HOME`` nor the user database names one."""
+    """Return the user's home; ``None`` if neither ``HOME`` nor the user database names one."""
     try:
         return Path.home()
     except RuntimeError:

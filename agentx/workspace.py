@@ -1,4 +1,4 @@
-"""A workspace: the face of everything, for people and for programs that embed it."""
+"""A workspace: the public interface, for users and for programs that embed it."""
 
 import contextlib
 import time
@@ -62,7 +62,7 @@ from agentx.trust.items import in_state
 from agentx.trust.trust import set_value
 
 TITLE_CHARACTERS = 200
-"""A longer title is cut."""
+"""Maximum length of a title; a longer one is cut."""
 
 
 class Workspace:
@@ -70,14 +70,14 @@ class Workspace:
 
     Attributes:
         root: Its directory.
-        artifacts: Where the artifacts lie.
-        config: What ``agentx.toml`` says.
+        artifacts: Directory of the artifacts.
+        config: The settings from ``agentx.toml``.
         flows: Procedures and how well they work.
-        gates: What is looked at before each action, and kept of each task after it.
+        gates: What is checked before each action and recorded about each task after it.
         capabilities: Tools and credentials, and whether they work.
-        scribe: Takes notes of what happens; how far it is, and running it.
+        scribe: Takes notes of events; use it to see the backlog or to process it.
         tools: The tools of an agent; from Python they return typed results and raise our errors.
-        engine: The parts behind it, for code that extends AgentX.
+        engine: The internal parts, for code that extends AgentX.
 
     >>> import tempfile
     >>> with Workspace.create(tempfile.mkdtemp() + "/report", title="Report") as ws:
@@ -109,18 +109,20 @@ class Workspace:
         artifacts: str = ARTIFACTS,
         settings: Settings | None = None,
     ) -> Self:
-        """Make a new workspace and open it.
+        """Create a new workspace and open it.
 
         Args:
             path: A directory that is empty or does not exist.
-            title: What the task is called, in one line; the directory's name by default.
-            from_dir: An existing project whose files become the artifacts, without what its ``.gitignore`` names.
-            artifacts: ``artifacts``, or ``..`` to stand beside an existing project whose own repository is never written.
-            settings: What to take for the environment.
+            title: Title of the task, in one line; the directory's name by default.
+            from_dir: An existing project whose files become the artifacts, except those that its
+                ``.gitignore`` excludes.
+            artifacts: ``artifacts``, or ``..`` to place the workspace beside an existing project, whose own
+                repository is never written.
+            settings: Overrides settings read from the environment.
 
         Raises:
-            NotEmpty: Something lies there already.
-            UsageError: ``from_dir`` does not exist, or ``artifacts`` is no place that can be used.
+            NotEmpty: The directory is not empty.
+            UsageError: ``from_dir`` does not exist, or ``artifacts`` cannot be used.
         """
         settings = settings or read_settings()
         root = nofollow.canonical(path)
@@ -147,7 +149,7 @@ class Workspace:
         """Open the workspace in a directory.
 
         Raises:
-            NotAWorkspace: There is none; :meth:`find` looks above the directory as well.
+            NotAWorkspace: There is none; :meth:`find` also searches the directories above.
             ConfigInvalid: ``agentx.toml`` cannot be read.
         """
         return cls(nofollow.canonical(path), settings or read_settings())
@@ -170,7 +172,7 @@ class Workspace:
         self.close()
 
     def close(self) -> None:
-        """Commit what is pending, let Git in, and release everything; a second call does nothing."""
+        """Commit what is pending, release Git's index lock and all files; a second call does nothing."""
         if self._closed:
             return
         self._closed = True
@@ -186,25 +188,27 @@ class Workspace:
 
     @property
     def restricted(self) -> str:
-        """Why nothing that the workspace brings along runs, is called or read outside; empty where it is trusted."""
+        """Why nothing that the workspace brings along runs, is called or read outside; empty if trusted."""
         return self.engine.trust.why_restricted()
 
     def trust(self, *, commands: bool = False) -> None:
-        """Trust the workspace as it is now: its settings, schedules and capabilities. It holds from the next open on.
+        """Trust the workspace's current settings, schedules and capabilities, from the next open on.
 
         Args:
-            commands: Let ``run_command`` run where nothing isolates it: such a command can read your keys and act as you.
+            commands: Allow ``run_command`` where nothing isolates it: such a command can read your keys and
+                act as you.
 
         Raises:
-            StoreUnusable: It cannot be recorded in your state directory, or this is a program of an agent's run.
+            StoreUnusable: It cannot be recorded in your state directory, or this process was started by an
+                agent's run.
         """
         self.engine.trust.grant("trusted", in_state(self.state), commands=commands)
 
-    # --- what is there ----------------------------------------------------------------------------
+    # --- reading ------------------------------------------------------------------------------
 
     @property
     def config(self) -> Config:
-        """What ``agentx.toml`` said when the workspace was opened."""
+        """The content of ``agentx.toml`` when the workspace was opened."""
         return self.engine.config
 
     @property
@@ -215,12 +219,12 @@ class Workspace:
     def memory(
         self, kind: Kind | None = None, *, status: Status | None = "active", as_of: int | str | None = None
     ) -> list[MemoryItem]:
-        """Memory items, oldest first.
+        """List memory items, oldest first.
 
         Args:
             kind: Only of this kind.
             status: Only with this status; ``None`` for all.
-            as_of: As it was at a moment, as :meth:`moment` takes it.
+            as_of: As it was at a moment; see :meth:`moment`.
 
         Raises:
             UsageError: There is no such kind, status or moment.
@@ -228,35 +232,36 @@ class Workspace:
         return editing.listed(self.state if as_of is None else self.state_at(as_of), kind, status)
 
     def status(self) -> WorkspaceStatus:
-        """How the workspace stands; people's edits are put on record first."""
+        """Return the status of the workspace, after recording the user's edits."""
         return standing.status(self.engine)
 
     def events(
         self, after: int = 0, *, follow: bool = False, timeout_s: float | None = None
     ) -> Iterator[Event]:
-        """Events behind a seq, in order, each once, whichever process wrote them.
+        """Yield the events after a seq, in order, each once, whichever process wrote them.
 
         Args:
-            after: Begin behind this event.
-            follow: Go on with what is still to come.
-            timeout_s: With ``follow``: end after so long without a new event; ``None`` waits for ever.
+            after: Begin after this event.
+            follow: Continue with future events.
+            timeout_s: With ``follow``: end after this time without a new event; ``None`` waits forever.
         """
         return event_stream.events(self.engine, after, follow=follow, timeout_s=timeout_s)
 
     def on(self, name: str, receiver: Callable[[Any], object]) -> Callable[[], None]:
-        """Call ``receiver`` with everything of a name from now on: an event type, ``MemoryChanged`` or ``*``.
+        """Subscribe ``receiver`` to a name from now on: an event type, ``MemoryChanged`` or ``*``.
 
-        Events of other processes come as well, in the order of the history. What a receiver raises stops nothing.
+        Events of other processes are included, in the order of the history. An exception in a receiver stops
+        nothing.
 
         Returns:
-            A function that ends it.
+            A function that unsubscribes it.
         """
         return self.engine.bus.subscribe(name, receiver)
 
-    # --- what happens -----------------------------------------------------------------------------
+    # --- acting -------------------------------------------------------------------------------
 
     def say(self, text: str, *, actor: str = "") -> Event:
-        """Say something to the agents; when this returns it is recorded and what it demands is concluded.
+        """Send a message to the agents; on return it is recorded and its demands are concluded.
 
         Raises:
             UsageError: The text is empty.
@@ -273,19 +278,19 @@ class Workspace:
         return self.engine.write_path.record(drafts)
 
     def body(self, text: str) -> Body:
-        """A text as an event holds it: redacted, and in a blob where it is long."""
+        """Return a text in the form an event stores: redacted, and in a blob if it is long."""
         return self.engine.write_path.body(text)
 
     def read_body(self, body: Body) -> str:
-        """The whole text of a body."""
+        """Return the whole text of a body."""
         return self.engine.read_body(body)
 
     def approve(self, call_id: str, *, approved: bool = True, reason: str = "") -> Event:
-        """Give a person's word on a tool call that waits for it.
+        """Approve or deny a pending tool call.
 
         Raises:
-            UsageError: No such call waits.
-            StoreUnusable: The approval cannot be kept in your state directory.
+            UsageError: No such call is pending.
+            StoreUnusable: The approval cannot be recorded in your state directory.
         """
         waiting = self.state.pending.get(call_id)
         if waiting is None or not waiting.awaits_approval:
@@ -302,14 +307,16 @@ class Workspace:
         return event
 
     def configure(self, name: str, value: str) -> Config:
-        """Set one value in ``agentx.toml`` as its owner, so that a trusted workspace stays trusted; in use at the next open.
+        """Set one value in ``agentx.toml`` as its owner, so that a trusted workspace stays trusted.
+
+        It takes effect at the next open.
 
         Args:
             name: Section and key, with a dot between.
-            value: As TOML writes it; a bare word counts as a string.
+            value: In TOML syntax; a bare word counts as a string.
 
         Raises:
-            ConfigInvalid: There is no such setting, or the value is none that it can have.
+            ConfigInvalid: There is no such setting, or the value is not allowed.
         """
         return set_value(self.root, self.settings, name, value)
 
@@ -327,15 +334,15 @@ class Workspace:
         return added
 
     def import_project(self, source: Path) -> list[str]:
-        """Make the files of an existing project the artifacts; what was left out and why."""
+        """Make the files of an existing project the artifacts; return what was left out and why."""
         return importing.import_project(self.engine, source, self.settings.actor)
 
     def bulk(self) -> contextlib.AbstractContextManager[None]:
-        """For imports: what is written inside is as durable as ever, and stands in one commit for thousands of events."""
+        """Batch writes into few commits, for imports; durability is unchanged."""
         return self.engine.write_path.bulk()
 
     def undo(self) -> Event:
-        """Take back the latest change to artifacts, as a new event.
+        """Undo the latest change to artifacts, as a new event.
 
         Raises:
             NothingToUndo: There is none.
@@ -345,11 +352,11 @@ class Workspace:
         return event
 
     def restore(self, path: str, at: int | str) -> Event:
-        """Bring a file or directory (``"."`` for all) back to what it was at a moment, as a new event.
+        """Restore a file or directory (``"."`` for all) to its content at a moment, as a new event.
 
         Args:
-            path: Relative to the artifacts. What was moved since goes back to its place.
-            at: As :meth:`moment` takes it.
+            path: Relative to the artifacts. Files moved since are moved back.
+            at: See :meth:`moment`.
 
         Raises:
             NoSuchMoment: There is no such event, or nothing of that name.
@@ -360,10 +367,10 @@ class Workspace:
         return event
 
     def fork(self, new: str | Path, at: int | str | None = None, *, progress: Progress | None = None) -> Self:
-        """Make a new workspace with the history up to a moment (all of it by default), sharing nothing; it is open.
+        """Create and open an independent workspace with the history up to a moment (by default, all of it).
 
         Raises:
-            ForkRefused: Something lies at ``new``, or it lies in this workspace.
+            ForkRefused: Something exists at ``new``, or it is inside this workspace.
             NoSuchMoment: There is none.
         """
         root = fork.fork(self.engine, Path(new), at, progress)
@@ -371,25 +378,25 @@ class Workspace:
         return type(self).open(root, settings=self.settings)
 
     def push(self, remote: str = "", *, url: str = "", progress: Progress | None = None) -> Exchanged:
-        """Bring a Git remote up to this workspace (``origin`` by default; a new one is named with its URL).
+        """Push to a Git remote (``origin`` by default; give a new remote with its URL).
 
         Raises:
-            HistoriesDiverged: The remote has events that this workspace has not; nothing was changed.
+            HistoriesDiverged: The remote has events that this workspace does not have; nothing was changed.
             RemoteFailed: It cannot be reached.
         """
         return push_pull.push(self.engine, remote, url, progress)
 
     def pull(self, remote: str = "", *, url: str = "", progress: Progress | None = None) -> Exchanged:
-        """Bring this workspace up to a Git remote, checked event by event first.
+        """Pull from a Git remote, after checking every event.
 
         Raises:
-            HistoriesDiverged: This workspace has events that the remote has not; nothing was changed.
-            RemoteRefused: What the remote holds is damaged or made up; nothing was taken over.
+            HistoriesDiverged: This workspace has events that the remote does not have; nothing was changed.
+            RemoteRefused: The remote's content is damaged or forged; nothing was taken over.
         """
         return push_pull.pull(self.engine, remote, url, progress)
 
     def plan_purge(self, *events: int, also: bool = False) -> PurgePlan:
-        """What :meth:`purge` would do; nothing is purged."""
+        """Return what :meth:`purge` would do; nothing is purged."""
         return purging.plan(self.engine, events, also=also)
 
     def purge(
@@ -401,7 +408,9 @@ class Workspace:
         agreed: PurgePlan | None = None,
         progress: Progress | None = None,
     ) -> PurgeReport:
-        """Drop events with every copy of them, as :func:`agentx.integrity.purge.purge.purge` says: history is rewritten.
+        """Remove events with every copy of them; this rewrites history.
+
+        See :func:`agentx.integrity.purge.purge.purge`.
 
         Raises:
             PurgeRefused: It cannot be done; nothing was changed.
@@ -411,17 +420,17 @@ class Workspace:
             self.engine, events, also=also, reason=reason, backup=place, agreed=agreed, progress=progress
         )
 
-    # --- memory by hand ---------------------------------------------------------------------------
+    # --- memory by hand -----------------------------------------------------------------------
 
     def remember(
         self, kind: Kind, text: str, *, scope: Scope | None = None, until: str = "", score: float = 5.0
     ) -> MemoryItem:
-        """Add a memory item in a person's own words."""
+        """Add a memory item in the user's own words."""
         scope, actor = scope or Scope(), self.settings.actor
         return editing.add(self.engine, kind, text, scope=scope, until=until, score=score, actor=actor)
 
     def edit_memory(self, item: str, text: str) -> MemoryItem:
-        """Say an item in other words."""
+        """Replace an item's text."""
         return editing.edit(self.engine, item, text, self.settings.actor)
 
     def retire(self, item: str) -> MemoryItem:
@@ -429,18 +438,18 @@ class Workspace:
         return editing.retire(self.engine, item, self.settings.actor)
 
     def pin(self, item: str, *, pinned: bool = True) -> MemoryItem:
-        """Show an item in every context, or no longer."""
+        """Pin an item, so that every context shows it; or unpin it."""
         return editing.pin(self.engine, item, self.settings.actor, pinned=pinned)
 
     def review(self, item: str, *, accept: bool) -> MemoryItem:
-        """Settle a proposal."""
+        """Accept or reject a proposal."""
         return editing.review(self.engine, item, self.settings.actor, accept=accept)
 
     def maintain(self, *, dry_run: bool = False) -> maintenance.Maintained:
-        """Do what the nights since the last time call for: fade, merge, promote, lay aside."""
+        """Run overdue memory maintenance: decay, merge, promote, set aside."""
         return maintenance.maintain(self.engine, dry_run=dry_run)
 
-    # --- asking -----------------------------------------------------------------------------------
+    # --- queries ------------------------------------------------------------------------------
 
     def search(  # noqa: PLR0913 - each narrows the search
         self,
@@ -456,19 +465,19 @@ class Workspace:
         as_of: int | str | None = None,
         files: bool = False,
     ) -> list[SearchHit]:
-        """Find passages in what was written, said and printed, and in the sources; fresh writes included.
+        """Find passages in files, messages, outputs and sources; fresh writes included.
 
         Args:
             query: Words in any form.
-            k: How many.
+            k: Maximum number of hits.
             kind: Only ``artifact``, ``message``, ``tool``, ``memory`` or ``source``.
             path: Only below this directory, or matching this glob.
             source: Only this read-only source; ``""`` for the workspace itself.
             actor: Only of this actor, or of a class of them (``agent:``).
             since: Only from this ISO date or time on.
-            before: Only before it.
-            as_of: As it was at a moment, as :meth:`moment` takes it.
-            files: One hit for each file: the passage that speaks most for it, with the score of the whole file.
+            before: Only before this ISO date or time.
+            as_of: As it was at a moment; see :meth:`moment`.
+            files: Return one hit for each file: its most relevant passage, with the score of the whole file.
         """
         kinds, seq = (kind,) if kind else (), None if as_of is None else self.moment(as_of)
         where = Filter(
@@ -477,7 +486,10 @@ class Workspace:
         return service.search(self.engine, query, k, where, seq, files=files)
 
     def boot(self, agent: str = "", *, max_tokens: int = 2_000) -> Context:
-        """What every agent needs at its start: mission, rules, demands, rejections, flows, capabilities, lessons."""
+        """Return what every agent needs at its start.
+
+        That is: mission, rules, demands, rejections, flows, capabilities, lessons.
+        """
         return startup.boot(self.engine, agent, max_tokens=max_tokens)
 
     def get_relevant_context(
@@ -489,18 +501,20 @@ class Workspace:
         as_of: int | str | None = None,
         deadline_ms: float | None = service.DEADLINE_MS,
     ) -> Context:
-        """What an agent must not forget, and what is relevant now.
+        """Return what an agent must not forget, and what is relevant now.
 
-        With ``as_of``, what it was then; where an agent was shown a context just then and no message is given, that
-        very context (its budget and tier are those of then).
+        With ``as_of``, as it was then. If an agent was shown a context at that moment and no message is
+        given, return that very context, with its original budget and tier.
 
         Args:
             message: What the agent is about to work on; the user's last message by default.
             max_tokens: Budget of the whole text; 1,000, 10,000, 15,000 or 70,000 by tier.
-            tier: 0 no conversation, 1 the last 30 messages, 2 a recap of the day too, 3 the log, before a day's first answer.
-            as_of: As it was at a moment, as :meth:`moment` takes it.
-            deadline_ms: Trade depth for time: what cannot be had by then is left out, and listed. ``None`` waits for
-                everything: the first search in a process loads the index, and reads what is new into it.
+            tier: 0 no conversation, 1 the last 30 messages, 2 a recap of the day too, 3 the log, before a
+                day's first answer.
+            as_of: As it was at a moment; see :meth:`moment`.
+            deadline_ms: Trade depth for time: what is not ready by then is left out, and listed. ``None``
+                waits for everything: the first search in a process loads the index, and reads new events into
+                it.
 
         Raises:
             BudgetTooSmall: What must not be forgotten does not fit.
@@ -511,17 +525,19 @@ class Workspace:
             self.engine, message, max_tokens=max_tokens, tier=tier, seq=seq, deadline_ms=deadline_ms
         )
 
-    # --- earlier moments --------------------------------------------------------------------------
+    # --- earlier moments ----------------------------------------------------------------------
 
     def moment(self, moment: int | str) -> int:
-        """The event that a person means by its seq, by a time or by a commit.
+        """Resolve a seq, a time or a commit to an event.
 
         Args:
-            moment: A seq (0 is before the first event); an ISO date or time, UTC where it names no zone, or ``2h ago``;
-                a commit's id of at least 7 characters, or another name that Git has for it (``HEAD~2``).
+            moment: A seq (0 is before the first); an ISO date or time, UTC if it names no zone, or ``2h
+                ago``; a commit's id of at least 7 characters, or another name that Git has for it
+                (``HEAD~2``).
 
         Returns:
-            Seq of the last event then: a date, minute or second means its end, a commit the last event that it holds.
+            Seq of the last event then: a date, minute or second means its end, a commit the last event that
+                it holds.
 
         Raises:
             NoSuchMoment: There is none.
@@ -529,7 +545,7 @@ class Workspace:
         return moment_parser.resolve_moment(self.engine, moment)
 
     def state_at(self, moment: int | str) -> State:
-        """The state as it was at a moment, as :meth:`moment` takes it, folded anew.
+        """Return the state as it was at a moment (see :meth:`moment`), folded again from the history.
 
         Raises:
             NoSuchMoment: There is none.
@@ -539,12 +555,12 @@ class Workspace:
     def diff(
         self, first: int | str | None = None, last: int | str | None = None, *, patches: bool = False
     ) -> Difference:
-        """What differs between two moments: artifacts and memory.
+        """Compare artifacts and memory at two moments.
 
         Args:
-            first: As :meth:`moment` takes it; by default the begin of the latest turn.
-            last: The later one; now by default.
-            patches: Also how the lines of each text file differ.
+            first: See :meth:`moment`; by default the start of the latest turn.
+            last: The later moment; now by default.
+            patches: Also return the line differences of each text file.
 
         Raises:
             NoSuchMoment: There is no such moment, or the second is before the first.
@@ -554,12 +570,14 @@ class Workspace:
         return diff.compare(self.engine, begin, end, patches=patches)
 
     def bisect(self, item: str = "", *, path: str = "", every: bool = False) -> Trace:
-        """The event that made a memory item, or a file, what it is, with its causes up to the user's sentence.
+        """Find the event that made a memory item or a file what it is, with its causes.
+
+        The causes go back to the user's sentence.
 
         Args:
             item: Id of the item.
-            path: A file of the artifacts, there or gone, in place of an item.
-            every: Each event that changed it, not the last one only.
+            path: A file of the artifacts, existing or deleted, instead of an item.
+            every: Return each event that changed it, not only the last one.
 
         Raises:
             NoSuchItem: There is no such item.
@@ -570,69 +588,78 @@ class Workspace:
         return bisect.trace_item(self.engine, item, every=every)
 
     def check_answer(self, text: str, message: str = "") -> tuple[Violation, ...]:
-        """Which of the user's rules an answer would break, and what it suggests again although they ruled it out."""
+        """Return which of the user's rules an answer would break.
+
+        This includes suggestions that the user has ruled out.
+        """
         return (*self.engine.check_answer(text, message), *self.gates.before_answer(text))
 
     def scan_sources(self, progress: Progress | None = None) -> list[SourceReport]:
-        """Bring the index up to the read-only sources that ``agentx.toml`` declares."""
+        """Update the index from the read-only sources that ``agentx.toml`` declares."""
         return Sources(self.engine).scan(progress)
 
-    # --- keeping up -------------------------------------------------------------------------------
+    # --- upkeep -------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """The end of a turn: commit what is pending, bring Git's index up, and let git commands in."""
+        """End a turn: commit what is pending, update Git's index, and release its lock."""
         self.engine.write_path.flush()
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Record people's edits a moment after they are made, while the body of the ``with`` runs."""
+        """Record the user's edits moments after they are made, while the body of the ``with`` runs."""
         skip = (self.root,) if self.artifacts != self.root / ARTIFACTS else ()
         with Watcher(self.artifacts, lambda: self.engine.write_path.scan(noticed="watch"), skip):
             yield
 
     def settle(self, timeout_s: float = 30.0, progress: Progress | None = None) -> bool:
-        """Wait until synthesis has caught up: everything concluded, indexed and, where there is a model, embedded.
+        """Wait until synthesis has caught up: everything concluded, indexed and embedded.
+
+        Without an embedding model nothing is embedded.
 
         Returns:
-            Whether it has; false where the time was not enough.
+            Whether it has; false if the time was not enough.
         """
         end = time.monotonic() + timeout_s
         self.engine.write_path.refresh()
         return self.engine.indexer.settle(end, progress)
 
     def verify(self, *, since: str = "", progress: Progress | None = None) -> Verified:
-        """Look whether everything that is kept is what it should be; nothing is changed.
+        """Check integrity; read-only.
 
         Args:
-            since: Id of a commit: look only at what came after it.
-            progress: Told how far it is.
+            since: Id of a commit: check only what came after it.
+            progress: Called with the step, the amount done and the total.
 
         Raises:
-            UsageError: ``since`` names no commit of the history.
+            UsageError: ``since`` is not a commit of the history.
         """
         return verify.verify(self.root, since=since, states=(self.state,), progress=progress)
 
     def repair(self, *, dry_run: bool = False, accept_loss: bool = False) -> Repaired:
-        """Restore what is damaged or missing, from any place that proves to hold the same content.
+        """Restore what is damaged or missing, from any place that provably holds the same content.
 
         Args:
             dry_run: Change nothing.
-            accept_loss: Go on without events that no place holds; each keeps its place, marked as lost.
+            accept_loss: Continue without events that cannot be found anywhere; each keeps its place, marked
+                as lost.
         """
         return repair.repair(self.root, dry_run=dry_run, accept_loss=accept_loss)
 
     def rebuild(self, progress: Progress | None = None) -> Rebuilt:
-        """Drop every cache and make state and index again from the history, without a model.
+        """Drop every cache and rebuild state and index from the history, without a model.
 
         Args:
-            progress: Told what is being done.
+            progress: Called with the step, the amount done and the total.
         """
         return standing.rebuild(self.engine, progress)
 
     def backtest(self, since: int | str | None = None, *, dry_run: bool = False) -> Backtested:
-        """Replay past runs, and propose the flows and lessons that they teach: :func:`agentx.memory.backtest.backtest`."""
+        """Replay past runs, and propose the flows and lessons that they teach.
+
+        See :func:`agentx.memory.backtest.backtest`.
+        """
         return backtest(self.engine, since=since, dry_run=dry_run)
 
     def resynthesize(self) -> list[Event]:
-        """Read the raw facts again with today's extractors; what they newly conclude is recorded and returned."""
+        """Read the raw facts again with the current extractors; record and return their new conclusions."""
         return self.engine.synthesizer.resynthesize()

@@ -1,7 +1,7 @@
 """A cached projection outside the state: folded from the whole history and updated with new events.
 
-It is kept in ``.agentx/`` between processes, so it can be deleted at any time. Rebuilding it from the log
-gives the same result.
+It is kept in ``.agentx/`` between processes, so it can be deleted at any time. Rebuilding it from the log has
+the same result.
 """
 
 import threading

@@ -251,12 +251,12 @@ def day_at(history: History, state: State) -> Day:
 
 
 def log_at(history: History, state: State, read_body: Callable[[Body], str]) -> Iterator[Told]:
-    """The log up to the event of a state, newest first: messages in full, the rest a line each.
+    """Yield the log up to the last event of a state, newest first: messages in full, others in one line.
 
     Args:
         history: The log.
-        state: Where it ends.
-        read_body: Gives the whole text of a body.
+        state: The state at which the log ends.
+        read_body: Returns the whole text of a body.
     """
     for events in backwards(history, state):
         for event in reversed(events):

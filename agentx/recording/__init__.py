@@ -1,4 +1,4 @@
-"""The write path: append an event, stage files, commit; what people changed; recovery after a crash.
+"""The write path: append an event, stage files, commit; detect the user's edits; recovery after a crash.
 
 May import: config, core, storage, synthesis.
 """
