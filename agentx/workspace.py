@@ -204,7 +204,7 @@ class Workspace:
         """
         self.engine.trust.grant("trusted", in_state(self.state), commands=commands)
 
-    # --- reading ------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------
 
     @property
     def config(self) -> Config:
@@ -258,7 +258,7 @@ class Workspace:
         """
         return self.engine.bus.subscribe(name, receiver)
 
-    # --- acting -------------------------------------------------------------------------------
+    # --- acting -----------------------------------------------------------------------------------
 
     def say(self, text: str, *, actor: str = "") -> Event:
         """Send a message to the agents; on return it is recorded and its demands are concluded.
@@ -420,7 +420,7 @@ class Workspace:
             self.engine, events, also=also, reason=reason, backup=place, agreed=agreed, progress=progress
         )
 
-    # --- memory by hand -----------------------------------------------------------------------
+    # --- memory by hand ---------------------------------------------------------------------------
 
     def remember(
         self, kind: Kind, text: str, *, scope: Scope | None = None, until: str = "", score: float = 5.0
@@ -449,7 +449,7 @@ class Workspace:
         """Run overdue memory maintenance: decay, merge, promote, set aside."""
         return maintenance.maintain(self.engine, dry_run=dry_run)
 
-    # --- queries ------------------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------
 
     def search(  # noqa: PLR0913 - each narrows the search
         self,
@@ -525,7 +525,7 @@ class Workspace:
             self.engine, message, max_tokens=max_tokens, tier=tier, seq=seq, deadline_ms=deadline_ms
         )
 
-    # --- earlier moments ----------------------------------------------------------------------
+    # --- earlier moments --------------------------------------------------------------------------
 
     def moment(self, moment: int | str) -> int:
         """Resolve a seq, a time or a commit to an event.
@@ -598,7 +598,7 @@ class Workspace:
         """Update the index from the read-only sources that ``agentx.toml`` declares."""
         return Sources(self.engine).scan(progress)
 
-    # --- upkeep -------------------------------------------------------------------------------
+    # --- upkeep -----------------------------------------------------------------------------------
 
     def flush(self) -> None:
         """End a turn: commit what is pending, update Git's index, and release its lock."""

@@ -131,7 +131,7 @@ def provided(context: Context) -> ContextProvided:
     )
 
 
-# --- the form of each item -----------------------------------------------------------------
+# --- the form of each item ------------------------------------------------------------------------
 
 
 def memory_line(item: MemoryItem, section: Section, message: str, *, brief: bool = False) -> ContextItem:

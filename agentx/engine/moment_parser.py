@@ -124,7 +124,7 @@ def _taken_on_record(engine: Engine, below: int, above: int) -> int:
     return found
 
 
-# --- what was known at that time ----------------------------------------------------------
+# --- what was known at that time ------------------------------------------------------------------
 
 
 def event_at(engine: Engine, seq: int) -> Event | None:

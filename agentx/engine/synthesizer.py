@@ -108,9 +108,8 @@ class Synthesizer:
             for extractor in self._extractors:
                 if changes := _admitted(extractor.conclude(event, state, self._write_path.blobs.text)):
                     made = _drafts(changes, extractor.name, extractor.version, event.seq, event)
-                    state = (
-                        state if drafts else state.copy()
-                    )  # what the next extractor sees; the real state is folded later
+                    # A copy that the next extractor sees; the real state is folded later.
+                    state = state if drafts else state.copy()
                     state.apply_all(msgspec.structs.replace(event, data=draft.data) for draft in made)
                     drafts += made
         except BlobDamaged:  # its text is lost; it must not block the facts after it

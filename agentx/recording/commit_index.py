@@ -92,11 +92,10 @@ class CommitIndex:
             if not recovery.is_ours(commit):
                 continue
             pair = commit_message.through(commit.trailers), commit.id
-            while (
-                self._known and self._last()[0] >= pair[0] and self._last() != pair
-            ):  # from a branch that no longer exists
+            # Drop records from a branch that no longer exists; the file is rewritten below.
+            while self._known and self._last()[0] >= pair[0] and self._last() != pair:
                 self._known = self._known[:-_RECORD_BYTES]
-                nofollow.remove(self._path, missing_ok=True)  # rewritten below
+                nofollow.remove(self._path, missing_ok=True)
             if self._known and self._last() == pair:
                 self._next = ""
                 break

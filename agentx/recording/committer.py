@@ -189,9 +189,8 @@ class Committer:
         recorded = recovery.last_recorded(self.repo, head)
         self.seq = recorded.seq
         self._segments = self._segments_in(self.tree)
-        lost = recovery.last_recorded(
-            self.repo, self.anchor
-        )  # the user's Git may have dropped a part of the log from the branch
+        # The user's Git may have dropped a part of the log from the branch.
+        lost = recovery.last_recorded(self.repo, self.anchor)
         latest = lost.latest if lost.seq > recorded.seq else recorded.latest
         self._committed = self._committed_log(self.repo.tree_of(latest))
 
@@ -311,7 +310,7 @@ class Committer:
         segments = count_segments(self._root)
         return bool(segments) and nofollow.same_file(self._root / segment_path(segments), self._root / LIVE)
 
-    # --- the recorded state of the artifacts ---------------------------------------------------
+    # --- the recorded state of the artifacts ------------------------------------------------------
 
     @property
     def tree(self) -> str:

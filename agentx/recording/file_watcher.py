@@ -53,9 +53,8 @@ class Watcher(FileSystemEventHandler):
 
     def start(self) -> None:
         """Start watching."""
-        logging.getLogger("watchdog").setLevel(
-            logging.CRITICAL
-        )  # it occasionally logs being stopped as an error
+        # watchdog occasionally logs being stopped as an error.
+        logging.getLogger("watchdog").setLevel(logging.CRITICAL)
         self._observer.schedule(self, str(self._root), recursive=True)
         self._observer.start()
         self._thread.start()

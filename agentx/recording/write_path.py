@@ -389,7 +389,7 @@ class WritePath:
         self._keys.close()
         self.repo.close()
 
-    # --- the recorded state --------------------------------------------------------------------
+    # --- the recorded state -----------------------------------------------------------------------
 
     @property
     def head(self) -> str:
@@ -537,9 +537,8 @@ class WritePath:
             return Body(text)
         with self.exclusive():
             self._hold_git()
-            self.include(
-                blob_path(blob_id(text.encode()))
-            )  # in the next commit, whatever happens to its event
+            # The blob belongs to the next commit, whatever happens to its event.
+            self.include(blob_path(blob_id(text.encode())))
             return self.blobs.body(text, whole_bytes)
 
     def _append(self, drafts: Sequence[Draft]) -> list[Event]:
