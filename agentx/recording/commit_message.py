@@ -282,7 +282,7 @@ def _check_name(detail: HotIssueDetail) -> str:
 
 
 def describe(changes: Sequence[FileChange]) -> str:
-    """Some files in few words.
+    """Describe changed files in a few words.
 
     >>> describe([FileChange("a.py"), FileChange("b.py"), FileChange("c.py"), FileChange("d.py")])
     'a.py, b.py and 2 more'

@@ -417,7 +417,7 @@ class Committer:
     def _log_entries(self, files: Mapping[str, bytes]) -> dict[str, TreeEntry | None]:
         """Return entries for the log, newly sealed segments and the other files beside the log."""
         names = {blob_path(oid) for event in self.pending for oid in named_blobs(event.data)}
-        # otherwise it was purged
+        # A file that does not exist was purged.
         names |= {name for name in self._files if nofollow.exists(self._root / name)}
         names |= {ORPHANS} if nofollow.exists(self._root / ORPHANS) else set()
         contents = {name: self._beside(name) for name in sorted(names)} | dict(files)

@@ -172,7 +172,7 @@ class WritePath:
 
     def load(self) -> None:
         """Fold the whole log. Call :meth:`recover` next, before the first write."""
-        # otherwise a commit by another process between two reads would look like a lost one
+        # Otherwise a commit by another process between two reads would look like a lost one.
         with self.lock.hold(), self.folding:
             self._load()
 
