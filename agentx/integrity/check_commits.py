@@ -218,7 +218,7 @@ class CommitChain:
             if self._added(made, ours) is None and not self._note_healed(commit, ours):
                 self._tell(where, f"holds another log than commit {ours.id[:12]} before it")
 
-    # --- one step ------------------------------------------------------------------------------------------------
+    # --- one step -------------------------------------------------------------------------------------------
 
     def _check_step(self, commit: CommitInfo, parent: CommitInfo | None, made: Differences) -> None:
         """What an engine's commit added to the log of the one before it."""
@@ -334,7 +334,7 @@ class CommitChain:
         except DamagedLine:
             return False
 
-    # --- the contents that events name -----------------------------------------------------------------------------
+    # --- the contents that events name ----------------------------------------------------------------------
 
     def _note_contents(self, events: list[Event], made: Differences) -> None:
         """Whether the contents that events name stand in the tree that holds them."""

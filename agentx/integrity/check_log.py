@@ -116,7 +116,7 @@ class LogLook:
             self.blobs += 1
             self._check_blob(oid, event.seq, end)
 
-    # --- files -----------------------------------------------------------------------------------------------------
+    # --- files ----------------------------------------------------------------------------------------------
 
     def files_of(self, tree: str) -> dict[str, TreeEntry]:
         """The artifacts of a commit's tree, without submodules, which are not recorded.
@@ -164,7 +164,7 @@ class LogLook:
                     "Open the workspace and compare: `git log -p` and `agentx log` tell what each says.",
                 )
 
-    # --- long texts and segments -------------------------------------------------------------------------------------
+    # --- long texts and segments ----------------------------------------------------------------------------
 
     def _check_blob(self, oid: str, seq: int, end: Logged) -> None:
         if oid in self._told:
@@ -227,7 +227,7 @@ class LogLook:
         except OSError:
             return False
 
-    # --- state -----------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def check_states(self) -> str:
         """Compare the states in use with the fold; what was done, in a sentence."""

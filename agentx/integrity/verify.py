@@ -187,7 +187,7 @@ class _Verification:
             damaged.add(fault.oid)
         return f"{count:,} files of objects and packs, refs and index"
 
-    # --- artifacts -------------------------------------------------------------------------------------------------
+    # --- artifacts ------------------------------------------------------------------------------------------
 
     def _look_at_artifacts(self, log: LogLook, end: Logged) -> str:
         expected = log.files

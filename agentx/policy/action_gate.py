@@ -133,7 +133,7 @@ class Gates:
         self._runs: OrderedDict[str, _Run] = OrderedDict()
         self._board: tuple[tuple[int, int], Board] | None = None
 
-    # --- before ------------------------------------------------------------------------------------------------------
+    # --- before ---------------------------------------------------------------------------------------------
 
     def before(
         self,
@@ -298,7 +298,7 @@ class Gates:
             patches = [triggered(board.items[name], state.at) for name in verdict.woken]
             self.engine.synthesizer.record(patches, EXTRACTOR)
 
-    # --- after -------------------------------------------------------------------------------------------------------
+    # --- after ----------------------------------------------------------------------------------------------
 
     def after(  # noqa: PLR0913 - each is a part of the fact that is recorded
         self,
@@ -401,7 +401,7 @@ def _graded(event: Event, graded: TaskGraded, before: State, after: State) -> Gr
     )
 
 
-# --- what an agent is told in passing --------------------------------------------------------------------------------
+# --- what an agent is told in passing -----------------------------------------------------------------------
 
 _NOTED = ("flow", "rejections", "rules", "capabilities", "tools", "lessons")
 

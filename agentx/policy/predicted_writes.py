@@ -103,7 +103,7 @@ def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {re.sub(r"[_-]", "", str(name)).casefold(): value for name, value in arguments.items()}
 
 
-# --- what is written, removed and moved ------------------------------------------------------------------------------
+# --- what is written, removed and moved ---------------------------------------------------------------------
 
 
 def _written(engine: Engine, path: str, given: Mapping[str, Any], doing: str) -> Contents:
@@ -193,7 +193,7 @@ def _text(given: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     return next((value for name in names if isinstance(value := given.get(name), str)), None)
 
 
-# --- which artifact is meant -----------------------------------------------------------------------------------------
+# --- which artifact is meant --------------------------------------------------------------------------------
 
 
 def _artifacts(engine: Engine, value: object) -> tuple[str, ...]:

@@ -1,9 +1,10 @@
-"""The daemon: runs what is due in many workspaces until it is told to stop.
+"""The daemon: runs what is due in many workspaces until it is stopped.
 
-What is due, what ran and how it ended stands in the workspaces' histories alone. The database of DBOS shares the work out (one run of a
-workspace at a time, so many in all, so many a minute for a model) and may be lost at any moment: then what is due is asked for again, and
-the history lets no due time start twice. Each run has a process of its own, which ends cleanly when it is told to, and which a daemon
-that is killed leaves at work.
+The workspaces' histories alone hold what is due, what ran and how it ended. The DBOS database only
+distributes the work: one run at a time per workspace, a limit on concurrent runs, and a rate limit per model.
+It may be lost at any moment. What is due is then enqueued again, and the history prevents a due time from
+starting twice. Each run has its own process. The process ends cleanly when it is told to, and keeps working
+when the daemon is killed.
 """
 
 import contextlib
@@ -32,34 +33,34 @@ from agentx.storage.text import one_line
 from agentx.workspace import Workspace
 
 LOOK_S = 0.25
-"""So often it is looked whether something has become due, or has ended."""
+"""Seconds between two checks for work that became due or ended."""
 
 RETRY_S = 5.0
-"""A workspace in which nothing could be started is left alone for so long."""
+"""Seconds before a workspace in which nothing could be started is tried again."""
 
 END_S = 10.0
-"""A run that is told to end has so long to say so on record."""
+"""Seconds that a run has to record its end after it is told to end."""
 
 QUEUE = "agentx"
 OLDEST_SQLITE = (3, 35)
-"""DBOS needs ``RETURNING``; with an older SQLite its queue fails in a thread, and nothing is ever run."""
+"""DBOS needs ``RETURNING``. With an older SQLite its queue fails in a thread, and nothing ever runs."""
 
 _AGAIN = "Start it again: nothing is lost, what is due stands in the workspaces."
 _WAITING = ("ENQUEUED", "PENDING", "DELAYED")
 
 
 class DaemonFailed(AgentXError):
-    """The daemon cannot work: what it runs on is not installed, or its database failed."""
+    """The daemon cannot work: a dependency is not installed, or its database failed."""
 
 
 class Passed(msgspec.Struct, frozen=True, kw_only=True):
-    """What one look into a workspace gave.
+    """The result of one look into a workspace.
 
     Attributes:
         carried: What was run.
-        mark: How its history lay there, so that a change is seen.
-        begins: When something is to be done next, as UTC time in ISO 8601; empty for never.
-        model: Who will work then.
+        mark: Inode, size and modification time of the live log, used to detect a change.
+        begins: When something is due next, as UTC time in ISO 8601; empty for never.
+        model: The model or program that will do that work.
         error: Why nothing could be run; empty where nothing is wrong.
     """
 
@@ -71,7 +72,7 @@ class Passed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Told = Callable[[Path, Carried | str], None]
-"""Is told what ran in which workspace, or what is wrong there."""
+"""Receives each run with its workspace, or an error message."""
 
 
 class _Handle(Protocol):
@@ -83,10 +84,11 @@ class _Handle(Protocol):
 class SqliteWithMilliseconds(sqlite3.Connection):
     """A SQLite connection on which ``unixepoch('subsec')`` works with every version of SQLite.
 
-    From Python 3.12 on, DBOS stamps its rows with this call, also in column defaults. SQLite supports ``subsec`` since
-    3.42; before, the call gives NULL, which the columns refuse (Debian 12 has 3.40). The function is replaced whatever
-    the version, so that there is one path to test. The connection that inserts evaluates a default, so a file created
-    under one version of Python or SQLite works under the others.
+    From Python 3.12 on, DBOS stamps its rows with this call, also in column defaults. SQLite supports
+    ``subsec`` since 3.42. Before that, the call gives NULL, which the columns refuse (Debian 12 has 3.40).
+    The function is replaced whatever the version, so that there is one path to test. The connection that
+    inserts evaluates a default, so a file created under one version of Python or SQLite works under the
+    others.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -97,7 +99,7 @@ class SqliteWithMilliseconds(sqlite3.Connection):
 
 
 class _Watched:
-    """A workspace: what was found at the last look, and the work in it that is under way."""
+    """A workspace, the result of the last look into it, and its work in progress."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -107,10 +109,10 @@ class _Watched:
 
 
 def workspaces(folders: Sequence[Path]) -> list[Path]:
-    """The workspaces at some directories, or right below them.
+    """Return the workspaces at the given directories, or directly below them.
 
     Raises:
-        UsageError: One is none and holds none.
+        UsageError: A directory is not a workspace and holds none.
     """
     found: dict[Path, None] = {}
     for folder in folders:
@@ -128,12 +130,12 @@ class Daemon:
 
     Args:
         roots: The workspaces.
-        settings: What the environment says.
-        told: Is told of each run.
+        settings: Settings from the environment.
+        told: Called with each run.
         database: URL of the database, SQLite or Postgres; a file in the state directory by default.
-        workers: So many runs at the same time at most.
+        workers: Maximum number of concurrent runs.
         rates: How many runs may begin in a minute, by model.
-        grace_s: How long runs may go on when it is to stop.
+        grace_s: How long runs may continue after :meth:`stop`, in seconds.
     """
 
     def __init__(
@@ -157,7 +159,7 @@ class Daemon:
         self._processes.set_forkserver_preload(["agentx.scheduling.daemon"])
 
     def stop(self) -> None:
-        """Start nothing more, and let what runs come to its end; called again, end that at once."""
+        """Start nothing more and let current runs finish; a second call ends them at once."""
         if self._stop.is_set():
             self._grace_s = 0.0
         self._stop.set()
@@ -166,7 +168,7 @@ class Daemon:
         """Work until :meth:`stop`.
 
         Args:
-            once: Or until nothing is due any more.
+            once: Also return once nothing is due.
 
         Raises:
             DaemonFailed: DBOS is not installed, or its database failed.
@@ -188,10 +190,10 @@ class Daemon:
                     return
                 self._stop.wait(LOOK_S)
 
-    # --- one workspace -----------------------------------------------------------------------------------------------
+    # --- one workspace --------------------------------------------------------------------------------------
 
     def _attend(self, one: _Watched, enqueue: Callable[[Path, str], _Handle]) -> bool:
-        """See to a workspace; whether work is under way in it."""
+        """Collect finished work and enqueue what is due; return whether work is in progress."""
         if one.work is not None:
             status = one.work.get_status().status
             if status in _WAITING:
@@ -219,7 +221,7 @@ class Daemon:
         one.found = found
 
     def _carry(self, root: str) -> str:
-        """Have one run carried out by a process of its own; what it found, as JSON."""
+        """Run what is due first in a separate process; return its :class:`Passed` as JSON."""
         if self._stop.is_set():
             return _json(Passed())
         receiver, sender = self._processes.Pipe(duplex=False)
@@ -239,7 +241,7 @@ class Daemon:
                 del self._running[process]
         return said
 
-    # --- beginning and end -------------------------------------------------------------------------------------------
+    # --- start and stop -------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def _queue(self) -> Iterator[Callable[[Path, str], _Handle]]:
@@ -247,16 +249,16 @@ class Daemon:
             from dbos import DBOS, SetEnqueueOptions  # noqa: PLC0415 - an extra
         except ImportError as error:
             raise DaemonFailed(
-                "The daemon runs on DBOS, which is not installed: pip install 'agentx-workspace[daemon]'. Without it, cron and "
-                "`agentx schedule run-due` do the same for one workspace."
+                "The daemon runs on DBOS, which is not installed: pip install 'agentx-workspace[daemon]'. "
+                "Without it, cron and `agentx schedule run-due` do the same for one workspace."
             ) from error
         database = self._database or self._own_database()
         on_sqlite = database.startswith("sqlite")
         if on_sqlite and sqlite3.sqlite_version_info < OLDEST_SQLITE:
             raise DaemonFailed(
-                f"The daemon needs SQLite 3.35 or newer, and this Python has {sqlite3.sqlite_version}: use a newer "
-                "Python, or Postgres (--database postgresql://…). Without it, cron and `agentx schedule run-due` do the "
-                "same for one workspace."
+                f"The daemon needs SQLite 3.35 or newer, and this Python has {sqlite3.sqlite_version}: use a "
+                "newer Python, or Postgres (--database postgresql://…). Without it, cron and "
+                "`agentx schedule run-due` do the same for one workspace."
             )
         engine = {"connect_args": {"factory": SqliteWithMilliseconds}} if on_sqlite else {}
         DBOS(
@@ -265,7 +267,8 @@ class Daemon:
                 "system_database_url": database,
                 "db_engine_kwargs": engine,
                 "application_version": "1",
-                "executor_id": QUEUE,  # one for all, so that each daemon takes up what any left when it died
+                # One ID for all daemons, so that each recovers what another left when it died.
+                "executor_id": QUEUE,
                 "log_level": "CRITICAL",
             }
         )
@@ -316,11 +319,14 @@ class Daemon:
         return f"sqlite:///{self._file}"
 
     def _inode(self) -> int:
-        """Of the database's file, for DBOS would wait for one that was deleted; 0 where it is none, or is gone."""
+        """Return the inode of the database file; 0 for another database or a missing file.
+
+        DBOS would wait for a file that was deleted.
+        """
         return 0 if self._database or not self._file.exists() else self._file.stat().st_ino
 
     def _end_running(self) -> None:
-        """Wait for what runs; what goes on too long is told to end, and what does not even then is killed."""
+        """Wait for the current runs, then terminate them, then kill those that still run."""
         began = time.monotonic()
         while self._alive() and time.monotonic() < began + self._grace_s:
             time.sleep(LOOK_S)
@@ -337,25 +343,25 @@ class Daemon:
             return list(self._running)
 
 
-# --- in a process of its own -----------------------------------------------------------------------------------------
+# --- in a separate process ----------------------------------------------------------------------------------
 
 
 def carry_out(root: Path, settings: Settings, sender: Connection) -> None:
-    """Carry out what is due first in a workspace, and say what was done; SIGTERM interrupts it."""
+    """Run what is due first in a workspace and send the result; SIGTERM interrupts it."""
     hold_keys(settings)
-    os.setsid()  # Ctrl-C at the terminal is the daemon's to hear
+    os.setsid()  # Ctrl-C at the terminal is for the daemon alone
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.suppress(BrokenPipeError):  # the daemon is gone; what was done is on record
         sender.send(_json(look(root, settings, most=1)))
 
 
 def look(root: Path, settings: Settings, most: int = 0) -> Passed:
-    """See when something is to be done in a workspace next.
+    """Return when something is due next in a workspace, optionally after running what is due now.
 
     Args:
         root: Its directory.
-        settings: What the environment says.
-        most: How much of what is due is carried out first.
+        settings: Settings from the environment.
+        most: Maximum number of due runs to carry out first; 0 for none.
     """
     carried: list[Carried] = []
     mark = _mark(root)
@@ -369,7 +375,7 @@ def look(root: Path, settings: Settings, most: int = 0) -> Passed:
             model = works_with(ws, schedule) if schedule else ""
     except (KeyboardInterrupt, WorkspaceBusy) as error:
         return Passed(mark=mark, begins=_now(), error=one_line(str(error)) or "interrupted")
-    except Exception as error:  # noqa: BLE001 - one workspace stops no other
+    except Exception as error:  # noqa: BLE001 - a fault in one workspace must not stop the others
         return Passed(
             carried=tuple(carried), mark=mark, error=f"{type(error).__name__}: {one_line(str(error))}"
         )
@@ -387,7 +393,7 @@ def _mark(root: Path) -> tuple[int, int, int]:
 def _unixepoch(what: str) -> float:
     """Return the time in seconds, to the millisecond, as SQLite 3.42 and newer do."""
     if what != "subsec":
-        raise ValueError(what)  # DBOS calls it in no other way; the statement fails
+        raise ValueError(what)  # DBOS makes no other call; the statement fails
     return time.time_ns() // 1_000_000 / 1000
 
 

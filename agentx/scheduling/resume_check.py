@@ -1,7 +1,8 @@
-"""The heartbeat: a pulse into the run that goes on, so that work which was cut off is taken up again without anybody's word.
+"""The heartbeat: resumes an interrupted run without user action.
 
-A pulse looks at the state alone. Only where a run was cut off in the middle it goes on, under its own id, with its conversation
-and all that memory holds; where nothing is to be done no model is opened, no event is recorded, and no token is used.
+A pulse looks at the state alone. It resumes a run only if that run was cut off, under the same ID, with its
+conversation and everything in memory. If there is nothing to do, no model is opened, no event is recorded and
+no token is used.
 """
 
 from collections.abc import Callable
@@ -18,20 +19,22 @@ from agentx.synthesis.state.state import State
 from agentx.workspace import Workspace
 
 MOST_TRIES = 5
-"""So often a run is gone on with; one that is cut off once more waits for a person, so that no fault costs for ever."""
+"""Maximum number of automatic resumes of a run; after that it waits for the user, so that a fault does not
+cost for ever."""
 
 Pulse = Literal["HEARTBEAT_OK", "CONTINUED", "WAITING", "STOPPED", "BUSY"]
 
 
 class Beat(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pulse found, and did.
+    """What a pulse found and did.
 
     Attributes:
-        status: ``HEARTBEAT_OK`` (nothing to do), ``CONTINUED`` (a run went on), ``WAITING`` (a call waits for a person's word),
-            ``STOPPED`` (a person must say whether it is to go on) or ``BUSY`` (a run is at work).
+        status: ``HEARTBEAT_OK`` (nothing to do), ``CONTINUED`` (a run was resumed), ``WAITING`` (a call needs
+            approval), ``STOPPED`` (the user must decide whether to resume) or ``BUSY`` (a run is in
+            progress).
         said: The same in a sentence.
-        run: The run that it is about; empty for none.
-        result: How that ended, where it went on.
+        run: The run that this is about; empty for none.
+        result: The result of the resumed run, if any.
     """
 
     status: Pulse
@@ -47,13 +50,13 @@ def beat(
     limits: Limits | None = None,
     observer: Observer | None = None,
 ) -> Beat:
-    """Go on with what was cut off; where nothing was, nothing is done.
+    """Resume an interrupted run, if any; otherwise do nothing.
 
     Args:
         ws: The workspace.
-        model: Opens the model; called only where a run goes on.
-        limits: What the run may use from here on; those of ``agentx.toml`` by default.
-        observer: Is told what happens.
+        model: Opens the model; called only if a run is resumed.
+        limits: Limits for the rest of the run; those of ``agentx.toml`` by default.
+        observer: Receives the progress of the run.
 
     Raises:
         ModelError: No model is configured, or the one that is cannot be opened.
@@ -64,9 +67,8 @@ def beat(
         return found
     try:
         if _is_directed(ws.state):
-            with alone(
-                ws.engine
-            ):  # whose process is gone has its end; what is left of it is the next directed run's
+            # Marks the run of a dead process as ended; the next directed run takes up what is left of it.
+            with alone(ws.engine):
                 return look(ws.state)
         ws.engine.trust.require("heartbeat", f"a heartbeat would go on with {found.run}")
         last = ws.state.last_run
@@ -74,7 +76,7 @@ def beat(
         result = run_task(ws, "", model(), limits=limits, observer=observer, agent=agent)
     except WorkspaceBusy:
         return Beat(status="BUSY", said=f"{found.run} is at work.", run=found.run)
-    except NothingToDo:  # it ended before it had a conversation
+    except NothingToDo:  # the run ended before it had a conversation
         return Beat(status="HEARTBEAT_OK", said="Nothing is unfinished.")
     return Beat(
         status="CONTINUED", said=f"{result.run} went on: {result.status}.", run=result.run, result=result
@@ -82,7 +84,10 @@ def beat(
 
 
 def look(state: State) -> Beat:
-    """What a pulse would do, by the state alone; ``CONTINUED`` where it would go on, if no other process is at work."""
+    """Return what a pulse would do, from the state alone.
+
+    ``CONTINUED`` means that it would resume a run if no other process is working.
+    """
     last = state.last_run
     if last is None or last.status == "COMPLETED" or (last.directive and last.status != "RUNNING"):
         return Beat(status="HEARTBEAT_OK", said="Nothing is unfinished.")
@@ -98,7 +103,10 @@ def look(state: State) -> Beat:
         said = f"{last.run} used up its limits ({last.reason}); `agentx run` goes on."
         return Beat(status="STOPPED", said=said, run=last.run)
     if last.resumed >= MOST_TRIES and last.status != "RUNNING":
-        said = f"{last.run} was gone on with {last.resumed} times and is not done ({last.status}); `agentx run` goes on."
+        said = (
+            f"{last.run} was gone on with {last.resumed} times and is not done ({last.status}); "
+            "`agentx run` goes on."
+        )
         return Beat(status="STOPPED", said=said, run=last.run)
     return Beat(status="CONTINUED", said=f"{last.run} was cut off ({last.status}).", run=last.run)
 

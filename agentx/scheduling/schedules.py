@@ -1,8 +1,9 @@
-"""Schedules at work: what is due is carried out once, whatever dies in the middle.
+"""Schedules: run what is due exactly once, even if the process crashes.
 
-The history alone says what is due. A due time is settled by the ``RunStarted`` that names it, recorded under a key of its own and
-under the lock of runs before anything is done; so neither two processes nor one that was killed can start it twice. A run
-whose process is gone is ended on record by whoever comes next, and gone on with where its schedule says so.
+The history alone determines what is due. A due time is settled by the ``RunStarted`` that names it. That
+event has its own key and is recorded under the run lock before anything is done, so neither a second process
+nor a restart after a kill can start it twice. The next process marks a run whose process is gone as ended,
+and resumes it if its schedule says so.
 """
 
 import re
@@ -34,23 +35,24 @@ from agentx.trust.trust import Restricted
 from agentx.workspace import Workspace
 
 MOST_RESUMED = 3
-"""A due time is gone on with so often at most: what kills its process each time is not tried for ever."""
+"""Maximum number of resumes per due time, so that a run that kills its process each time is not retried for
+ever."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _ID_WORDS = 4
 
 
 class NoSuchSchedule(UsageError):
-    """A schedule of that name is not there."""
+    """There is no schedule of that name."""
 
 
 class Means(msgspec.Struct, frozen=True, kw_only=True):
-    """Who works, where that is not left to ``agentx.toml``.
+    """Overrides the model, executor and tools that ``agentx.toml`` configures.
 
     Attributes:
-        model: Who answers, and who directs.
-        executor: Who carries out the prompts of a director.
-        functions: The tools that it gets, by name.
+        model: The model that answers, and directs.
+        executor: Carries out the prompts of a director.
+        functions: Tools of the executor, by name.
     """
 
     model: ModelClient | None = None
@@ -59,10 +61,10 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Carried(msgspec.Struct, frozen=True, kw_only=True):
-    """A due time that was carried out.
+    """A due time that was run.
 
     Attributes:
-        resumed: Whether it goes on with a run that was cut off.
+        resumed: Whether an interrupted run was resumed.
     """
 
     schedule: str
@@ -75,12 +77,12 @@ class Carried(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """How a schedule stands.
+    """The status of a schedule.
 
     Attributes:
-        next: When it is due next, as UTC time in ISO 8601; in the past for what waits to be run.
-        last: The latest run of it, among the latest of the workspace.
-        passed: How many due times were passed over, and ``passed_why`` the latest of them were.
+        next: When it is due next, as UTC time in ISO 8601; in the past if it is overdue.
+        last: Its latest run, among the latest runs of the workspace.
+        passed: Number of due times that were skipped; ``passed_why`` is the reason of the latest.
     """
 
     rule: ScheduleSet
@@ -90,11 +92,11 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     passed_why: str = ""
 
 
-# --- setting ---------------------------------------------------------------------------------------------------------
+# --- setting ------------------------------------------------------------------------------------------------
 
 
 def id_of(task: str) -> str:
-    """A name for a schedule that was given none, from the first words of its task.
+    """Return a default name for a schedule, from the first words of its task.
 
     >>> id_of("Monitor HN for AI news, please")
     'monitor-hn-for-ai'
@@ -103,14 +105,14 @@ def id_of(task: str) -> str:
 
 
 def add(ws: Workspace, rule: ScheduleSet) -> None:
-    """Have a task run again and again; a second schedule under the same id takes the place of the first.
+    """Add or replace a recurring task; a schedule with the same ID is replaced.
 
-    What a directed schedule is to do is also said in the user's name, so that the director reads it among what the user wants, and
-    memory keeps what it demands. The agent of any other is told it at each run.
+    The task of a directed schedule is also recorded as a user message. The director then reads it among the
+    user's wishes, and memory keeps its demands. The agent of any other schedule gets the task at each run.
 
     Raises:
-        ScheduleInvalid: Its five fields or its zone cannot be read.
-        UsageError: It has no task, or its name is none.
+        ScheduleInvalid: Its five cron fields or its time zone cannot be read.
+        UsageError: It has no task, or its name is invalid.
     """
     if not _ID.fullmatch(rule.id):
         raise UsageError(f"{rule.id!r} is no name for a schedule; use letters, digits, '_', '.' and '-'.")
@@ -127,10 +129,10 @@ def add(ws: Workspace, rule: ScheduleSet) -> None:
 
 
 def remove(ws: Workspace, name: str) -> None:
-    """End a schedule; what it ran stays on record.
+    """Remove a schedule; its runs stay in the history.
 
     Raises:
-        NoSuchSchedule: There is none of that name.
+        NoSuchSchedule: There is no schedule of that name.
     """
     if name not in (known := ws.state.schedules):
         listed = f"there are: {', '.join(known)}" if known else "there are none"
@@ -139,7 +141,7 @@ def remove(ws: Workspace, name: str) -> None:
 
 
 def standing(ws: Workspace, now: datetime) -> list[Standing]:
-    """How each schedule stands, in the order in which they were set."""
+    """Return the status of each schedule, in the order in which they were added."""
     state = ws.state
     passed: dict[str, list[DuePassed]] = {}
     if state.counts.get("DuePassed"):
@@ -158,11 +160,14 @@ def standing(ws: Workspace, now: datetime) -> list[Standing]:
     ]
 
 
-# --- carrying out ----------------------------------------------------------------------------------------------------
+# --- running ------------------------------------------------------------------------------------------------
 
 
 def begins(state: State, now: datetime) -> tuple[str, str]:
-    """When something is to be done next, as UTC time in ISO 8601 (not later than now for at once), and by which schedule; empty for never."""
+    """Return when something is due next, and the schedule; both are empty for never.
+
+    The time is UTC in ISO 8601. It is not later than ``now`` if something is due at once.
+    """
     if (cut_off := _cut_off(state)) is not None:
         return state.at, cut_off[0].id
     moments = []
@@ -174,33 +179,39 @@ def begins(state: State, now: datetime) -> tuple[str, str]:
 
 
 def _planned(known: ScheduleRecord, now: datetime) -> Plan:
-    """What waits to be run of a schedule; of a heartbeat nothing ever does."""
+    """Return the plan of a schedule; a heartbeat has none."""
     return Plan() if known.rule.sort == "heartbeat" else plan(known, now)
 
 
 def works_with(ws: Workspace, schedule: str) -> str:
-    """Who carries out a schedule: a model by its name, or a program."""
+    """Return the model or program that runs a schedule, by name."""
     program = ws.config.director.executor
     if ws.state.schedules[schedule].rule.directed and program:
         return program[0]
     return ws.config.model.name or ws.settings.model
 
 
-def carry_out_due(ws: Workspace, now: datetime, *, means: Means = Means(), most: int = 0) -> list[Carried]:  # noqa: B008 - a value
-    """Run what is due, one after another, and put on record what is passed over.
+def carry_out_due(
+    ws: Workspace,
+    now: datetime,
+    *,
+    means: Means = Means(),  # noqa: B008 - a value
+    most: int = 0,
+) -> list[Carried]:
+    """Run what is due, one after another, and record what is skipped.
 
     Args:
         ws: The workspace.
-        now: The present; what becomes due meanwhile waits for the next call.
-        means: Who works.
-        most: So many runs at most; 0 for all.
+        now: The current time; what becomes due meanwhile waits for the next call.
+        means: Overrides the model, executor and tools.
+        most: Maximum number of runs; 0 for no limit.
 
     Returns:
-        What was run, in order. It ends behind a run that was interrupted.
+        The runs, in order. The list ends after a run that was interrupted.
 
     Raises:
-        WorkspaceBusy: Another run goes on in this workspace.
-        Restricted: All that is due came with the workspace, and nobody trusts it.
+        WorkspaceBusy: Another run is in progress in this workspace.
+        Restricted: Everything that is due came with the workspace and is not trusted.
     """
     done: list[Carried] = []
     while not most or len(done) < most:
@@ -216,16 +227,15 @@ def carry_out_due(ws: Workspace, now: datetime, *, means: Means = Means(), most:
 
 
 def _choose(ws: Workspace, now: datetime) -> tuple[ScheduleSet, Due] | None:
-    """What is to be run first; what is passed over goes on record."""
+    """Return what to run first, and record what is skipped."""
     state = ws.state
     if (cut_off := _cut_off(state)) is not None:
         ws.engine.trust.require_item(of_schedule(cut_off[0]))
         return cut_off
     ready: list[tuple[str, str]] = []
     for name, known in state.schedules.items():
-        if (
-            known.rule.sort == "heartbeat"
-        ):  # it begins no run, so there is nothing to settle: an idle pulse leaves no trace
+        # A heartbeat starts no run, so there is nothing to settle: an idle pulse leaves no trace.
+        if known.rule.sort == "heartbeat":
             if (due := pulse(known, now)) and look(state).status == "CONTINUED":
                 ready.append((due, name))
             continue
@@ -238,10 +248,10 @@ def _choose(ws: Workspace, now: datetime) -> tuple[ScheduleSet, Due] | None:
 
 
 def _trusted(ws: Workspace, ready: list[tuple[ScheduleSet, Due]]) -> tuple[ScheduleSet, Due] | None:
-    """The first of what is due that a person trusts.
+    """Return the first due schedule that the user trusts.
 
     Raises:
-        Restricted: Something is due, and nobody trusts any of it.
+        Restricted: Something is due, and none of it is trusted.
     """
     refused: Restricted | None = None
     for rule, due in ready:
@@ -261,7 +271,7 @@ def _pass(ws: Workspace, passed: DuePassed) -> None:
 
 
 def _cut_off(state: State) -> tuple[ScheduleSet, Due] | None:
-    """The latest run, where it was cut off and its schedule wants it to be gone on with."""
+    """Return the schedule and due time of the latest run if it was interrupted and is to be resumed."""
     last = state.last_run
     known = state.schedules.get(last.schedule) if last else None
     if last is None or known is None or last.status != "INTERRUPTED" or not known.rule.resume:
@@ -273,7 +283,7 @@ def _cut_off(state: State) -> tuple[ScheduleSet, Due] | None:
 
 
 def _carry_out(ws: Workspace, rule: ScheduleSet, due: Due, means: Means) -> Carried | None:
-    """One run to its end, which is on record; ``None`` where another process was first."""
+    """Carry out one run, which is on record at the end; ``None`` if another process was first."""
     before = ws.state.counts.get("RunStarted", 0)
     try:
         if rule.sort == "heartbeat":
@@ -331,7 +341,7 @@ def _direct(ws: Workspace, rule: ScheduleSet, due: Due, means: Means) -> None:
 
 
 def _note_failed(ws: Workspace, rule: ScheduleSet, due: Due, error: AgentXError) -> None:
-    """A run that could not even be started is on record as one that failed: so its due time is settled, and the audit tells of it."""
+    """Record a run that could not start as failed: its due time is settled, and the audit reports it."""
     run, actor = f"r-{ws.state.counts.get('RunStarted', 0) + 1}", f"agent:{rule.agent}"
     started = RunStarted(
         task=ws.body(rule.task),

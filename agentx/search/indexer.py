@@ -145,7 +145,7 @@ class Indexer:
             index.forget_vectors()
             index.write_meta("embedder", name)
 
-    # --- reading the history -------------------------------------------------------------------------------------
+    # --- reading the history --------------------------------------------------------------------------------
 
     @property
     def watermark(self) -> int:
@@ -245,7 +245,7 @@ class Indexer:
             self.index.clear()
             self._match_versions(self.index)
 
-    # --- vectors -------------------------------------------------------------------------------------------------
+    # --- vectors --------------------------------------------------------------------------------------------
 
     def embed(self, *, deadline_s: float | None = None, progress: Progress | None = None) -> int:
         """Give vectors to chunks that have none, oldest first; how many are done.
@@ -291,7 +291,7 @@ class Indexer:
             for name in list(self._vectors)[:-_VECTORS_KEPT]:
                 del self._vectors[name]
 
-    # --- in the background ---------------------------------------------------------------------------------------
+    # --- in the background ----------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Index, embed and maintain in the background until :meth:`close`, in whichever process owns that work."""
@@ -319,7 +319,7 @@ class Indexer:
         if self._index is not None:
             self._index.close()
 
-    # --- asking --------------------------------------------------------------------------------------------------
+    # --- asking ---------------------------------------------------------------------------------------------
 
     def search(
         self,

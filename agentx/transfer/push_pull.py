@@ -93,7 +93,7 @@ def _remote(engine: Engine, name: str, url: str) -> Remote:
     return Remote.find(engine.root, name, url, environ)
 
 
-# --- push ----------------------------------------------------------------------------------------------------------------
+# --- push ---------------------------------------------------------------------------------------------------
 
 
 def push(engine: Engine, name: str = "", url: str = "", progress: Progress | None = None) -> Exchanged:
@@ -169,7 +169,7 @@ def _refuse_fork(
         raise _diverged(repo, remote, head, theirs)
 
 
-# --- pull ----------------------------------------------------------------------------------------------------------------
+# --- pull ---------------------------------------------------------------------------------------------------
 
 
 def pull(engine: Engine, name: str = "", url: str = "", progress: Progress | None = None) -> Exchanged:
@@ -299,7 +299,7 @@ def _check_settings(engine: Engine, theirs: str) -> None:
         raise HistoryDamaged(f"Its {CONFIG_FILE} puts the artifacts elsewhere.")
 
 
-# --- what is told --------------------------------------------------------------------------------------------------------
+# --- what is told -------------------------------------------------------------------------------------------
 
 
 def _diverged(repo: GitRepository, remote: Remote, head: str, theirs: str) -> AgentXError:

@@ -1,12 +1,13 @@
-"""Workspace trust: whether what a workspace brings along may run, be called and read outside.
+"""Workspace trust: whether a workspace may run programs, call addresses and read files outside of itself.
 
-A workspace that this user made is trusted. One that came from elsewhere, or whose executable settings were changed
-by anything but this user's own ``agentx config set``, is restricted until a person runs ``agentx trust``.
+A workspace that this user made is trusted. A workspace from elsewhere is restricted until the user runs
+``agentx trust``. So is one whose executable settings were changed by anything but this user's own
+``agentx config set``.
 
 - ``store.py``: private files in the user's state directory.
-- ``items.py``: what the history would run by itself; ``digests.py``: how what is trusted is hashed.
-- ``records.py``: signed and expiring records, for machines where no person can be asked.
-- ``trust.py``: the decision, and the gate that everything goes through that starts a program, calls or reads outside.
+- ``items.py``: what the history would run by itself; ``digests.py``: how trusted content is hashed.
+- ``records.py``: signed, expiring records for machines where nobody can be asked.
+- ``trust.py``: the decision, and the gate for everything that starts a program, calls or reads outside.
 
 May import ``agentx.config``, ``agentx.settings``, ``synthesis/`` and ``storage/``; never the engine.
 

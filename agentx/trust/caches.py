@@ -1,8 +1,9 @@
-"""Caches that this user's AgentX made in this directory, told from those that came with a copy.
+"""Tell caches that this user's AgentX made in this directory from those that came with a copy.
 
-A copied or unpacked workspace brings ``.agentx`` with it. What lies there is believed (a snapshot stands for the history) and
-opened by libraries that do what the files say (SQLite deletes what a rollback journal names). So caches count only where a
-mark in them was made with a key of this user, for this very directory; all others are thrown away and made again.
+A copied or unpacked workspace brings ``.agentx`` with it. Its contents are trusted (a snapshot is used in
+place of the history) and opened by libraries that act on the files (SQLite deletes what a rollback journal
+names). So caches are used only if a mark in them was made with a key of this user, for this very directory.
+All others are deleted and made again.
 """
 
 import contextlib
@@ -19,17 +20,17 @@ from agentx.trust.store import Store, StoreUnusable
 _KEY = "caches.key"
 _MARK = "made-here"
 _KEPT = {".gitignore", "repaired", "metrics"}
-"""What is no cache: damaged files that were set aside, whose lines a hash chain proves before they are used, and logs."""
+"""Not caches: logs, and damaged files that were set aside, whose lines a hash chain proves before use."""
 
 NOWHERE = Path(os.devnull) / "caches"
-"""The place of the caches where there are none and none can be made: below a file nothing can be."""
+"""Cache path where there are no caches and none can be made: nothing can exist below a file."""
 
 
 def readable(root: Path, state_dir: Path) -> Path:
-    """Where the caches of a workspace lie that may not be changed: nowhere, unless this user's AgentX made them.
+    """Return where the caches of a read-only workspace are; ``NOWHERE`` unless this user's AgentX made them.
 
     Args:
-        root: The workspace's directory, canonical, whose layout was checked.
+        root: The workspace's directory, canonical, with its layout checked.
         state_dir: The user's state directory.
     """
     with contextlib.suppress(StoreUnusable, OSError):
@@ -39,19 +40,19 @@ def readable(root: Path, state_dir: Path) -> Path:
 
 
 def claim(root: Path, state_dir: Path) -> None:
-    """Throw away the caches of a workspace where this user's AgentX did not make them in this directory.
+    """Delete the caches of a workspace unless this user's AgentX made them in this directory.
 
-    Without a state directory there is no key, and caches are left as they are.
+    Without a state directory there is no key, and caches are left unchanged.
 
     Args:
-        root: The workspace's directory, canonical, whose layout was checked.
+        root: The workspace's directory, canonical, with its layout checked.
         state_dir: The user's state directory.
     """
     try:
         key = Store(state_dir).key(_KEY)
     except StoreUnusable:
         return
-    with contextlib.suppress(OSError, LockNotTaken):  # a directory that may only be read
+    with contextlib.suppress(OSError, LockNotTaken):  # a read-only directory
         make_cache(root)
         if _is_marked(root, key):
             return
@@ -62,7 +63,10 @@ def claim(root: Path, state_dir: Path) -> None:
 
 
 def _mark(root: Path, key: bytes) -> bytes:
-    """The mark of this directory: a copy at another path, or unpacked at the same one, has another."""
+    """Return the mark of this directory.
+
+    A copy at another path, or one unpacked at the same path, has another mark.
+    """
     found = nofollow.status(root / CACHE)
     said = f"{root}\0{found.st_ino}".encode("utf-8", "surrogateescape")
     return blake2b(said, key=key, digest_size=32).hexdigest().encode()

@@ -1,4 +1,4 @@
-"""What the history of a workspace would run by itself: its schedules, and the commands of its capabilities."""
+"""What the history of a workspace would run by itself: schedules, and the commands of capabilities."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,13 +15,13 @@ _DEFAULTS = ScheduleSet(id="", cron="")
 
 
 class Item(msgspec.Struct, frozen=True):
-    """Something that a person trusts by its content.
+    """Something that the user trusts by its content.
 
     Attributes:
         kind: ``schedule`` or ``capability``.
-        name: Its id.
-        does: What it would do, behind "would".
-        content: All that decides what it does.
+        name: Its ID.
+        does: What it would do, as it follows "would" in a sentence.
+        content: Everything that decides what it does.
     """
 
     kind: str
@@ -31,15 +31,17 @@ class Item(msgspec.Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """By which it is trusted."""
+        """The hash by which it is trusted."""
         return digest([self.kind, self.content])
 
 
 def of_schedule(rule: ScheduleSet) -> Item:
-    """A schedule. What it leaves at the default does not count, so that a later version can add to it."""
-    recorded = msgspec.json.decode(
-        msgspec.json.encode(rule), type=ScheduleSet
-    )  # 1 becomes 1.0, as in the log
+    """Return the item of a schedule.
+
+    Fields at their default do not count, so that a later version can add fields.
+    """
+    # Through JSON and back: 1 becomes 1.0, as in the log.
+    recorded = msgspec.json.decode(msgspec.json.encode(rule), type=ScheduleSet)
     said, defaults = msgspec.to_builtins(recorded), msgspec.to_builtins(_DEFAULTS)
     content = {name: value for name, value in said.items() if value != defaults.get(name)}
     does = "go on with a run that was cut off"
@@ -49,12 +51,12 @@ def of_schedule(rule: ScheduleSet) -> Item:
 
 
 def of_capability(name: str, detail: CapabilityDetail) -> Item:
-    """A capability: the command that finds out whether it works."""
+    """Return the item of a capability: the command that checks whether it works."""
     return Item("capability", name, f"run `{detail.command}`", {"command": detail.command})
 
 
 def in_state(state: State) -> list[Item]:
-    """All that a state would run by itself."""
+    """Return everything that a state would run by itself."""
     found = [of_schedule(known.rule) for known in state.schedules.values()]
     return found + [
         of_capability(item.id, item.detail)

@@ -1,7 +1,8 @@
-"""Signed, expiring records: trust and approvals that a person issues for machines where nobody can be asked.
+"""Signed, expiring records: trust and approvals that a user issues for machines where nobody can be asked.
 
-A record is one line of JSON: what it says, the public key of who says so, and an Ed25519 signature over the canonical
-form of the first. A machine accepts the keys that it was told of, and no others. So where the file lies does not matter.
+A record is one line of JSON: the statement, the public key of its issuer, and an Ed25519 signature over the
+canonical form of the statement. A machine accepts only the keys that it was configured to accept. So the
+location of the file does not matter.
 """
 
 import base64
@@ -28,20 +29,20 @@ _OWN = "key"
 _ACCEPTED = "accepted"
 _DOMAIN = b"agentx trust record 1\n"
 _SKEW = timedelta(minutes=5)
-"""How far the clocks of two machines may differ."""
+"""Tolerated difference between the clocks of two machines."""
 
 
 class Signed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a signed record says.
+    """The statement of a signed record.
 
     Attributes:
         kind: ``trust`` or ``approval``.
-        workspace: Hash of the first event of the workspace that it is about.
+        workspace: Hash of the first event of the workspace that it applies to.
         what: Digest of the settings with an effect, or of the call.
         items: Digests of what the history may run.
         commands: Whether ``run_command`` may run without isolation.
-        issued: From when it holds, in UTC.
-        until: Until when.
+        issued: Start of its validity, in UTC.
+        until: End of its validity, in UTC.
     """
 
     kind: str
@@ -62,7 +63,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 def issue(store: Store, record: Signed) -> str:
-    """Sign a record with this user's key, which is made where there is none; one line of JSON.
+    """Sign a record with this user's key and return it as one line of JSON; the key is made if missing.
 
     Raises:
         StoreUnusable: The key cannot be read or made.
@@ -73,7 +74,7 @@ def issue(store: Store, record: Signed) -> str:
 
 
 def own_public_key(store: Store) -> str:
-    """The public key of this user, which is made where there is none.
+    """Return the public key of this user, which is made if missing.
 
     Raises:
         StoreUnusable: The key cannot be read or made.
@@ -82,7 +83,7 @@ def own_public_key(store: Store) -> str:
 
 
 def accepted_keys(store: Store) -> list[str]:
-    """The public keys that this user told the machine to accept.
+    """Return the public keys that this user accepts on this machine.
 
     Raises:
         StoreUnusable: The store is unsafe.
@@ -91,11 +92,11 @@ def accepted_keys(store: Store) -> list[str]:
 
 
 def accept(store: Store, key: str, settings: Settings, *, accepted: bool = True) -> None:
-    """Accept records that were signed with a key, or accept them no longer.
+    """Accept records that were signed with a key, or stop accepting them.
 
     Raises:
-        UsageError: It is no public key.
-        StoreUnusable: It cannot be recorded, or this is a program of an agent's run.
+        UsageError: It is not a public key.
+        StoreUnusable: It cannot be recorded, or the caller is a program of an agent's run.
     """
     refuse_in_a_run(settings)
     if len(_bytes(key) or b"") != 32:  # noqa: PLR2004 - an Ed25519 public key
@@ -106,10 +107,10 @@ def accept(store: Store, key: str, settings: Settings, *, accepted: bool = True)
 
 
 def refuse_in_a_run(settings: Settings) -> None:
-    """Keep the programs of an agent's run from acting as the user.
+    """Prevent the programs of an agent's run from acting as the user.
 
     Raises:
-        StoreUnusable: This is one.
+        StoreUnusable: The caller is such a program.
     """
     if COOKIE in settings.environ:
         raise StoreUnusable(
@@ -120,18 +121,18 @@ def refuse_in_a_run(settings: Settings) -> None:
 def find(
     path: Path, accepted: Sequence[str], *, kind: str, workspace: str, what: str, now: datetime | None = None
 ) -> tuple[Signed | None, str]:
-    """The record in a file that holds now for something.
+    """Find a record in a file that is valid now.
 
     Args:
-        path: The file, a record on each line.
-        accepted: Public keys.
+        path: The file, one record per line.
+        accepted: Accepted public keys.
         kind: ``trust`` or ``approval``.
         workspace: Hash of the first event.
         what: Digest of the settings, or of the call.
-        now: The present; the clock's by default.
+        now: The current time; the clock's by default.
 
     Returns:
-        The record; or none, and why not, as a clause.
+        The record and an empty string; or ``None`` and the reason, as a clause.
     """
     try:
         with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
@@ -155,7 +156,10 @@ def find(
 
 
 def _wrong(line: Line, accepted: Sequence[str], workspace: str, what: str, now: datetime) -> str:
-    """Why a record does not hold; the signature is looked at before anything that it covers is told."""
+    """Return why a record is not valid; empty if it is.
+
+    The signature is checked before any of the signed content is reported.
+    """
     if line.key not in accepted:
         return "was signed with a key that is not accepted here"
     if not _verified(line):
@@ -198,7 +202,9 @@ def _message(record: Signed) -> bytes:
 
 
 def _own_key(store: Store) -> "Ed25519PrivateKey":
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415 - as above
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415 - as above
+        Ed25519PrivateKey,
+    )
 
     with store.locked():
         kept = store.read(_OWN)

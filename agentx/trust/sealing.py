@@ -1,6 +1,6 @@
-"""Encryption of what a workspace keeps for this user alone, with a key in their state directory.
+"""Encryption, with a key in the user's state directory, of what a workspace keeps for this user alone.
 
-A copy, a backup or a search of the workspace's directory finds nothing in it that can be read. Whoever can read both
+A copy, a backup or a search of the workspace's directory finds nothing readable. Anyone who can read both
 directories can decrypt it.
 """
 
@@ -13,10 +13,10 @@ _KEY = "sealing.key"
 
 
 def seal(state_dir: Path, content: bytes) -> bytes:
-    """Encrypt a content.
+    """Encrypt bytes.
 
     Raises:
-        StoreUnusable: There is no state directory that a key could lie in.
+        StoreUnusable: There is no state directory for the key.
     """
     from cryptography.fernet import Fernet  # noqa: PLC0415 - only where a call waits
 
@@ -24,7 +24,7 @@ def seal(state_dir: Path, content: bytes) -> bytes:
 
 
 def unseal(state_dir: Path, sealed: bytes) -> bytes | None:
-    """Decrypt a content; ``None`` where it was changed, or sealed with another key."""
+    """Decrypt bytes; return ``None`` if they were changed, or sealed with another key."""
     from cryptography.fernet import Fernet, InvalidToken  # noqa: PLC0415 - as above
 
     try:

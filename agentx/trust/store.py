@@ -1,7 +1,8 @@
-"""Private files of the user: only their own account can have written them.
+"""Private files of the user that only their own account can have written.
 
-The directory and its files are opened by descriptor and without following links; what belongs to another account, or what
-others may write, is refused and never repaired silently: somebody else may have written it already.
+The directory and its files are opened by descriptor, without following links. Anything that belongs to
+another account, or that others may write, is refused. It is never repaired silently, because somebody else
+may have written it already.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ from agentx.storage.files.durable import write_all
 FOLDER = "trust"
 
 MAX_BYTES = 1_000_000
-"""A larger record was not written by us."""
+"""Maximum size of a record; a larger one was not written by AgentX."""
 
 _LOCK = "lock"
 _KEY_BYTES = 32
@@ -39,7 +40,7 @@ class Store:
         state_dir: The user's state directory; an empty path for none.
 
     Attributes:
-        folder: Where its files lie.
+        folder: Directory of its files.
     """
 
     def __init__(self, state_dir: Path) -> None:
@@ -47,7 +48,7 @@ class Store:
         self.folder = state_dir / FOLDER
 
     def read(self, name: str) -> bytes | None:
-        """The content of a file; ``None`` where there is none.
+        """Return the content of a file; ``None`` if there is none.
 
         Raises:
             StoreUnusable: The store or the file could have been written by somebody else, or cannot be read.
@@ -66,7 +67,7 @@ class Store:
                 return file.read(MAX_BYTES + 1)
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a whole file, durably: a reader sees the old content or the new.
+        """Replace a file durably; a reader sees either the old content or the new.
 
         Raises:
             StoreUnusable: The store is unsafe, or cannot be written.
@@ -90,7 +91,7 @@ class Store:
                 raise StoreUnusable(f"{self.folder / name} cannot be written: {error.strerror}.") from error
 
     def remove(self, name: str) -> bool:
-        """Remove a file; whether there was one.
+        """Remove a file; return whether it existed.
 
         Raises:
             StoreUnusable: The store is unsafe, or cannot be written.
@@ -108,7 +109,7 @@ class Store:
             return True
 
     def names(self, prefix: str = "") -> list[str]:
-        """The files whose names begin so, in order.
+        """Return the names of the files that begin with a prefix, sorted.
 
         Raises:
             StoreUnusable: The store is unsafe.
@@ -120,7 +121,7 @@ class Store:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes from changing the store meanwhile.
+        """Prevent other processes from changing the store meanwhile.
 
         Raises:
             StoreUnusable: The store is unsafe, or cannot be written.
@@ -138,7 +139,7 @@ class Store:
                 os.close(fd)
 
     def key(self, name: str) -> bytes:
-        """A random key of 32 bytes, kept under a name; made at the first call.
+        """Return a random key of 32 bytes, kept under a name; made at the first call.
 
         Raises:
             StoreUnusable: The store is unsafe, or cannot be written.
@@ -153,11 +154,11 @@ class Store:
                 self.write(name, key)
         return key
 
-    # --- the directory -------------------------------------------------------------------------------------------------
+    # --- the directory --------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def _opened(self, *, make: bool = False) -> Iterator[int | None]:
-        """The directory, open; ``None`` where there is none and none is to be made."""
+        """Yield a descriptor of the directory; ``None`` if it does not exist and is not to be made."""
         if not self._state_dir.is_absolute():
             said = (
                 f"AGENTX_STATE_DIR is {str(self._state_dir)!r}"
@@ -178,7 +179,7 @@ class Store:
             why = "it is a link" if self.folder.is_symlink() else error.strerror
             raise StoreUnusable(f"The trust store {self.folder} cannot be used: {why}.") from error
         try:
-            # Whoever may write the directory above could put another in this one's place.
+            # Anyone who may write the parent directory could replace this one.
             self._check(os.stat(self._state_dir), self._state_dir, stat.S_ISDIR)
             self._check(os.fstat(fd), self.folder, stat.S_ISDIR)
             yield fd
@@ -204,5 +205,6 @@ class Store:
             raise StoreUnusable(f"{path} belongs to another user, so what it says of trust is ignored.")
         if found.st_mode & _OTHERS_WRITE:
             raise StoreUnusable(
-                f"Others can write {path}, so what it says of trust is ignored: `chmod go-w {path}` keeps them out."
+                f"Others can write {path}, so what it says of trust is ignored: "
+                f"`chmod go-w {path}` keeps them out."
             )

@@ -1,8 +1,9 @@
-"""The decision whether a workspace is trusted, and the gate before everything that runs, calls or reads outside.
+"""Decide whether a workspace is trusted; the gate before everything that runs, calls or reads outside.
 
-Trust is bound to the workspace's real path, to its first event, and to the settings that have an effect, by value. It is
-decided from the configuration that the process really uses, so an edit between the check and the use changes nothing.
-What the history itself would run (schedules, capabilities) is trusted one by one, by content: a pull brings new ones.
+Trust is bound to the workspace's real path, to its first event, and to the values of the settings with an
+effect. The decision uses the configuration that the process really uses, so an edit between the check and the
+use changes nothing. What the history itself would run (schedules, capabilities) is trusted item by item, by
+content, because a pull brings new ones.
 """
 
 import json
@@ -29,17 +30,17 @@ from agentx.trust.items import Item
 from agentx.trust.store import MAX_BYTES, Store, StoreUnusable
 
 COMMANDS = "This command can read your keys and act as you."
-"""What a person is told before they allow ``run_command`` without isolation."""
+"""Warning shown before the user allows ``run_command`` without isolation."""
 
 _LINE_BYTES = 64 * 1024
 _SHOWN_FIELDS = 4
 
 
 class Restricted(AgentXError):
-    """Something was not done, because the workspace is not trusted.
+    """An action was refused because the workspace is not trusted.
 
     Attributes:
-        what: The setting, or what else would have had the effect.
+        what: The setting or other cause of the refused effect.
     """
 
     def __init__(self, what: str, why: str) -> None:
@@ -48,7 +49,7 @@ class Restricted(AgentXError):
 
 
 def restricted(why: str) -> str:
-    """The sentence, without a full stop, that says why a workspace is restricted."""
+    """Return the sentence, without a full stop, that explains why a workspace is restricted."""
     return f"This workspace is restricted: {why}"
 
 
@@ -63,7 +64,7 @@ _WOULD = {
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a user trusts, as the store keeps it.
+    """What a user trusts, as stored.
 
     Attributes:
         path: Real path of the workspace.
@@ -72,7 +73,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         items: Digests of what its history may run.
         commands: Whether ``run_command`` may run without isolation.
         how: ``created``, ``trusted``, ``configured`` or ``forked``.
-        at: When, in UTC.
+        at: When it was recorded, in UTC.
     """
 
     path: str
@@ -85,7 +86,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def identity_of(root: Path) -> str:
-    """Hash of a workspace's first event; empty where it has none, or it cannot be read."""
+    """Return the hash of a workspace's first event; empty if there is none or it cannot be read."""
     for path in (root / segment_path(1), root / LIVE):
         try:
             with open(
@@ -106,9 +107,9 @@ class Trust:
 
     Args:
         root: Its directory.
-        artifacts: Where its artifacts lie, or would lie.
+        artifacts: Directory of its artifacts; it need not exist.
         config: The configuration that this process uses.
-        settings: What the environment says.
+        settings: Settings from the environment.
     """
 
     def __init__(self, root: Path, artifacts: Path, config: Config, settings: Settings) -> None:
@@ -120,10 +121,10 @@ class Trust:
 
     @classmethod
     def read(cls, root: Path, settings: Settings) -> "Trust":
-        """The trust of a workspace that is not open, by its ``agentx.toml`` as it is now.
+        """Return the trust of a workspace that is not open, from its current ``agentx.toml``.
 
         Raises:
-            ConfigInvalid: That cannot be read.
+            ConfigInvalid: ``agentx.toml`` cannot be read.
         """
         root = nofollow.canonical(root)
         config = read_config(root)
@@ -136,14 +137,14 @@ class Trust:
 
     @property
     def identity(self) -> str:
-        """Hash of the workspace's first event; empty where it has none."""
+        """Hash of the workspace's first event; empty if it has none."""
         self._identity = self._identity or identity_of(self._root)
         return self._identity
 
-    # --- asking ------------------------------------------------------------------------------------------------------
+    # --- asking ---------------------------------------------------------------------------------------------
 
     def why_restricted(self) -> str:
-        """Why the workspace is restricted, as a clause without a full stop; empty where it is trusted."""
+        """Return why the workspace is restricted, as a clause without a full stop; empty if it is trusted."""
         return self.decide()[1]
 
     @property
@@ -152,11 +153,11 @@ class Trust:
         return not self.why_restricted()
 
     def require(self, name: str, does: str = "") -> None:
-        """Go on only where the workspace is trusted.
+        """Raise an error unless the workspace is trusted.
 
         Args:
-            name: The setting that has the effect, or what else has.
-            does: What it would do, where the schema does not say so.
+            name: The setting, or another name, of the effect.
+            does: What it would do, if the schema does not say so.
 
         Raises:
             Restricted: It is not trusted.
@@ -166,10 +167,10 @@ class Trust:
             raise Restricted(does or _WOULD[effect].format(name), restricted(why))
 
     def require_item(self, item: Item) -> None:
-        """Go on only where a person trusts this very schedule or capability.
+        """Raise an error unless the user trusts this very schedule or capability.
 
         Raises:
-            Restricted: The workspace is not trusted, or this came since.
+            Restricted: The workspace is not trusted, or the item was added or changed since.
         """
         does = f"the {item.kind} {item.name!r} would {item.does}"
         record, why = self.decide()
@@ -181,10 +182,10 @@ class Trust:
             )
 
     def require_commands(self) -> None:
-        """Go on only where a person allowed commands without isolation in this workspace.
+        """Raise an error unless the user allowed commands without isolation in this workspace.
 
         Raises:
-            Restricted: Nobody did.
+            Restricted: The user did not allow them.
         """
         record, why = self.decide()
         if record is None:
@@ -192,21 +193,22 @@ class Trust:
         if not record.commands:
             raise Restricted(
                 f"run_command would run without isolation. {COMMANDS}",
-                "Nothing isolates commands here, and nobody allowed them without: `agentx trust --commands` does",
+                "Nothing isolates commands here, and nobody allowed them without: "
+                "`agentx trust --commands` does",
             )
 
     def last_trusted(self) -> Record | None:
-        """What was last trusted at this path in this workspace, whatever was changed since."""
+        """Return the last record of trust for this workspace at this path, whatever changed since."""
         try:
             record = self._read()
         except StoreUnusable:
             return None
         return record if record and record.workspace == self.identity else None
 
-    # --- a person's word ---------------------------------------------------------------------------------------------
+    # --- granting and revoking ------------------------------------------------------------------------------
 
     def grant(self, how: str, items: Iterable[Item] = (), *, commands: bool = False) -> None:
-        """Trust the workspace as it is now.
+        """Trust the workspace in its current state.
 
         Args:
             how: ``created``, ``trusted`` or ``forked``.
@@ -231,7 +233,7 @@ class Trust:
         """Trust a workspace that this process has just made.
 
         Returns:
-            Why that holds for this process alone; empty where it is recorded.
+            Why the trust is limited to this process; empty if it was recorded.
         """
         try:
             self.grant("created")
@@ -241,10 +243,10 @@ class Trust:
         return ""
 
     def keep(self, item: Item) -> str:
-        """Trust what a person has just added to the history, where the workspace is trusted.
+        """Trust an item that the user has just added to the history, if the workspace is trusted.
 
         Returns:
-            Why it is not trusted nevertheless; empty where it is, or the workspace is restricted.
+            Why the item is not trusted; empty if it is, or if the workspace is restricted.
         """
         if self._here is not None:
             self._here = _with(self._here, item.digest)
@@ -258,7 +260,7 @@ class Trust:
         return ""
 
     def forked(self, root: Path) -> None:
-        """Trust a fork of this workspace, where that is trusted and the fork has the same settings."""
+        """Trust a fork of this workspace if the original is trusted and the fork has the same settings."""
         record, _ = self.decide()
         fork = Trust.read(root, self._settings)
         inside = {name: value for name, value in self.fields.items() if name != "workspace.artifacts"}
@@ -277,7 +279,7 @@ class Trust:
                 )
 
     def revoke(self) -> bool:
-        """Trust the workspace no more; whether it was trusted.
+        """Revoke trust in the workspace; return whether it was trusted.
 
         Raises:
             StoreUnusable: The store cannot be changed.
@@ -287,26 +289,26 @@ class Trust:
             return self._store.remove(self._name)
 
     def issue(self, days: float, items: Iterable[Item] = (), *, commands: bool = False) -> str:
-        """A signed record of trust in the workspace as it is now, for machines that accept this user's key.
+        """Return a signed record of trust in the current workspace, for machines that accept this user's key.
 
         Args:
-            days: How long it holds.
+            days: Its validity in days.
             items: What the history may run.
             commands: Whether ``run_command`` may run without isolation.
 
         Raises:
             Restricted: The workspace is not trusted here.
-            StoreUnusable: The key cannot be read or made, or this is a program of an agent's run.
+            StoreUnusable: The key cannot be read or made, or the caller is a program of an agent's run.
         """
         self.require("trust", "trust would be issued that you do not have")
         said = tuple(sorted({item.digest for item in items}))
         return self._issued("trust", digest(self.fields), days, said, commands=commands)
 
     def issue_approval(self, days: float, call_id: str, tool: str, recorded: str) -> str:
-        """A signed record that allows one call with the arguments that the history has.
+        """Return a signed record that allows one call with the arguments in the history.
 
         Raises:
-            StoreUnusable: The key cannot be read or made, or this is a program of an agent's run.
+            StoreUnusable: The key cannot be read or made, or the caller is a program of an agent's run.
         """
         return self._issued("approval", digest([call_id, tool, recorded]), days)
 
@@ -327,10 +329,10 @@ class Trust:
         )
         return records.issue(self._store, record)
 
-    # --- one call ----------------------------------------------------------------------------------------------------
+    # --- one call -------------------------------------------------------------------------------------------
 
     def approve(self, call_id: str, tool: str, arguments: Mapping[str, Any]) -> None:
-        """Allow one call with these very arguments.
+        """Allow one call with exactly these arguments.
 
         Raises:
             StoreUnusable: It cannot be recorded.
@@ -340,13 +342,13 @@ class Trust:
         self._store.write(self._call(call_id, tool, arguments), json.dumps(shown).encode())
 
     def approved(self, call_id: str, tool: str, arguments: Mapping[str, Any], recorded: str) -> bool:
-        """Whether a person allowed a call, here or in a signed record.
+        """Return whether the user allowed a call, here or in a signed record.
 
         Args:
             call_id: The call.
-            tool: Which tool.
-            arguments: What it would run with.
-            recorded: The same as the history has it, redacted: a signed record speaks of that.
+            tool: Name of the tool.
+            arguments: The arguments it would run with.
+            recorded: The arguments as recorded in the history, redacted; a signed record refers to these.
         """
         try:
             self._check_place()
@@ -357,7 +359,7 @@ class Trust:
         return bool(self._signed("approval", digest([call_id, tool, recorded]))[0])
 
     def used(self, call_id: str, tool: str, arguments: Mapping[str, Any]) -> None:
-        """An approved call has run: it was allowed once."""
+        """Delete the approval of a call that has run; an approval counts once."""
         with suppress(StoreUnusable):
             self._store.remove(self._call(call_id, tool, arguments))
 
@@ -365,10 +367,10 @@ class Trust:
         told = json.loads(json.dumps(arguments, default=str))
         return f"approval-{digest([self.path, self.identity, call_id, tool, told])[:48]}.json"
 
-    # --- deciding ----------------------------------------------------------------------------------------------------
+    # --- deciding -------------------------------------------------------------------------------------------
 
     def decide(self) -> tuple[Record | None, str]:
-        """The record by which the workspace is trusted; none, and why it is not."""
+        """Return the record by which the workspace is trusted; or ``None``, and why it is not."""
         try:
             self._check_place()
             record = self._read()
@@ -389,7 +391,7 @@ class Trust:
         return found, ""
 
     def _differs(self, record: Record | None) -> str:
-        """Why a record is not one of this workspace as it is."""
+        """Return why a record does not match the current workspace; empty if it does."""
         if record is None:
             return "it was not made here by you, or is of an earlier version, and nobody has trusted it yet"
         if not self.identity or record.workspace != self.identity:
@@ -402,10 +404,13 @@ class Trust:
         if not changed:
             return ""
         more = f" and {len(changed) - _SHOWN_FIELDS} more" if len(changed) > _SHOWN_FIELDS else ""
-        return f"agentx.toml changed {', '.join(changed[:_SHOWN_FIELDS])}{more} since you trusted it, and not by `agentx config set`"
+        return (
+            f"agentx.toml changed {', '.join(changed[:_SHOWN_FIELDS])}{more} since you trusted it, "
+            "and not by `agentx config set`"
+        )
 
     def _signed(self, kind: str, what: str) -> tuple[records.Signed | None, str]:
-        """The signed record that speaks of something; none, and why not."""
+        """Return the signed record for a digest; or ``None``, and why there is none."""
         if not self._settings.trust_record or not self.identity:
             return None, ""
         accepted = [*self._settings.trusted_keys]
@@ -415,7 +420,7 @@ class Trust:
         path = Path(self._settings.trust_record)
         return records.find(path, accepted, kind=kind, workspace=self.identity, what=what)
 
-    # --- the store ---------------------------------------------------------------------------------------------------
+    # --- the store ------------------------------------------------------------------------------------------
 
     @cached_property
     def _name(self) -> str:
@@ -427,13 +432,13 @@ class Trust:
 
     @cached_property
     def _within_reach(self) -> str:
-        """What agents of this workspace can write is no place for what binds them; empty where they cannot."""
+        """Why the state directory is unsafe: this workspace's agents could write it; empty if they cannot."""
         place = Path(os.path.realpath(self._settings.state_dir))
         for reach in (Path(self.path), Path(os.path.realpath(self._artifacts))):
             if reach in (place, *place.parents):
                 return (
-                    f"Your state directory {place} lies within reach of this workspace's agents; set AGENTX_STATE_DIR "
-                    "to a directory outside of it."
+                    f"Your state directory {place} lies within reach of this workspace's agents; "
+                    "set AGENTX_STATE_DIR to a directory outside of it."
                 )
         return ""
 
@@ -445,11 +450,12 @@ class Trust:
             return msgspec.json.decode(content, type=Record)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise StoreUnusable(
-                f"The record of trust {self._store.folder / self._name} is damaged; `agentx trust` makes it again."
+                f"The record of trust {self._store.folder / self._name} is damaged; "
+                "`agentx trust` makes it again."
             ) from error
 
     def put(self, record: Record) -> None:
-        """Keep a record of trust.
+        """Store a record of trust.
 
         Raises:
             StoreUnusable: It cannot be recorded.
@@ -476,7 +482,7 @@ class Trust:
 
 
 def _texts(config: Config) -> dict[str, str]:
-    """The settings with an effect, each as JSON: any number and text that TOML knows is kept exactly."""
+    """Return the settings with an effect, each as JSON, which keeps every TOML number and text exactly."""
     return {name: canonical(value).decode() for name, value in executable(config).items()}
 
 
@@ -485,17 +491,17 @@ def _with(record: Record, item: str) -> Record:
 
 
 def set_value(root: Path, settings: Settings, name: str, value: str) -> Config:
-    """Set one value in ``agentx.toml`` as its owner: a workspace that is trusted stays so.
+    """Set one value in ``agentx.toml`` as its owner; a trusted workspace stays trusted.
 
     Args:
         root: The workspace's directory.
-        settings: What the environment says.
-        name: Section and key, with a dot between.
-        value: As TOML writes it; a bare word counts as a string.
+        settings: Settings from the environment.
+        name: Section and key, separated by a dot.
+        value: In TOML syntax; a bare word counts as a string.
 
     Raises:
-        ConfigInvalid: There is no such setting, or the value is none that it can have.
-        StoreUnusable: The workspace is trusted, and that cannot be recorded of the new value.
+        ConfigInvalid: There is no such setting, or it does not accept the value.
+        StoreUnusable: The workspace is trusted, and trust in the new value cannot be recorded.
     """
     records.refuse_in_a_run(settings)
     before, after = change_value(root, name, value)
@@ -509,7 +515,7 @@ def set_value(root: Path, settings: Settings, name: str, value: str) -> Config:
 
 
 def trusted_workspaces(settings: Settings) -> list[tuple[Record, str]]:
-    """Every workspace that this user trusted, and why it is restricted now; empty where it is trusted.
+    """Return every workspace that this user trusted, with why it is restricted now; empty if it is trusted.
 
     Raises:
         StoreUnusable: The store is unsafe.

@@ -216,7 +216,7 @@ class _Look:
             return ""
         return "" if b"\0" in data else data.decode("utf-8", "replace")
 
-    # --- who else says it --------------------------------------------------------------------------------------------
+    # --- who else says it -----------------------------------------------------------------------------------
 
     def _quotings(self) -> tuple[Words, list[Quoting]]:
         falling = (event for event in self._events() if event.seq in self._closure.events)
@@ -242,7 +242,7 @@ class _Look:
                     "Change or delete the file first, and try again. Nothing was purged."
                 )
 
-    # --- what is to be done ------------------------------------------------------------------------------------------
+    # --- what is to be done ---------------------------------------------------------------------------------
 
     def plan(self) -> PurgePlan:
         """What would be done."""
