@@ -1,4 +1,4 @@
-"""Feeding and asking the search index, and the background worker that does it.
+"""Feed and query the search index, and the background worker that does so.
 
 May import: core, recording, storage, synthesis.
 """

@@ -1,9 +1,10 @@
-"""Background work that stands in nobody's way: one process does it, in small pieces, while nobody writes.
+"""Background work that yields to writes: one process does it, in small pieces, while nobody writes.
 
-Another thread of Python cannot run while this one computes, so a write that comes in the middle of a long piece waits
-for the interpreter (measured: 6 ms at the median). Hence the two ways to step back: :meth:`Background.step` between
-any two small pieces, also under a lock, lets a write that is under way finish; :meth:`Background.give_way`, under no
-lock, waits until the writing has been quiet for a moment, for the next write of a turn follows soon.
+Another Python thread cannot run while this one computes, so a write that arrives in the middle of a long
+piece waits for the interpreter (measured: 6 ms at the median). Hence two ways to yield.
+:meth:`Background.step` runs between any two small pieces, also under a lock, and lets a write in progress
+finish. :meth:`Background.give_way` runs without a lock and waits until writing has paused for a moment,
+because the next write of a turn follows soon.
 """
 
 import fcntl
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("agentx.search.background_worker")
 
 QUIET_S = 0.1
-"""The writing is quiet when so long nothing was written."""
+"""Seconds without a write after which writing counts as paused."""
 
 PATIENCE_S = 1.0
-"""Where it never is, a piece of work is done all the same after so long."""
+"""Longest wait for a pause, in seconds; after that a piece of work is done anyway."""
 
 STEP_S = 0.05
-"""A write is let pass for so long; a longer one (an import) is worked beside."""
+"""Longest wait for one write, in seconds; work continues beside a longer one (an import)."""
 
 WORKERS = ("agentx-indexer", "agentx-by-deadline")
 """Names of the threads that load and fill the index."""
@@ -44,10 +45,10 @@ T = TypeVar("T")
 
 
 class SearchLate(AgentXError):
-    """A search was not done by its deadline; it goes on in the background, so that the next one is faster.
+    """A search missed its deadline; it continues in the background, so that the next one is faster.
 
     Attributes:
-        found: What it found up to then, in what was read of the history; empty for nothing.
+        found: Hits in the part of the history that was read until then; empty for none.
     """
 
     def __init__(self, message: str, found: "Sequence[SearchHit]" = ()) -> None:
@@ -56,14 +57,16 @@ class SearchLate(AgentXError):
 
 
 def done_by(deadline: float | None, work: Callable[[], T]) -> T:
-    """Return the result of some work if it is done in time; otherwise it goes on, and its result is dropped.
+    """Return the result of some work if it finishes in time; otherwise drop the result.
+
+    Work that is late continues in its thread.
 
     Args:
         deadline: ``time.monotonic()`` by which this returns; ``None`` waits.
-        work: Runs in a thread of its own where there is a deadline.
+        work: Runs in a separate thread if there is a deadline.
 
     Raises:
-        SearchLate: It was not done by then.
+        SearchLate: The work was not finished by the deadline.
     """
     if deadline is None:
         return work()
@@ -83,31 +86,31 @@ def done_by(deadline: float | None, work: Callable[[], T]) -> T:
         raise failed[0]
     if not found:
         raise SearchLate(
-            "The search was not done by the deadline: the index is still being loaded or filled. That goes on in the "
-            "background; ask again in a moment, or give it longer."
+            "The search was not done by the deadline: the index is still being loaded or filled. "
+            "That goes on in the background; ask again in a moment, or give it longer."
         )
     return found[0]
 
 
 class Writes(Protocol):
-    """What is to be known of the writing."""
+    """State of the writing in this process."""
 
     @property
     def writing(self) -> bool:
-        """Whether a write is under way in this process."""
+        """Whether a write is in progress in this process."""
         ...
 
     @property
     def last_write(self) -> float:
-        """``time.monotonic()`` of the latest one."""
+        """``time.monotonic()`` of the latest write."""
         ...
 
 
 class Ownership:
-    """Which process does the background work: the one that holds a lock on a file; it ends with the process.
+    """Decides which process does the background work: the one that holds a file lock, until it ends.
 
     Args:
-        path: The file, beside the cache that is worked on.
+        path: The lock file, beside the cache that is worked on.
     """
 
     def __init__(self, path: Path) -> None:
@@ -115,14 +118,14 @@ class Ownership:
         self._descriptor = -1
 
     def take(self) -> bool:
-        """Become the owner, unless another process (or workspace object) is; nobody waits."""
+        """Become the owner unless another process (or workspace object) is; never waits."""
         if self._descriptor >= 0 and self._stands():
             return True
         self.release()
         try:
             descriptor = nofollow.open_descriptor(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError:
-            return False  # the cache was deleted, or the disk is full: the next look tells
+            return False  # the cache was deleted, or the disk is full: the next attempt decides
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -132,13 +135,13 @@ class Ownership:
         return self._stands()
 
     def release(self) -> None:
-        """Let another process become the owner."""
+        """Give up ownership, so that another process can take it."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
     def _stands(self) -> bool:
-        """Whether the file that is locked is still the one of that name: the cache may have been deleted."""
+        """Return whether the locked file still has its name: the cache may have been deleted."""
         with suppress(OSError):
             return os.fstat(self._descriptor).st_ino == nofollow.status(self._path).st_ino
         return False
@@ -148,10 +151,10 @@ class Background:
     """A thread that works in turns until it is stopped.
 
     Args:
-        name: Of the thread.
+        name: Name of the thread.
         turn: Does one piece of work; returns whether there is more.
-        writes: What to step back from.
-        ownership: Who may work.
+        writes: The writing to yield to.
+        ownership: Decides whether this process may work.
     """
 
     def __init__(self, name: str, turn: Callable[[], bool], writes: Writes, ownership: Ownership) -> None:
@@ -164,23 +167,23 @@ class Background:
 
     @property
     def stopping(self) -> bool:
-        """Whether it is to stop: a long turn looks now and then."""
+        """Whether a stop was requested; a long turn checks this now and then."""
         return self._stopping.is_set()
 
     def start(self) -> None:
-        """Begin; a second call does nothing."""
+        """Start the thread; a second call does nothing."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
             self._thread.start()
 
     def stop(self, *, wait: bool = True) -> None:
-        """Stop, after the piece that is under way; without ``wait`` it may still be under way on return."""
+        """Stop after the current piece; without ``wait`` it may still be running on return."""
         self._stopping.set()
         if self._thread is not None and wait:
             self._thread.join(timeout=30)
 
     def step(self) -> None:
-        """Let a write that is under way finish; does nothing in any other thread."""
+        """Let a write in progress finish; does nothing in any other thread."""
         if threading.current_thread() is not self._thread:
             return
         end = time.monotonic() + STEP_S
@@ -188,7 +191,7 @@ class Background:
             self._stopping.wait(LOOK_S)
 
     def give_way(self) -> None:
-        """Wait until the writing is quiet, :data:`PATIENCE_S` at most; does nothing in any other thread."""
+        """Wait until writing pauses, at most :data:`PATIENCE_S`; does nothing in any other thread."""
         if threading.current_thread() is not self._thread:
             return
         end = time.monotonic() + PATIENCE_S
@@ -206,12 +209,12 @@ class Background:
             self._ownership.release()
 
     def _once(self) -> float:
-        """One turn, where this process may; how long to wait before the next, in seconds."""
+        """Run one turn if this process is the owner; return the seconds to wait before the next."""
         if not self._ownership.take():
             return IDLE_S
         self.give_way()
         try:
             return 0.0 if self._turn() else IDLE_S
-        except Exception:  # noqa: BLE001 - what is worked on is a cache: whatever befalls it must not end the work
+        except Exception:  # noqa: BLE001 - the work is on a cache: no fault in it may end the thread
             _LOG.exception("Background work failed, and is tried again.")
             return TROUBLE_S

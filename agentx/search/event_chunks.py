@@ -1,4 +1,4 @@
-"""What of an event can be found: its files, messages, output of checks and memory items, cut into passages."""
+"""Cut an event into searchable passages: its files, messages, output of checks and memory items."""
 
 from collections.abc import Iterator
 
@@ -25,16 +25,17 @@ from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.state import State
 
 CHUNKING_VERSION = "2"
-"""Raised when the same history would be cut, or embedded, otherwise; an index of another version is filled again."""
+"""Raised when the same history would be cut or embedded differently; an index of another version is
+refilled."""
 
 MAX_TEXT_BYTES = 2_000_000
-"""A larger artifact is not cut into chunks; it is data, and can be declared as a source."""
+"""A larger artifact is not cut into chunks: it is data, and can be declared as a source."""
 
 _ENDED = ("resolved", "superseded", "archived", "retired")
 
 
 def of_memory(state: State) -> Iterator[Chunk]:
-    """The passages of what is in the state itself: items that last, and the latest messages; no index is needed."""
+    """Yield the passages of the state itself: lasting items and the latest messages; no index is needed."""
     for item in state.items.values():
         if item.kind != "hot_issue" and item.status not in _ENDED:
             yield _memory_chunk(item, item.created_seq, actor="", at=item.changed_at)
@@ -70,11 +71,11 @@ def _message_chunk(piece: Piece, number: int, seq: int, actor: str, at: str) -> 
 
 
 class Passages:
-    """Cuts the events of one history, in their order: a message is cut with the one before it in mind.
+    """Cuts the events of one history, in order: a message is cut with the previous one as its context.
 
     Args:
         write_path: The history and the contents that it names.
-        after: The event behind which it begins.
+        after: The event after which it begins.
 
     Attributes:
         through: The latest event that was cut.
@@ -87,7 +88,7 @@ class Passages:
         self._previous = next((m.text for m in reversed(messages) if m.seq <= after), "")
 
     def of(self, event: Event) -> Iterator[Chunk]:
-        """The passages of an event; the blob of a file that cannot be read gives none."""
+        """Yield the passages of an event; a file whose blob cannot be read gives none."""
         self.through = event.seq
         data = event.data
         for made in changes_of(event):
@@ -145,9 +146,9 @@ class Passages:
 
 
 def place(hit: SearchHit) -> str:
-    """Where a passage stands, in one line: path and lines, or the event.
+    """Return the location of a passage in one line: path and lines, or the event.
 
-    Names come from files that anyone may have written, so a line break in one is shown as a space.
+    Names come from files that anyone may have written, so a line break in a name becomes a space.
     """
     return " ".join(_place(hit).split())
 

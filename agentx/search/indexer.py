@@ -1,9 +1,9 @@
-"""Feeds the memory index from the history, and asks it.
+"""Feed the memory index from the history, and query it.
 
-The index is a cache that follows the log: its own watermark says how far it has read. A search reads what is new
-first, so that a fresh write is found at once; vectors come behind, in the background, which one process at a time does
-(:mod:`agentx.search.background_worker`). Whoever reads the history into the index holds a lock for one batch, so that two processes
-never bring an old passage back behind each other; nobody else waits for anything.
+The index is a cache that follows the log: its own watermark is the last event that it has read. A search
+first reads what is new, so a fresh write is found at once. Vectors follow in the background, in one process
+at a time (:mod:`agentx.search.background_worker`). A process that reads history into the index holds a lock
+for one batch, so that two processes never bring back an old passage after each other. Nobody else waits.
 """
 
 import contextlib
@@ -30,40 +30,41 @@ from agentx.synthesis.recall.file_retrieval import retrieve_files
 from agentx.synthesis.recall.retrieval import SearchHit, retrieve, to_embed
 
 BEHIND = 64
-"""While more passages than this have no vector, a search goes by words alone."""
+"""If more passages than this lack a vector, a search uses words alone."""
 
 _BATCH_CHUNKS = 256
 _BATCH_EVENTS = 2_000
 _EMBED_BATCH = 64
 _EMBED_AHEAD = 4
-"""Batches that are asked of the index at once: it looks through all its rows for them."""
+"""Batches fetched from the index in one query, because each query scans all its rows."""
 
 _VECTORS_KEPT = 4_096
-"""The latest vectors, 6 MB, by what was embedded: of a file that is edited, most passages stay as they are."""
+"""Number of latest vectors kept, by embedded text: 6 MB. When a file is edited, most of its passages do not
+change."""
 
 _CLOSE_S = 30.0
-"""How long :meth:`Indexer.close` waits for a search."""
+"""Longest wait of :meth:`Indexer.close` for a search, in seconds."""
 
 T = TypeVar("T")
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is."""
+"""Receives the name of the work, how much is done, and the total."""
 
 
 class Watching:
-    """What the background sees of the writing."""
+    """The background worker's view of the writing."""
 
     def __init__(self, write_path: WritePath) -> None:
         self._write_path = write_path
 
     @property
     def writing(self) -> bool:
-        """Whether a write is under way in this process."""
+        """Whether a write is in progress in this process."""
         return self._write_path.lock.held
 
     @property
     def last_write(self) -> float:
-        """When the latest one was, by ``time.monotonic()``."""
+        """``time.monotonic()`` of the latest write."""
         return self._write_path.last_write
 
 
@@ -73,14 +74,14 @@ class Indexer:
     Args:
         write_path: The history and the contents that it names.
         place: The backend's directory; a damaged one is moved aside.
-        open_index: Opens the backend when it is first needed (LanceDB takes 1.5 s to load).
-        open_embedder: Gives the embedder, or a reason why there is none.
+        open_index: Opens the backend on first use (LanceDB takes 1.5 s to load).
+        open_embedder: Returns the embedder, or the reason why there is none.
 
     Attributes:
-        why_lexical: Why there is no embedder; empty where there is one.
-        behind: Whether the latest search went by words alone, because most passages had no vector yet.
-        abandons: Whether :meth:`close` leaves behind what still loads the backend; for a process that ends without
-            waiting for its threads (``os._exit``).
+        why_lexical: Why there is no embedder; empty if there is one.
+        behind: Whether the latest search used words alone, because most passages had no vector yet.
+        abandons: Whether :meth:`close` does not wait for a backend that is still loading; for a process that
+            ends without waiting for its threads (``os._exit``).
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class Indexer:
 
     @property
     def index(self) -> MemoryIndex:
-        """The backend, opened when it is first asked for."""
+        """The backend, opened on first use."""
         with self._reading:
             if self._index is None:
                 self._index = InMemoryIndex() if self._in_memory else self._open_index()
@@ -125,10 +126,10 @@ class Indexer:
             return self._index
 
     def embedder(self, *, opened: bool = False) -> Embedder | None:
-        """What gives vectors, without opening the index; ``None`` where there is none.
+        """Return the embedder without opening the index; ``None`` if there is none.
 
         Args:
-            opened: Only where it is open already; this never waits for the index.
+            opened: Return it only if it is open already; this never waits for the index.
         """
         if opened:
             return self._embedder
@@ -153,14 +154,14 @@ class Indexer:
         return _watermark(self.index)[0]
 
     def catch_up(self, progress: Progress | None = None, *, deadline: float | None = None) -> int:
-        """Read what was recorded since the index's watermark, by whichever process, as far as it is folded.
+        """Read what any process recorded since the index's watermark, as far as it is folded.
 
         Args:
-            progress: Told after each batch.
-            deadline: ``time.monotonic()`` after which no more batch is begun; ``None`` goes on to the end.
+            progress: Called after each batch.
+            deadline: ``time.monotonic()`` after which no further batch begins; ``None`` for no deadline.
 
         Returns:
-            How many events are left.
+            Number of events left.
         """
         with self._write_path.exclusive():
             until = self._write_path.state.seq
@@ -173,9 +174,9 @@ class Indexer:
         return 0
 
     def _read_batch(self, until: int) -> bool:
-        """Read some more of the history into the index, up to an event that is folded; whether there is more.
+        """Read one batch of history into the index, up to a folded event; return whether there is more.
 
-        Nothing is read while the log is damaged: the index would lack for good what is restored later.
+        Nothing is read while the log is damaged: the index would permanently lack what is restored later.
         """
         if self._write_path.unsound:
             return False
@@ -192,7 +193,7 @@ class Indexer:
 
     @contextlib.contextmanager
     def _feeding(self) -> Iterator[None]:
-        """Hold other processes off the reading of the history, for one batch."""
+        """Keep other processes from reading the history into the index, for one batch."""
         if self._in_memory:
             yield
             return
@@ -202,7 +203,7 @@ class Indexer:
     def _feed(self, index: MemoryIndex, until: int) -> bool:
         seq, known = _watermark(index)
         events = self._write_path.history.read(max(seq - 1, 0), told_already)
-        if seq:  # the event at the watermark tells whether this is the history that was read
+        if seq:  # the event at the watermark shows whether this is the same history
             at = next(events, None)
             if at is None or at.seq != seq or at.hash != known:
                 _empty(index)
@@ -213,7 +214,7 @@ class Indexer:
         last: Event | None = None
         for number, event in enumerate(events):
             if event.seq > until or len(batch) >= _BATCH_CHUNKS or number >= _BATCH_EVENTS:
-                break  # of an event beyond the fold, what it concludes is not in the state yet
+                break  # the conclusions of an event beyond the fold are not in the state yet
             batch = self._end_replaced(index, event, batch)
             for chunk in self._passages.of(event):
                 batch.append(chunk)
@@ -226,7 +227,7 @@ class Indexer:
         return last.seq < until
 
     def _end_replaced(self, index: MemoryIndex, event: Event, batch: list[Chunk]) -> list[Chunk]:
-        """End the validity of what an event replaced, in order with what was cut before it."""
+        """End the validity of the passages that an event replaced, after what was cut before it."""
         paths = list(dict.fromkeys(made.path for made in changes_of(event)))
         if not paths:
             return batch
@@ -248,11 +249,11 @@ class Indexer:
     # --- vectors --------------------------------------------------------------------------------------------
 
     def embed(self, *, deadline_s: float | None = None, progress: Progress | None = None) -> int:
-        """Give vectors to chunks that have none, oldest first; how many are done.
+        """Give vectors to chunks that have none, oldest first; return their number.
 
         Args:
-            deadline_s: Stop after this long; ``None`` goes on to the end.
-            progress: Told after each batch.
+            deadline_s: Stop after this many seconds; ``None`` for no limit.
+            progress: Called after each batch.
         """
         end = None if deadline_s is None else time.monotonic() + deadline_s
         done = 0
@@ -284,7 +285,7 @@ class Indexer:
                 made = embedder.embed_passages([texts[name] for name in some])
                 self._vectors.update(zip(some, made, strict=True))
                 self._background.step()
-            # What was asked for last goes to the end, and the oldest are let go.
+            # Least recently used first: what was used now moves to the end, and the oldest are dropped.
             self._vectors |= {name: self._vectors.pop(name) for name in texts}
             vectors = [self._vectors[_digest(to_embed(chunk))] for chunk in chunks]
             self.index.embed([chunk.id for chunk in chunks], vectors)
@@ -294,13 +295,13 @@ class Indexer:
     # --- in the background ----------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Index, embed and maintain in the background until :meth:`close`, in whichever process owns that work."""
+        """Index, embed and maintain in the background until :meth:`close`, in the process that owns it."""
         if not self._in_memory:
             self._background.start()
 
     def _turn(self) -> bool:
-        """One piece of background work; whether there is more."""
-        # Not under the workspace's lock, which writes need; its keeper folds what other processes write.
+        """Do one piece of background work; return whether there is more."""
+        # Not under the workspace lock, which writes need; its holder folds what other processes write.
         until = self._write_path.state.seq
         if self._write_path.lock.held:  # or that event may be half folded
             return True
@@ -310,11 +311,11 @@ class Indexer:
         return False
 
     def close(self) -> None:
-        """Stop the background work, let searches that a deadline left behind end, and release the index."""
+        """Stop background work, wait for searches that outlived their deadline, and release the index."""
         self._closing = True
         wait = not (self.abandons and self._index is None)
         self._background.stop(wait=wait)
-        with self._idle:  # a thread that is inside of a library when Python ends would take the process down
+        with self._idle:  # a thread inside a library when Python ends would crash the process
             self._idle.wait_for(lambda: not (wait and self._searches), timeout=_CLOSE_S)
         if self._index is not None:
             self._index.close()
@@ -331,20 +332,22 @@ class Indexer:
         files: bool = False,
         deadline: float | None = None,
     ) -> list[SearchHit]:
-        """The ``k`` best passages, what was recorded a moment ago included.
+        """Return the ``k`` best passages, including what was recorded a moment ago.
 
-        An index that turns out to be damaged is set aside and filled again from the history.
+        An index that turns out to be damaged is set aside and refilled from the history.
 
         Args:
             query: Words in any form.
-            k: How many.
-            where: What to look at.
-            embed_s: How long to embed what has no vector yet, before searching; the rest is found by its words.
-            files: One hit for each file.
-            deadline: ``time.monotonic()`` after which it reads no more of the history, and searches what it has.
+            k: Number of hits.
+            where: Filter of the passages.
+            embed_s: How long to embed passages without a vector before searching, in seconds; the rest is
+                found by words.
+            files: Return one hit per file.
+            deadline: ``time.monotonic()`` after which no more history is read, and the existing index is
+                searched.
 
         Raises:
-            SearchLate: Some of the history was not read by then; it holds what was found in the rest.
+            SearchLate: Part of the history was not read in time; the error holds the hits in the rest.
         """
         with self._idle:
             self._searches += 1
@@ -362,21 +365,22 @@ class Indexer:
         if embed_s > 0 and not unread:
             self.embed(deadline_s=embed_s)
         self.start()
-        # Where most passages have no vector yet, the few that have one would stand before all others.
+        # If most passages have no vector yet, the few that have one would rank before all others.
         self.behind = self._embedder is not None and len(self.index.without_vectors(BEHIND + 1)) > BEHIND
         vector = None if self.behind else self._query_vector(query)
         find = retrieve_files if files else retrieve
         hits = find(self.index, query, vector, k, where)
         if unread:
             raise SearchLate(
-                f"The deadline left no time to read the last {unread:,} events into the index, so only what comes before "
-                "them was searched. That goes on in the background; ask again in a moment, or give it longer.",
+                f"The deadline left no time to read the last {unread:,} events into the index, so only what "
+                "comes before them was searched. That goes on in the background; ask again in a moment, "
+                "or give it longer.",
                 hits,
             )
         return hits
 
     def _mending(self, work: Callable[[], T]) -> T:
-        """Do something with the index; where it turns out to be damaged, or was deleted, once more with a new one."""
+        """Do something with the index; if it turns out to be damaged or deleted, retry with a new one."""
         try:
             return work()
         except IndexDamaged as damage:
@@ -388,7 +392,7 @@ class Indexer:
         return work()
 
     def _anyhow(self, work: Callable[[], T]) -> T:
-        """Do something with the index; where the disk takes none, with one in memory that serves until the end."""
+        """Do something with the index; if it cannot be written, use one in memory until closed."""
         try:
             return self._mending(work)
         except IndexUnavailable as trouble:
@@ -401,7 +405,7 @@ class Indexer:
         return work()
 
     def _start_again(self, damage: AgentXError) -> None:
-        """Set a damaged index aside; the next look fills a new one."""
+        """Set a damaged index aside; the next access fills a new one."""
         with self._reading:
             self._write_path.notes.append(
                 f"{damage} The index was set aside and is made again from the history."
@@ -413,7 +417,7 @@ class Indexer:
             self._index = None
 
     def start_over(self) -> None:
-        """The caches were deleted: let go of what was open, so that the next look fills a new index."""
+        """Close what was open after the caches were deleted, so that the next access fills a new index."""
         with self._reading:
             if self._index is not None:
                 self._index.close()
@@ -423,7 +427,7 @@ class Indexer:
         return self._embedder.embed_query(query) if self._embedder is not None and query.strip() else None
 
     def settle(self, deadline: float, progress: Progress | None = None) -> bool:
-        """Read and embed everything that is recorded; whether it was done by ``deadline`` (``time.monotonic()``)."""
+        """Read and embed everything that is recorded; return whether it was done in time."""
 
         def work() -> bool:
             self.catch_up(progress)
@@ -450,6 +454,6 @@ def _empty(index: MemoryIndex) -> None:
 
 
 def _watermark(index: MemoryIndex) -> tuple[int, str]:
-    """The last event that an index has read, and its hash, by which another history is told apart."""
+    """Return the last event that an index has read, and its hash, which identifies the history."""
     seq, _, known = index.read_meta("seq").partition(" ")
     return int(seq or 0), known

@@ -1,4 +1,4 @@
-"""Vectors of short phrases: what is compared by meaning without asking the index.
+"""Vectors of short phrases, to compare meanings without querying the index.
 
 They are kept while the workspace is open, and in its cache, so that each phrase is embedded once.
 """
@@ -17,22 +17,22 @@ from agentx.storage.index.port import Vector
 from agentx.synthesis.embedding.port import ModelUnavailable
 
 MAX_KEPT = 10_000
-"""Phrases that are kept, about 16 MB; with more, all are forgotten."""
+"""Number of phrases kept, about 16 MB; if there are more, all are dropped."""
 
 EMBED_S = 2.0
-"""How long one question embeds what has no vector yet; the next one goes on."""
+"""Longest time that one query embeds phrases without a vector; the next query continues."""
 
 _WORTH_KEEPING = 20
-"""So many new vectors are written to the cache; a single question is not worth it."""
+"""Number of new vectors from which the cache is written; a single query is not worth it."""
 
 
 class Meanings:
     """Embeds phrases, each once.
 
     Args:
-        indexer: Has the embedder.
+        indexer: Provides the embedder.
         root: The workspace.
-        place: The file that keeps the vectors; a cache.
+        place: The cache file of the vectors.
     """
 
     def __init__(self, indexer: Indexer, root: Path, place: Path) -> None:
@@ -46,12 +46,12 @@ class Meanings:
     def of(
         self, phrases: Iterable[str], *, load: bool = True, within_s: float = EMBED_S
     ) -> dict[str, Vector]:
-        """Vectors of unit length by phrase; without those that could not be had.
+        """Return vectors of unit length by phrase, without those that could not be made.
 
         Args:
-            phrases: The most wanted ones first.
-            load: Load the model where it is not yet (0.3 s).
-            within_s: When to stop embedding.
+            phrases: The most important ones first.
+            load: Load the model if it is not loaded yet (0.3 s).
+            within_s: When to stop embedding, in seconds from now.
         """
         embedder = self._indexer.embedder(opened=not load)
         if embedder is None:
@@ -79,7 +79,7 @@ class Meanings:
 
         try:
             kept = msgspec.msgpack.decode(nofollow.read(self._place), type=tuple[str, dict[str, bytes]])
-        except (OSError, msgspec.MsgspecError):  # none yet, or damaged: they are made again
+        except (OSError, msgspec.MsgspecError):  # missing or damaged: they are made again
             return {}
         return {phrase: np.frombuffer(row, np.float32) for phrase, row in kept[1].items() if kept[0] == name}
 
@@ -88,7 +88,7 @@ class Meanings:
             self._vectors.clear()
         rows = {phrase: vector.tobytes() for phrase, vector in self._vectors.items()}
         part = self._place.with_suffix(".part")
-        with contextlib.suppress(OSError):  # a cache that cannot be written is none
+        with contextlib.suppress(OSError):  # a cache that cannot be written is skipped
             make_cache(self._root)
             nofollow.write(part, msgspec.msgpack.encode((self._of, rows)))
             part.replace(self._place)
