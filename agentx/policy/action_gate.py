@@ -1,7 +1,8 @@
-"""The gates of an open workspace: what is looked at before each action, and what is kept of each task when it is over.
+"""The gates of an open workspace: checks before each action, and grading after each task.
 
-The engine runs them: before each tool call (:mod:`agentx.tools.toolset`) and at the end of a run (:mod:`agentx.agents.loop`).
-So no agent chooses to look. As a library call, and as ``agentx gate pre`` and ``post``, any other agent has the same.
+The engine runs them: before each tool call (:mod:`agentx.tools.toolset`) and at the end of a run
+(:mod:`agentx.agents.loop`). So no agent can skip them. Any other agent gets the same as a library call, and
+as ``agentx gate pre`` and ``post``.
 """
 
 from collections import OrderedDict
@@ -33,43 +34,43 @@ from agentx.synthesis.state.rules import triggered
 from agentx.synthesis.state.state import State
 
 EXTRACTOR = "gates"
-"""The ``extractor`` of what a look through the gate changes: a rule that slept wakes."""
+"""The ``extractor`` of the changes that the gate makes: it wakes dormant rules."""
 
 NOTED_ITEMS = 6
-"""So many items stand in one note, the most urgent first."""
+"""Maximum number of items in one note, the most urgent first."""
 
 NOTED_WORDS = 30
-"""Words of each."""
+"""Maximum number of words per item."""
 
 MAX_WORDS = 400
-"""Characters of a task, or of a lesson."""
+"""Maximum number of characters of a task or a lesson."""
 
 _READS = vocabulary(
     "read_file list_directory search_memory summarize_directory_purpose summarize_decisions "
     "Read Glob Grep LS NotebookRead WebSearch TodoWrite"
 )
-"""Tools that change nothing, of this and of other agents."""
+"""Tools that change nothing, of AgentX and of other agents."""
 
 _CHECKS = vocabulary("run_tests run_lint run_build check_document")
-"""Tools that look whether what was done is right: no flow needs a person's word for that."""
+"""Tools that check the work: no flow requires approval for them."""
 
 _RUNS_KEPT = 64
 
 
 class Graded(msgspec.Struct, frozen=True, kw_only=True):
-    """What was kept of a task.
+    """What was recorded of a task.
 
     Attributes:
         event: Seq of its ``TaskGraded``.
-        task: Its one entry in the state; ``None`` where it has none.
-        new: Whether that entry is new; otherwise an earlier one says it now.
-        flow: The flow that it followed, with its counters as they are now.
-        rules: The rules that it kept or broke, as they are now.
-        lesson: The item that holds what was learned: a learning, or the rule that said so already.
-        permanent: Whether the lesson is more than words; ``None`` where nothing was learned.
+        task: Its entry in the state; ``None`` if it has none.
+        new: Whether that entry is new; otherwise an earlier entry was updated.
+        flow: The flow that it followed, with its updated counters.
+        rules: The rules that it kept or broke, as updated.
+        lesson: The item that holds the lesson: a learning, or an existing rule that says the same.
+        permanent: Whether the lesson is enforced by more than words; ``None`` if nothing was learned.
         proposal: What would make it permanent.
-        unknown: Ids that name no flow or rule, and were passed over.
-        unmade: Why it is not believed what the lesson is said to be made into; empty where it is.
+        unknown: IDs that name no flow or rule, and were ignored.
+        unmade: Why the claim about what the lesson was made into is not accepted; empty if it is.
     """
 
     event: int
@@ -86,7 +87,7 @@ class Graded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True):
-    """A lesson that is only words.
+    """A lesson without an automated check.
 
     Attributes:
         item: The learning or the rule.
@@ -98,13 +99,13 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gate found before a tool call.
+    """The gate's findings before a tool call.
 
     Attributes:
-        violations: Why it is denied; empty where it is not.
-        ask: Why a person's word is needed; empty where it is not.
-        flows: The flows that ask for it.
-        note: What the agent is to read with the result; empty where it was told all of it.
+        violations: Why the call is denied; empty if it is not.
+        ask: Why approval is needed; empty if it is not.
+        flows: The flows that require approval.
+        note: What the agent should read with the result; empty if it has been shown all of it.
     """
 
     violations: tuple[Violation, ...] = ()
@@ -114,7 +115,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Run(msgspec.Struct):
-    """What a run was told, and what a person allowed it."""
+    """What a run was shown, and what the user approved in it."""
 
     noted: set[str] = msgspec.field(default_factory=set)
     granted: set[str] = msgspec.field(default_factory=set)
@@ -144,17 +145,18 @@ class Gates:
         domain: str = "",
         agent: str = "",
     ) -> Verdict:
-        """What is remembered and what exists that touches an action, and whether it may go on. Nothing is run.
+        """Return what memory and resources exist for an action, and whether it may proceed. Nothing is run.
 
         Args:
             action: What is about to be done, in any words.
             tool: The tool that does it.
-            arguments: What the tool is given: where it writes a file, the compiled checks see the file as it would be.
-            domain: What it belongs to ("payments").
+            arguments: The tool's arguments. If it writes a file, the compiled checks see the file as it would
+                be.
+            domain: The domain of the action ("payments").
             agent: Role of the agent.
 
         Raises:
-            UsageError: Nothing is said.
+            UsageError: No action is given.
 
         >>> ws.gates.before("deploy to production").verdict  # doctest: +SKIP
         'allow_with_context'
@@ -190,12 +192,14 @@ class Gates:
         return fitted(verdict)
 
     def before_call(self, tool: str, arguments: Mapping[str, Any], *, run: str = "", agent: str = "") -> Look:
-        """What the gate finds before a tool call of an agent; what the call would write is checked as it is written.
+        """Return the gate's findings before a tool call of an agent.
+
+        The content that the call writes is checked later, when it is written.
 
         Args:
-            tool: Its name.
+            tool: Name of the tool.
             arguments: As the agent gave them.
-            run: What is noted is noted once in each run.
+            run: The run; each item is noted once per run.
             agent: Role of the agent.
         """
         board, message = self._known(), self.engine.last_user_message()
@@ -221,7 +225,7 @@ class Gates:
             tools=(lambda: self._existing(what)) if looks and what.changes else tuple,
         )
         self._wake(board, verdict)
-        # A command says what is done, and the name of a tool; the text and the name of a file can be about anything.
+        # A command, or the name of a tool, says what is done; the text and name of a file can be about anything.
         denied = [board.items[name] for name in verdict.denied_by] if command or not words else []
         return Look(
             violations=tuple(map(violation_of, denied)),
@@ -231,7 +235,7 @@ class Gates:
         )
 
     def before_answer(self, answer: str, *, agent: str = "") -> tuple[Violation, ...]:
-        """What an answer suggests again although the user ruled it out.
+        """Return the rejections that an answer suggests again.
 
         Args:
             answer: What is about to be said to the user.
@@ -241,13 +245,14 @@ class Gates:
         return tuple(map(violation_of, found))
 
     def grant(self, run: str, flows: Sequence[str]) -> None:
-        """A person gave their word on what these flows begin; the rest of the run is not asked about again."""
+        """Record the user's approval of these flows; the rest of the run does not ask again."""
         self._memory(run).granted.update(flows)
 
     def _flows(self, board: Board, action: Action, message: str, granted: Collection[str]) -> list[FlowMatch]:
-        """The flows that a call itself calls for; where none, and it changes something, those of the user's message.
+        """Return the flows that a call matches; otherwise those of the user's message.
 
-        A flow of the message that still waits for a person's word comes first: no words of a call talk it away.
+        The message counts only if the call changes something. A flow of the message that still needs approval
+        always comes first, so that no wording of a call can avoid it.
         """
         own = match(board.state, action.said)
         asked = match(board.state, message) if message and action.changes else []
@@ -256,7 +261,7 @@ class Gates:
         return [*waits, *(one for one in own or asked if one.item.id not in known)]
 
     def _known(self) -> Board:
-        """The memory by its words; made again where it changed."""
+        """Return the memory indexed by its words; rebuilt after it changed."""
         state = self.engine.write_path.state
         key = id(state), state.counts.get("Concluded", 0)
         if self._board is None or self._board[0] != key:
@@ -314,23 +319,25 @@ class Gates:
         actor: str = "",
         run: str = "",
     ) -> Graded:
-        """Grade a task: what it says of its flow and its rules is counted, and its lesson is kept.
+        """Grade a task: update the counters of its flow and rules, and keep its lesson.
 
         Args:
             task: What was done, in one sentence.
             passed: Whether it succeeded.
-            flow: Id or name of the flow that it followed.
+            flow: ID or name of the flow that it followed.
             lesson: What was learned, in one sentence.
-            made: What the lesson was made into: ``check:ID``, ``flow:ID``, ``script:PATH`` or ``rule``. It is looked for: what
-                is not there is told, and the lesson stays words. Without a name the words of the lesson find it.
-            broke: Ids of rules that it broke.
-            kept: Ids of rules that it kept.
-            domain: What it belongs to ("payments").
-            actor: Who grades; the person by default. Its word is what the lesson rests on.
+            made: What the lesson was made into: ``check:ID``, ``flow:ID``, ``script:PATH`` or ``rule``. The
+                claim is verified: if it does not exist, this is reported, and the lesson stays without a
+                check. Without a name, it is searched by the words of the lesson.
+            broke: IDs of rules that it broke.
+            kept: IDs of rules that it kept.
+            domain: Its domain ("payments").
+            actor: Who grades; the user by default. The trust in the lesson depends on this.
             run: The run that it belongs to.
 
         Raises:
-            UsageError: Nothing is said, or ``made`` is none of these, or is said without a lesson.
+            UsageError: The task is empty, ``made`` has an unknown kind, or ``made`` is given without a
+                lesson.
             ReadOnly: The workspace was written by a newer version.
         """
         task, lesson = one_line(clean(task))[:MAX_WORDS], one_line(clean(lesson))[:MAX_WORDS]
@@ -362,7 +369,7 @@ class Gates:
         return msgspec.structs.replace(told, unknown=unknown, unmade=unmade)
 
     def lessons(self) -> list[Lesson]:
-        """The lessons and rules that nothing but their words enforces, the latest first."""
+        """Return the lessons and rules without an automated check, the latest first."""
         items = reversed(self.engine.snapshot().items.values())
         return [Lesson(item=item, proposal=propose(item.text)) for item in items if is_only_words(item)]
 
@@ -377,7 +384,7 @@ def _known_of(names: Sequence[str], unknown: Sequence[str]) -> tuple[str, ...]:
 
 
 def _graded(event: Event, graded: TaskGraded, before: State, after: State) -> Graded:
-    """What a grading led to, found in what changed."""
+    """Return the result of a grading, from the changes in the state."""
     resting = [
         item for item in after.items.values() if any(place.seq == event.seq for place in item.evidence)
     ]
@@ -401,13 +408,16 @@ def _graded(event: Event, graded: TaskGraded, before: State, after: State) -> Gr
     )
 
 
-# --- what an agent is told in passing -----------------------------------------------------------------------
+# --- notes for the agent ------------------------------------------------------------------------------------
 
 _NOTED = ("flow", "rejections", "rules", "capabilities", "tools", "lessons")
 
 
 def _note(verdict: Verdict, memory: _Run) -> str:
-    """What touches a call and was not told in this run: a line each, so that a conversation does not grow with its calls."""
+    """Return what touches a call and was not yet shown in this run.
+
+    It has one line per item, so that a conversation does not grow with the number of its calls.
+    """
     fresh = [
         (part, line)
         for part in verdict.sections

@@ -1,4 +1,4 @@
-"""What people did to files whose class forbids it: noticed from the history, and settled by their word."""
+"""User edits that the class of a file forbids: detected from the history, and settled by the user."""
 
 import msgspec
 
@@ -21,10 +21,10 @@ from agentx.storage.log.history import told_already
 
 
 class Breach(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that a person made other than its class allows, and of which nobody has said that it is to be so.
+    """A user edit that the class of a file forbids and that nobody has confirmed.
 
     Attributes:
-        before: Blob id of what it was; ``after`` of what it is, empty where it is gone.
+        before: Blob ID before the edit; ``after`` is the ID after it, empty if the file was removed.
         seq: The event that changed it.
         sentence: What is wrong, and what to do.
     """
@@ -38,14 +38,14 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def breaches(engine: Engine, name: str) -> list[Breach]:
-    """What people did to the files of a pipeline that their classes forbid, since it was first set going.
+    """Return the user edits of a pipeline's files that their classes forbid, since it was first started.
 
-    A static file is other than an agent left it, or than it was first written; an append-only file does not begin with
-    what it last was. What was amended since, or restored, is none.
+    A static file differs from what an agent left, or from its first content. An append-only file does not
+    begin with its previous content. Edits that were amended or reverted since are not listed.
 
     Args:
-        engine: The workspace; what lies in its files now is put on record first.
-        name: The pipeline.
+        engine: The workspace; unrecorded edits of its files are recorded first.
+        name: Name of the pipeline.
     """
     with engine.write_path.exclusive():
         if not engine.write_path.state.files.get(name):
@@ -54,18 +54,19 @@ def breaches(engine: Engine, name: str) -> list[Breach]:
         watched = _Watched(engine, name)
         for event in engine.write_path.history.read(on_damage=told_already):
             watched.take(event)
-        # A power cut can tear the last line off an append: the write stands then, and what was said to it is lost.
+        # A power cut can tear the last line off an append: the write is then recorded, but not its amendment.
         if watched.unsaid:
             engine.write_path.record(list(watched.unsaid.values()))
         return [watched.breach(path) for path in sorted(watched.broken)]
 
 
 def amend(engine: Engine, path: str, reason: str, *, actor: str) -> Event:
-    """Put a person's word on record that a file is to be as it is now, whatever its class says.
+    """Record the user's confirmation that a file is to stay as it is now, whatever its class says.
 
     Raises:
-        UsageError: There is no reason, no pipeline gives the file a class, or it is as that allows.
-        PathRefused: It is no path of an artifact.
+        UsageError: There is no reason, no pipeline gives the file a class, or the file complies with its
+            class.
+        PathRefused: It is not the path of an artifact.
     """
     path, reason = check_path(path), reason.strip()
     if not reason:
@@ -75,8 +76,8 @@ def amend(engine: Engine, path: str, reason: str, *, actor: str) -> Event:
         rulings = rulings_on(engine.write_path.state, [path])
         if not rulings:
             raise UsageError(
-                f"No pipeline says that {path} is static or append-only, so it needs no amendment. Pipelines that were "
-                f"set going: {', '.join(files) or 'none'}."
+                f"No pipeline says that {path} is static or append-only, so it needs no amendment. "
+                f"Pipelines that were set going: {', '.join(files) or 'none'}."
             )
         found = [one for ruling in rulings for one in breaches(engine, ruling.pipeline) if one.path == path]
         if not found:
@@ -89,11 +90,11 @@ def amend(engine: Engine, path: str, reason: str, *, actor: str) -> Event:
 
 
 class _Watched:
-    """The files of a pipeline, as their classes allow them to be, from one event to the next.
+    """The files of a pipeline compared with what their classes allow, event by event.
 
     Attributes:
-        broken: Files that are otherwise: the event that made them so, and the blob that they are now.
-        unsaid: Amendments that a person allowed a call to make and that lack their own event, by call and path.
+        broken: Files that violate their class: the event that began it, and the current blob.
+        unsaid: Amendments of calls that the user approved and that lack their event, by call and path.
     """
 
     def __init__(self, engine: Engine, name: str) -> None:
@@ -105,7 +106,7 @@ class _Watched:
         self.unsaid: dict[tuple[str, str], Draft] = {}
 
     def take(self, event: Event) -> None:
-        """Fold one event in."""
+        """Fold one event."""
         data = event.data
         if isinstance(data, PipelineStarted) and data.name == self.name:
             self.sort_of = sorter(data.files)
@@ -119,7 +120,7 @@ class _Watched:
         elif isinstance(data, FileAmended):
             self._accept(data.path, data.after)
         elif isinstance(data, WriteReverted) and data.path not in self.broken:
-            self.last.pop(data.path, None)  # the next change says what it was
+            self.last.pop(data.path, None)  # the next change names its previous content
         for made in changes_of(event):
             if sort := self.sort_of(made.path):
                 self._change(event, made, sort)
@@ -147,11 +148,11 @@ class _Watched:
     def _read(self, blob: str) -> bytes:
         try:
             return self.repo.read_blob(blob)
-        except ObjectDamaged:  # it was purged, so it binds nobody any more
+        except ObjectDamaged:  # it was purged, so it no longer constrains anybody
             return b""
 
     def breach(self, path: str) -> Breach:
-        """What a person did to a file, in words."""
+        """Return the breach of a file, with an explanation."""
         (seq, after), sort = self.broken[path], self.sort_of(path)
         assert sort is not None  # only such files are watched
         ruling = Ruling(path, sort, self.name)
@@ -164,8 +165,9 @@ class _Watched:
             before=self.last[path],
             after=after,
             seq=seq,
-            sentence=f"{path} is {ruling}. Event {seq} {'changed' if after else 'removed'} it{line}. If that is to be so, say "
-            f"`agentx pipeline amend {path} --reason …`; if not, `agentx restore {path} --at {seq - 1}`.",
+            sentence=f"{path} is {ruling}. Event {seq} {'changed' if after else 'removed'} it{line}. "
+            f"If that is to be so, say `agentx pipeline amend {path} --reason …`; "
+            f"if not, `agentx restore {path} --at {seq - 1}`.",
         )
 
 

@@ -1,7 +1,7 @@
-"""Whether a person has decided on a call that waits for them.
+"""Decisions of the user on pending calls.
 
-The history records what was decided; it does not grant it, for it can come from anybody. An approval counts
-where this user's own state directory holds it, or a signed record does, for this call with these arguments.
+The history records a decision, but does not grant it, because a history can come from anybody. An approval
+counts if this user's own state directory or a signed record holds it for this call with these arguments.
 """
 
 import json
@@ -14,28 +14,28 @@ from agentx.synthesis.state.state import PendingCall
 
 
 def decision(engine: Engine, call: PendingCall) -> bool | None:
-    """A person's decision on a call; ``None`` where there is none yet, or none that counts here."""
+    """Return the user's decision on a call; ``None`` if there is none that counts here."""
     if not call.approved:
         return call.approved
     recorded = engine.read_body(call.whole)
     try:
         arguments = _arguments(engine, call, recorded)
     except UsageError:
-        return True  # it cannot run, and says so when it is tried
+        return True  # it cannot run, and fails with an error when it is tried
     return engine.trust.approved(call.call_id, call.tool, arguments, recorded) or None
 
 
 def waiting(engine: Engine) -> list[PendingCall]:
-    """The calls that wait for a person, oldest first."""
+    """Return the calls that need approval, oldest first."""
     calls = engine.snapshot().pending.values()
     return [call for call in calls if call.awaits_approval and decision(engine, call) is None]
 
 
 def grant(engine: Engine, call: PendingCall) -> None:
-    """Let a call run as it is, once.
+    """Approve a call once, exactly as recorded.
 
     Raises:
-        UsageError: Its arguments cannot be read again.
+        UsageError: Its arguments can no longer be read.
         StoreUnusable: It cannot be recorded.
     """
     recorded = engine.read_body(call.whole)
@@ -43,10 +43,10 @@ def grant(engine: Engine, call: PendingCall) -> None:
 
 
 def granted(engine: Engine, call: PendingCall) -> dict[str, Any] | None:
-    """The arguments with which an approved call may run; ``None`` where the approval does not count here.
+    """Return the arguments of an approved call; ``None`` if the approval does not count here.
 
     Raises:
-        UsageError: They cannot be read again.
+        UsageError: They can no longer be read.
     """
     recorded = engine.read_body(call.whole)
     arguments = _arguments(engine, call, recorded)
@@ -54,7 +54,7 @@ def granted(engine: Engine, call: PendingCall) -> dict[str, Any] | None:
 
 
 def _arguments(engine: Engine, call: PendingCall, recorded: str) -> dict[str, Any]:
-    """The arguments that a person saw: kept aside where the record holds them redacted."""
+    """Return the arguments that the user saw, from the kept copy if the record holds them redacted."""
     if kept := kept_arguments(engine, call.call_id, recorded):
         return kept
     try:

@@ -1,8 +1,8 @@
-"""Which agent may change which file: classes that hold for every writer, and leases that hold for all but one.
+"""Which agent may change which file: classes that apply to all agents, and leases for a single writer.
 
-What is checked is checked under the workspace's lock, with everything that others did folded in, so nothing comes between
-the check and the write. A person is never refused; :mod:`agentx.policy.amendments` notices what they did to
-such files.
+Checks run under the workspace lock, with the events of other processes folded in, so nothing comes between
+the check and the write. The user is never refused; :mod:`agentx.policy.amendments` detects the user's edits
+of such files.
 """
 
 import time
@@ -28,7 +28,7 @@ from agentx.synthesis.pipelines.definition.naming import path_pattern
 from agentx.synthesis.state.state import Lease, State
 
 PEOPLE = frozenset(("user", "watch", "import"))
-"""Sorts of actors that are people: their word is what a static file asks for."""
+"""Kinds of actors that stand for people; a static file requires their approval."""
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.2
 
@@ -46,32 +46,32 @@ class FileRuleBroken(AgentXError):
 
 
 class FileLeased(FileRuleBroken):
-    """Another run alone may write to the file, as long as its lease holds.
+    """Only another run may write to the file while its lease is valid.
 
     Attributes:
-        lease: Who has it, and until when.
+        lease: Its holder and its end.
     """
 
     def __init__(self, path: str, lease: Lease, who: str) -> None:
         item = f" of item {lease.item}" if lease.item else ""
         super().__init__(
             path,
-            f"Denied. {who} may not write to {path}: it is leased to role {lease.role} for stage {lease.stage}{item} "
-            f"({lease.run}) until {lease.until or 'that run ends'}. A file has one writer at a time: wait for the end of "
-            f"{lease.run}, or write to another file.",
+            f"Denied. {who} may not write to {path}: it is leased to role {lease.role} for stage "
+            f"{lease.stage}{item} ({lease.run}) until {lease.until or 'that run ends'}. "
+            f"A file has one writer at a time: wait for the end of {lease.run}, or write to another file.",
         )
         self.lease = lease
 
 
 class Ruling(msgspec.Struct, frozen=True):
-    """The class that a pipeline gives a file; as text, what that is."""
+    """The class that a pipeline gives a file; as text, its explanation."""
 
     path: str
     sort: FileClass
     pipeline: str
 
     def __str__(self) -> str:
-        """In words."""
+        """Return the explanation in words."""
         return f"{self.sort} in pipeline {self.pipeline}: {_MEANS[self.sort]}"
 
 
@@ -85,20 +85,20 @@ _MEANS = {
 
 
 def take(engine: Engine, started: RunStarted, sent: Dispatched, *, actor: str, wait_s: float) -> str:
-    """Begin a run that alone may write to some files; its start and its leases are recorded in one append.
+    """Start a run with exclusive leases on its files; both are recorded in one append.
 
     Args:
         engine: The workspace.
         started: The run.
-        sent: What it is sent to do; the files are its ``writes``.
-        actor: Who does it.
+        sent: Its dispatch; the files are its ``writes``.
+        actor: Who runs it.
         wait_s: How long to wait for the leases of other runs to end, in seconds.
 
     Returns:
-        The id of the run.
+        The ID of the run.
 
     Raises:
-        FileLeased: One of the files was leased to another run all the while.
+        FileLeased: One of the files was leased to another run until the wait ended.
     """
     deadline, pause_s = time.monotonic() + wait_s, _FIRST_PAUSE_S
     while True:
@@ -116,13 +116,13 @@ def take(engine: Engine, started: RunStarted, sent: Dispatched, *, actor: str, w
 
 
 def _held(state: State, paths: Iterable[str], run: str = "") -> tuple[str, Lease] | None:
-    """The first of some files that is leased to another run than this one, and its lease."""
+    """Return the first of the files that is leased to another run, with its lease."""
     leases = ((path, state.leases[path]) for path in paths if path in state.leases)
     return next(((path, lease) for path, lease in leases if lease.run != run and _is_live(lease)), None)
 
 
 def _is_live(lease: Lease) -> bool:
-    """Whether a lease binds others now; one whose end cannot be read does so until its run ends."""
+    """Return whether a lease is valid now; one with an unreadable end is valid until its run ends."""
     try:
         until = datetime.fromisoformat(lease.until)
     except ValueError:
@@ -136,20 +136,20 @@ def _is_live(lease: Lease) -> bool:
 def check(
     engine: Engine, contents: Mapping[str, Content | None], *, actor: str, run: str = ""
 ) -> list[FileAmended]:
-    """Look at a write before it is made.
+    """Check a write before it is made.
 
     Args:
-        engine: The workspace, whose lock is held.
+        engine: The workspace; the caller holds its lock.
         contents: New content by checked path; ``None`` removes the file.
         actor: Who writes.
         run: The run that it belongs to.
 
     Returns:
-        What it would change that needs a person's word.
+        The changes that need approval.
 
     Raises:
         FileLeased: Another run holds one of the files.
-        FileRuleBroken: An append-only file would not begin with what it holds.
+        FileRuleBroken: An append-only file would not begin with its current content.
     """
     state = engine.write_path.state
     if not (state.files or state.leases) or is_person(actor):
@@ -177,7 +177,7 @@ def check(
 
 
 def require(engine: Engine, contents: Mapping[str, Content | None], *, actor: str, run: str = "") -> None:
-    """Like :func:`check`, for a write about which nobody can be asked any more.
+    """Like :func:`check`, for a write that can no longer be approved.
 
     Raises:
         FileLeased: Another run holds one of the files.
@@ -188,7 +188,7 @@ def require(engine: Engine, contents: Mapping[str, Content | None], *, actor: st
 
 
 def told(engine: Engine, paths: Iterable[object], actor: str) -> str:
-    """What an actor may not change of its own will: a sentence for each static file at or below some paths."""
+    """Return a sentence for each static file at or below the paths that an actor may not change."""
     state, wanted = engine.write_path.state, {path for path in paths if isinstance(path, str)}
     if not (state.files and wanted):
         return ""
@@ -204,24 +204,26 @@ def told(engine: Engine, paths: Iterable[object], actor: str) -> str:
 def _require_growth(
     engine: Engine, who: str, ruling: Ruling, before: TreeEntry, content: Content | None
 ) -> None:
-    """Refuse what an append-only file is to hold, unless it begins with what the file holds."""
+    """Refuse new content of an append-only file unless it begins with the current content."""
     if content is None or content.link or before.mode == LINK:
         raise FileRuleBroken(
             ruling.path,
-            f"Denied. {who} may not delete, move or link {ruling.path}, which is {ruling}. Leave it where it is.",
+            f"Denied. {who} may not delete, move or link {ruling.path}, which is {ruling}. "
+            "Leave it where it is.",
         )
     old = engine.write_path.repo.read_blob(before.oid)
     if not content.data.startswith(old):
         raise FileRuleBroken(
             ruling.path,
-            f"Denied. {who} may not change line {first_difference(old, content.data)} of {ruling.path}, which is {ruling}. "
-            f"Read it again and write all {len(old):,} bytes that it holds, byte for byte, with yours behind them. Where "
-            f"the old is wrong, a person edits it and says so: `agentx pipeline amend {ruling.path} --reason …`.",
+            f"Denied. {who} may not change line {first_difference(old, content.data)} of {ruling.path}, "
+            f"which is {ruling}. Read it again and write all {len(old):,} bytes that it holds, "
+            "byte for byte, with yours behind them. Where the old is wrong, a person edits it and says so: "
+            f"`agentx pipeline amend {ruling.path} --reason …`.",
         )
 
 
 def first_difference(old: bytes, new: bytes) -> int:
-    r"""The number of the first line in which two contents differ.
+    r"""Return the number of the first line in which two contents differ.
 
     >>> first_difference(b"a\nb\nc\n", b"a\nb\n"), first_difference(b"a\n", b"a\r\n")
     (3, 1)
@@ -231,7 +233,7 @@ def first_difference(old: bytes, new: bytes) -> int:
 
 
 def rulings_on(state: State, paths: Iterable[str]) -> list[Ruling]:
-    """What the pipelines say of some files."""
+    """Return the classes that pipelines give to the files."""
     sorters = [(name, sorter(rules)) for name, rules in state.files.items() if rules]
     return [
         Ruling(path, sort, name) for path in paths for name, sort_of in sorters if (sort := sort_of(path))
@@ -240,7 +242,10 @@ def rulings_on(state: State, paths: Iterable[str]) -> list[Ruling]:
 
 @lru_cache(maxsize=32)
 def sorter(rules: tuple[FileRule, ...]) -> Callable[[str], FileClass | None]:
-    """Finds the class of a path; of several rules the first one says it, and a path in full goes before a pattern."""
+    """Return a function that finds the class of a path.
+
+    A full path takes precedence over a pattern; otherwise the first matching rule applies.
+    """
     exact = {rule.path: rule.sort for rule in reversed(rules) if "*" not in rule.path}
     patterns = [(path_pattern(rule.path), rule.sort) for rule in rules if "*" in rule.path]
 
@@ -252,11 +257,11 @@ def sorter(rules: tuple[FileRule, ...]) -> Callable[[str], FileClass | None]:
 
 
 def _name(actor: str) -> str:
-    """An agent by its role, anyone else by what stands for them."""
+    """Return an agent's role, or the name of any other actor."""
     sort, _, role = actor.partition(":")
     return f"Role {role}" if sort == "agent" else actor
 
 
 def is_person(actor: str) -> bool:
-    """Whether an actor is a person, or stands for what people did outside."""
+    """Return whether an actor is a person, or stands for what people did outside."""
     return actor.partition(":")[0] in PEOPLE

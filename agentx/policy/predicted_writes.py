@@ -1,7 +1,7 @@
-"""What a tool call would do to the artifacts, read from its arguments: of our own tools, and of those of other agents.
+"""Predict from its arguments what a tool call would write, for AgentX's tools and those of other agents.
 
-Agents name their arguments alike: a path, a content, an old and a new text, a command, a patch. What cannot be told from
-them changes nothing here, and is left to whoever runs the tool.
+Agents name their arguments alike: a path, a content, an old and a new text, a command, a patch. Anything that
+cannot be predicted from them counts as no change here, and is left to whoever runs the tool.
 """
 
 import os
@@ -36,15 +36,15 @@ _OLD = ("old", "oldstring", "oldstr", "oldtext")
 _NEW = ("new", "newstring", "newstr", "newtext", "inserttext")
 _COMMAND = ("command", "cmd", "commandline")
 _SAYS = (*_COMMAND, "script", "query")
-"""Names of arguments, as :func:`_plain` has them: ``file_path`` and ``filePath`` are one."""
+"""Names of arguments as :func:`_plain` returns them: ``file_path`` and ``filePath`` are the same."""
 
 _REMOVES = ("delete", "remove", "unlink")
 _WRITES = ("write", "create", "edit", "patch", "save", "update", "append", "insert", "replace")
 _VIEWS = ("view", "read", "undo_edit")
-"""Commands of an editor that write nothing anew."""
+"""Commands of an editor that write no new content."""
 
 _FILES = 2_000
-"""Files of a directory that are looked at."""
+"""Maximum number of files of a directory that are considered."""
 
 _FIELD_CHARACTERS = 2_000
 _PATH_CHARACTERS = 4_096
@@ -53,7 +53,7 @@ Contents = dict[str, Content | None]
 
 
 def paths_of(engine: Engine, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """The artifacts that a call names, relative to the artifacts; what lies elsewhere is none."""
+    """Return the artifacts that a call names, as relative paths; paths elsewhere are left out."""
     given = _plain(arguments)
     named = [path for name in (*_PATH, *_TARGET) for path in _artifacts(engine, given.get(name))]
     changed = (one.path for one in effects(command_of(arguments)))
@@ -61,7 +61,7 @@ def paths_of(engine: Engine, arguments: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def command_of(arguments: Mapping[str, Any]) -> str:
-    """The command that a call runs; empty where it runs none."""
+    """Return the command that a call runs; empty if there is none."""
     value = next((value for name in _COMMAND if (value := _plain(arguments).get(name))), "")
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
         shell = len(value) > 2 and re.fullmatch(r"-\w*c", value[1])  # noqa: PLR2004 - ["bash", "-lc", "…"]
@@ -70,16 +70,16 @@ def command_of(arguments: Mapping[str, Any]) -> str:
 
 
 def words_of(arguments: Mapping[str, Any]) -> str:
-    """What the arguments of a call say of what it does, but for its command: its question, its paths; not what it writes."""
+    """Return the words that describe a call: its question and paths, but not its command or content."""
     given = _plain(arguments)
     named = (given.get(name) for name in (*_SAYS, *_PATH, *_TARGET) if name not in _COMMAND)
     return " ".join(value[:_FIELD_CHARACTERS] for value in named if isinstance(value, str))
 
 
 def planned(engine: Engine, tool: str, arguments: Mapping[str, Any]) -> Contents:
-    """The files as a call would leave them; ``None`` for one that it would delete or move away.
+    """Return the files as a call would leave them; ``None`` for a file that it would delete or move.
 
-    Of a file of which only the path is known, the content is empty.
+    If only the path of a file is known, its content is empty.
     """
     made = _by_command(engine, command_of(arguments))
     for text in arguments.values():
@@ -130,7 +130,7 @@ def _edits(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _removed(engine: Engine, path: str) -> Contents:
-    """A file, or all that is below a directory, or that a pattern names."""
+    """Return a file, everything below a directory, or the matches of a pattern, as removed."""
     root = engine.write_path.artifacts.root
     on_disk = islice(nofollow.tree(root / path), _FILES) if "*" not in path else ()
     below = [place.relative_to(root).as_posix() for place in on_disk]
@@ -168,10 +168,11 @@ def _as_left(engine: Engine, path: str, effect: Effect) -> Content:
 
 
 _PATCH = re.compile(
-    r"^(?:\*\*\* (?P<what>Add|Update|Delete) File: (?P<name>.+)|\*\*\* Move to: (?P<to>.+)|\+\+\+ (?:b/)?(?P<unified>[^\t\n]+).*)$",
+    r"^(?:\*\*\* (?P<what>Add|Update|Delete) File: (?P<name>.+)|\*\*\* Move to: (?P<to>.+)"
+    r"|\+\+\+ (?:b/)?(?P<unified>[^\t\n]+).*)$",
     re.MULTILINE,
 )
-"""Where a patch begins on a file: of the form that ``apply_patch`` takes, and of a unified diff."""
+"""The start of a file in a patch: in the format of ``apply_patch``, and in a unified diff."""
 
 
 def _by_patch(engine: Engine, patch: str) -> Contents:
@@ -197,9 +198,10 @@ def _text(given: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
 
 
 def _artifacts(engine: Engine, value: object) -> tuple[str, ...]:
-    """The artifacts that a path means: as it is written, and where its links lead; none where it leads elsewhere.
+    """Return the artifacts that a path means, as written and with links resolved; none if it leads elsewhere.
 
-    A name that the record itself would refuse (``requirements.txt `` with a space) is told as it stands, for a rule can be about it.
+    A name that the record would refuse (``requirements.txt `` with a space) is returned unchanged, because a
+    rule can be about it.
     """
     if not isinstance(value, str) or not value.strip() or len(value) > _PATH_CHARACTERS:
         return ()
@@ -207,7 +209,7 @@ def _artifacts(engine: Engine, value: object) -> tuple[str, ...]:
     text = encodable(value).replace("\0", "").replace("\\", "/").removeprefix("file://")
     folder = PurePosixPath(root).name
     if text.removeprefix("./").startswith(f"{folder}/") and not nofollow.is_directory(f"{root}/{folder}"):
-        text = text.removeprefix("./").removeprefix(f"{folder}/")  # seen from the workspace
+        text = text.removeprefix("./").removeprefix(f"{folder}/")  # relative to the workspace
     written = os.path.normpath(os.path.join(root, text))
     found = (_inside(root, written), _inside(root, os.path.realpath(written)))
     return tuple(dict.fromkeys(path for path in found if path))
@@ -218,7 +220,7 @@ def _inside(root: str, place: str) -> str:
 
 
 def _bytes(engine: Engine, path: str) -> bytes:
-    """What a file holds now; nothing where there is none, or where it cannot be read."""
+    """Return the current content of a file; empty if it is missing or cannot be read."""
     try:
         target = engine.write_path.artifacts.locate(path, follow=True)
         return nofollow.read(target) if nofollow.is_file(target) else b""

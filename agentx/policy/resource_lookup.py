@@ -1,7 +1,7 @@
-"""What exists already, by name: scripts among the artifacts and in the workspaces beside this one, and credentials.
+"""Find existing resources by name: scripts of this workspace and of its neighbours, and credentials.
 
-An agent that does not look builds a second one, or reports as missing what was there all along; so the gate looks for it.
-Of a credential nothing but its name is ever read: the value never enters this process.
+An agent that does not look builds a second one, or reports an existing resource as missing. So the gate
+looks. Only the name of a credential is ever read: the value never enters this process.
 """
 
 import re
@@ -22,13 +22,13 @@ from agentx.synthesis.gates.action_relevance import doing
 from agentx.synthesis.state.flows import terms
 
 MAX_SCRIPTS = 300
-"""So many scripts of a workspace are known, the first by path."""
+"""Maximum number of scripts known per workspace, the first by path."""
 
 MAX_BESIDE = 50
-"""So many workspaces beside this one are looked at."""
+"""Maximum number of neighbouring workspaces that are searched."""
 
 SHOWN = 4
-"""Of each sort so many are shown."""
+"""Maximum number of resources shown per kind."""
 
 KEYCHAIN_S = 2.0
 
@@ -38,20 +38,21 @@ _CODE = frozenset((".py", ".js", ".mjs", ".ts", ".rb", ".pl", ".php", "", *_ENDI
 _HEAD_BYTES = 2_000
 _COMMENT = re.compile(r"^\s*(?:#(?!!)|//|--|\"\"\"|'''|/\*+|\*)\s*(.*\w.*?)\s*(?:\*/|\"\"\"|''')?\s*$")
 _CREDENTIAL = re.compile(
-    r"(?:^|_)(?:TOKEN|PAT|SECRETS?|PASSWORD|PASSWD|CREDENTIALS?|(?:API|ACCESS|AUTH|PRIVATE|SECRET|SSH)_?KEY(?:_ID)?|AUTH|DSN)(?:_|$)"
+    r"(?:^|_)(?:TOKEN|PAT|SECRETS?|PASSWORD|PASSWD|CREDENTIALS?"
+    r"|(?:API|ACCESS|AUTH|PRIVATE|SECRET|SSH)_?KEY(?:_ID)?|AUTH|DSN)(?:_|$)"
 )
 _NO_LETTERS = re.compile(r"[^\w.@:/ -]+")
 
 
 class Script(msgspec.Struct, frozen=True):
-    """A script: where it lies, and what its first comment says it does."""
+    """A script: its path, and the description in its first comment."""
 
     path: str
     about: str = ""
 
 
 def is_script(path: str) -> bool:
-    """Whether a path names a script: by its ending, or by the directory that it lies in.
+    """Return whether a path names a script, by its suffix or its directory.
 
     >>> is_script("deploy.sh"), is_script("tools/publish.py"), is_script("src/app.py")
     (True, True, False)
@@ -61,10 +62,10 @@ def is_script(path: str) -> bool:
 
 
 class Scripts:
-    """The scripts among the artifacts, each with its first comment line; looked at again where the artifacts changed.
+    """The scripts among the artifacts, each with its first comment; refreshed when the artifacts change.
 
     Args:
-        repo: Holds them.
+        repo: The repository that holds them.
     """
 
     def __init__(self, repo: GitRepository) -> None:
@@ -74,11 +75,11 @@ class Scripts:
         self._about: dict[str, str] = {}
 
     def all(self, tree: str, manifest: Callable[[], Mapping[str, TreeEntry]]) -> list[Script]:
-        """The scripts of a tree.
+        """Return the scripts of a tree.
 
         Args:
-            tree: Its id.
-            manifest: Gives its files.
+            tree: ID of the tree.
+            manifest: Returns its files.
         """
         if tree != self._tree:
             known = manifest()
@@ -93,7 +94,7 @@ class Scripts:
 
 
 def scripts_beside(root: Path) -> list[Script]:
-    """The scripts of the workspaces that lie beside this one, by name alone."""
+    """Return the scripts of neighbouring workspaces, by name alone."""
     found: list[Script] = []
     for place in _folders(root.parent)[:MAX_BESIDE]:
         if place != root and nofollow.is_file(place / "history.jsonl"):
@@ -105,7 +106,7 @@ def scripts_beside(root: Path) -> list[Script]:
 
 
 def credentials(environ: Mapping[str, str]) -> list[str]:
-    """The names of environment variables that look like credentials, and that are set.
+    """Return the names of set environment variables that look like credentials.
 
     >>> credentials({"GITHUB_TOKEN": "x", "HOME": "/", "KEYBOARD": "us", "EMPTY_TOKEN": ""})
     ['GITHUB_TOKEN']
@@ -115,20 +116,24 @@ def credentials(environ: Mapping[str, str]) -> list[str]:
 
 @lru_cache(maxsize=4)
 def keychain(search_path: str, bus: str = "") -> tuple[str, ...]:
-    """The names of what the system's keychain holds; empty where there is none, or it does not answer at once.
+    """Return the names of the entries in the system keychain; empty if there is none or it answers too late.
 
-    Only labels are asked for (macOS), or all but labels is dropped before it reaches this process (Secret Service). There a
-    label is the line below the item's path; a line of a secret that looks like one is none.
+    On macOS, only labels are requested. With the Secret Service, everything but labels is dropped before it
+    reaches this process: a label is the line below the item's path, so a line of a secret that looks like a
+    label is ignored.
 
     Args:
-        search_path: Where programs are looked for, as ``PATH`` has it.
-        bus: Address of the session's message bus, which the Secret Service is asked over.
+        search_path: Where programs are searched, in the format of ``PATH``.
+        bus: Address of the session's message bus, over which the Secret Service is reached.
     """
     environ = {"PATH": search_path, "DBUS_SESSION_BUS_ADDRESS": bus}
     if shutil.which("security", path=search_path):
         command = "security dump-keychain 2>/dev/null | sed -n 's/^ *0x00000007 <blob>=\"\\(.*\\)\"$/\\1/p'"
     elif bus and shutil.which("secret-tool", path=search_path):
-        command = "secret-tool search --all xdg:schema org.freedesktop.Secret.Generic 2>/dev/null | sed -n '/^\\[\\//{n;s/^label = //p;}'"
+        command = (
+            "secret-tool search --all xdg:schema org.freedesktop.Secret.Generic 2>/dev/null"
+            " | sed -n '/^\\[\\//{n;s/^label = //p;}'"
+        )
     else:
         return ()
     try:
@@ -153,12 +158,14 @@ def for_action(
     variables: list[str],
     keys: tuple[str, ...],
 ) -> tuple[Line, ...]:
-    """What of all that an action could use: what shares a word with it that says more than that something is done.
+    """Return the resources that an action could use: those that share a specific word with it.
+
+    Words that only say that something is done do not count.
 
     Args:
         text: What is about to be done.
         own: Scripts of this workspace.
-        beside: Scripts of others.
+        beside: Scripts of neighbouring workspaces.
         variables: Names of environment variables.
         keys: Names in the keychain.
     """
@@ -186,12 +193,15 @@ def _best(wanted: frozenset[str], names: Iterator[tuple[str, str, str]]) -> list
 
 
 def _words(text: str) -> frozenset[str]:
-    """The stems of a text; a name like GitHub counts in one and in its parts, for GITHUB_TOKEN has it in one."""
+    """Return the stems of a text, also in lower case.
+
+    A name like GitHub counts both in one word and in its parts, because GITHUB_TOKEN has it in one.
+    """
     return frozenset((*terms(text), *terms(text.casefold())))
 
 
 def first_comment(content: bytes) -> str:
-    r"""What a script says of itself: its first comment or docstring, in one line.
+    r"""Return the first comment or docstring of a script, in one line.
 
     >>> first_comment(b"#!/bin/sh\n# Deploy to staging.\nrsync")
     'Deploy to staging.'

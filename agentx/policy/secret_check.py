@@ -1,7 +1,7 @@
-"""Secrets in artifacts: what a write would newly put there, and the arguments of a call that waits for a person's word.
+"""Secrets in artifacts: those that a write would add, and those in the arguments of a pending call.
 
-The record never holds a secret, so a call that waits keeps its own arguments beside it, in ``.agentx/``, encrypted with a
-key of its owner's, until it has run or was refused.
+The record never holds a secret. So a pending call keeps its original arguments beside the record, in
+``.agentx/``, encrypted with a key of the user, until it has run or was denied.
 """
 
 import contextlib
@@ -24,18 +24,18 @@ from agentx.storage.secrets.redaction import clean_value, find
 from agentx.trust.sealing import seal, unseal
 
 _SETTLED_S = 3_600
-"""A call of another process is on record by then."""
+"""Seconds after which a call of another process is certainly on record."""
 
 MARK = "[redacted: "
-"""How what stands for a secret begins."""
+"""Beginning of the text that replaces a secret."""
 
 
 class SecretRefused(AgentXError):
-    """A write would put a secret into an artifact, and ``agentx.toml`` says that nobody is asked."""
+    """A write would put a secret into an artifact, and ``agentx.toml`` does not allow asking for approval."""
 
 
 def new_secrets(write_path: WritePath, contents: Mapping[str, Content | None]) -> list[str]:
-    """The secrets that a write would bring: those that stand in none of the files that it changes, as they are now."""
+    """Return the secrets that a write would add: those in none of the current files that it changes."""
     texts = {path: text_of(content.data) for path, content in contents.items() if content}
     holding = {path: text for path, text in texts.items() if find(text)}
     if not holding:
@@ -50,7 +50,7 @@ def new_secrets(write_path: WritePath, contents: Mapping[str, Content | None]) -
 
 
 def check_marks(write_path: WritePath, contents: Mapping[str, Content | None]) -> None:
-    """Keep the mark of a redaction from taking the place of the secret: the agent that read the file did not see it.
+    """Prevent a redaction mark from replacing a secret: the agent that read the file did not see the secret.
 
     Raises:
         UsageError: A file that holds a secret would hold a mark in its place.
@@ -62,13 +62,13 @@ def check_marks(write_path: WritePath, contents: Mapping[str, Content | None]) -
         before = text_of(write_path.repo.read_blob(entry.oid))
         if find(before) and text.count(MARK) > before.count(MARK):
             raise UsageError(
-                f"{path} holds a secret that you were shown as “{MARK}…]”; written like this it would be lost. "
-                "Change the other lines with edit_file."
+                f"{path} holds a secret that you were shown as “{MARK}…]”; written like this it would be "
+                "lost. Change the other lines with edit_file."
             )
 
 
 def keep_arguments(engine: Engine, call_id: str, arguments: Mapping[str, Any]) -> None:
-    """Keep the arguments of a call that waits, where the record can hold them only redacted.
+    """Keep the arguments of a pending call if the record can hold them only redacted.
 
     Raises:
         StoreUnusable: This user has no state directory for the key.
@@ -81,7 +81,7 @@ def keep_arguments(engine: Engine, call_id: str, arguments: Mapping[str, Any]) -
 
 
 def kept_arguments(engine: Engine, call_id: str, recorded: str) -> dict[str, Any] | None:
-    """The kept arguments of a call, if they are those that a person saw redacted; ``None`` where there are none."""
+    """Return the kept arguments of a call if they match what the user saw redacted, else ``None``."""
     try:
         sealed = nofollow.read(_place(engine.root, call_id))
         kept = json.loads(unseal(engine.settings.state_dir, sealed) or b"")
@@ -92,12 +92,12 @@ def kept_arguments(engine: Engine, call_id: str, recorded: str) -> dict[str, Any
 
 
 def forget_arguments(root: Path, call_id: str) -> None:
-    """The call has run, or was refused: its arguments go."""
+    """Delete the kept arguments of a call that has run or was denied."""
     nofollow.remove(_place(root, call_id), missing_ok=True)
 
 
 def _forget_settled(engine: Engine) -> None:
-    """Remove the arguments of calls that wait no more: refused on another machine, or never recorded after a crash."""
+    """Delete the arguments of settled calls: denied on another machine, or never recorded after a crash."""
     pending = engine.write_path.state.pending.values()
     waiting = {_place(engine.root, call.call_id).name for call in pending if call.approved is not False}
     with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Calls whose outcome is unknown: they began, and the process ended before it could say how. A person who looked says it."""
+"""Calls whose outcome is unknown because the process ended first; the user checks and settles them."""
 
 from agentx.engine.engine import Engine
 from agentx.storage.errors import UsageError
@@ -11,15 +11,15 @@ DID_NOT = "A person looked: it did not go through."
 
 
 def unknown(engine: Engine) -> list[PendingCall]:
-    """The calls whose outcome nobody knows, oldest first."""
+    """Return the calls whose outcome is unknown, oldest first."""
     return list(unsettled(engine.snapshot()))
 
 
 def settle(engine: Engine, call_id: str, *, succeeded: bool, reason: str = "") -> Event:
-    """Put on record what a person found out about a call; from then on it counts as any other.
+    """Record the outcome of a call that the user checked; from then on it counts like any other.
 
     Raises:
-        UsageError: The outcome of no such call is unknown.
+        UsageError: There is no call of that ID whose outcome is unknown.
     """
     with engine.write_path.exclusive():
         call = next((one for one in unknown(engine) if one.call_id == call_id), None)
