@@ -1,8 +1,8 @@
-"""The commits, looked at one by one: each engine's commit holds the log of the one before it, and more.
+"""Check the commits one by one: each engine commit must hold the log of the commit before it, and more.
 
-The log of a commit is its sealed segments and its live log. Sealed ones never change; the live log of the next commit
-begins with this one's, or the segment that was sealed since does. Commits are read from the newest back, of each only
-what differs from its parent, so that neither time nor memory is spent on what did not change.
+The log of a commit is its sealed segments and its live log. Sealed segments never change. The next commit's
+live log, or the segment sealed since, begins with this commit's live log. Commits are read from the newest
+back, and only what differs from the parent, so that neither time nor memory is spent on what did not change.
 """
 
 import contextlib
@@ -37,21 +37,21 @@ from agentx.storage.log.history import LIVE, SEGMENTS, segment_number, segment_p
 CHECK = "commits"
 
 SHORTEST_ID = 4
-"""Characters of a commit's id that are taken for it, at least."""
+"""Minimum number of characters of an abbreviated commit ID."""
 
 _ARTIFACTS = f"{ARTIFACTS}/"
 _RANGE = re.compile("([0-9]{1,18})(?:-([0-9]{1,18}))?")
 _BLOBS = f"{BLOBS}/"
 
 Differences = dict[str, tuple[TreeEntry | None, TreeEntry | None]]
-"""Files that differ between two trees: before and after, by path."""
+"""Files that differ between two trees: entry before and after, by path."""
 
 
 class Logged(msgspec.Struct, frozen=True):
-    """Where the log of a commit ends.
+    """The end of a commit's log.
 
     Attributes:
-        commit: Its id; empty for none.
+        commit: The commit's ID; empty for none.
         seq: Its last event.
         hash: That event's hash.
         tree: Its tree.
@@ -64,18 +64,18 @@ class Logged(msgspec.Struct, frozen=True):
 
 
 class CommitChain:
-    """Looks at the commits of one repository.
+    """Checks the commits of one repository.
 
     Args:
-        reader: Its objects.
+        reader: The repository's objects.
         codec: Knows the event types.
-        found: Told what is not as it should be.
-        known: Objects that were told to be damaged already.
+        found: Receives each finding.
+        known: Objects already reported as damaged.
 
     Attributes:
-        commits: How many were looked at.
-        notes: What was damaged and is restored since.
-        purged_changes: Seq of a purged event, and what it made of the artifacts as its commit shows it.
+        commits: Number of commits checked.
+        notes: Commits whose log was damaged and later restored, and limits of the check.
+        purged_changes: The artifact changes of purged events, as their commits show them, by seq.
     """
 
     def __init__(self, reader: ObjectReader, codec: Codec, found: Found, known: set[str]) -> None:
@@ -91,22 +91,22 @@ class CommitChain:
         self.purged_changes: dict[int, list[tuple[str, TreeEntry | None]]] = {}
 
     def last_logged(self, head: str) -> Logged:
-        """Where the log of the latest engine's commit at or below another ends."""
+        """Return the end of the log of the latest engine commit at or before the given one."""
         for commit in self._back(head, ""):
             if commit.committer.endswith(HOST):
                 return self.logged(commit)
         return Logged()
 
     def logged(self, commit: CommitInfo) -> Logged:
-        """Where the log of a commit ends; see :class:`Logged`."""
+        """Return the end of a commit's log; see :class:`Logged`."""
         try:
             last = self._last_event(commit.tree)
         except (ObjectDamaged, DamagedLine):
-            return Logged(commit=commit.id, tree=commit.tree)  # the look at the commits tells of it
+            return Logged(commit=commit.id, tree=commit.tree)  # reported by the check of the commits
         return Logged(commit.id, last.seq, last.hash, commit.tree) if last else Logged(tree=commit.tree)
 
     def _last_event(self, tree: str) -> Event | None:
-        """The last event of a tree's log: in the live log, or in the segment that was sealed last."""
+        """Return the last event of a tree's log: from the live log, or the latest sealed segment."""
         lines = self._blob(self._reader.entry(tree, LIVE)).splitlines(keepends=True)
         if not lines:
             sealed = [path for path, _ in self._reader.files(self._folder(tree), f"{SEGMENTS}/")]
@@ -123,7 +123,7 @@ class CommitChain:
         return entry.oid if entry else ""
 
     def check(self, head: str, until: str, progress: Progress) -> None:
-        """Look at every commit from ``head`` back to ``until``, which is taken as it is; empty for the first of all."""
+        """Check every commit from ``head`` back to ``until``, which is trusted; empty for all of them."""
         later: CommitInfo | None = None
         newest = True
         for commit in self._back(head, until):
@@ -154,10 +154,10 @@ class CommitChain:
         self._tell_lost(head, until)
 
     def find(self, head: str, name: str) -> str:
-        """The commit at or below another whose id begins so.
+        """Return the ID of the commit at or before ``head`` whose ID begins with ``name``.
 
         Raises:
-            UsageError: There is none.
+            UsageError: There is no such commit.
         """
         if re.fullmatch(f"[0-9a-f]{{{SHORTEST_ID},40}}", name):
             for commit in self._back(head, ""):
@@ -166,14 +166,14 @@ class CommitChain:
         raise UsageError(f"There is no commit {name!r} in the history; `git log` shows their ids.")
 
     def _back(self, head: str, until: str) -> Iterator[CommitInfo]:
-        """Commits from one back, along the parents that hold the engine's log."""
+        """Yield the commits from ``head`` back, along the parents that hold the engine's log."""
         commit = self._commit(head)
         while commit is not None and commit.id != until:
             yield commit
             commit = self._before(commit)
 
     def _before(self, commit: CommitInfo) -> CommitInfo | None:
-        """The parent that goes on with the log: of a merge, the one that holds more of it."""
+        """Return the parent that the log continues from; for a merge, the one that holds more of the log."""
         parents = [parent for oid in commit.parents if (parent := self._commit(oid))]
         if len(parents) > 1:
             parents.sort(key=lambda parent: self.last_logged(parent.id).seq)
@@ -207,7 +207,7 @@ class CommitChain:
         self._found(Finding(CHECK, where, what, *([todo] if todo else [])))
 
     def _check_newest(self, commit: CommitInfo, until: str) -> None:
-        """Check the log in the newest commit if that names no event, or is a person's."""
+        """Check the log in the newest commit if it names no event, or was made by the user."""
         ours = next((one for one in self._back(commit.id, until) if is_ours(one)), None)
         if ours is None:
             return
@@ -221,9 +221,9 @@ class CommitChain:
     # --- one step -------------------------------------------------------------------------------------------
 
     def _check_step(self, commit: CommitInfo, parent: CommitInfo | None, made: Differences) -> None:
-        """What an engine's commit added to the log of the one before it."""
+        """Check what an engine commit added to the log of the one before it."""
         if self._unread & {commit.id, parent.id if parent else ""}:
-            return  # a tree that cannot be read is told already
+            return  # an unreadable tree is already reported
         where = f"commit {commit.id[:12]}"
         try:
             added = self._added(made, parent)
@@ -237,7 +237,7 @@ class CommitChain:
                 before = Logged(seq=through(parent.trailers))
             events, wrong = self._events(added, before)
         except ObjectDamaged:
-            return  # told already
+            return  # already reported
         named = _RANGE.fullmatch(commit.trailers.get("AgentX-Event", ""))
         span = (int(named[1]), int(named[2] or named[1])) if named else None
         held = (events[0].seq, events[-1].seq) if events else None
@@ -251,14 +251,14 @@ class CommitChain:
         self._note_contents(events, made)
 
     def _tell_unless_healed(self, where: str, what: str) -> None:
-        """Tell of a damaged log, unless a later commit holds it restored: that was noted there."""
+        """Report a damaged log, unless a later commit holds it restored, which was noted there."""
         if self._damaged_before:
             self._damaged_before = False
         else:
             self._tell(where, what, _REWRITTEN)
 
     def _added(self, made: Differences, parent: CommitInfo | None) -> bytes | None:
-        """The bytes that the log grew by; ``None`` where it did not grow out of the parent's."""
+        """Return the bytes added to the log; ``None`` if it does not extend the parent's log."""
         if any(segment_number(path) and before is not None for path, (before, _) in made.items()):
             return None
         if any(path.startswith(_BLOBS) and before is not None for path, (before, _) in made.items()):
@@ -279,7 +279,7 @@ class CommitChain:
         return b"".join([parts[0][len(old) :], *parts[1:]]) if parts[0].startswith(old) else None
 
     def _note_healed(self, commit: CommitInfo, parent: CommitInfo) -> bool:
-        """Note that a commit holds the log restored that is damaged in the one before it, if it does."""
+        """Note that a commit holds the restored log of a damaged parent; return whether it does."""
         if not self._heals(commit, parent):
             return False
         self.notes.append(
@@ -289,7 +289,7 @@ class CommitChain:
         return True
 
     def _heals(self, commit: CommitInfo, parent: CommitInfo) -> bool:
-        """Whether a commit holds the whole log, with each event that the damaged one before it proves."""
+        """Return whether a commit holds the whole log, with each event that its damaged parent proves."""
         log, seq, own_hash = self._log(commit.tree), 0, GENESIS
         for line in log.splitlines(keepends=True):
             event = next_event(self._codec, line, seq + 1, own_hash)
@@ -301,7 +301,7 @@ class CommitChain:
         )
 
     def _log(self, tree: str) -> bytes:
-        """The whole log of a tree."""
+        """Return the whole log of a tree."""
         files = dict(self._reader.files(self._folder(tree), f"{SEGMENTS}/"))
         sealed = sorted(filter(segment_number, files), key=segment_number)
         return b"".join(
@@ -312,10 +312,10 @@ class CommitChain:
         return self._reader.blob(entry.oid) if entry is not None else b""
 
     def _events(self, added: bytes, before: Logged) -> tuple[list[Event], str]:
-        """The events of some lines, each the next of the chain, and what is wrong behind them.
+        """Return the events of some lines, each the next in the chain, and what is wrong after them.
 
-        Of those that are there twice (a crash cut a seal off) the first is taken. Lines between them that are not
-        events of the chain were set aside, and are passed over.
+        If an event occurs twice (a crash interrupted a seal), the first is used. Lines in between that are
+        not events of the chain were set aside, and are ignored.
         """
         events: list[Event] = []
         seq, own_hash, wrong = before.seq, before.hash or UNKNOWN, ""
@@ -337,7 +337,7 @@ class CommitChain:
     # --- the contents that events name ----------------------------------------------------------------------
 
     def _note_contents(self, events: list[Event], made: Differences) -> None:
-        """Whether the contents that events name stand in the tree that holds them."""
+        """Check that the contents named by events are in the tree of their commit."""
         for event in events:
             if isinstance(event.data, Purged) and event.type in _CHANGING:
                 self.purged_changes[event.seq] = [
@@ -350,7 +350,7 @@ class CommitChain:
                     self._lost[change.after] = (event.seq, change.path)
 
     def _tell_lost(self, head: str, until: str) -> None:
-        """Of contents that did not stand in the tree of their own commit, those that stand in no other."""
+        """Report contents that are neither in the tree of their own commit nor in any other."""
         if self._lost:
             for commit in self._back(head, until):
                 for _, after in self._differences(self._before(commit), commit).values():

@@ -1,4 +1,4 @@
-"""Whether the search index holds what it should: something of every event that has text, up to its watermark."""
+"""Check that the search index has a passage for every event with text, up to its watermark."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,17 +22,17 @@ _TODO = "agentx rebuild"
 
 
 def look_at_index(root: Path, codec: Codec, reader: ObjectReader, found: Found, progress: Progress) -> str:
-    """Look for the first passage of everything that can be found.
+    """Check that the first passage of everything searchable is in the index.
 
     Args:
         root: The workspace's directory.
         codec: Knows the event types.
-        reader: The contents of files.
-        found: Told what is missing.
-        progress: Told how far it is.
+        reader: Reads the contents of files.
+        found: Receives each finding.
+        progress: Receives progress.
 
     Returns:
-        What was looked at, in a sentence.
+        What was checked, in a sentence.
     """
     place = root / CACHE / "index"
     if not nofollow.exists(place / "index.json"):
@@ -59,7 +59,7 @@ def look_at_index(root: Path, codec: Codec, reader: ObjectReader, found: Found, 
 
 
 def _groups(events: Iterator[Event], through: int) -> Iterator[dict[str, Event]]:
-    """The first passage of each thing that can be found, with its event, some at once."""
+    """Yield batches of the first passage of each searchable thing, with its event."""
     group: dict[str, Event] = {}
     for event in events:
         if event.seq > through:
@@ -73,7 +73,7 @@ def _groups(events: Iterator[Event], through: int) -> Iterator[dict[str, Event]]
 
 
 def _first_passages(event: Event) -> Iterator[str]:
-    """Ids as :mod:`agentx.search.event_chunks` gives them."""
+    """Yield IDs in the form that :mod:`agentx.search.event_chunks` assigns."""
     for made in changes_of(event):
         if made.after and not made.link and made.size_bytes <= MAX_TEXT_BYTES:
             yield f"a:{event.seq}:{made.path}:0"
@@ -85,7 +85,7 @@ def _first_passages(event: Event) -> Iterator[str]:
 
 
 def _has_text(passage: str, event: Event, reader: ObjectReader) -> bool:
-    """Whether a passage is to be expected: a binary or empty file has none."""
+    """Return whether a passage is expected: a binary or empty file has none."""
     path = passage.removeprefix(f"a:{event.seq}:").removesuffix(":0")
     made = next((made for made in changes_of(event) if made.path == path), None)
     if made is None:

@@ -1,4 +1,4 @@
-"""The log, read once from a commit or from its beginning: its chain, what it names, and what it folds to."""
+"""Check the log in one read, from a commit or from its beginning: its chain, its references, and its fold."""
 
 import json
 from collections import OrderedDict
@@ -21,26 +21,26 @@ from agentx.storage.log.proof import Proof, log_lines
 from agentx.synthesis.state.state import State
 
 _REVERTS_KEPT = 10_000
-"""A write that was reverted is told within so many changes; it is told right behind it."""
+"""Number of latest changes in which a reverted write is looked up; the revert directly follows the write."""
 
 Changes = dict[int, list[tuple[str, TreeEntry | None]]]
 
 
 class LogLook:
-    """Looks at the log of one workspace.
+    """Checks the log of one workspace.
 
     Args:
         root: Its directory.
         reader: Its Git objects.
         codec: Knows the event types.
-        found: Told what is not as it should be.
-        purged_changes: What purged events made of the artifacts, by seq.
+        found: Receives each finding.
+        purged_changes: Artifact changes of purged events, by seq.
 
     Attributes:
         seq: The last event that was read.
-        events: How many were read.
-        blobs: How many long texts they name.
-        damaged: Whether the log itself is not as it should be.
+        events: Number of events read.
+        blobs: Number of references to long texts.
+        damaged: Whether the log itself is damaged.
         purged: Events whose content was purged: seq and type.
         files: The artifacts after the last event.
     """
@@ -67,13 +67,13 @@ class LogLook:
         self.files: dict[str, TreeEntry] = {}
 
     def run(self, start: Logged, end: Logged, states: Sequence[State], progress: Progress) -> None:
-        """Read it.
+        """Read and check the log.
 
         Args:
-            start: Where to begin: a commit whose log is taken as it is; nothing for the first event.
-            end: Where the log of the latest commit ends.
-            states: States in use, to be compared with the fold.
-            progress: Told how far it is.
+            start: Where to begin: a commit whose log is trusted; empty for the first event.
+            end: The end of the latest commit's log.
+            states: States in use, to compare with the fold.
+            progress: Receives progress.
         """
         self._whole = not start.seq
         state, at_seq = State(), {one.seq: one for one in states}
@@ -101,7 +101,7 @@ class LogLook:
             )
 
     def _first_segment(self, start: Logged) -> int:
-        """The segment that was the live log when a commit was made."""
+        """Return the number of the segment that was the live log when a commit was made."""
         folder = self._reader.entry(start.tree, SEGMENTS) if start.tree else None
         sealed = self._reader.files(folder.oid) if folder else ()
         return 1 + sum(path[:3].isdigit() for path, _ in sealed)
@@ -119,17 +119,17 @@ class LogLook:
     # --- files ----------------------------------------------------------------------------------------------
 
     def files_of(self, tree: str) -> dict[str, TreeEntry]:
-        """The artifacts of a commit's tree, without submodules, which are not recorded.
+        """Return the artifacts of a commit's tree, without submodules, which are not recorded.
 
         Raises:
-            ObjectDamaged: It cannot be read.
+            ObjectDamaged: The tree cannot be read.
         """
         folder = self._reader.entry(tree, ARTIFACTS)
         found = self._reader.files(folder.oid) if folder else ()
         return {path: entry for path, entry in found if entry.mode != SUBMODULE}
 
     def go_on(self, events: Iterable[Event], files: dict[str, TreeEntry]) -> None:
-        """Fold what was recorded since into some artifacts."""
+        """Fold newer events into a set of artifacts."""
         for event in events:
             self._fold(event, files)
 
@@ -148,14 +148,14 @@ class LogLook:
                 _put(files, event.data.path, before)
 
     def _compare_with_commit(self, event: Event, files: dict[str, TreeEntry], end: Logged) -> None:
-        """The artifacts that the events lead to, and those of the commit that holds them."""
+        """Compare the artifacts that the events lead to with those of their commit."""
         if end.hash and event.hash != end.hash:
             self._tell(f"event {event.seq}", f"is another one than commit {end.commit[:12]} holds")
             return
         try:
             held = self.files_of(end.tree)
         except ObjectDamaged:
-            return  # told by the look at the commits
+            return  # reported by the check of the commits
         for path in sorted(held.keys() | files.keys()):
             if held.get(path) != files.get(path):
                 self._tell(
@@ -183,16 +183,16 @@ class LogLook:
         try:
             entry = self._reader.entry(end.tree, blob_path(oid))
         except ObjectDamaged:
-            return True  # told by the look at the commits
+            return True  # reported by the check of the commits
         return entry is not None and entry.oid == oid
 
     def _check_sealed(self, end: Logged) -> None:
-        """Sealed segments, byte by byte as the commit holds them."""
+        """Compare sealed segments with the commit, byte by byte."""
         try:
             folder = self._reader.entry(end.tree, SEGMENTS) if end.tree else None
             sealed = dict(self._reader.files(folder.oid, f"{SEGMENTS}/")) if folder else {}
         except ObjectDamaged:
-            return  # told by the look at the commits
+            return  # reported by the check of the commits
         self._check_live(end, sealed)
         for path, entry in sealed.items():
             if not path[len(SEGMENTS) + 1 :][:3].isdigit() or path in self._damaged_files:
@@ -214,12 +214,12 @@ class LogLook:
             committed = self._reader.blob(entry.oid) if entry else b""
             content = nofollow.read(self._root / path)
         except (ObjectDamaged, OSError):
-            return  # told by the look at the commits, or at the lines
+            return  # reported by the check of the commits, or of the lines
         if path not in self._damaged_files and not content.startswith(committed):
             self._tell(path, f"does not begin with what commit {end.commit[:12]} holds")
 
     def _is_aside(self, line: bytes) -> bool:
-        """Whether the engine set a line aside already."""
+        """Return whether the engine has already set a line aside."""
         text = line.decode("utf-8", "backslashreplace").rstrip("\n")
         try:
             with nofollow.open_file(self._root / ORPHANS) as file:
@@ -230,7 +230,7 @@ class LogLook:
     # --- state ----------------------------------------------------------------------------------------------
 
     def check_states(self) -> str:
-        """Compare the states in use with the fold; what was done, in a sentence."""
+        """Compare the states in use with the fold; return the result in a sentence."""
         if not self._whole:
             return "not compared: that needs the history from its beginning"
         if self.damaged:

@@ -1,10 +1,10 @@
-"""``agentx repair``: what is damaged is restored byte for byte from another place that holds the same content.
+"""``agentx repair``: restore damaged content, byte for byte, from another place that holds it.
 
-The log comes from the commits, from other Git objects here and in remotes, and from what was set aside
-(:mod:`agentx.recording.heal_log`), a long text from the commits; what Git lacks, from the files
-(:mod:`agentx.storage.git.recovery.repair`). Nothing is put in place before it proved itself: an object by its name, the
-log by its chain of hashes. What was there is set aside under ``.agentx/repaired``. It works on the files alone, so
-that a workspace need not open for it; at the end the healed log is committed.
+Sources of the log are the commits, other Git objects here and in remotes, and lines that were set aside
+(:mod:`agentx.recording.heal_log`). A long text comes from the commits. Objects that Git lacks come from the
+files (:mod:`agentx.storage.git.recovery.repair`). Everything is verified before it is put in place: an object
+by its name, the log by its hash chain. The damaged version is set aside under ``.agentx/repaired``. Repair
+works on the files alone, so it needs no open workspace. At the end the healed log is committed.
 """
 
 import contextlib
@@ -39,12 +39,12 @@ _LEFT = (
 
 
 class Repaired(msgspec.Struct, frozen=True):
-    """What a repair did.
+    """The result of a repair.
 
     Attributes:
-        mended: What was restored, made again or set aside, and from where.
-        left: What is still not as it should be.
-        aside: Where what was damaged lies now, relative to the workspace; empty where nothing was moved.
+        mended: What was restored, rebuilt or set aside, and from where.
+        left: What is still wrong.
+        aside: Directory of the damaged files, relative to the workspace; empty if nothing was moved.
     """
 
     mended: tuple[Mended, ...]
@@ -59,14 +59,14 @@ def repair(
 
     Args:
         root: The workspace's directory.
-        dry_run: Change nothing: ``mended`` says what would be restored, and ``left`` what is found.
-        accept_loss: Go on without events that no place holds: each keeps its place, and is marked as lost.
-        progress: Told how far the look at the end is.
+        dry_run: Change nothing: ``mended`` lists what would be restored, and ``left`` what is wrong.
+        accept_loss: Continue without events that no place holds: each keeps its place, marked as lost.
+        progress: Receives progress of the final check.
 
     Raises:
-        NotAWorkspace: The directory is none.
-        RepositoryDamaged: No commit can be read whole.
-        HistoryWriteFailed: The disk refuses.
+        NotAWorkspace: The directory is not a workspace.
+        RepositoryDamaged: No commit can be read completely.
+        HistoryWriteFailed: The disk refuses a write.
     """
     if not layout.is_workspace(root):
         raise layout.NotAWorkspace(f"{root} is not a workspace. Make one with `agentx init {root}`.")
@@ -101,8 +101,8 @@ def _announced(rebuilt: Rebuilt) -> Iterator[Mended]:
 
 
 def _commit(root: Path) -> None:
-    """Commit the log as it is now, where the last commit holds another."""
-    with contextlib.suppress(AgentXError, OSError):  # what stands in the way is told by the look at the end
+    """Commit the current log if the last commit holds another."""
+    with contextlib.suppress(AgentXError, OSError):  # the final check reports the cause
         config = read_config(root)
         place = layout.artifacts_root(root, config.workspace.artifacts)
         artifacts = Artifacts(place, config.limits.max_file_bytes, skip=(root,))
@@ -116,5 +116,5 @@ def _commit(root: Path) -> None:
 
 
 def _without_repair(finding: Finding) -> Finding:
-    """A finding after a repair: that helped as far as it could."""
+    """Return a finding without the advice to repair: the repair has already done what it could."""
     return msgspec.structs.replace(finding, todo=_LEFT) if finding.todo == REPAIR else finding

@@ -1,8 +1,9 @@
-"""``agentx verify``: whether everything that a workspace keeps is what it should be. Nothing is changed.
+"""``agentx verify``: check the integrity of everything that a workspace keeps; read-only.
 
-The latest commit is looked up first and the log is read afterwards, so that the log holds at least what the commit holds,
-whoever writes meanwhile. A working file that differs is looked at once more under the lock, which is held for that alone.
-The log, the commits and the fold stream: memory grows with the number of files, not with the length of the history.
+The latest commit is looked up first and the log is read afterwards, so the log holds at least what the commit
+holds, even while others write. A working file that differs is compared again under the lock, which is held
+for that alone. The log, the commits and the fold are streamed: memory grows with the number of files, not
+with the length of the history.
 """
 
 import contextlib
@@ -38,13 +39,13 @@ from agentx.synthesis.state.state import FOLD_VERSION, State
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One thing that was looked at.
+    """One integrity check.
 
     Attributes:
-        name: In a word.
-        what: What was looked at, with counts; or why it was not.
-        findings: How many things were found.
-        duration_ms: How long it took.
+        name: Its name, one word.
+        what: What was checked, with counts; or why it was not.
+        findings: Number of findings.
+        duration_ms: Its duration, in milliseconds.
     """
 
     name: str
@@ -61,15 +62,15 @@ class Purge(msgspec.Struct, frozen=True):
 
 
 class Verified(msgspec.Struct, frozen=True):
-    """What a look at a workspace gave.
+    """The result of an integrity check.
 
     Attributes:
-        head: Latest commit when it began.
+        head: Latest commit at the start.
         seq: Last event of the log.
-        checks: What was looked at, in order.
-        findings: What is not as it should be.
-        purged: Events whose content was purged; their place in the chain holds.
-        notes: What was passed over, and why.
+        checks: The checks, in order.
+        findings: Everything that is wrong.
+        purged: Events whose content was purged; the hash chain still includes them.
+        notes: What was skipped, and why.
     """
 
     head: str
@@ -81,24 +82,25 @@ class Verified(msgspec.Struct, frozen=True):
 
     @property
     def sound(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there are no findings."""
         return not self.findings
 
 
 def verify(
     root: Path, *, since: str = "", states: Sequence[State] = (), progress: Progress | None = None
 ) -> Verified:
-    """Look at everything that a workspace keeps; works without opening it.
+    """Check the integrity of a workspace; works without opening it.
 
     Args:
         root: Its directory.
-        since: Id of a commit: only what came after it is looked at, and the hash that its log ends with is taken as given.
-        states: States in use, to be compared with a fold from zero.
-        progress: Told how far it is.
+        since: ID of a commit: only what came after it is checked, and the hash at the end of its log is
+            trusted.
+        states: States in use, to compare with a fold from zero.
+        progress: Receives progress.
 
     Raises:
-        NotAWorkspace: The directory is none.
-        UsageError: ``since`` names no commit of the history.
+        NotAWorkspace: The directory is not a workspace.
+        UsageError: ``since`` does not name a commit of the history.
     """
     if not layout.is_workspace(root):
         raise layout.NotAWorkspace(f"{root} is not a workspace. Make one with `agentx init {root}`.")
@@ -137,7 +139,8 @@ class _Verification:
         with self._check("history") as said:
             log.run(start, end, states, self._progress)
             said.append(
-                f"{log.events:,} event{'s' * (log.events != 1)}{'' if log.damaged else ', each in its place'}; "
+                f"{log.events:,} event{'s' * (log.events != 1)}"
+                f"{'' if log.damaged else ', each in its place'}; "
                 f"{log.blobs:,} long text{'s' * (log.blobs != 1)}"
             )
         with self._check("artifacts") as said:
@@ -154,7 +157,7 @@ class _Verification:
         )
 
     def _snapshot(self) -> list[State]:
-        """The state that the next open begins with."""
+        """Return the state that the next open begins with."""
         version = f"{FOLD_VERSION}-{self._codec.fingerprint}"
         folder = self._root / CACHE / "snapshots"
         found = Snapshots(folder, History(self._root, self._codec), version, sealed=True).load(State.decode)
@@ -168,7 +171,7 @@ class _Verification:
         self._checks.append(Check(name, "; ".join(said), len(self._findings) - before, spent))
 
     def _ends(self, chain: CommitChain, since: str) -> tuple[Logged, Logged]:
-        """Where to begin, and where the latest commit's log ends."""
+        """Return where to begin, and the end of the latest commit's log."""
         if not self._head:
             return Logged(), Logged()
         start = chain.logged(self._reader.commit(chain.find(self._head, since))) if since else Logged()
@@ -210,7 +213,7 @@ class _Verification:
         return Artifacts(place, config.limits.max_file_bytes, skip=(self._root,))
 
     def _differing(self, expected: dict[str, TreeEntry]) -> dict[str, str]:
-        """Working files that are not as recorded, and how so."""
+        """Return the working files that differ from the record, and how."""
         found: dict[str, str] = {}
         try:
             artifacts = self._artifacts()
@@ -240,10 +243,10 @@ class _Verification:
     def _once_more(
         self, log: LogLook, expected: dict[str, TreeEntry], paths: dict[str, str]
     ) -> dict[str, str]:
-        """What differs still while nobody writes, with everything that was recorded meanwhile."""
+        """Compare the differing files again while nobody writes, including what was recorded meanwhile."""
         lock = FileLock(self._git_dir / "agentx.lock", brief=True)
         with contextlib.ExitStack() as held:
-            with contextlib.suppress(OSError):  # of a directory that nobody may write, nobody does
+            with contextlib.suppress(OSError):  # in a read-only directory nobody else writes
                 held.enter_context(lock.hold())
             log.go_on(History(self._root, self._codec).read(log.seq, lambda _damage: None), expected)
             artifacts = self._artifacts()

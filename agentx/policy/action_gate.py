@@ -225,7 +225,7 @@ class Gates:
             tools=(lambda: self._existing(what)) if looks and what.changes else tuple,
         )
         self._wake(board, verdict)
-        # A command, or the name of a tool, says what is done; the text and name of a file can be about anything.
+        # A command, or the name of a tool, says what is done; a file's text and name can be about anything.
         denied = [board.items[name] for name in verdict.denied_by] if command or not words else []
         return Look(
             violations=tuple(map(violation_of, denied)),

@@ -1,4 +1,4 @@
-"""Purging events: what falls with one, what still says the same, and how all of it goes from log and Git.
+"""Purge events: find everything that belongs to or repeats one, and remove it from the log and from Git.
 
 May import: engine, recording, storage, synthesis.
 """

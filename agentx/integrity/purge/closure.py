@@ -1,7 +1,8 @@
-"""What falls with an event that is purged: every event that holds a copy of it, and the contents that they brought.
+"""Find what must be purged with an event: events that hold a copy of it, and the contents they brought.
 
-Followed are the parts of one tool call, whatever names one of the contents, a run whose task is a purged message, and
-the conclusions that rest on it. An event that only quotes it is found by its words (:mod:`agentx.integrity.purge.quoting`).
+It follows the parts of one tool call, everything that names one of the contents, a run whose task is a purged
+message, and the conclusions that rest on it. An event that only quotes it is found by its words
+(:mod:`agentx.integrity.purge.quoting`).
 """
 
 from collections.abc import Callable, Iterable
@@ -29,31 +30,31 @@ from agentx.storage.log.blobs import named_blobs
 from agentx.synthesis.memory.conclusions import Add, Change, Concluded, Patch
 
 _EMPTY = blob_id(b"")
-"""The empty file is no secret of anybody's."""
+"""The empty file is never a secret."""
 
 _NEEDED = (WorkspaceCreated, WorkspaceForked, WriteReverted, EventsPurged)
 _Call = ToolCallRequested | ApprovalDecided | ToolCallExecuted
 _TELLING = ("text", "short", "scope", "until", "detail")
-"""Fields of a patch that say what an item says."""
+"""Fields of a patch that hold the content of an item."""
 
 Events = Callable[[], Iterable[Event]]
-"""The whole history, from its beginning, as often as it is asked for."""
+"""Returns the whole history from its beginning, each time it is called."""
 
 
 class PurgeRefused(UsageError):
-    """What was asked for cannot be purged; nothing was changed."""
+    """The request cannot be purged; nothing was changed."""
 
 
 class Closure(msgspec.Struct, frozen=True):
     """What is purged together.
 
     Attributes:
-        events: By seq: type and hash.
-        contents: Blob ids of long texts and files, with the event that brought each.
+        events: Type and hash, by seq.
+        contents: Blob IDs of long texts and files, with the event that brought each.
         paths: Files that the events changed.
-        items: Memory items that go.
-        purged: Of the events that were asked for, those whose content is gone already.
-        conclusions: Conclusions among them that also told of items that do not rest on what is purged.
+        items: Memory items that are removed.
+        purged: Requested events whose content is already purged.
+        conclusions: Purged conclusions that also contain items that do not rest on what is purged.
     """
 
     events: dict[int, tuple[str, str]]
@@ -65,14 +66,14 @@ class Closure(msgspec.Struct, frozen=True):
 
 
 def follow(events: Events, seeds: Iterable[int]) -> Closure:
-    """What falls with some events.
+    """Return what must be purged with some events.
 
     Args:
-        events: The history; it is read once or a few times.
-        seeds: Seqs.
+        events: The history; it is read one or several times.
+        seeds: Seqs of the requested events.
 
     Raises:
-        PurgeRefused: There is no such event, or the history cannot do without it.
+        PurgeRefused: There is no such event, or the history cannot be read without it.
     """
     following = _Following(set(seeds))
     while following.grows:
@@ -98,11 +99,11 @@ class _Following:
         self._last = 0
 
     def begin(self) -> None:
-        """Begin to read the history from its first event."""
+        """Begin reading the history from its first event."""
         self._calls: dict[tuple[str, str], list[Event]] = {}
 
     def look(self, event: Event) -> None:
-        """Take an event in, where it falls."""
+        """Add an event if it must be purged."""
         self._last = event.seq
         if isinstance(event.data, Purged):
             self._purged |= {event.seq} & self._seeds
@@ -113,7 +114,7 @@ class _Following:
             self._take(event)
 
     def _group(self, event: Event, data: _Call) -> None:
-        """The parts of one call stand together: request, a person's word, results."""
+        """Keep the parts of one call together: request, approval and results."""
         key = event.run, data.call_id
         group = self._calls.get(key, [])
         fresh = isinstance(data, ToolCallRequested) or (
@@ -138,7 +139,7 @@ class _Following:
         }
 
     def _rests(self, change: Change) -> bool:
-        """Whether a change rests on what is purged, or says again what such an item says."""
+        """Return whether a change rests on what is purged, or repeats the content of such an item."""
         evidence = change.item.evidence if isinstance(change, Add) else change.evidence
         if evidence is not msgspec.UNSET and any(one.seq in self._seqs for one in evidence):
             return True
@@ -169,15 +170,16 @@ class _Following:
                 self._mixed.add(event.seq)
 
     def closure(self) -> Closure:
-        """What was found.
+        """Return the result.
 
         Raises:
-            PurgeRefused: An event that was asked for is not there.
+            PurgeRefused: A requested event does not exist.
         """
         missing = sorted(self._seeds - self._events.keys() - self._purged)
         if missing:
             raise PurgeRefused(
-                f"There is no event {missing[0]}; the history goes from 1 to {self._last}. `agentx log` shows them."
+                f"There is no event {missing[0]}; the history goes from 1 to {self._last}. "
+                "`agentx log` shows them."
             )
         return Closure(
             events=dict(sorted(self._events.items())),

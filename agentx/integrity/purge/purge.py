@@ -1,7 +1,7 @@
-"""``agentx purge``: what should never have been kept goes, with every copy of it. The one command that rewrites history.
+"""``agentx purge``: remove events with every copy of them. The only command that rewrites history.
 
-A plan says what would go, and changes nothing. The purge makes the plan once more under the workspace's lock, writes it
-down, and does it (:mod:`agentx.recording.purge_journal`).
+A plan shows what would be removed, and changes nothing. The purge makes the plan again under the workspace
+lock, writes it to a journal, and carries it out (:mod:`agentx.recording.purge_journal`).
 """
 
 import contextlib
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from agentx.recording.write_path import WritePath
 
 REASON_CHARACTERS = 1_000
-"""A longer reason is cut."""
+"""Maximum length of a reason; a longer one is cut."""
 
 
 class Falling(msgspec.Struct, frozen=True):
     """An event that would be purged.
 
     Attributes:
-        seq: Its place.
-        type: Of its payload.
-        told: What it says, in a line.
+        seq: Its seq.
+        type: The type of its payload.
+        told: Its content, in one line.
     """
 
     seq: int
@@ -56,17 +56,18 @@ class PurgePlan(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         events: The events that would be purged, oldest first.
-        purged: Of those that were asked for, what is purged already.
-        items: Memory items that would go.
-        conclusions: Conclusions among the events that also told of what does not rest on it; it is concluded again where a
-            fact still says it.
-        contents: How many long texts and contents of files would go.
-        files: Files that the events wrote and that are still there, with another content: nobody looks into them.
-        commits: How many commits would be made anew.
+        purged: Requested events that are already purged.
+        items: Memory items that would be removed.
+        conclusions: Conclusions among the events that also hold unrelated items; those are concluded again if
+            a fact still supports them.
+        contents: Number of long texts and file contents that would be removed.
+        files: Files that the events wrote and that still exist with another content, which is not searched.
+        commits: Number of commits that would be rewritten.
         first_commit: The oldest of them.
-        refs: Tags, stashes and other branches that would be removed, for they hold it.
-        remotes: Remotes that have it still, and would be forgotten: the next look at one would bring everything back.
-        also: Events that would stay and say the same, to the letter, in part.
+        refs: Tags, stashes and other branches that would be removed, because they hold it.
+        remotes: Remotes that still have it. They would be forgotten, because the next fetch would bring
+            everything back.
+        also: Events that would stay although they partly repeat it, character by character.
     """
 
     events: tuple[Falling, ...]
@@ -83,13 +84,13 @@ class PurgePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PurgeReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a purge did.
+    """The result of a purge.
 
     Attributes:
-        plan: What was to be done.
-        seq: The event that tells of it.
-        commit: The latest commit, made anew.
-        backup: Where the workspace was copied to before; empty for nowhere.
+        plan: The plan that was carried out.
+        seq: The event that records the purge.
+        commit: The latest commit, rewritten.
+        backup: Path of the copy made before the purge; empty for none.
     """
 
     plan: PurgePlan
@@ -99,15 +100,15 @@ class PurgeReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan(engine: Engine, events: Sequence[int], *, also: bool = False) -> PurgePlan:
-    """What a purge would do; what people edited is recorded first.
+    """Return what a purge would do; unrecorded edits are recorded first.
 
     Args:
         engine: The workspace.
-        events: Seqs of what is to go.
-        also: Take in the events that say the same.
+        events: Seqs of the events to purge.
+        also: Include the events that repeat the content.
 
     Raises:
-        PurgeRefused: It cannot be done; the sentence says why.
+        PurgeRefused: The purge is not possible; the message says why.
     """
     with engine.write_path.exclusive():
         return _Look(engine, events, also=also).plan()
@@ -123,20 +124,20 @@ def purge(
     agreed: PurgePlan | None = None,
     progress: Progress | None = None,
 ) -> PurgeReport:
-    """Purge events, with every copy that the workspace holds of them.
+    """Purge events, with every copy of them in the workspace.
 
     Args:
         engine: The workspace.
-        events: Seqs of what is to go.
-        also: Take in the events that say the same.
-        reason: Why; it stays in the history.
-        backup: Copy the workspace as it is to this new directory first.
-        agreed: The plan that a person agreed to: refuse where it would be another one by now.
-        progress: Told how far it is.
+        events: Seqs of the events to purge.
+        also: Include the events that repeat the content.
+        reason: The reason, which stays in the history.
+        backup: Copy the current workspace to this new directory first.
+        agreed: The plan that the user confirmed; refuse if it would be different now.
+        progress: Receives progress.
 
     Raises:
-        PurgeRefused: It cannot be done; nothing was changed.
-        WriteFailed: The disk refuses; the rest is done when the workspace is used again.
+        PurgeRefused: The purge is not possible; nothing was changed.
+        WriteFailed: The disk refuses a write; the rest is done when the workspace is used again.
     """
     write_path = engine.write_path
     with write_path.exclusive():
@@ -177,7 +178,7 @@ def _back_up(root: Path, target: Path) -> None:
 
 
 class _Look:
-    """Looks at everything that holds what is to go. Runs under the workspace's lock."""
+    """Finds everything that holds what is to be purged. Runs under the workspace lock."""
 
     def __init__(self, engine: Engine, events: Sequence[int], *, also: bool) -> None:
         self._engine = engine
@@ -208,7 +209,7 @@ class _Look:
         return self._write_path.history.read(on_damage=told_already)
 
     def _read(self, oid: str) -> str:
-        """The text of a long text or of a file's content; empty where it is none."""
+        """Return a long text, or the text of a file's content; empty if it is not text."""
         path = self._engine.root / blob_path(oid)
         try:
             data = nofollow.read(path) if nofollow.exists(path) else self._write_path.repo.read_blob(oid)
@@ -227,14 +228,14 @@ class _Look:
         return words, self._left(words)
 
     def _left(self, words: Words) -> list[Quoting]:
-        """The events that are to stay and say the same."""
+        """Return the events that repeat the content and are not purged."""
         if not words:
             return []
         staying = (event for event in self._events() if event.seq not in self._closure.events)
         return quoting.find(words, staying, self._read)
 
     def _refuse_current(self) -> None:
-        """What is in a file now is not taken out of it behind its owner's back."""
+        """Refuse to purge the current content of a file, which only its owner may change."""
         for path, entry in sorted(self._write_path.manifest().items()):
             if entry.oid in self._closure.contents:
                 raise PurgeRefused(
@@ -245,7 +246,7 @@ class _Look:
     # --- what is to be done ---------------------------------------------------------------------------------
 
     def plan(self) -> PurgePlan:
-        """What would be done."""
+        """Return the plan."""
         closure = self._closure
         falling = (event for event in self._events() if event.seq in closure.events)
         told = tuple(Falling(event.seq, event.type, commit_message.tell(event)) for event in falling)
@@ -266,7 +267,7 @@ class _Look:
         )
 
     def _commits(self, first: int) -> tuple[int, str]:
-        """How many commits hold an event, or come behind it, and the first of them."""
+        """Return the number of commits that hold a purged event or follow it, and the first of them."""
         count, oldest = 0, ""
         for commit in self._write_path.repo.log() if first else ():
             through = commit_message.through(commit.trailers)
@@ -276,7 +277,7 @@ class _Look:
         return count, oldest
 
     def _refs(self) -> tuple[str, ...]:
-        """Refs that lead to what is to go."""
+        """Return the refs that lead to what is purged."""
         refs = other_refs(self._git_dir)
         tips = sorted({commit for commit in refs.values() if commit})
         if not tips:
@@ -285,7 +286,7 @@ class _Look:
         return tuple(name for name, commit in refs.items() if not commit or anew[commit])
 
     def journal(self, made: PurgePlan, actor: str, reason: str) -> Journal:
-        """What is to be done, as it is written down."""
+        """Return the plan in the form of a journal."""
         return self._journal(made.refs, actor, clean(" ".join(reason.split()))[:REASON_CHARACTERS])
 
     def _journal(self, refs: tuple[str, ...], actor: str, reason: str) -> Journal:
@@ -303,7 +304,7 @@ class _Look:
         )
 
     def _orphans(self) -> Iterator[str]:
-        """Lines that were set aside and tell of it: they name an event's hash, or say the same."""
+        """Yield marks of lines that were set aside and name an event's hash or repeat the content."""
         try:
             lines = nofollow.read(self._engine.root / ORPHANS).splitlines()
         except FileNotFoundError:
@@ -315,7 +316,7 @@ class _Look:
 
 
 def _said(line: bytes) -> Iterator[str]:
-    """What a line of ``history/orphans.jsonl`` holds: the line that was set aside, and what that says as an event."""
+    """Yield the log line in an entry of ``history/orphans.jsonl``, and the strings in that line."""
     try:
         content = str(json.loads(line)["content"])
     except (ValueError, KeyError, TypeError):

@@ -1,8 +1,8 @@
-"""Where else the words of what is purged stand: a run of twenty characters or more that is nothing usual.
+"""Find quotes of purged text elsewhere: runs of at least twenty characters that are not common.
 
-The words are cut into pieces of ten characters, and of another text every tenth piece is looked up, so that a run of
-twenty is not missed and a long history costs little. What also stands in a file that one of the purged events wrote,
-as it is now, is usual: whoever purges has taken out of it what must go.
+The text is cut into pieces of ten characters. In another text, every tenth piece is looked up. So no run of
+twenty is missed, and a long history costs little. Text in the current content of a file that a purged event
+wrote counts as common, because the user has already removed from that file what must go.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,30 +14,30 @@ from agentx.storage.events.types import Event, Payload, changes_of
 from agentx.storage.log.blobs import named_blobs
 
 RUN = 20
-"""Characters."""
+"""Minimum length of a quote, in characters."""
 
 USUAL = 100
-"""What stands in more events than so many is usual."""
+"""A quote in more events than this is common."""
 
 LONGEST = 1 << 20
-"""Characters of one text that are looked at."""
+"""Maximum number of characters searched per text."""
 
 _PIECE = RUN // 2
 _STRUCTURE = {"tool", "call_id", "model", "agent", "path", "blob", "before", "after", "noticed", "status"}
 _STRUCTURE |= {"extractor", "id", "kind", "trust", "links", "denied_by", "digest", "manifest_hash", "source"}
-"""Fields that name things."""
+"""Fields that hold names, not content."""
 
 ReadBlob = Callable[[str], str]
-"""The text of a blob of the log or of a file; empty where it is none."""
+"""Returns the text of a blob of the log or of a file; empty if it is not text."""
 
 
 class Quoting(msgspec.Struct, frozen=True):
-    """An event that says what is purged, too.
+    """An event that repeats purged text.
 
     Attributes:
         seq: The event.
-        type: Of its payload.
-        quote: What it says, in part.
+        type: The type of its payload.
+        quote: The repeated part.
     """
 
     seq: int
@@ -46,11 +46,11 @@ class Quoting(msgspec.Struct, frozen=True):
 
 
 class Words:
-    """The words of what is purged.
+    """The text to purge, indexed by pieces.
 
     Args:
-        texts: They.
-        usual: Texts whose words are usual.
+        texts: The texts to purge.
+        usual: Texts whose content counts as common.
     """
 
     def __init__(self, texts: Iterable[str], usual: Iterable[str]) -> None:
@@ -62,7 +62,7 @@ class Words:
         return bool(self._pieces)
 
     def find(self, text: str) -> str:
-        """The first run of them in a text; empty where there is none."""
+        """Return the first quote in a text; empty if there is none."""
         pieces, text = self._pieces, text[:LONGEST]
         for start in range(0, len(text) - _PIECE + 1, _PIECE):
             if text[start : start + _PIECE] in pieces:
@@ -90,12 +90,12 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def texts_of(payload: Payload) -> Iterator[str]:
-    """What a payload says, without what it names."""
+    """Yield the content of a payload, without names."""
     yield from strings(msgspec.to_builtins(payload))
 
 
 def strings(value: Any) -> Iterator[str]:
-    """The texts in a value of JSON, but for those that name things."""
+    """Yield the strings in a JSON value, without names."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -108,7 +108,7 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def all_texts(event: Event, read: ReadBlob) -> Iterator[str]:
-    """What an event says, the long texts and contents that it names included."""
+    """Yield the content of an event, including the long texts and files that it names."""
     yield from texts_of(event.data)
     for oid in named_blobs(event.data):
         yield read(oid)
@@ -118,12 +118,12 @@ def all_texts(event: Event, read: ReadBlob) -> Iterator[str]:
 
 
 def find(words: Words, events: Iterable[Event], read: ReadBlob) -> list[Quoting]:
-    """The events that say the same, oldest first; what very many say is left out."""
+    """Return the events that repeat the text, oldest first; quotes in very many events are left out."""
     found: dict[str, list[Quoting]] = {}
     looked: dict[str, str] = {}
 
     def once(oid: str) -> str:
-        """A blob is looked through once; what is found in it stands for it."""
+        """Search each blob once; the quote found in it is used in place of its text."""
         if oid not in looked:
             looked[oid] = words.find(read(oid))
         return looked[oid]
