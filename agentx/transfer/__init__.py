@@ -1,4 +1,4 @@
-"""What enters and leaves a workspace: push, pull, fork, links, external sources, imported material.
+"""Exchange with other places: push, pull, fork, links, external sources, imported material.
 
 May import: config, core, engine, recording, search, storage, synthesis.
 """

@@ -1,7 +1,7 @@
-"""Read-only sources: pools of files too large to copy, indexed where they lie, and only what changed since.
+"""Read-only sources: sets of files too large to copy, indexed in place and incrementally.
 
-A hit in a source cites path and content hash. Sources lie outside the state's digest and outside ``as_of``: the history
-knows only that one was scanned, with a hash over its manifest.
+A hit in a source cites path and content hash. Sources are outside the state's digest and outside ``as_of``:
+the history only records that a source was scanned, with a hash over its manifest.
 """
 
 import stat
@@ -30,7 +30,7 @@ _SAVE_FILES = 200
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """A file of a source as it was when it was indexed."""
+    """A file of a source at the time it was indexed."""
 
     mtime_ns: int
     size_bytes: int
@@ -38,12 +38,12 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 class SourceReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a scan of a source found.
+    """The result of scanning a source.
 
     Attributes:
-        files: Files that are indexed now.
-        changed: Files that were read in this scan.
-        gone: Files that were dropped from the index.
+        files: Number of files now indexed.
+        changed: Number of files read in this scan.
+        gone: Number of files dropped from the index.
         manifest_hash: Hash over all paths and contents.
         left_out: Files that could not be read, and why.
     """
@@ -65,13 +65,13 @@ class Sources:
         self._manifests = engine.write_path.cache / "sources"
 
     def scan(self, progress: Progress | None = None) -> list[SourceReport]:
-        """Bring the index up to every declared source; a scan that is cut off goes on where it was.
+        """Update the index for every declared source; an interrupted scan continues where it stopped.
 
-        What is declared no longer is dropped from the index.
+        A source that is no longer declared is dropped from the index.
 
         Raises:
             UsageError: A source's directory does not exist.
-            Restricted: The workspace declares some, and is not trusted.
+            Restricted: The workspace declares sources, and is not trusted.
         """
         declared = self._engine.config.sources
         if declared:
@@ -81,7 +81,7 @@ class Sources:
 
     def _forget_all_but(self, declared: set[str]) -> None:
         if self._engine.write_path.read_only:
-            return  # the index is in memory, and was empty
+            return  # the index is in memory, and starts empty
         for path in nofollow.listed(self._manifests, suffix=".json"):
             if path.stem not in declared:
                 for file in self._load(path.stem):
@@ -92,7 +92,8 @@ class Sources:
         root = (self._engine.root / section.path).resolve()
         if not nofollow.is_directory(root):
             raise UsageError(
-                f"The source {section.name!r} has no directory {root}; mend `sources` in agentx.toml or mount it."
+                f"The source {section.name!r} has no directory {root}; "
+                "mend `sources` in agentx.toml or mount it."
             )
         manifest = self._load(section.name)
         found, left_out = _files(root, section)
@@ -149,7 +150,7 @@ class Sources:
         self._engine.indexer.index.close_chunks(path=path, seq=0, source=source)
 
     def _record(self, report: SourceReport) -> None:
-        """A scan is on record once for each state of the source."""
+        """Record a scan once for each state of the source."""
         scanned = SourceScanned(
             source=report.name,
             manifest_hash=report.manifest_hash,
@@ -161,7 +162,7 @@ class Sources:
             self._engine.write_path.record([Draft(data=scanned, actor="engine:sources", key=key)])
 
     def _load(self, name: str) -> dict[str, Seen]:
-        """The manifest that goes with the index; none where the index was emptied since."""
+        """Return the manifest that goes with the index; empty if the index was emptied since."""
         path = self._manifests / f"{name}.json"
         if self._engine.indexer.index.read_meta(f"source:{name}") != "indexed":
             return {}
@@ -178,7 +179,7 @@ class Sources:
 
 
 def _files(root: Path, section: SourceSection) -> tuple[dict[str, tuple[int, int]], list[str]]:
-    """Time and size of each file that the source has, by path; and what of it cannot be cited."""
+    """Return time and size of each file of a source, by path; and the files that cannot be cited."""
     include = GitIgnoreSpec.from_lines(section.include)
     exclude = GitIgnoreSpec.from_lines(section.exclude)
     rules = IgnoreRules(root)

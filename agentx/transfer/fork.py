@@ -1,7 +1,8 @@
-"""A fork: a new workspace with another's history up to a moment, sharing nothing with it.
+"""Fork: a new workspace with another's history up to an event, sharing nothing with it.
 
-Everything is read from the last commit, which cannot change, so the other workspace may be written meanwhile. The new one is built
-under a name of its own and renamed when it is whole: a crash leaves no half of one.
+Everything is read from the last commit, which cannot change, so the other workspace may be written meanwhile.
+The new one is built under a temporary name and renamed when it is complete, so a crash leaves no partial
+fork.
 """
 
 import contextlib
@@ -39,18 +40,18 @@ _CODEC = Codec(FACTS | CONCLUSIONS)
 
 
 class ForkRefused(UsageError):
-    """A fork cannot be made there."""
+    """A fork cannot be made at this place."""
 
 
 class _Taken(msgspec.Struct, frozen=True):
     """What a fork takes from the other workspace.
 
     Attributes:
-        base: The last commit that holds nothing that happened later; empty for none.
+        base: The last commit without later events; empty for none.
         hash: Hash of the last event.
-        events: The events that ``base`` does not hold.
-        reverted: Writes among them that came to nothing, which was recorded later.
-        entries: What differs from the tree of ``base``.
+        events: The events that are not in ``base``.
+        reverted: Writes among them whose revert was recorded later.
+        entries: Differences from the tree of ``base``.
         live: The live log.
     """
 
@@ -68,19 +69,20 @@ def fork(
     """Make a new workspace with the history of another up to an event.
 
     Args:
-        engine: The other workspace; what people edited in it is recorded first.
+        engine: The other workspace; its unrecorded edits are recorded first.
         new: A directory that is empty or does not exist.
-        moment: The last event to take, as :func:`agentx.engine.moment_parser.resolve_moment` reads it; the latest by default.
-        progress: Told how far it is.
+        moment: The last event to take, in a form that :func:`agentx.engine.moment_parser.resolve_moment`
+            accepts; the latest by default.
+        progress: Receives progress.
 
     Returns:
         The new workspace's directory.
 
     Raises:
-        ForkRefused: Something lies at ``new``, or it lies in the workspace itself.
-        NoSuchMoment: There is none.
-        HistoryDamaged: The history up to there is damaged; `agentx doctor` tells where.
-        WorkspaceBusy: Another process makes a fork there.
+        ForkRefused: There is something at ``new``, or it is inside the workspace.
+        NoSuchMoment: There is no such event.
+        HistoryDamaged: The history up to that event is damaged; `agentx doctor` shows where.
+        WorkspaceBusy: Another process is making a fork there.
     """
     new = nofollow.canonical(new)
     _check_place(engine, new)
@@ -112,7 +114,7 @@ def _check_place(engine: Engine, new: Path) -> None:
 
 @contextlib.contextmanager
 def _beside(new: Path) -> Iterator[Path]:
-    """A directory beside ``new`` to build in, emptied of what a crash left there, and removed at the end."""
+    """Yield an empty build directory beside ``new``, without the remains of a crash; remove it at the end."""
     nofollow.make_directory(new.parent, parents=True)
     place = new.parent / f"{TEMPORARY_PREFIX}fork-{new.name}"
     nofollow.make_directory(place)
@@ -155,9 +157,9 @@ def _taken(repo: GitRepository, head: str, at: int) -> _Taken:
 
 
 def _base(repo: GitRepository, head: str, at: int) -> tuple[str, int]:
-    """The last commit that holds no event behind ``at``, and the last that it holds."""
+    """Return the last commit that holds no event after ``at``, and its last event."""
     newest = recovery.last_recorded(repo, head)
-    if newest.seq <= at:  # everything is taken, what a person committed on top too
+    if newest.seq <= at:  # everything is taken, including commits of the user on top
         return head, newest.seq
     for commit in repo.log(head):
         if recovery.is_ours(commit) and commit_message.through(commit.trailers) <= at:
@@ -166,7 +168,7 @@ def _base(repo: GitRepository, head: str, at: int) -> tuple[str, int]:
 
 
 def _first(repo: GitRepository, head: str) -> str:
-    """The first commit of all."""
+    """Return the first commit of the history."""
     *_, first = repo.log(head)
     return first.id
 
@@ -174,13 +176,13 @@ def _first(repo: GitRepository, head: str) -> str:
 def _entries(
     log: CommittedLog, events: Sequence[Event], lost: set[tuple[int, str]]
 ) -> dict[str, TreeEntry | None]:
-    """What the events made of files, and the blobs that they name."""
+    """Return the files as the events left them, and the blobs that they name."""
     entries: dict[str, TreeEntry | None] = {}
     for event in events:
         for made in changes_of(event):
             if (event.seq, made.path) not in lost:
                 path = f"{ARTIFACTS}/{made.path}"
-                entries.pop(path, None)  # a file may take a directory's place: the last is to come last
+                entries.pop(path, None)  # a file may replace a directory: the latest change must come last
                 entries[path] = entry_after(made)
         for path in map(blob_path, named_blobs(event.data)):
             entries[path] = log.entries.get(path)
@@ -188,7 +190,7 @@ def _entries(
 
 
 def _copy(source: GitRepository, repo: GitRepository, taken: _Taken, progress: Progress | None) -> None:
-    """Bring over what the last commit leads to, and what the events behind it name."""
+    """Copy everything that the last commit reaches, and what the events after it name."""
     named = [entry.oid for entry in taken.entries.values() if entry is not None]
     transfer.copy(source.git_dir, repo.git_dir, [*([taken.base] if taken.base else []), *named], progress)
     if taken.base:
@@ -196,7 +198,7 @@ def _copy(source: GitRepository, repo: GitRepository, taken: _Taken, progress: P
 
 
 def _build(repo: GitRepository, taken: _Taken, at: int, actor: str) -> None:
-    """Make the working files, and the commit that holds the fork's own first event."""
+    """Write the working files, and commit the fork's first own event."""
     root = repo.root
     tree = repo.update_tree(repo.tree_of(taken.base), taken.entries)
     for path, entry in repo.files(tree):
@@ -204,7 +206,7 @@ def _build(repo: GitRepository, taken: _Taken, at: int, actor: str) -> None:
     nofollow.write(root / LIVE, taken.live)
     nofollow.make_directory(root / ARTIFACTS)
     if read_config(root).workspace.artifacts != ARTIFACTS:
-        set_value(root, "workspace.artifacts", ARTIFACTS)  # the project of the other is not this one's
+        set_value(root, "workspace.artifacts", ARTIFACTS)  # the fork must not use the other's project
     _commit(repo, taken, tree, _mark(root, taken, at, actor), actor)
 
 
@@ -217,7 +219,7 @@ def _write(path: Path, entry: TreeEntry, content: bytes) -> None:
 
 
 def _mark(root: Path, taken: _Taken, at: int, actor: str) -> list[Event]:
-    """Append the event from which the history is the fork's own."""
+    """Append the event after which the history belongs to the fork alone."""
     writer = HistoryWriter(root, _CODEC)
     try:
         writer.start_at(at, taken.hash)
@@ -244,7 +246,7 @@ def _commit(repo: GitRepository, taken: _Taken, tree: str, marked: Sequence[Even
 
 
 def _sync(root: Path) -> None:
-    """Make everything below a directory durable; one that is empty is so with the directory that it lies in."""
+    """Make everything below a directory durable; an empty directory is durable with its parent."""
     for folder, folders, names in os.walk(root):
         for path in (Path(folder, name) for name in names):
             if not nofollow.is_link(path):

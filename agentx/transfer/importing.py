@@ -1,4 +1,4 @@
-"""Bringing material in: an existing project at the start, files and directories later."""
+"""Import material: an existing project at the start, files and directories later."""
 
 import stat
 from collections.abc import Iterator, Sequence
@@ -15,13 +15,15 @@ from agentx.storage.files.ignore import IgnoreRules
 from agentx.storage.files.paths import check_folder, check_path
 
 BATCH_FILES = 500
-"""Files in one commit; a batch is held in memory while it is written."""
+"""Maximum number of files per commit; a batch is held in memory while it is written."""
 
 _BATCH_BYTES = 50_000_000
 
 
 def gather(source: Path, max_file_bytes: int) -> Iterator[tuple[str, Content | str]]:
-    """The files of a directory that Git would not ignore: path and content, or the reason why one is left out.
+    """Yield the files of a directory that Git would not ignore.
+
+    Each comes with its path, and its content or the reason why it is left out.
 
     Raises:
         UsageError: There is no such directory.
@@ -48,16 +50,16 @@ def add(engine: Engine, paths: Sequence[Path], to: str, actor: str) -> tuple[lis
 
     Args:
         engine: The workspace.
-        paths: What to copy; a directory comes with its name and without what Git would ignore.
-        to: Directory in the artifacts to put them in; empty for the root.
-        actor: Who brings them.
+        paths: What to copy; a directory keeps its name, without what Git would ignore.
+        to: Target directory in the artifacts; empty for the root.
+        actor: Who adds them.
 
     Returns:
-        What changed, and what was left out and why.
+        The changes; and what was left out, with the reasons.
 
     Raises:
         UsageError: A path does not exist.
-        PathRefused: A name is one that another system, or Git, cannot hold.
+        PathRefused: A name is not valid on another system, or in Git.
     """
     folder = f"{check_folder(to)}/".removeprefix("/")
     missing = [str(path) for path in paths if not path.exists()]
@@ -75,7 +77,7 @@ def add(engine: Engine, paths: Sequence[Path], to: str, actor: str) -> tuple[lis
 
 
 def import_project(engine: Engine, source: Path, actor: str) -> list[str]:
-    """Make the files of an existing project the artifacts; what was left out and why."""
+    """Copy the files of an existing project to the artifacts; return what was left out, with the reasons."""
     files = gather(source, engine.config.limits.max_file_bytes)
     with engine.write_path.bulk():
         _, left_out = write_batches(engine, files, tool="add", actor=actor)
@@ -102,7 +104,7 @@ def _below(path: Path, max_file_bytes: int) -> Iterator[tuple[str, Content | str
 def write_batches(
     engine: Engine, files: Iterator[tuple[str, Content | str]], *, tool: str, actor: str
 ) -> tuple[list[FileChange], list[str]]:
-    """Write many files in few commits, holding no more than a batch of them."""
+    """Write many files in few commits, with at most one batch in memory."""
     changes: list[FileChange] = []
     left_out: list[str] = []
     batch: dict[str, Content | None] = {}

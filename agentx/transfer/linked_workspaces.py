@@ -1,7 +1,7 @@
-"""Links: what another workspace made is read where it lies, as it was last committed there; nothing is copied or written.
+"""Links: read another workspace's artifacts in place, as last committed; nothing is copied or written.
 
-A link names the other workspace, which of its artifacts are readable, and how old they may be. So agents see each other's work
-without a message between them, and one that reads what has not changed for too long is told so with the answer.
+A link names the other workspace, which of its artifacts are readable, and their maximum age. So agents see
+each other's work without exchanging messages. If a file has not changed for too long, the answer says so.
 """
 
 import contextlib
@@ -25,30 +25,31 @@ from agentx.storage.git.repository import GitRepository, NotARepository
 from agentx.storage.log.history import LIVE
 
 SEPARATOR = ":"
-"""Between the name of a link and the path in its workspace; no artifact has it in its name."""
+"""Separates the name of a link from the path in its workspace; no artifact has it in its name."""
 
 MOST_COMMITS = 2_000
-"""So many commits are looked through for the one that changed a file last."""
+"""Maximum number of commits searched for the latest change of a file."""
 
 MOST_NAMED = 50
-"""So many files are named where the one that is asked for is not there."""
+"""Maximum number of files listed if the requested one does not exist."""
 
 _LINK = 0o120000
 
 
 class LinkBroken(AgentXError):
-    """A link is not declared, or leads to no workspace."""
+    """A link is not declared, or does not lead to a workspace."""
 
 
 class Linked(msgspec.Struct, frozen=True, kw_only=True):
     """A file of another workspace.
 
     Attributes:
-        name: As it was asked for, ``LINK:path``.
+        name: The requested name, ``LINK:path``.
         data: Its content in the last commit.
-        at: When it last changed there, in UTC; the time of the earliest commit that was looked at where that is longer ago.
+        at: When it last changed there, in UTC. If that is longer ago than the searched commits, the time of
+            the earliest of them.
         stale: Whether that is longer ago than the link allows.
-        note: The same in a sentence.
+        note: The age in a sentence.
     """
 
     name: str
@@ -59,7 +60,7 @@ class Linked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_linked(path: str) -> bool:
-    """Whether a path is one in another workspace; ``C:/x`` is none."""
+    """Return whether a path is in another workspace; ``C:/x`` is not."""
     return path.find(SEPARATOR) > 1
 
 
@@ -69,14 +70,15 @@ def read(engine: Engine, name: str, now: datetime | None = None) -> Linked:
     Args:
         engine: The workspace that declares the link.
         name: ``LINK:path``.
-        now: The present; the clock's by default.
+        now: The current time; the clock's by default.
 
     Raises:
-        LinkBroken: There is no such link, or no workspace where it leads.
+        LinkBroken: There is no such link, or no workspace at its target.
         Restricted: The workspace is not trusted.
-        PathRefused: The path leads out of the artifacts, is not shared by the link, or is itself a link.
+        PathRefused: The path leads out of the artifacts, is not shared by the link, or is itself a symbolic
+            link.
         ArtifactMissing: There is no such file in its last commit.
-        FileTooLarge: It is larger than files may be here.
+        FileTooLarge: It exceeds the size limit of this workspace.
         ObjectDamaged: The other repository is damaged.
     """
     now = now or datetime.now(tz=UTC)
@@ -106,7 +108,7 @@ def read(engine: Engine, name: str, now: datetime | None = None) -> Linked:
 
 
 def names(engine: Engine) -> tuple[str, ...]:
-    """The links that are declared, as one begins a path with them."""
+    """Return the declared links as path prefixes."""
     return tuple(f"{section.name}{SEPARATOR}" for section in engine.config.links)
 
 
@@ -115,17 +117,19 @@ def _section(engine: Engine, link: str) -> LinkSection:
     if section is None:
         known = ", ".join(one.name for one in engine.config.links) or "none"
         raise LinkBroken(
-            f"There is no link {link[:64]!r}; declared as `links` in agentx.toml: {known}. Paths in this workspace have no {SEPARATOR!r}."
+            f"There is no link {link[:64]!r}; declared as `links` in agentx.toml: {known}. "
+            f"Paths in this workspace have no {SEPARATOR!r}."
         )
     return section
 
 
 @contextlib.contextmanager
 def _opened(engine: Engine, section: LinkSection) -> Iterator[GitRepository]:
-    """The repository of the other workspace, for reading alone."""
+    """Open the repository of the other workspace, read-only."""
     root = (engine.root / section.path).resolve()
     broken = LinkBroken(
-        f"The link {section.name!r} leads to {root}, which is no workspace; mend `links` in agentx.toml or mount it."
+        f"The link {section.name!r} leads to {root}, which is no workspace; "
+        "mend `links` in agentx.toml or mount it."
     )
     if not nofollow.is_file(root / LIVE):
         raise broken
@@ -163,7 +167,7 @@ def _listed(repo: GitRepository, tree: str, section: LinkSection) -> str:
 
 
 def _changed_at(repo: GitRepository, path: str, entry: TreeEntry) -> tuple[datetime, bool]:
-    """When a file became what it is, and whether that is certain: history may be longer than is looked through."""
+    """Return when a file last changed, and whether that is certain: only part of the history is searched."""
     at, whole = 0, True
     for number, commit in enumerate(repo.log()):
         if number == MOST_COMMITS:
@@ -181,5 +185,8 @@ def _note(section: LinkSection, now: datetime, at: datetime, *, stale: bool, who
     told = f"last changed {'' if whole else 'more than '}{ago} ago ({at:%Y-%m-%d %H:%M} UTC)"
     if stale:
         limit = f"{section.max_age_hours:g} hours"
-        return f"Stale: {told}, and the link {section.name!r} allows {limit}. What it says may no longer hold; say so where you use it."
+        return (
+            f"Stale: {told}, and the link {section.name!r} allows {limit}. "
+            "What it says may no longer hold; say so where you use it."
+        )
     return f"From the workspace that {section.name!r} links to, {told}."

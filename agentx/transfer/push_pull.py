@@ -1,7 +1,8 @@
-"""Push and pull: a workspace is a branch on any Git remote, and only ever moves forward.
+"""Push and pull: a workspace is a branch on any Git remote, and only moves forward.
 
-What comes from a remote is not trusted: before anything is taken over, its log must go on from ours, event by event
-along the hash chain, and its files must be what its events say. Where both sides went on, neither is overwritten.
+Content of a remote is not trusted. Before anything is taken over, its log must continue ours, event by event
+along the hash chain, and its files must match its events. If both sides have new events, neither is
+overwritten.
 """
 
 import tomllib
@@ -33,14 +34,14 @@ from agentx.synthesis.memory.conclusions import CONCLUSIONS
 
 _CODEC = Codec(FACTS | CONCLUSIONS)
 _SHOWN = 12
-"""Characters of a hash that a person is shown."""
+"""Number of characters of a hash in messages."""
 
 
 class HistoriesDiverged(AgentXError):
-    """Both sides have events that the other has not; nothing was changed on either.
+    """Both sides have events that the other lacks; nothing was changed on either.
 
     Attributes:
-        common: The last event that both have; 0 for none.
+        common: The last common event; 0 for none.
         ours: Seq and hash of the last event here.
         theirs: Seq and hash of the last event at the remote.
     """
@@ -57,22 +58,22 @@ class RemoteAhead(AgentXError):
 
 
 class RemoteRefused(AgentXError):
-    """What the remote holds is no sound continuation of this history; nothing was taken over."""
+    """The remote does not hold a valid continuation of this history; nothing was taken over."""
 
 
 class Exchanged(msgspec.Struct, frozen=True, kw_only=True):
-    """What a push or a pull brought over.
+    """The result of a push or a pull.
 
     Attributes:
         remote: Name of the remote.
-        url: Where it is, without a password.
-        events: How many events.
-        commits: How many commits.
-        from_seq: The last event that the receiving side had before; 0 for none.
-        to_seq: The last event that it has now.
-        commit: The commit that both name now.
-        settings: Whether ``agentx.toml`` was changed by it.
-        restored: How many objects the remote lacked of what it had been sent earlier.
+        url: Its URL, without a password.
+        events: Number of events transferred.
+        commits: Number of commits transferred.
+        from_seq: The receiving side's last event before; 0 for none.
+        to_seq: The receiving side's last event now.
+        commit: The commit that both sides have now.
+        settings: Whether ``agentx.toml`` changed.
+        restored: Number of earlier objects that the remote had lost and that were sent again.
     """
 
     remote: str
@@ -87,7 +88,10 @@ class Exchanged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _remote(engine: Engine, name: str, url: str) -> Remote:
-    """The remote; the keys of the environment reach Git's credential helpers only from a trusted workspace."""
+    """Return the remote.
+
+    Keys of the environment reach Git's credential helpers only from a trusted workspace.
+    """
     settings = engine.settings
     environ = {**settings.environ, **settings.keys} if settings.keys and engine.trust.trusted else None
     return Remote.find(engine.root, name, url, environ)
@@ -97,21 +101,20 @@ def _remote(engine: Engine, name: str, url: str) -> Remote:
 
 
 def push(engine: Engine, name: str = "", url: str = "", progress: Progress | None = None) -> Exchanged:
-    """Bring the remote up to this workspace; what people edited here is recorded first.
+    """Push this workspace to a remote; unrecorded edits are recorded first.
 
     Args:
         engine: The workspace.
         name: Name of the remote; by default the only one, or ``origin``.
-        url: Where a new remote is.
-        progress: Told how far it is.
+        url: URL of a new remote.
+        progress: Receives progress.
 
     Raises:
         NoRemote: There is no such remote.
         RemoteFailed: It cannot be reached.
-        RemoteAhead: It has events that are not here.
-        HistoryDamaged: A line of the log is damaged, here or in the commit.
-        HistoriesDiverged: Both went on, or this is a fork of what the remote holds.
-        HistoryDamaged: The history here is damaged; nothing was sent.
+        RemoteAhead: It has events that are missing here.
+        HistoriesDiverged: Both sides have new events, or this is a fork of what the remote holds.
+        HistoryDamaged: The history here is damaged, in the log or in the commit; nothing was sent.
     """
     remote = _remote(engine, name, url)
     head = engine.settle()[0]
@@ -133,27 +136,28 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
 
 
 def _check_ours(repo: GitRepository, head: str) -> None:
-    """Refuse to push a history that is damaged, before anything is sent.
+    """Refuse to push a damaged history, before anything is sent.
 
     Raises:
-        HistoryDamaged: The log does not end with the event that its commits end with.
+        HistoryDamaged: The log does not end with the last event of its commits.
     """
     said, last = recovery.last_recorded(repo, head).seq, CommittedLog(repo, head, _CODEC).last
     if last is None or last.seq != said:
         raise HistoryDamaged(
-            f"The log ends at event {last.seq if last else 0} and its commits at event {said}, so it was not pushed. "
-            "Run `agentx verify`, then `agentx repair`."
+            f"The log ends at event {last.seq if last else 0} and its commits at event {said}, "
+            "so it was not pushed. Run `agentx verify`, then `agentx repair`."
         )
 
 
 def _check_push(repo: GitRepository, remote: Remote, head: str, theirs: str) -> None:
-    """Refuse to push unless the remote's branch only moves forward by it."""
+    """Refuse to push unless the remote's branch only moves forward."""
     if theirs in ("", head):
         return
     if repo.descends(theirs, head):
         seq = recovery.last_recorded(repo, theirs).seq
         raise RemoteAhead(
-            f"{remote.name} ({remote.shown}) has events up to {seq} that are not here. Get them first: `agentx pull {remote.name}`."
+            f"{remote.name} ({remote.shown}) has events up to {seq} that are not here. "
+            f"Get them first: `agentx pull {remote.name}`."
         )
     if not repo.descends(head, theirs):
         raise _diverged(repo, remote, head, theirs)
@@ -164,7 +168,7 @@ def _check_push(repo: GitRepository, remote: Remote, head: str, theirs: str) -> 
 def _refuse_fork(
     events: Iterable[Event], repo: GitRepository, remote: Remote, head: str, theirs: str
 ) -> None:
-    """A fork goes its own way: it never passes for the history that it was made from."""
+    """Refuse a fork: it must never replace the history from which it was made."""
     if any(isinstance(event.data, WorkspaceForked) for event in events):
         raise _diverged(repo, remote, head, theirs)
 
@@ -173,19 +177,19 @@ def _refuse_fork(
 
 
 def pull(engine: Engine, name: str = "", url: str = "", progress: Progress | None = None) -> Exchanged:
-    """Bring this workspace up to the remote; what people edited here is recorded first.
+    """Update this workspace from a remote; unrecorded edits are recorded first.
 
     Args:
         engine: The workspace.
         name: Name of the remote; by default the only one, or ``origin``.
-        url: Where a new remote is.
-        progress: Told how far it is.
+        url: URL of a new remote.
+        progress: Receives progress.
 
     Raises:
         NoRemote: There is no such remote.
         RemoteFailed: It cannot be reached, or has no branch ``main``.
-        HistoriesDiverged: Both went on.
-        RemoteRefused: What it holds is damaged, or was made up.
+        HistoriesDiverged: Both sides have new events.
+        RemoteRefused: Its content is damaged, or forged.
     """
     write_path = engine.write_path
     repo = write_path.repo
@@ -208,11 +212,11 @@ def pull(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
 
 
 def _check_pull(engine: Engine, remote: Remote, head: str, theirs: str) -> None:
-    """Refuse a commit that is no sound continuation of ours.
+    """Refuse a commit that is not a valid continuation of ours.
 
     Raises:
-        RemoteRefused: It is none.
-        HistoriesDiverged: It is that of a fork.
+        RemoteRefused: It is not.
+        HistoriesDiverged: It belongs to a fork.
     """
     repo, state = engine.write_path.repo, engine.write_path.state
     try:
@@ -232,12 +236,13 @@ def _check_pull(engine: Engine, remote: Remote, head: str, theirs: str) -> None:
 
 def _refused(remote: Remote, why: str) -> RemoteRefused:
     return RemoteRefused(
-        f"What {remote.name} ({remote.shown}) holds does not go on from this history, so nothing was taken over: {why}"
+        f"What {remote.name} ({remote.shown}) holds does not go on from this history, "
+        f"so nothing was taken over: {why}"
     )
 
 
 def _check_kept(ours: CommittedLog, log: CommittedLog) -> None:
-    """What stands in the history beside the live log never changes; the live log only grows."""
+    """Check that history files other than the live log are unchanged, and that the live log only grew."""
     *sealed, live = ours.files
     for path, entry in ours.entries.items():
         if path not in (live, ORPHANS) and log.entries.get(path) != entry:
@@ -250,7 +255,7 @@ def _check_kept(ours: CommittedLog, log: CommittedLog) -> None:
 
 
 def _check_events(repo: GitRepository, log: CommittedLog, events: list[Event], seq: int, theirs: str) -> None:
-    """The chain goes on to where the commits say that it ends, and what the events name is there."""
+    """Check that the chain ends where the commits say, and that everything the events name exists."""
     last, said = events[-1].seq if events else seq, recovery.last_recorded(repo, theirs).seq
     if last != said:
         raise HistoryDamaged(f"The chain of hashes ends at event {last}; its commits speak of event {said}.")
@@ -265,7 +270,7 @@ def _check_events(repo: GitRepository, log: CommittedLog, events: list[Event], s
 
 
 def _check_files(repo: GitRepository, events: list[Event], head: str, theirs: str) -> None:
-    """The artifacts are what the events say, and every path is one that can be written."""
+    """Check that the artifacts match the events, and that every path can be written."""
     known = _artifacts(repo, head)
     lost = {(e.data.event, e.data.path) for e in events if isinstance(e.data, WriteReverted)}
     for event in events:
@@ -287,7 +292,7 @@ def _artifacts(repo: GitRepository, commit: str) -> dict[str, TreeEntry | None]:
 
 
 def _check_settings(engine: Engine, theirs: str) -> None:
-    """``agentx.toml`` can be read, and leaves the artifacts where they are."""
+    """Check that ``agentx.toml`` can be read, and does not move the artifacts."""
     repo = engine.write_path.repo
     entry = repo.entry(repo.tree_of(theirs), CONFIG_FILE)
     try:
@@ -299,11 +304,11 @@ def _check_settings(engine: Engine, theirs: str) -> None:
         raise HistoryDamaged(f"Its {CONFIG_FILE} puts the artifacts elsewhere.")
 
 
-# --- what is told -------------------------------------------------------------------------------------------
+# --- messages -----------------------------------------------------------------------------------------------
 
 
 def _diverged(repo: GitRepository, remote: Remote, head: str, theirs: str) -> AgentXError:
-    """Where two histories part, and what to do."""
+    """Return an error that says where two histories part, and what to do."""
     ours = CommittedLog(repo, head, _CODEC)
     try:
         log = CommittedLog(repo, theirs, _CODEC)
@@ -316,11 +321,13 @@ def _diverged(repo: GitRepository, remote: Remote, head: str, theirs: str) -> Ag
     else:
         sentence = (
             f"The two histories part behind event {common}: here it goes on to event {ends[0][0]} "
-            f"({ends[0][1][:_SHOWN]}…), at {remote.name} ({remote.shown}) to event {ends[1][0]} ({ends[1][1][:_SHOWN]}…)."
+            f"({ends[0][1][:_SHOWN]}…), at {remote.name} ({remote.shown}) to event {ends[1][0]} "
+            f"({ends[1][1][:_SHOWN]}…)."
         )
     return HistoriesDiverged(
-        f"{sentence} Neither was changed. Keep both: `git clone {remote.shown} NEW` is theirs, and this one is yours; "
-        "`agentx push NAME --url URL` gives it a remote of its own, and `agentx fork NEW` a workspace of its own.",
+        f"{sentence} Neither was changed. Keep both: `git clone {remote.shown} NEW` is theirs, "
+        "and this one is yours; `agentx push NAME --url URL` gives it a remote of its own, "
+        "and `agentx fork NEW` a workspace of its own.",
         common,
         ends[0],
         ends[1],
@@ -333,7 +340,7 @@ def _end(log: CommittedLog) -> tuple[int, str]:
 
 
 def _common(ours: CommittedLog, theirs: CommittedLog) -> int:
-    """The last event that two logs have in common: files that are the same are not read."""
+    """Return the last event that two logs have in common; identical files are not read."""
     same = 0
     while same < min(len(ours.files), len(theirs.files)) - 1 and _oid(ours, same) == _oid(theirs, same):
         same += 1
