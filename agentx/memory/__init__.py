@@ -1,4 +1,4 @@
-"""Changes to memory, by people, by models and by time: editing, note taking, maintenance, flows.
+"""Change memory: editing by users, note taking by code and models, maintenance over time, flows.
 
 May import: engine, storage, synthesis.
 """

@@ -1,4 +1,4 @@
-"""Past runs replayed: what worked repeatedly is proposed as flows, what failed and then worked as lessons."""
+"""Replay past runs: propose flows from repeated successes, and lessons from failures that later succeeded."""
 
 import msgspec
 
@@ -12,17 +12,18 @@ from agentx.synthesis.memory.items import MemoryItem
 EXTRACTOR = "backtest"
 
 MAX_BYTES = 8_500
-"""Of all proposals together: they are one line of the history."""
+"""Maximum size of all proposals together: they are one line of the history."""
 
 
 class Backtested(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of replaying past runs.
+    """The result of replaying past runs.
 
     Attributes:
-        runs: How many there were, by what came of them.
-        flows: The flows that are proposed, the best supported first.
-        lessons: The lessons.
-        left: Proposals for which there was no room; they come once these are settled and it is run again.
+        runs: Number of runs, by outcome.
+        flows: The proposed flows, the best supported first.
+        lessons: The proposed lessons.
+        left: Number of proposals that did not fit; they follow when these are settled and the backtest runs
+            again.
         recorded: The event that holds the proposals; 0 where nothing was recorded.
     """
 
@@ -34,15 +35,16 @@ class Backtested(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def backtest(engine: Engine, *, since: int | str | None = None, dry_run: bool = False) -> Backtested:
-    """Replay the runs of the history and propose what they teach; what was proposed once never is again.
+    """Replay the runs of the history and propose what they teach; nothing is proposed twice.
 
     Args:
         engine: The workspace.
-        since: Only runs that began after a moment, as :meth:`agentx.workspace.Workspace.moment` takes it.
+        since: Only runs that began after this moment, in a form that
+            :meth:`agentx.workspace.Workspace.moment` accepts.
         dry_run: Record nothing.
 
     Raises:
-        NoSuchMoment: There is none.
+        NoSuchMoment: There is no such moment.
         ReadOnly: The workspace was written by a newer version.
     """
     after = 0 if since is None else moment_parser.resolve_moment(engine, since)
@@ -68,7 +70,7 @@ def backtest(engine: Engine, *, since: int | str | None = None, dry_run: bool = 
 
 
 def _fitting(proposed: tuple[MemoryItem, ...]) -> tuple[MemoryItem, ...]:
-    """The first of them, as many as one event holds."""
+    """Return the first proposals, as many as fit in one event."""
     size = 0
     for number, item in enumerate(proposed):
         size += len(msgspec.json.encode(Add(item)))

@@ -1,4 +1,4 @@
-"""What a person does to memory by hand: add, edit, retire, pin, review. Each is a recorded change with its author."""
+"""Edit memory by hand: add, edit, retire, pin, review. Each change is recorded with its author."""
 
 from typing import Any, get_args
 
@@ -27,7 +27,7 @@ from agentx.synthesis.state.rules import standing_as
 from agentx.synthesis.state.state import State
 
 BY_HAND: tuple[Kind, ...] = tuple(kind for kind, policy in POLICIES.items() if policy.by_hand)
-"""Kinds that a person may add; the others are measured."""
+"""Kinds that the user may add; the others are measured."""
 
 
 class NoSuchItem(UsageError):
@@ -35,7 +35,7 @@ class NoSuchItem(UsageError):
 
 
 def listed(state: State, kind: Kind | None, status: Status | None) -> list[MemoryItem]:
-    """The items of a kind and a status (``None`` for all), oldest first.
+    """Return the items of a kind and a status (``None`` for all), oldest first.
 
     Raises:
         UsageError: There is no such kind or status.
@@ -49,10 +49,10 @@ def listed(state: State, kind: Kind | None, status: Status | None) -> list[Memor
 
 
 def find(engine: Engine, name: str, state: State | None = None) -> MemoryItem:
-    """The item of an id: as it is, or as it was in an earlier state.
+    """Return the item of an ID, in the current or an earlier state.
 
     Raises:
-        NoSuchItem: There is none.
+        NoSuchItem: There is no such item.
     """
     item = (state or engine.write_path.state).items.get(name)
     if item is None:
@@ -63,10 +63,11 @@ def find(engine: Engine, name: str, state: State | None = None) -> MemoryItem:
 def add(
     engine: Engine, kind: Kind, text: str, *, scope: Scope, until: str, score: float, actor: str
 ) -> MemoryItem:
-    """Add an item in a person's own words; a constraint is compiled to a check where it can be.
+    """Add an item in the user's words; a constraint is compiled to a check if possible.
 
     Raises:
-        UsageError: The kind cannot be added by hand, the text is empty or too long, or there is no such score.
+        UsageError: The kind cannot be added by hand, the text is empty or too long, or the score is out of
+            range.
     """
     text = one_line(text)
     if kind not in BY_HAND:
@@ -86,15 +87,15 @@ def add(
 def write_down(
     engine: Engine, kind: Kind, text: str, detail: Detail, actor: str, **fields: Any
 ) -> MemoryItem:
-    """Record a new item in a person's own words; whoever calls holds the write path.
+    """Record a new item in the user's words; the caller holds the write path.
 
     Args:
         engine: The workspace.
         kind: Its kind.
-        text: The words.
+        text: Its text.
         detail: The detail of its kind.
-        actor: The person.
-        fields: Others of its fields, as :class:`agentx.synthesis.memory.items.MemoryItem` has them.
+        actor: The user.
+        fields: Other fields of :class:`agentx.synthesis.memory.items.MemoryItem`.
     """
     seq = engine.write_path.state.seq + 1
     item = MemoryItem(
@@ -129,7 +130,7 @@ def _detail(kind: Kind, text: str, scope: Scope, until: str) -> Detail:
 
 
 def edit(engine: Engine, name: str, text: str, actor: str) -> MemoryItem:
-    """Say an item in other words; its check is compiled anew."""
+    """Replace an item's text; its check is compiled again."""
     text = one_line(text)
     if not text:
         raise UsageError("A memory item needs a text; to end it, use `agentx memory retire`.")
@@ -149,15 +150,15 @@ def retire(engine: Engine, name: str, actor: str) -> MemoryItem:
 
 
 def pin(engine: Engine, name: str, actor: str, *, pinned: bool) -> MemoryItem:
-    """Show an item in every context, or no longer."""
+    """Show an item in every context, or stop doing so."""
     return _patch(engine, Patch(id=name, pinned=pinned), actor)
 
 
 def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem:
-    """Settle a proposal: make it active, or end it.
+    """Settle a proposal: activate it, or retire it.
 
     Raises:
-        UsageError: It is no proposal.
+        UsageError: It is not a proposal.
     """
     with engine.write_path.exclusive():
         item = find(engine, name)
@@ -167,7 +168,7 @@ def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem
 
 
 def _patch(engine: Engine, patch: Patch, actor: str) -> MemoryItem:
-    with engine.write_path.exclusive():  # with what other processes remembered
+    with engine.write_path.exclusive():  # includes what other processes recorded
         find(engine, patch.id)
         return _record(engine, patch.id, patch, actor)
 
@@ -175,7 +176,8 @@ def _patch(engine: Engine, patch: Patch, actor: str) -> MemoryItem:
 def _record(engine: Engine, name: str, change: Change, actor: str) -> MemoryItem:
     if not fits(change):
         raise UsageError(
-            f"That is too long to be remembered: an item holds {MAX_ITEM_BYTES:,} bytes. Say it shorter, or write it to a file."
+            f"That is too long to be remembered: an item holds {MAX_ITEM_BYTES:,} bytes. "
+            "Say it shorter, or write it to a file."
         )
     engine.synthesizer.record((change,), PERSON, actor=actor)
     return find(engine, name)

@@ -1,4 +1,4 @@
-"""The flows of a workspace: procedures that a person writes down, and that whoever is about to act is shown."""
+"""The flows of a workspace: procedures that the user writes down, shown to whoever is about to act."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from agentx.synthesis.state.state import State
 
 MAX_STEPS = 40
 MAX_CHARACTERS = 5_000
-"""Of all steps and triggers together: a flow is one line of the history."""
+"""Maximum length of all steps and triggers together: a flow is one line of the history."""
 
 _SENTENCES_EMBEDDED = 5
 _LISTED = re.compile(r"(?:\d{1,3}[.)]|[-*+])\s+(?:\[[ xX]\]\s+)?(.*)")
@@ -41,15 +41,15 @@ class Flows:
     engine: Engine
 
     def all(self, status: Status | None = "active") -> list[MemoryItem]:
-        """The flows with a status (``None`` for all), oldest first."""
+        """Return the flows with a status (``None`` for all), oldest first."""
         return editing.listed(self.engine.snapshot(), "flow", status)
 
     def find(self, name: str) -> tuple[MemoryItem, FlowDetail]:
-        """A flow by its id, or an active one by its name, with its detail.
+        """Return a flow by its ID, or an active one by its name, with its detail.
 
         Raises:
-            NoSuchItem: There is none.
-            UsageError: It is no flow.
+            NoSuchItem: There is no such flow.
+            UsageError: The item is not a flow.
         """
         item = self.named(name) or self.engine.snapshot().items.get(name)
         if item is None:
@@ -59,9 +59,9 @@ class Flows:
         return item, item.detail
 
     def check(self, text: str) -> list[FlowMatch]:
-        """The flows that something calls for, the best first; empty where none is near enough.
+        """Return the flows that match an action, the best first; empty if none is near enough.
 
-        Words decide where they can; only where they do not, meaning is asked, if a model is installed.
+        Words decide if they can. Otherwise meaning is used, if a model is installed.
 
         Args:
             text: What is about to be done, in any words.
@@ -69,7 +69,7 @@ class Flows:
         return called_for(self.engine, self.engine.snapshot(), text)
 
     def nearest(self, text: str) -> FlowMatch | None:
-        """The flow that may be meant where none is near enough: by meaning alone, and for a person to judge.
+        """Return the flow that may be meant if none is near enough: by meaning alone, for the user to judge.
 
         Args:
             text: What is about to be done.
@@ -87,18 +87,18 @@ class Flows:
         domain: str = "",
         agent: str = "",
     ) -> MemoryItem:
-        """Write down a procedure.
+        """Add a procedure.
 
         Args:
-            name: What it does, as one would ask for it: "deploy to production".
-            steps: What to do, in order.
-            triggers: Other words that call for it.
-            needs_approval: Whether a person's word is needed before it begins.
-            domain: What it belongs to ("payments").
+            name: What it does, as a user would ask for it: "deploy to production".
+            steps: The steps, in order.
+            triggers: Other phrases that call for it.
+            needs_approval: Whether it needs approval before it begins.
+            domain: Its domain ("payments").
             agent: Role of the agent that does it; empty for any.
 
         Raises:
-            UsageError: There is no name or no step, too much of it, or another flow of that name.
+            UsageError: There is no name or step, it is too long, or another flow has that name.
         """
         name = _line(name)
         detail = _checked(name, FlowDetail(_lines(steps), _lines(triggers), needs_approval))
@@ -118,17 +118,17 @@ class Flows:
         triggers: Sequence[str] | None = None,
         needs_approval: bool | None = None,
     ) -> MemoryItem:
-        """Change what is given; with other steps it is another procedure, so its record begins anew.
+        """Change the given fields; with other steps it is another procedure, so its counters are reset.
 
         Args:
-            flow: Its id or its name.
-            name: What it is called from now on.
-            steps: All of its steps.
-            triggers: All of its triggers.
-            needs_approval: Whether a person's word is needed before it begins.
+            flow: Its ID or its name.
+            name: Its new name.
+            steps: All of its new steps.
+            triggers: All of its new triggers.
+            needs_approval: Whether it needs approval before it begins.
 
         Raises:
-            UsageError: It is no flow, or what is given cannot be.
+            UsageError: It is not a flow, or a value is invalid.
         """
         with self.engine.write_path.exclusive():
             item, old = self.find(flow)
@@ -149,16 +149,16 @@ class Flows:
             return editing.find(self.engine, item.id)
 
     def retire(self, flow: str) -> MemoryItem:
-        """End a flow; it stays in the history.
+        """Retire a flow; it stays in the history.
 
         Raises:
-            UsageError: It is no flow.
+            UsageError: It is not a flow.
         """
         item, _ = self.find(flow)
         return editing.retire(self.engine, item.id, self.engine.settings.actor)
 
     def named(self, name: str) -> MemoryItem | None:
-        """The active flow of a name, whatever its case; ``None`` where there is none."""
+        """Return the active flow with a name, ignoring case; ``None`` if there is none."""
         wanted = _line(name).casefold()
         return next((one for one in self.all() if one.text.casefold() == wanted), None)
 
@@ -172,14 +172,14 @@ class Flows:
 def called_for(
     engine: Engine, state: State, text: str, *, load: bool = True, meaning_enough: float = MEANING_ENOUGH
 ) -> list[FlowMatch]:
-    """The flows that a message calls for, by words, and by meaning where words do not decide.
+    """Return the flows that a message calls for, by words, or by meaning if words do not decide.
 
     Args:
         engine: The workspace.
-        state: What is remembered.
+        state: The memory.
         text: The message.
-        load: Load the embedding model where that is needed; otherwise it is asked only where it is loaded already.
-        meaning_enough: From this cosine on, meaning is enough.
+        load: Load the embedding model if needed; otherwise it is used only if it is already loaded.
+        meaning_enough: Minimum cosine for a match by meaning.
     """
     found = match(state, text)
     flows = [] if found else list(state.active("flow"))
@@ -191,10 +191,10 @@ def called_for(
 
 
 def read_steps(text: str) -> list[str]:
-    r"""The steps of a procedure that is written down in Markdown: its list items, numbered or not.
+    r"""Return the steps of a procedure written in Markdown: its list items, numbered or not.
 
-    What stands indented below an item, or goes on without a new one, belongs to it; headings and what stands before the
-    first item do not.
+    Indented and continued lines belong to the item above. Headings, and text before the first item, are left
+    out.
 
     Raises:
         UsageError: There is no list.
@@ -223,7 +223,7 @@ def _line(text: str) -> str:
 
 
 def _lines(texts: Sequence[str]) -> tuple[str, ...]:
-    """Each in one line, without what is empty or stands twice."""
+    """Return each text in one line, without empty ones and duplicates."""
     return tuple(dict.fromkeys(line for text in texts if (line := _line(text))))
 
 
@@ -237,7 +237,8 @@ def _checked(name: str, detail: FlowDetail) -> FlowDetail:
         )
     if len(detail.steps) > MAX_STEPS or size > MAX_CHARACTERS:
         raise UsageError(
-            f"A flow has at most {MAX_STEPS} steps and {MAX_CHARACTERS:,} characters; this one has {len(detail.steps)} "
-            f"and {size:,}. Make two flows of it, or keep what is long in a file that a step names."
+            f"A flow has at most {MAX_STEPS} steps and {MAX_CHARACTERS:,} characters; "
+            f"this one has {len(detail.steps)} and {size:,}. "
+            "Make two flows of it, or keep what is long in a file that a step names."
         )
     return detail

@@ -1,4 +1,4 @@
-"""Whether a lesson was made what it is said to be made: the check, the flow or the script is looked for, not believed."""
+"""Verify that the check, flow or script claimed for a lesson exists."""
 
 from collections.abc import Iterator
 
@@ -16,16 +16,16 @@ _COMMANDS = ("tests", "lint", "build")
 
 
 def look_for(engine: Engine, made: str, lesson: str) -> tuple[str, str]:
-    """What a lesson was made into, with its name; where that is not there, nothing, and one sentence that says so.
+    """Return what a lesson was made into, with its name; or nothing, and a sentence that says why.
 
     Args:
         engine: The workspace.
-        made: What is said: ``check:c-12``, ``flow:f-3``, ``script:scripts/deploy.sh``, ``rule``; without a name the words
-            of the lesson find it.
+        made: The claim: ``check:c-12``, ``flow:f-3``, ``script:scripts/deploy.sh`` or ``rule``. Without a
+            name, it is searched by the words of the lesson.
         lesson: The lesson.
 
     Raises:
-        UsageError: It is none of these.
+        UsageError: The kind is none of these.
     """
     kind, _, name = made.partition(":")
     if kind not in MADE:
@@ -41,7 +41,7 @@ def look_for(engine: Engine, made: str, lesson: str) -> tuple[str, str]:
 
 
 def _checks(engine: Engine, name: str, lesson: str) -> Iterator[str]:
-    """A rule that code enforces, by its id or as it says the lesson; or a command of the task's checks."""
+    """Yield rules with an automated check, by ID or by the lesson's words, and check commands by name."""
     if name in _COMMANDS and getattr(engine.config.checks, name).command:
         yield name
     wanted = propose(lesson).check
@@ -52,7 +52,7 @@ def _checks(engine: Engine, name: str, lesson: str) -> Iterator[str]:
 
 
 def _flows(engine: Engine, name: str, lesson: str) -> Iterator[str]:
-    """A flow by its id or its name, or one of which a step says the lesson."""
+    """Yield flows by ID or name, or those with a step that repeats the lesson."""
     called = Flows(engine).named(name)
     for item in _active(engine):
         if isinstance(item.detail, FlowDetail):
@@ -62,7 +62,7 @@ def _flows(engine: Engine, name: str, lesson: str) -> Iterator[str]:
 
 
 def _scripts(engine: Engine, name: str, lesson: str) -> Iterator[str]:
-    """An artifact by its path; without one the path that was proposed."""
+    """Yield an artifact by its path; without a path, the one that was proposed."""
     try:
         path = check_path(name or propose(lesson).path)
         if nofollow.is_file(engine.write_path.artifacts.locate(path, follow=True)):

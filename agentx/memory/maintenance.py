@@ -1,6 +1,7 @@
-"""Maintenance: what the nights since the last one do to memory, concluded and recorded; and taking it back.
+"""Memory maintenance: run what is overdue since the last night, record it, and undo it.
 
-It runs when it is called, and of itself when work goes on after a night: the time of an event says that, no clock.
+It runs on request, and automatically when work continues after a night. The time of an event decides that,
+not a clock.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,23 +22,23 @@ from agentx.synthesis.state.rules import is_critical
 from agentx.synthesis.state.state import State
 
 _MEMORY = "i:"
-"""Begins the id of a passage that is a memory item."""
+"""Prefix of the ID of a passage that is a memory item."""
 
 
 class NothingToTakeBack(UsageError):
-    """There is no maintenance of which anything stands as it was made."""
+    """There is no maintenance whose changes are still in effect."""
 
 
 class Maintained(msgspec.Struct, frozen=True, kw_only=True):
-    """What maintenance did, or would do.
+    """The result of maintenance, or of its dry run.
 
     Attributes:
-        upkeep: The nights and what became of each item.
-        events: Seqs of what was recorded; empty where nothing was.
-        active: Rules that are active after it.
-        critical: Of these, how many only a person ends.
-        dormant: Rules that sleep after it.
-        advice: Flows that a person should rewrite or retire.
+        upkeep: The nights, and the change of each item.
+        events: Seqs of the recorded events; empty if nothing was recorded.
+        active: Number of active rules afterwards.
+        critical: Number of these that only the user can retire.
+        dormant: Number of dormant rules afterwards.
+        advice: Flows that the user should rewrite or retire.
     """
 
     upkeep: Upkeep
@@ -49,15 +50,16 @@ class Maintained(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def maintain(engine: Engine, *, now: str = "", dry_run: bool = False) -> Maintained:
-    """Do what the nights since the last maintenance call for, and merge, promote and lay aside what can be by now.
+    """Run overdue memory maintenance: nightly decay, and the merges, promotions and archivings that are due.
 
-    A second time on the same day does nothing more. All changes are one conclusion; where they are more than a line of the
-    history holds, it has several lines, which are appended together.
+    A second call on the same day does nothing more. All changes are one conclusion. If they exceed one line
+    of the history, the conclusion has several lines, which are appended together.
 
     Args:
         engine: The workspace.
-        now: As :attr:`agentx.storage.events.types.Event.at` has it; the clock's time where it is not given.
-        dry_run: Only say what would be done.
+        now: The current time, in the format of :attr:`agentx.storage.events.types.Event.at`; the clock's by
+            default.
+        dry_run: Only return what would be done.
 
     Raises:
         ReadOnly: The workspace was written by a newer version.
@@ -86,7 +88,7 @@ def _find(engine: Engine, state: State, now: str) -> Upkeep:
 
 
 def _uses(engine: Engine, after: int) -> dict[str, Use]:
-    """Which memories agents were shown since an event."""
+    """Return the use of each memory item that agents were shown since an event."""
     uses: dict[str, Use] = {}
     for event in engine.write_path.history.read(after, told_already):
         if isinstance(event.data, ContextProvided):
@@ -116,7 +118,7 @@ def _result(found: Upkeep, state: State, events: tuple[int, ...]) -> Maintained:
 
 
 class Nightly:
-    """Maintains a workspace when work goes on in it and a night has passed.
+    """Maintains a workspace when work continues in it after a night.
 
     Args:
         engine: The workspace.
@@ -128,7 +130,7 @@ class Nightly:
             engine.bus.subscribe(kind.__name__, self.take)
 
     def take(self, event: Event) -> None:
-        """Look whether a night lies between the last maintenance (or the first memory) and an event."""
+        """Run maintenance if a night lies between the last one (or the first memory item) and an event."""
         state = self._engine.write_path.state
         since = state.maintained_at or next((item.created_at for item in state.items.values()), event.at)
         if since[:10] >= event.at[:10] or self._engine.write_path.read_only:
@@ -138,8 +140,8 @@ class Nightly:
         if ended and done.events:
             rules = f"the rule {ended[0]}" if len(ended) == 1 else f"{len(ended)} rules"
             self._engine.write_path.notes.append(
-                f"Maintenance retired {rules} that nothing reinforced; `agentx log --type Concluded` tells of it, and "
-                "`agentx maintain --undo` takes it back."
+                f"Maintenance retired {rules} that nothing reinforced; `agentx log --type Concluded` "
+                "tells of it, and `agentx maintain --undo` takes it back."
             )
 
 
@@ -147,19 +149,19 @@ class Nightly:
 
 
 def undo(engine: Engine, actor: str) -> list[MemoryItem]:
-    """Take back the latest maintenance of which anything stands: each item is what it was, unless it changed since.
+    """Undo the latest maintenance that is still in effect: restore each item unless it changed since.
 
-    Nothing is rewritten: it is a new conclusion, by hand. Items that were merged are not merged again.
+    Nothing is rewritten: the undo is a new conclusion, by hand. Items that were merged are not merged again.
 
     Args:
         engine: The workspace.
-        actor: The person.
+        actor: The user.
 
     Returns:
-        The items that were changed, as they are now.
+        The changed items, with their current content.
 
     Raises:
-        NothingToTakeBack: There is none.
+        NothingToTakeBack: There is no such maintenance.
     """
     with engine.write_path.exclusive():
         for lines in reversed(_maintenances(engine)):
@@ -170,7 +172,7 @@ def undo(engine: Engine, actor: str) -> list[MemoryItem]:
 
 
 def _maintenances(engine: Engine) -> list[list[Event]]:
-    """The lines of each maintenance that changed something, oldest first."""
+    """Return the lines of each maintenance that changed something, oldest first."""
     found: list[list[Event]] = [[]]
     for event in engine.write_path.history.read(on_damage=told_already):
         if isinstance(event.data, Concluded) and event.data.extractor == MAINTENANCE:
@@ -200,7 +202,7 @@ def _changed(lines: Sequence[Event]) -> Iterator[str]:
 
 
 def _back(before: MemoryItem | None, after: MemoryItem, present: MemoryItem, reason: str) -> Patch | None:
-    """What makes an item again what it was, as far as it is still what maintenance made of it."""
+    """Return the patch that restores an item, for the fields that are still as maintenance left them."""
     if before is None:
         stands = present.status in ("active", "dormant")
         return Patch(id=present.id, status="retired", reason=reason) if stands else None

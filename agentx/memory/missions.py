@@ -1,4 +1,4 @@
-"""Missions by hand: one for each role, and one for everybody; a new one takes the place of the old."""
+"""Missions set by hand: one per role, and one for all agents; a new one replaces the old."""
 
 from agentx.engine.engine import Engine
 from agentx.memory import editing
@@ -10,16 +10,16 @@ EVERYBODY = ""
 
 
 def listed(engine: Engine) -> list[MemoryItem]:
-    """The missions that stand, that of everybody first."""
+    """Return the active missions; the one for all agents comes first."""
     return sorted(engine.snapshot().active("north_star"), key=lambda item: (item.agent, item.created_seq))
 
 
 def set_mission(engine: Engine, text: str, agent: str = EVERYBODY) -> MemoryItem:
-    """Give a role its mission; where it has one by this way already, that says this from now on.
+    """Set the mission of a role; an existing one gets the new text.
 
     Args:
         engine: The workspace.
-        text: What it is there for, as a sentence.
+        text: The purpose of the role, as a sentence.
         agent: The role; empty for every agent of the workspace.
 
     Raises:

@@ -1,8 +1,8 @@
-"""The model form of capture at work: a model reads what was said since it last did, takes notes, and settles proposals.
+"""Model extraction: a model reads new messages, takes notes, and settles proposals.
 
-The model is asked while no lock of the workspace is held; what it answers is checked against the state as it is then, and
-recorded in one go with how far was read. So a run of it that fails is made up for by the next, a rebuild asks no model, and
-two processes never record the same twice.
+The model is asked while no lock of the workspace is held. Its answer is checked against the state at that
+time, and recorded together with how far it read. So the next run makes up for one that fails, a rebuild asks
+no model, and two processes never record the same twice.
 """
 
 import time
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 TIMEOUT_S = 60.0
 
 MAX_REFUSED = 20
-"""So many refusals are told one by one."""
+"""Maximum number of refusals reported one by one."""
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of asking a model.
+    """The result of asking a model.
 
     Attributes:
-        model: Its name; empty where there was nothing to ask.
-        messages: Seqs of the messages that it read.
-        items: The items that it made or changed, as they are now.
-        refused: What it said and is not believed, the first of it.
-        refusals: How much that is in all.
-        usage: What the calls used.
+        model: Its name; empty if there was nothing to ask.
+        messages: Seqs of the messages it read.
+        items: The items that it added or changed, with their current content.
+        refused: Its first rejected statements.
+        refusals: Number of rejected statements.
+        usage: Token usage of the calls.
     """
 
     model: str = ""
@@ -57,32 +57,33 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Open(Protocol):
-    """An open workspace: whatever has its parts."""
+    """An open workspace: any object with its parts."""
 
     @property
     def engine(self) -> "Engine":
-        """The parts."""
+        """The parts of the workspace."""
         ...
 
 
 def judge(
     ws: Open, model: ModelClient, *, all_proposals: bool = False, timeout_s: float = TIMEOUT_S
 ) -> Judged:
-    """Have a model read what was said lately, note what matters of it, and settle what is only proposed.
+    """Let a model read recent messages, take notes, and settle proposals.
 
-    It makes rules of the user's own words alone, and never overturns what a person decided by hand. Read are the first 30
-    messages behind what a model read last (the latest 30 where none ever read), those of agents where
-    ``scribe.capture_assistant`` says so.
+    It makes rules only from the user's own words, and never overrides what the user decided by hand. It reads
+    the first 30 messages after those that a model last read (the latest 30 if none was ever read). Messages
+    of agents are included if ``scribe.capture_assistant`` is set.
 
     Args:
         ws: The workspace.
-        model: Any model: :func:`agentx.synthesis.model.open.open_model` gives the configured one.
-        all_proposals: Ask where no message is unread, too, as long as something is proposed.
-        timeout_s: Limit of the whole, in seconds.
+        model: Any model; :func:`agentx.synthesis.model.open.open_model` returns the configured one.
+        all_proposals: If there are proposals, also ask without unread messages.
+        timeout_s: Limit for the whole call, in seconds.
 
     Raises:
-        ModelError: The model could not be reached, or its answer not be read, twice; nothing was recorded.
-        WorkspaceBusy: Another process has a model read just now.
+        ModelError: The model could not be reached, or its answer could not be read, twice; nothing was
+            recorded.
+        WorkspaceBusy: A model is already reading for another process.
         ReadOnly: The workspace was written by a newer version.
     """
     return judge_in(ws.engine, model, all_proposals=all_proposals, timeout_s=timeout_s)
@@ -91,7 +92,7 @@ def judge(
 def judge_in(
     engine: "Engine", model: ModelClient, *, all_proposals: bool = False, timeout_s: float = TIMEOUT_S
 ) -> Judged:
-    """As :func:`judge`, for the parts of a workspace."""
+    """Like :func:`judge`, with the parts of a workspace."""
     lock = FileLock(engine.root / ".git" / "agentx-judge.lock", timeout_s=0)
     try:
         with lock.hold():
@@ -100,7 +101,8 @@ def judge_in(
         if lock.held:
             raise
         raise WorkspaceBusy(
-            "Another process has a model read what was said just now; wait for it, and look at `agentx memory list`."
+            "Another process has a model read what was said just now; wait for it, and look at "
+            "`agentx memory list`."
         ) from error
 
 
@@ -139,12 +141,12 @@ def _judge(engine: "Engine", model: ModelClient, deadline: float, *, all_proposa
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """Messages that no model has read, by seq, and how far that is when it has.
+    """Messages that no model has read, by seq, and the seq up to which they reach.
 
     Attributes:
-        said: The user's.
-        heard: The agents', as far as ``agentx.toml`` lets the scribe capture them.
-        since: When the first of them was said.
+        said: Messages of the user.
+        heard: Messages of agents, as far as ``agentx.toml`` lets the scribe capture them.
+        since: Time of the first message.
     """
 
     said: Mapping[int, str]
@@ -157,12 +159,12 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 def unread(engine: "Engine", state: State, most: int = RECENT_MESSAGES) -> Batch:
-    """The first messages that no model has read since one last did; where none ever did, those at hand.
+    """Return the first messages that no model has read; if none was ever read, those in the state.
 
     Args:
         engine: The workspace.
-        state: As it is.
-        most: So many.
+        state: The current state.
+        most: Maximum number of messages.
     """
     said: dict[int, str] = {}
     heard: dict[int, str] = {}
@@ -173,7 +175,7 @@ def unread(engine: "Engine", state: State, most: int = RECENT_MESSAGES) -> Batch
             break
         who = event.actor.partition(":")[0]
         if who == "user" and isinstance(event.data, UserMessageSent):
-            with suppress(BlobDamaged):  # its words are lost
+            with suppress(BlobDamaged):  # its text is lost
                 said[event.seq] = engine.read_body(event.data.body)
         elif listens and who == "agent" and isinstance(event.data, AgentMessageSent):
             heard[event.seq] = event.data.body.text[:RECENT_TEXT]
@@ -185,5 +187,5 @@ def unread(engine: "Engine", state: State, most: int = RECENT_MESSAGES) -> Batch
 
 
 def _at_hand(state: State) -> int:
-    """Seq before the earliest message that the state holds."""
+    """Return the seq before the earliest message in the state."""
     return state.messages[0].seq - 1 if state.messages else state.seq
