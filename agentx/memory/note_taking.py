@@ -1,7 +1,7 @@
-"""The scribe at work: notes are taken beside the agent, always, and the agent has no say in whether.
+"""The scribe: takes notes beside the agent, always; the agent cannot prevent it.
 
-Its deterministic form runs on each fact as it is recorded. Its model form reads the messages on from where it last read,
-so a run that failed, or three of them, is made up for by the next: after a turn, on request, and on a schedule while a
+Its deterministic part runs on each event as it is recorded. Its model part reads the messages since its last
+run, so the next run makes up for failed ones. It runs after a turn, on request, and on a schedule while a
 process keeps the workspace open.
 """
 
@@ -27,23 +27,23 @@ from agentx.synthesis.state.state import State
 _LOG = logging.getLogger("agentx.memory.note_taking")
 
 LOOK_S = 30.0
-"""So often a process that keeps a workspace open looks whether a run is due."""
+"""Seconds between two checks whether a run is due, in a process that keeps a workspace open."""
 
 MOST_COUNTED = 1_000
-"""So many unread messages are counted one by one."""
+"""Maximum number of unread messages that are counted one by one."""
 
 
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the scribe lags behind.
+    """The backlog of the scribe.
 
     Attributes:
-        events: Facts that were recorded and not read by the deterministic form; 0 but for a fault.
-        messages: Messages that no model has read, at most :data:`MOST_COUNTED`.
-        since: When the first of them was said; empty for none.
-        last_read: When a model last read; empty for never.
-        model: The model that would read; empty where none is configured.
-        active: Whether it is within the active hours.
-        due: Whether a run by schedule would ask the model now.
+        events: Number of recorded events that the deterministic part has not read; 0 unless there is a fault.
+        messages: Number of messages that no model has read, at most :data:`MOST_COUNTED`.
+        since: Time of the first of them; empty for none.
+        last_read: Time of the last read by a model; empty for never.
+        model: The configured model; empty if there is none.
+        active: Whether the time is within the active hours.
+        due: Whether a scheduled run would ask the model now.
     """
 
     events: int
@@ -56,14 +56,14 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run did.
+    """The result of a run.
 
     Attributes:
-        items: What it noted or changed, as it is now.
-        messages: How many messages a model read.
-        judged: What each asking gave; empty where no model was asked.
-        usage: What they used in all.
-        left: Messages that are still unread: there was no model, or no time.
+        items: The items that were added or changed, with their current content.
+        messages: Number of messages that a model read.
+        judged: Result of each model call; empty if no model was asked.
+        usage: Token usage of all calls.
+        left: Number of messages still unread, for lack of a model or of time.
     """
 
     items: tuple[MemoryItem, ...] = ()
@@ -86,15 +86,15 @@ class Scribe:
 
     @property
     def model(self) -> str:
-        """The model that reads along: that of ``agentx.toml`` or the environment, where it may be used."""
+        """The model of the scribe: that of ``agentx.toml`` or the environment, if it may be used."""
         name = models.model_name(self._engine)
         return "" if name.startswith(SCRIPT) or not self._engine.config.scribe.auto_capture else name
 
     def pending(self, now: datetime | None = None) -> Pending:
-        """What is unread, by code and by a model.
+        """Return the backlog of the deterministic part and of the model.
 
         Args:
-            now: The time to decide by; the present by default. Active hours are those of its zone.
+            now: The time of the check; the current time by default. Active hours are in its time zone.
         """
         now = now or datetime.now().astimezone()
         engine = self._engine
@@ -117,25 +117,26 @@ class Scribe:
         )
 
     def flush(self) -> None:
-        """Note everything that is recorded, without a model; what a conversation drops afterwards is not lost."""
+        """Process all recorded events without a model, so that a conversation can drop them safely."""
         if not self._engine.write_path.read_only:
             self._engine.write_path.refresh()
             self._engine.synthesizer.flush()
 
     def run(self, model: ModelClient | None = None) -> Ran:
-        """Read on from where the scribe last read, by code and then by a model where there is one.
+        """Process the backlog, with code and then with a model if there is one.
 
         Args:
-            model: Who reads; the configured one by default.
+            model: The model; the configured one by default.
 
         Raises:
-            ModelError: It could not be reached, or its answer not be read; the next run reads the same again.
-            WorkspaceBusy: Another process has a model read just now.
+            ModelError: The model could not be reached, or its answer could not be read; the next run reads
+                the same again.
+            WorkspaceBusy: A model is already reading for another process.
         """
         self.flush()
         if model is None and self.model:
             model = models.model(self._engine)
-        self._tried = datetime.now(tz=UTC)  # one that fails is not tried at once again
+        self._tried = datetime.now(tz=UTC)  # a failed run is not retried at once
         end = time.monotonic() + self._engine.config.scribe.timeout_s
         judged: list[Judged] = []
         while model is not None and (left_s := end - time.monotonic()) > 0:
@@ -153,12 +154,15 @@ class Scribe:
         )
 
     def run_when_due(self, now: datetime | None = None) -> Ran | None:
-        """Run if a run is due; ``None`` if none is."""
+        """Run if a run is due; otherwise return ``None``."""
         return self.run() if self.pending(now).due else None
 
     @contextlib.contextmanager
     def keeping(self, look_s: float = LOOK_S) -> Iterator[None]:
-        """Run whenever it is due, beside the body of the ``with``; what fails is made up for by the next run."""
+        """Run whenever a run is due, in a thread beside the ``with`` body.
+
+        The next run makes up for a failed one.
+        """
         stopping = threading.Event()
 
         def work() -> None:
@@ -179,7 +183,7 @@ class Scribe:
             thread.join(timeout=self._engine.config.scribe.timeout_s)
 
     def _last_read(self, state: State) -> datetime | None:
-        """When the message was said up to which a model has read."""
+        """Return the time of the last message that a model has read."""
         if not state.judged:
             return None
         event = next(iter(self._engine.write_path.history.read(state.judged - 1, told_already)), None)
@@ -189,7 +193,7 @@ class Scribe:
 
 
 def is_active(hours: str, now: datetime) -> bool:
-    """Whether an hour is within active hours.
+    """Return whether a time is within active hours.
 
     >>> is_active("8-24", datetime(2026, 1, 1, 23, 30)), is_active("22-6", datetime(2026, 1, 1, 7, 0))
     (True, False)
