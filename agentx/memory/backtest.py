@@ -24,7 +24,7 @@ class Backtested(msgspec.Struct, frozen=True, kw_only=True):
         lessons: The proposed lessons.
         left: Number of proposals that did not fit; they follow when these are settled and the backtest runs
             again.
-        recorded: The event that holds the proposals; 0 where nothing was recorded.
+        recorded: The event that holds the proposals; 0 if nothing was recorded.
     """
 
     runs: dict[Outcome, int]

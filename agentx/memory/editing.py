@@ -31,7 +31,7 @@ BY_HAND: tuple[Kind, ...] = tuple(kind for kind, policy in POLICIES.items() if p
 
 
 class NoSuchItem(UsageError):
-    """There is no memory item of that id."""
+    """There is no memory item with that ID."""
 
 
 def listed(state: State, kind: Kind | None, status: Status | None) -> list[MemoryItem]:
@@ -145,7 +145,7 @@ def edit(engine: Engine, name: str, text: str, actor: str) -> MemoryItem:
 
 
 def retire(engine: Engine, name: str, actor: str) -> MemoryItem:
-    """End an item; it stays in the history."""
+    """Retire an item; it stays in the history."""
     return _patch(engine, Patch(id=name, status="retired"), actor)
 
 

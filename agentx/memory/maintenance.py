@@ -1,4 +1,4 @@
-"""Memory maintenance: run what is overdue since the last night, record it, and undo it.
+"""Memory maintenance: apply the nights since the last run, record the result, and undo it.
 
 It runs on request, and automatically when work continues after a night. The time of an event decides that,
 not a clock.

@@ -68,7 +68,7 @@ class Graded(msgspec.Struct, frozen=True, kw_only=True):
         rules: The rules that it kept or broke, as updated.
         lesson: The item that holds the lesson: a learning, or an existing rule that says the same.
         permanent: Whether the lesson is enforced by more than words; ``None`` if nothing was learned.
-        proposal: What would make it permanent.
+        proposal: A check, flow or script that would make the lesson permanent.
         unknown: IDs that name no flow or rule, and were ignored.
         unmade: Why the claim about what the lesson was made into is not accepted; empty if it is.
     """
@@ -91,7 +91,7 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         item: The learning or the rule.
-        proposal: What would make it permanent.
+        proposal: A check, flow or script that would make it permanent.
     """
 
     item: MemoryItem
@@ -198,7 +198,7 @@ class Gates:
 
         Args:
             tool: Name of the tool.
-            arguments: As the agent gave them.
+            arguments: The arguments as the agent gave them.
             run: The run; each item is noted once per run.
             agent: Role of the agent.
         """
@@ -238,7 +238,7 @@ class Gates:
         """Return the rejections that an answer suggests again.
 
         Args:
-            answer: What is about to be said to the user.
+            answer: The text about to be sent to the user.
             agent: Role of the agent.
         """
         found = suggested(self._known(), answer, self.engine.last_user_message(), agent)

@@ -1,7 +1,7 @@
 """Predict from its arguments what a tool call would write, for AgentX's tools and those of other agents.
 
-Agents name their arguments alike: a path, a content, an old and a new text, a command, a patch. Anything that
-cannot be predicted from them counts as no change here, and is left to whoever runs the tool.
+Agents use similar names for arguments: a path, a content, an old and a new text, a command, a patch. Anything
+that cannot be predicted from them counts as no change here, and is left to whoever runs the tool.
 """
 
 import os

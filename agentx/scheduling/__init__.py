@@ -1,4 +1,4 @@
-"""Work by the clock: schedules, the check for interrupted runs, the daemon.
+"""Scheduled work: schedules, the check for interrupted runs, the daemon.
 
 May import: agents, core, directing, engine, settings, storage, synthesis, trust, workspace.
 """

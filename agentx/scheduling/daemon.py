@@ -57,11 +57,11 @@ class Passed(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one look into a workspace.
 
     Attributes:
-        carried: What was run.
+        carried: The runs that were carried out.
         mark: Inode, size and modification time of the live log, used to detect a change.
         begins: When something is due next, as UTC time in ISO 8601; empty for never.
         model: The model or program that will do that work.
-        error: Why nothing could be run; empty where nothing is wrong.
+        error: Why nothing could be run; empty if there was no error.
     """
 
     carried: tuple[Carried, ...] = ()
@@ -93,7 +93,7 @@ class SqliteWithMilliseconds(sqlite3.Connection):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        # Some builds of SQLite let no default call a function that was added.
+        # Some builds of SQLite do not let a column default call an added function.
         self.execute("PRAGMA trusted_schema = ON")
         self.create_function("unixepoch", 1, _unixepoch)
 
@@ -134,7 +134,7 @@ class Daemon:
         told: Called with each run.
         database: URL of the database, SQLite or Postgres; a file in the state directory by default.
         workers: Maximum number of concurrent runs.
-        rates: How many runs may begin in a minute, by model.
+        rates: Maximum number of runs that may begin per minute, by model.
         grace_s: How long runs may continue after :meth:`stop`, in seconds.
     """
 

@@ -59,7 +59,7 @@ def beat(
         observer: Receives the progress of the run.
 
     Raises:
-        ModelError: No model is configured, or the one that is cannot be opened.
+        ModelError: No model is configured, or the configured one cannot be opened.
         Restricted: A run was cut off, and the workspace is not trusted.
     """
     found = look(ws.state)

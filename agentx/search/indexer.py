@@ -3,7 +3,8 @@
 The index is a cache that follows the log: its own watermark is the last event that it has read. A search
 first reads what is new, so a fresh write is found at once. Vectors follow in the background, in one process
 at a time (:mod:`agentx.search.background_worker`). A process that reads history into the index holds a lock
-for one batch, so that two processes never bring back an old passage after each other. Nobody else waits.
+for one batch, so that one process cannot bring back a passage that another has already ended. Nobody else
+waits.
 """
 
 import contextlib
@@ -117,7 +118,7 @@ class Indexer:
 
     @property
     def index(self) -> MemoryIndex:
-        """The backend, opened on first use."""
+        """The backend; opened on first use."""
         with self._reading:
             if self._index is None:
                 self._index = InMemoryIndex() if self._in_memory else self._open_index()

@@ -54,7 +54,7 @@ class HistoriesDiverged(AgentXError):
 
 
 class RemoteAhead(AgentXError):
-    """The remote has events that are not here yet."""
+    """The remote has events that are missing here."""
 
 
 class RemoteRefused(AgentXError):

@@ -9,7 +9,7 @@ A workspace that this user made is trusted. A workspace from elsewhere is restri
 - ``records.py``: signed, expiring records for machines where nobody can be asked.
 - ``trust.py``: the decision, and the gate for everything that starts a program, calls or reads outside.
 
-May import ``agentx.config``, ``agentx.settings``, ``synthesis/`` and ``storage/``; never the engine.
+Trust never imports the engine.
 
 May import: config, core, quality, settings, storage, synthesis.
 """
