@@ -188,7 +188,7 @@ def require(engine: Engine, contents: Mapping[str, Content | None], *, actor: st
 
 
 def told(engine: Engine, paths: Iterable[object], actor: str) -> str:
-    """Return a sentence for each static file at or below the paths that an actor may not change."""
+    """Return a sentence for each static file, at or below the paths, that needs approval to change."""
     state, wanted = engine.write_path.state, {path for path in paths if isinstance(path, str)}
     if not (state.files and wanted):
         return ""

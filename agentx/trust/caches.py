@@ -1,4 +1,4 @@
-"""Tell caches that this user's AgentX made in this directory from those that came with a copy.
+"""Distinguish caches that this user's AgentX made in this directory from those that came with a copy.
 
 A copied or unpacked workspace brings ``.agentx`` with it. Its contents are trusted (a snapshot is used in
 place of the history) and opened by libraries that act on the files (SQLite deletes what a rollback journal
