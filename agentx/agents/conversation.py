@@ -72,7 +72,7 @@ class Conversation:
         """Whether a call of this id stands in the conversation already."""
         return call_id in self._calls or any(message.tool_call_id == call_id for message in self._closed)
 
-    # --- the verbs of a running conversation -------------------------------------------------------------------------
+    # --- the verbs of a running conversation ----------------------------------------------------------------
 
     def begin_step(self) -> None:
         """The model is about to be asked: what it said before is complete."""
@@ -137,7 +137,7 @@ class Conversation:
             *heard,
         ]
 
-    # --- the same, from history --------------------------------------------------------------------------------------
+    # --- the same, from history -----------------------------------------------------------------------------
 
     def apply(self, event: Event) -> None:
         """Fold an event in; those of other runs, and those before the conversation began, leave it as it is."""

@@ -140,7 +140,7 @@ class _Run:
         self.seen = 0
         self.sent_back = 0
 
-    # --- the loop ----------------------------------------------------------------------------------------------------
+    # --- the loop -------------------------------------------------------------------------------------------
 
     def work(self, message: str) -> RunResult:
         """Run from the first event to the last."""
@@ -176,7 +176,7 @@ class _Run:
                 return self.deliver(reply, violations)
             self.send_back(reply, violations, objection)
 
-    # --- beginning and end -------------------------------------------------------------------------------------------
+    # --- beginning and end ----------------------------------------------------------------------------------
 
     def start(self, message: str) -> None:
         """Find out where the conversation begins, read it, and record that the run started."""
@@ -265,7 +265,7 @@ class _Run:
             run=self.id,
         )
 
-    # --- a step ------------------------------------------------------------------------------------------------------
+    # --- a step ---------------------------------------------------------------------------------------------
 
     def ask(self) -> Reply:
         """Ask the model, with what the workspace remembers now and all that was said and done."""
@@ -343,7 +343,7 @@ class _Run:
         word = self.ask_person(waiting)
         self.ws.approve(waiting.call_id, approved=word.approved, reason=word.reason)
 
-    # --- the answer --------------------------------------------------------------------------------------------------
+    # --- the answer -----------------------------------------------------------------------------------------
 
     def objection(self, reply: Reply, violations: Sequence[Violation]) -> str:
         """Why an answer goes back to the model; empty where it is delivered.
@@ -388,7 +388,7 @@ class _Run:
             reason = f"The answer was sent back once and still breaks {broken}."
         return self.end("COMPLETED", reason, answer=reply.text, violations=violations)
 
-    # --- the record --------------------------------------------------------------------------------------------------
+    # --- the record -----------------------------------------------------------------------------------------
 
     def record(self, payload: Payload, *, cause: int = 0, key: str = "") -> list[Event]:
         """Record a fact of this run."""

@@ -183,7 +183,7 @@ class _Turn:
         self.state = self.ws.state
         self.mind = self.state.minds.get(self.agent.session, Mind())
 
-    # --- the order of things -----------------------------------------------------------------------------------------
+    # --- the order of things --------------------------------------------------------------------------------
 
     def work(self) -> Answer:
         """Go through all of it."""
@@ -227,7 +227,7 @@ class _Turn:
         """What is held at hand now."""
         return memories.held(self.state, self.mind, self.number, self.config.decay_temperature)
 
-    # --- the Recognizer ----------------------------------------------------------------------------------------------
+    # --- the Recognizer -------------------------------------------------------------------------------------
 
     def recognize(self) -> list[Remembered]:
         """Read the message, and store what it says; the new memories."""
@@ -303,7 +303,7 @@ class _Turn:
         new = next((one.id for one in stored if items[one.id].kind == "topic"), "")
         metrics.topic_construction_id = found.topic or new
 
-    # --- the Decayer and the Activator -------------------------------------------------------------------------------
+    # --- the Decayer and the Activator ----------------------------------------------------------------------
 
     def trigger(self, buffer: Sequence[Remembered]) -> TriggerReason:
         """Why the Decayer runs; empty where it does not."""
@@ -447,7 +447,7 @@ class _Turn:
         names = {one.id for one in kept}
         return [*kept, *(one for one in buffer if one.id not in names)]
 
-    # --- the answer --------------------------------------------------------------------------------------------------
+    # --- the answer -----------------------------------------------------------------------------------------
 
     def fitting(self, buffer: Sequence[Remembered]) -> tuple[tuple[Remembered, ...], str]:
         """The memories of the levels that are wanted, as far as they fit, the most alive; and a sentence on those that do not."""
@@ -493,7 +493,7 @@ class _Turn:
             return "I remember nothing of that."
         return "I remember: " + " ".join(one_line(text).rstrip(".") + "." for text in best)
 
-    # --- after it ----------------------------------------------------------------------------------------------------
+    # --- after it -------------------------------------------------------------------------------------------
 
     def reflect(self, text: str, shown: Sequence[Remembered]) -> None:
         """The second look: what is learned about answering, and how well the answer rests on memories."""

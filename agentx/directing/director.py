@@ -164,7 +164,7 @@ class Director:
         now = datetime.now(tz=UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         return gather(events, state, self._engine.read_body, now)
 
-    # --- what it reads -----------------------------------------------------------------------------------------------
+    # --- what it reads --------------------------------------------------------------------------------------
 
     def _instructions(self, state: State) -> list[str]:
         """What the user said, oldest first: the first message, which says what it is all about, and the latest."""
@@ -246,7 +246,7 @@ class Director:
         self._engine.write_path.record([Draft(data=explained, actor=ACTOR, cause=directive)])
         return explained
 
-    # --- what it writes ----------------------------------------------------------------------------------------------
+    # --- what it writes -------------------------------------------------------------------------------------
 
     def _issue(self, directive: Directive, why: str, through: int, model: str, usage: Usage) -> Event:
         issued = DirectiveIssued(

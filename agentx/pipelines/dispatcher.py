@@ -199,7 +199,7 @@ class Dispatcher:
         outcome = Outcome(status="FAILED" if refused else "COMPLETED", reason=" ".join(refused))
         return self._close(due, run, hands, outcome, self.examiner.findings(due.step))
 
-    # --- the engine's own --------------------------------------------------------------------------------------------
+    # --- the engine's own -----------------------------------------------------------------------------------
 
     def _fill_in(self, due: Due, found: Sequence[str]) -> Came:
         """What no agent is needed for: files that are filled in from others."""
@@ -224,7 +224,7 @@ class Dispatcher:
         bodies = [self.examiner.body(file.path, file.text) for file in files]
         return View("\n\n".join(file.text for file in files), "\n\n".join(bodies))
 
-    # --- an agent's --------------------------------------------------------------------------------------------------
+    # --- an agent's -----------------------------------------------------------------------------------------
 
     def _send(self, due: Due, role: Role, found: Sequence[str], done: Sequence[tuple[str, int]]) -> Came:
         step, agent = due.step, self._plan.agent(role)
@@ -330,7 +330,7 @@ class Dispatcher:
         beside = (self._folder / word).resolve()
         return str(beside) if beside.is_file() and beside.is_relative_to(self._folder) else word
 
-    # --- beginning and ending a run ----------------------------------------------------------------------------------
+    # --- beginning and ending a run -------------------------------------------------------------------------
 
     def _sent(self, due: Due, *, writes: tuple[str, ...], agent: AgentType | None = None) -> Dispatched:
         lasts = timedelta(seconds=(agent.max_time_s if agent else 0.0) + LEASE_MARGIN_S)
@@ -425,7 +425,7 @@ class Dispatcher:
         self._engine.write_path.record([Draft(data=ended, actor=f"agent:{role}", run=run)])
         return Came(status, reason)
 
-    # --- a task that was split ---------------------------------------------------------------------------------------
+    # --- a task that was split ------------------------------------------------------------------------------
 
     def _done_parts(
         self, step: Step, made: Collection[str], parts: Mapping[int, Part]

@@ -163,7 +163,7 @@ class Runner:
                 tracker.close()
                 self._engine.write_path.flush()
 
-    # --- beginning ---------------------------------------------------------------------------------------------------
+    # --- beginning ------------------------------------------------------------------------------------------
 
     def _open_models(self) -> None:
         """A model that cannot be used is told before anybody is sent out."""
@@ -234,7 +234,7 @@ class Runner:
         if reopened:
             self._engine.write_path.record(reopened)
 
-    # --- working -----------------------------------------------------------------------------------------------------
+    # --- working --------------------------------------------------------------------------------------------
 
     def _work(self, schedule: Schedule, tracker: Tracker) -> None:
         with (
@@ -341,7 +341,7 @@ class Runner:
         else:
             schedule.again(key)
 
-    # --- ending ------------------------------------------------------------------------------------------------------
+    # --- ending ---------------------------------------------------------------------------------------------
 
     def _end(self, schedule: Schedule, progress: Progress) -> Ended:
         status, reason = self._outcome(schedule)
@@ -382,7 +382,7 @@ class Runner:
         more = f" … and {len(failed) - _TOLD} more" if len(failed) > _TOLD else ""
         return "FAILED", " ".join(told) + more
 
-    # --- the log -----------------------------------------------------------------------------------------------------
+    # --- the log --------------------------------------------------------------------------------------------
 
     def _write_log(self, progress: Progress) -> None:
         """Bring the pipeline's own log up to what went otherwise than planned; each thing stands there once."""

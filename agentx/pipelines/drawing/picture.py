@@ -70,7 +70,7 @@ class _Picture:
         widest = max(width for lines in self.cards.values() for width in map(_Line.needs, lines))
         self.width = min(max(widest + 2 * _PAD, _NARROWEST), _WIDEST)
 
-    # --- sizes -------------------------------------------------------------------------------------------------------
+    # --- sizes ----------------------------------------------------------------------------------------------
 
     def _card(self, stage: Stage) -> "list[_Line]":
         """What a stage says of itself."""
@@ -121,7 +121,7 @@ class _Picture:
                 lines.append(f"   {name}")
         return [line for line in lines if line]
 
-    # --- the whole ---------------------------------------------------------------------------------------------------
+    # --- the whole ------------------------------------------------------------------------------------------
 
     def svg(self) -> str:
         """The picture."""
@@ -179,7 +179,7 @@ class _Picture:
             told.append("A dashed line: waits for the item before.")
         return told
 
-    # --- what is drawn -----------------------------------------------------------------------------------------------
+    # --- what is drawn --------------------------------------------------------------------------------------
 
     def _drawn(self, layout: Layout) -> Iterator[str]:
         for box in layout.boxes.values():
