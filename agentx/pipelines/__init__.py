@@ -1,4 +1,4 @@
-"""Pipelines at work: agents without memory are sent out, each with its own files, and what they did is proved.
+"""Pipelines: dispatch agents without memory, each with its own files, and prove what they did.
 
 May import: agents, core, directing, engine, policy, quality, recording, storage, synthesis, tools, trust.
 """

@@ -1,7 +1,8 @@
-"""What a pipeline may use: agents that are sent, tokens and US dollars. It is looked at before each agent is sent.
+"""The limits of a pipeline: dispatches, tokens and US dollars. They are checked before each dispatch.
 
-Those at work have not used yet what they will. For them stands what the plan estimates, so that a limit is not overrun because
-many are at work at once; who would come next waits until one of them has ended, and what it used is known.
+The final usage of agents that are still working is unknown, so the plan's estimate counts for them. Without
+it, parallel agents could overrun a limit. If the estimates would exceed a limit, the next agent waits until a
+working one has ended and its usage is known.
 """
 
 import threading
@@ -17,15 +18,15 @@ from agentx.synthesis.pipelines.dispatching.estimates import Estimator
 from agentx.synthesis.pipelines.running.progress import Progress
 
 _LOOK_UP_S = 0.5
-"""Who waits looks up so often whether a person wants it all to stop."""
+"""Interval at which a waiting thread checks whether the user has stopped the pipeline."""
 
 
 class Leave(msgspec.Struct):
-    """Whether one more agent may be sent.
+    """Permission to send one more agent.
 
     Attributes:
-        refused: Why not; empty where it may.
-        sent: Whether it was; who could not be sent after all counts as none.
+        refused: Why it was refused; empty where it was granted.
+        sent: Whether the agent was really sent. One that could not be sent after all is not counted.
     """
 
     refused: str = ""
@@ -33,11 +34,11 @@ class Leave(msgspec.Struct):
 
 
 class Allowance:
-    """Counts what a pipeline uses against its limits; many threads may ask at once.
+    """Counts what a pipeline uses against its limits; thread-safe.
 
     Args:
         plan: The pipeline.
-        stopped: Whether nobody more is to be sent, whatever is left.
+        stopped: Returns whether no more agents are to be sent, whatever is left of the limits.
     """
 
     def __init__(self, plan: Plan, stopped: Callable[[], bool]) -> None:
@@ -51,21 +52,22 @@ class Allowance:
         self._ended = threading.Condition()
 
     def begin(self, progress: Progress) -> None:
-        """Count from what was used so far, which others keep up."""
+        """Start counting from earlier usage; the caller keeps ``progress`` up to date."""
         self._progress, self._sent = progress, progress.dispatches
 
     def reached(self) -> str:
-        """The limit that is reached, in words; empty for none."""
+        """Return the limit that is reached, as a phrase; empty for none."""
         return self._reached(0, 0.0)
 
     @contextmanager
     def one_more(self, step: Step, tokens: int, model: str) -> Iterator[Leave]:
-        """Send one more agent, if that may be.
+        """Ask to send one more agent, and count it while it works.
 
         Args:
-            step: What it is sent for.
-            tokens: Of its prompt.
-            model: Who plays it; empty for a program, which uses neither tokens nor money that anyone counts.
+            step: The step that it is sent for.
+            tokens: Tokens of its prompt.
+            model: Name of the model that plays it; empty for a program, whose tokens and costs are not
+                counted.
         """
         leave = Leave(self._ask(self._expected(step, tokens, model)))
         try:
@@ -102,7 +104,7 @@ class Allowance:
         return next((f"{told} ({name})" for name, amount, told, limit in limits if 0 < limit <= amount), "")
 
     def _expected(self, step: Step, tokens: int, model: str) -> tuple[int, float]:
-        """Tokens and US dollars that an agent will use, as the plan has it; nothing where nobody limits them."""
+        """Return the tokens and US dollars that the plan expects an agent to use; zeros without a limit."""
         if not model or not (self._limits.max_tokens or self._limits.max_cost_usd):
             return 0, 0.0
         shown, written = takes_of(tokens, self._estimator.written(step))

@@ -1,4 +1,4 @@
-"""How a pipeline stands, for people who watch it: every stage and item with what became of it."""
+"""The status of a pipeline for display: each stage and item, and what became of it."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -14,16 +14,16 @@ from agentx.synthesis.pipelines.running.schedule import Schedule
 _REOPENED = "Some of it is to be done again: `agentx pipeline run FILE` does it."
 
 Mark = Literal["waiting", "running", "proved", "again", "asks", "failed"]
-"""``again``: it has to be done once more; ``asks``: it waits for a person's word."""
+"""``again``: must be repeated; ``asks``: waits for the user's approval."""
 
 
 class Cell(msgspec.Struct, frozen=True, omit_defaults=True, rename={"key": "step"}):
     """A stage for one item.
 
     Attributes:
-        round: Which time round its loop, from 1.
-        role: Who works on it, or would.
-        since: Since when somebody does, as UTC time in ISO 8601.
+        round: Round of its loop, from 1.
+        role: The role that works on it, or would.
+        since: Start of the current work, as UTC time in ISO 8601.
         reason: Why it failed, or what it asks.
     """
 
@@ -39,8 +39,8 @@ class Row(msgspec.Struct, frozen=True):
     """A stage.
 
     Attributes:
-        for_each: The items that it is done for; empty where it is done once.
-        loop: The loop that it stands in.
+        for_each: The items that it is repeated for; empty where it runs once.
+        loop: The loop that contains it.
         cells: In the order of the items.
     """
 
@@ -51,16 +51,16 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Board(msgspec.Struct, frozen=True, kw_only=True):
-    """A pipeline at a moment.
+    """The status of a pipeline at one moment.
 
     Attributes:
-        status: How its last run ended; ``RUNNING`` while it does not, empty where it was never started, and ``REOPENED``
-            where something is to be done again that was done when it ended.
+        status: How its last run ended; ``RUNNING`` while it runs, empty where it was never started.
+            ``REOPENED`` where it was completed and a step must now be repeated.
         items: Keys of the items of each name.
-        proved: Steps that are proved, of ``steps``.
-        dispatches: Agents that were sent out, in all runs.
-        retries: Of them, those whose work was not accepted.
-        tokens: What they used.
+        proved: Number of proved steps, out of ``steps``.
+        dispatches: Number of agents sent, in all runs.
+        retries: Number of dispatches whose work was not accepted.
+        tokens: Tokens that they used.
     """
 
     pipeline: str
@@ -80,7 +80,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def board_of(plan: Plan, progress: Progress) -> Board:
-    """How a pipeline stands."""
+    """Return the status of a pipeline."""
     rows = tuple(_rows(plan, progress))
     used = progress.usage
     proved = sum(cell.mark == "proved" for row in rows for cell in row.cells)

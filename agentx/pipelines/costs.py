@@ -1,4 +1,4 @@
-"""What a pipeline will take before anything of it runs: every dispatch with its budget, how many there will be, and what they cost."""
+"""The forecast of a pipeline before it runs: each dispatch with its token budget, and the total costs."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
@@ -11,16 +11,16 @@ from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, is_by_eng
 from agentx.synthesis.pipelines.dispatching.estimates import Budget, Estimator
 
 CALLS = 2
-"""How often a model is asked in a dispatch: it writes, and when its writes were answered it says that it is done."""
+"""Model calls in a dispatch: one writes the files, and one ends the work after the writes were answered."""
 
 
 class Planned(msgspec.Struct, frozen=True, rename={"key": "step"}):
-    """An agent that will be sent, once or more.
+    """An agent that will be sent at least once.
 
     Attributes:
-        model: Who plays it, by name; empty for a program.
-        rounds: How often it is sent at most, as long as all that it writes is in order.
-        written: Tokens of what it writes.
+        model: Name of the model that plays it; empty for a program.
+        rounds: Maximum number of dispatches, if all its output is in order.
+        written: Expected tokens of its output.
     """
 
     key: str
@@ -33,7 +33,7 @@ class Planned(msgspec.Struct, frozen=True, rename={"key": "step"}):
 
 
 class Takes(msgspec.Struct, frozen=True):
-    """What is used: agents that are sent, tokens that models are shown and that they write, and US dollars.
+    """Usage: dispatches, tokens shown to models, tokens written by models, and US dollars.
 
     Attributes:
         cost_usd: ``None`` where the price of a model is not known.
@@ -46,26 +46,27 @@ class Takes(msgspec.Struct, frozen=True):
 
 
 class Price(msgspec.Struct, frozen=True):
-    """What a million tokens cost in US dollars, shown to a model and written by it."""
+    """Prices in US dollars per million tokens, for input and output of a model."""
 
     prompt: float
     output: float
 
     def of(self, shown: int, written: int) -> float:
-        """What so many tokens cost in US dollars."""
+        """Return the price of these tokens in US dollars."""
         return (shown * self.prompt + written * self.output) / 1_000_000
 
 
 class Outlook(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pipeline will take.
+    """What a pipeline is expected to use.
 
     Attributes:
-        planned: In an order in which each stands behind what it needs; without what the engine does, and what is proved.
-        proved: Steps that are proved already, of ``steps``.
-        least: Where every review passes at once.
-        most: Where every loop goes all its rounds. What is sent again because it was not in order comes on top.
+        planned: In dependency order; without steps of the engine and steps that are proved.
+        proved: Number of steps that are proved already, out of ``steps``.
+        least: Usage if every review passes at once.
+        most: Usage if every loop runs all its rounds. Retries after faulty output come on top.
         prices: By model.
-        missing: What is read and not there, and written by nobody: with these it does not start.
+        missing: Files that a role reads, that do not exist, and that no role writes. The pipeline does not
+            start without them.
     """
 
     planned: tuple[Planned, ...]
@@ -80,14 +81,14 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
 def outlook_of(
     plan: Plan, files: Files, model: str = "", done: Collection[str] = (), *, made: bool = True
 ) -> Outlook:
-    """What a pipeline will take.
+    """Return what a pipeline is expected to use.
 
     Args:
         plan: The pipeline.
-        files: What there is to read.
-        model: Who plays the roles that name no model; empty where that is not known.
+        files: The files that roles can read.
+        model: The model of roles that name none; empty where that is not known.
         done: Keys of the steps that are proved.
-        made: Whether there is a workspace; without one, only source trees have to be there.
+        made: Whether there is a workspace. Without one, only source trees have to exist.
 
     Raises:
         TemplateInvalid: A template of a role cannot be filled in.
@@ -127,12 +128,15 @@ def _planned(plan: Plan, estimator: Estimator, model: str, done: Collection[str]
 
 
 def takes_of(prompt_tokens: int, written: int) -> tuple[int, int]:
-    """Tokens that a model is shown in one dispatch, and that it writes; asked again, it is shown its own words too."""
+    """Return the tokens shown and written in a dispatch.
+
+    The second call shows the model its own output too.
+    """
     return CALLS * prompt_tokens + written, written
 
 
 def price_in(plan: Plan, model: str) -> Price | None:
-    """What a model costs: as the pipeline's file says, else as litellm knows."""
+    """Return the price of a model: from the pipeline's file, else from litellm; ``None`` if unknown."""
     if (given := plan.pipeline.price) is not None:
         return Price(given.prompt, given.output)
     if model == "?" or model.startswith("script:"):

@@ -1,7 +1,7 @@
-"""One dispatch: an agent without memory is sent out with its files, and what it wrote is looked at.
+"""Dispatching: send an agent without memory with its files, then check what it wrote.
 
-Each is a run in the history, with the files that it was given and what was cut of them; it ends with what is proved or
-with why it is not.
+Each dispatch is a run in the history. Its events name the files that the agent was given and what was cut. It
+ends with a proof of the step, or with the reason why there is none.
 """
 
 import sys
@@ -51,28 +51,28 @@ from agentx.synthesis.pipelines.templates import fill
 from agentx.synthesis.state.state import RUN_TEXT
 
 ADVICE = "`agents` in the pipeline's file or `limits` in agentx.toml allow more"
-"""How a person raises what one agent may use."""
+"""How to raise the limits of one agent."""
 
 LEASE_MARGIN_S = 60.0
-"""A lease holds so much longer than its agent may work."""
+"""A lease outlives its agent's time limit by this margin."""
 
 REASON_CHARACTERS = 1_500
-"""So much is kept of why a dispatch did not do what it was sent for: the next agent reads it."""
+"""Characters kept of a failure's reason, which the next agent reads."""
 
 _CHARACTERS_PER_TOKEN = 3
 
 _LISTED_BYTES, _LEFT_OUT_BYTES = 8_000, 2_000
-"""So much of the files that an agent was given, and was not, stands in its event."""
+"""Bytes in the event for the list of files that an agent was given, and for those left out."""
 
 
 class Came(msgspec.Struct, frozen=True):
-    """What came of a dispatch.
+    """The result of a dispatch.
 
     Attributes:
         status: ``COMPLETED`` where the step is proved; ``INTERRUPTED`` where no model answered.
-        reason: Why not, or what a person should know of it.
-        final: Whether trying again is of no use.
-        unsent: Whether nobody was sent, for all is used that the pipeline may use.
+        reason: Why it failed, or a note for the user.
+        final: Whether a retry is useless.
+        unsent: Not dispatched: the pipeline's limits are used up.
     """
 
     status: RunStatus
@@ -82,14 +82,14 @@ class Came(msgspec.Struct, frozen=True):
 
 
 class Dispatcher:
-    """Sends agents out for the steps of one pipeline; many threads may use it at once.
+    """Sends agents for the steps of one pipeline; thread-safe.
 
     Args:
         engine: The workspace.
         plan: The pipeline.
-        folder: Where its file lies: source trees and programs are found from there.
-        models: Gives the model of a name; of an empty one, that which is configured.
-        allowance: Says whether one more agent may be sent.
+        folder: Directory of the pipeline's file; source trees and programs are looked up there.
+        models: Returns the model with a name; for an empty name, the configured one.
+        allowance: Decides whether one more agent may be sent.
     """
 
     def __init__(
@@ -110,24 +110,25 @@ class Dispatcher:
         self._gates = Gates(engine)
 
     def do(self, due: Due, made: Collection[str] = (), parts: Mapping[int, Part] | None = None) -> Came:
-        """Do a step: prepare, send, look, prove.
+        """Do a step: prepare, send, examine, prove.
 
         Args:
             due: The step.
-            made: Paths that agents wrote for it in this round already: parts of a task that was split are not sent again.
+            made: Paths that agents already wrote for it in this round. Finished parts of a split task are not
+                sent again.
             parts: These parts, by number.
 
         Raises:
-            AgentXError: Nobody was sent, for what the step needs is not there or does not fit.
+            AgentXError: Not dispatched: what the step needs is missing or does not fit.
         """
         role, found = self._plan.role(due.step), self.examiner.findings(due.step)
         if not is_by_engine(role):
             return self._send(due, role, found, self._done_parts(due.step, made, parts or {}))
         came = self._fill_in(due, found)
-        return msgspec.structs.replace(came, final=True)  # it would be filled in the same
+        return msgspec.structs.replace(came, final=True)  # a retry would fill it in with the same result
 
     def prove_found(self, due: Due, *, own: bool) -> bool:
-        """Prove a step whose files are there already, with their markers and in order; whether they were.
+        """Prove a step whose files already exist, marked and in order; return whether it is proved.
 
         Args:
             due: The step.
@@ -138,7 +139,7 @@ class Dispatcher:
         try:
             found = self.examiner.findings(due.step)
             examined = self.examiner.examine(due.step, found)
-        except AgentXError:  # what it reads is not there: whoever is sent is told
+        except AgentXError:  # an input is missing: whoever is sent gets that as a message
             return False
         if examined.wrong:
             return False
@@ -146,24 +147,33 @@ class Dispatcher:
         return True
 
     def take_amended(self, due: Due, paths: Sequence[str], run: str = "") -> Came | None:
-        """Take what a person made of static files for what their stage was to do again; nobody is sent to write over it.
+        """Accept static files that the user changed as the result of a step that was to be repeated.
+
+        No agent is sent, because it would overwrite the user's changes.
 
         Args:
             due: The step.
             paths: The files.
-            run: The run that waits for a person's word on other contents of them; empty for none.
+            run: The run that waits for approval of other contents of them; empty for none.
 
         Returns:
-            ``None`` where these are in order and other files of the step are not, so that somebody has to be sent.
+            ``None`` where these files are in order and other files of the step are not, so an agent must be
+            sent.
 
         Raises:
-            AgentXError: What the step reads is not there.
+            AgentXError: An input of the step is missing.
         """
         step, named = due.step, ", ".join(paths)
-        again = f"`agentx pipeline redo {' '.join(filter(None, (step.stage, step.item)))} --reason …` has it written anew"
+        again = (
+            f"`agentx pipeline redo {' '.join(filter(None, (step.stage, step.item)))} --reason …` "
+            "has it written anew"
+        )
         examined = self.examiner.examine(step, self.examiner.findings(step))
         if wrong := [said for said in examined.wrong if any(path in said for path in paths)]:
-            why = f"You changed {named}, so nobody is sent to write over it, but it is not in order: {' '.join(wrong)}"
+            why = (
+                f"You changed {named}, so nobody is sent to write over it, "
+                f"but it is not in order: {' '.join(wrong)}"
+            )
             return Came("FAILED", f"{why} Mend it, or {again}.", final=True)
         if examined.wrong:
             return None
@@ -174,7 +184,7 @@ class Dispatcher:
         return Came("COMPLETED", done)
 
     def _withdraw(self, due: Due, run: str, why: str) -> None:
-        """End a run that waits for a person's word, who has spoken otherwise."""
+        """End a run that waits for approval, because the user decided otherwise."""
         hands = self._hands(
             due, run, {}, {write.path: write for write in due.step.writes}, f"agent:{due.step.role}"
         )
@@ -185,7 +195,11 @@ class Dispatcher:
         self._end(run, "INTERRUPTED", why, Outcome(), due.step.role)
 
     def resume(self, due: Due, run: str) -> Came | None:
-        """Go on with a run that waited for a person's word; ``None`` where it waits for none, so that the step is done anew."""
+        """Resume a run that waited for approval.
+
+        Returns:
+            ``None`` where the run waits for no approval, so the step must be repeated.
+        """
         pending = self._engine.snapshot().pending.values()
         calls = [one for one in pending if one.run == run and one.awaits_approval]
         if not calls:
@@ -199,10 +213,10 @@ class Dispatcher:
         outcome = Outcome(status="FAILED" if refused else "COMPLETED", reason=" ".join(refused))
         return self._close(due, run, hands, outcome, self.examiner.findings(due.step))
 
-    # --- the engine's own -----------------------------------------------------------------------------------
+    # --- steps of the engine --------------------------------------------------------------------------------
 
     def _fill_in(self, due: Due, found: Sequence[str]) -> Came:
-        """What no agent is needed for: files that are filled in from others."""
+        """Fill in files from other files; no agent is needed."""
         step = due.step
         own = {write.path: write for write in step.writes}
         files = Views({read.rule.file: self._view(self.files.of(read, own)) for read in step.reads})
@@ -224,7 +238,7 @@ class Dispatcher:
         bodies = [self.examiner.body(file.path, file.text) for file in files]
         return View("\n\n".join(file.text for file in files), "\n\n".join(bodies))
 
-    # --- an agent's -----------------------------------------------------------------------------------------
+    # --- steps of agents ------------------------------------------------------------------------------------
 
     def _send(self, due: Due, role: Role, found: Sequence[str], done: Sequence[tuple[str, int]]) -> Came:
         step, agent = due.step, self._plan.agent(role)
@@ -274,7 +288,7 @@ class Dispatcher:
             self._plan,
             msgspec.structs.replace(sending, given=fitted.given, left_out=fitted.left_out, writes=writes),
         )
-        prompt = clean(told.whole)  # what is read is shown to a model, whose provider need know no secret
+        prompt = clean(told.whole)  # the model's provider must not see secrets of the files
         executor = self._executor(role, agent)
         own = {writes.get(write.path, write.path): write for write in step.writes}
         tokens = fitted.prompt_tokens + fitted.reads_tokens
@@ -302,7 +316,7 @@ class Dispatcher:
             hands = self._hands(due, run, whole, own, f"agent:{step.role}", room)
             assignment = Assignment(prompt=prompt, tools=hands, time_limit_s=agent.max_time_s)
             outcome = carry_out(executor, assignment)
-            if outcome.unanswered:  # which is no fault of the work, and is not counted as a try
+            if outcome.unanswered:  # no fault of the work, so it is not counted as a try
                 return self._end(run, "INTERRUPTED", one_line(clean(outcome.reason)), outcome, step.role)
             if outcome.status == "COMPLETED" and len(own) == 1 and hands.untouched:
                 ((path, write),) = own.items()
@@ -324,7 +338,10 @@ class Dispatcher:
         return Loop(self._models(role.model), limits, ADVICE)
 
     def _word(self, word: str) -> str:
-        """A word of a command line: ``python`` is this one, and a file beside the pipeline's is found wherever it runs."""
+        """Resolve a word of a command line: ``python`` is this interpreter; other words may name files.
+
+        A file beside the pipeline's file is found from any working directory.
+        """
         if word == PYTHON:
             return sys.executable
         beside = (self._folder / word).resolve()
@@ -384,16 +401,17 @@ class Dispatcher:
         found: Sequence[str],
         untouched: Sequence[str] = (),
     ) -> Came:
-        """Look at what was written; the end of the run, and the proof where it is one, go on record.
+        """Examine what was written; record the end of the run, and the proof if the step is done.
 
-        What an agent left as it was, ``untouched``, proves nothing of it: an earlier one wrote that.
+        Files in ``untouched`` were left unchanged. They prove nothing for this agent, because an earlier one
+        wrote them.
         """
         role = due.step.role
         if hands.waiting and not untouched:
             return self._end(run, "WAITING", _asks(hands.waiting), outcome, role)
         try:
             examined = self.examiner.examine(due.step, found)
-        except AgentXError as error:  # what a check reads cannot be read
+        except AgentXError as error:  # an input of a check is unreadable
             return self._failed(run, outcome, (str(error), *hands.unmet), role)
         wrong = dict.fromkeys((*map(_unwritten, untouched), *examined.wrong))
         if outcome.status != "COMPLETED" or wrong:
@@ -430,12 +448,12 @@ class Dispatcher:
     def _done_parts(
         self, step: Step, made: Collection[str], parts: Mapping[int, Part]
     ) -> list[tuple[str, int]]:
-        """The last file of each part that is done, and how many it has, up to the first part that is not."""
+        """Return the last file and the file count of each part before the first unfinished one."""
         numbers = takewhile(lambda number: number in parts and self._is_written(step, made, number), count(1))
         return [(parts[number].through, parts[number].holds) for number in numbers]
 
     def _is_written(self, step: Step, made: Collection[str], number: int) -> bool:
-        """Whether a part is there, with its markers: an earlier agent did it."""
+        """Return whether an earlier agent wrote a part, with its markers."""
         return all(
             (path := _part_of(write.path, number)) in made
             and (file := self.files.text(path)) is not None
@@ -444,7 +462,7 @@ class Dispatcher:
         )
 
     def _join(self, due: Due, parts: int, found: Sequence[str]) -> Came:
-        """Make one file of the parts that several agents wrote."""
+        """Join the parts that several agents wrote into one file."""
         step, texts, own = due.step, dict[str, str](), dict[str, WriteFile]()
         for write in step.writes:
             files = [self.files.text(_part_of(write.path, n)) for n in range(1, parts + 1)]
@@ -470,14 +488,17 @@ def _unwritten(path: str) -> str:
 
 
 def _is_file(answer: str, path: str, marker: str, role: Role, *, made: int) -> bool:
-    """Whether what an agent said at its end is its one file: who has no tools, or does without them, answers with that."""
+    """Return whether an agent's final answer is its only file.
+
+    An agent without tools, or one that does not use them, answers with the file itself.
+    """
     if not is_by_model(role) or not marker:
         return bool(answer.strip()) and not made
-    return has_marker(answer, marker, path)  # "Done." is no file, and not to stand in place of one
+    return has_marker(answer, marker, path)  # "Done." is not a file and must not replace one
 
 
 def _part_of(path: str, number: int) -> str:
-    """Where a part of a file is written.
+    """Return the path of a part of a file.
 
     >>> _part_of("research/ch03.md", 2)
     'research/ch03.part-2.md'
@@ -495,7 +516,8 @@ def _ended(status: RunStatus, reason: str, outcome: Outcome) -> RunEnded:
     return RunEnded(
         status=status,
         reason=reason,
-        summary=one_line(clean(outcome.summary))[:RUN_TEXT],  # cut in half, a secret looks like none
+        # redact before cutting: half a secret is not recognised
+        summary=one_line(clean(outcome.summary))[:RUN_TEXT],
         steps=outcome.steps,
         **msgspec.structs.asdict(outcome.usage),
     )

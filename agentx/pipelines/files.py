@@ -1,4 +1,4 @@
-"""The files that roles are pointed to: artifacts of the workspace, and trees outside it that are only read."""
+"""Reading the files that roles are pointed to: artifacts of the workspace, and read-only trees outside it."""
 
 import codecs
 import os
@@ -18,16 +18,16 @@ from agentx.synthesis.pipelines.running.replaced import in_force
 from agentx.trust.trust import Trust
 
 PYTHON = "python"
-"""As the program of a role, the one that runs AgentX."""
+"""As the program of a role: the interpreter that runs AgentX."""
 
 _NEVER = ("__pycache__", ".git", "node_modules")
 
 
 class PointerMissing(AgentXError):
-    """A file that a role reads is not there, or is no text.
+    """A file that a role reads is absent, or is not text.
 
     Attributes:
-        absent: Its path, or the pattern of its path, where it is not there; empty where it cannot be read.
+        absent: Its path, or the pattern of its path, where it does not exist; empty where it cannot be read.
     """
 
     def __init__(self, message: str, absent: str = "") -> None:
@@ -36,7 +36,7 @@ class PointerMissing(AgentXError):
 
 
 class FileText(msgspec.Struct, frozen=True):
-    """A file as it is: the path that an agent is told, its text, and its Git blob id."""
+    """The current state of a file: the path that an agent sees, its text, and its Git blob id."""
 
     path: str
     text: str
@@ -44,17 +44,17 @@ class FileText(msgspec.Struct, frozen=True):
 
 
 class Files:
-    """Reads what roles are pointed to.
+    """Reads the files that roles are pointed to.
 
     Args:
-        artifacts: Those of the workspace.
+        artifacts: The artifacts of the workspace.
         plan: The pipeline.
-        folder: Where its file lies: source trees are relative to that.
-        trust: That of the workspace, where there is one.
+        folder: Directory of the pipeline's file; source trees are relative to it.
+        trust: The trust of the workspace, where there is one.
 
     Raises:
-        UsageError: A source tree is not there.
-        Restricted: There are some, and the workspace is not trusted.
+        UsageError: A source tree does not exist.
+        Restricted: The pipeline has source trees, and the workspace is not trusted.
     """
 
     def __init__(self, artifacts: Artifacts, plan: Plan, folder: Path, trust: Trust | None = None) -> None:
@@ -67,16 +67,19 @@ class Files:
         for name, tree in self._trees.items():
             if not nofollow.is_directory(tree):
                 raise UsageError(
-                    f"The source {name!r} of the pipeline has no directory {tree}; mend `sources` in its file."
+                    f"The source {name!r} of the pipeline has no directory {tree}; "
+                    "mend `sources` in its file."
                 )
 
     def of(self, read: ReadFile, writes: Collection[str] = ()) -> list[FileText]:
-        """The files that a pointer comes to.
+        """Return the files that a pointer matches.
 
-        Of long-term memory, what holds no more is left out, but of ``writes``: who adds to a file has to write all of it. Those that are not there are left out where it is optional, and where nothing was appended to them yet.
+        Entries of long-term memory that were superseded are left out. Files in ``writes`` keep them, because
+        a role that adds to a file has to write all of it. Absent files are skipped where the pointer is
+        optional, and where nothing was appended to them yet.
 
         Raises:
-            PointerMissing: One is not there, or is no text.
+            PointerMissing: A file is absent, or is not text.
         """
         found: list[FileText] = []
         for pattern in read.paths:
@@ -95,10 +98,10 @@ class Files:
         return found
 
     def text(self, path: str, source: str = "") -> FileText | None:
-        """A file; ``None`` where it is not there.
+        """Read a file; return ``None`` where it does not exist.
 
         Raises:
-            PointerMissing: It is no text, cannot be read, or leads out of its tree.
+            PointerMissing: It is not text, cannot be read, or leads out of its tree.
         """
         told = f"{source}:{path}" if source else path
         try:
@@ -129,10 +132,12 @@ class Files:
         return nofollow.read(target)
 
     def _matching(self, source: str, pattern: str) -> list[str]:
-        """The files that a pattern matches; links to directories are not followed, so no tree is without an end.
+        """Return the files that a pattern matches.
+
+        Links to directories are not followed, so a walk always ends.
 
         Raises:
-            PointerMissing: One has a name that could pass for words of a prompt.
+            PointerMissing: A name has unprintable characters, which could pass for words of a prompt.
         """
         matches = path_pattern(pattern).fullmatch
         found = sorted(path for path in self._below(source, pattern) if matches(path))
@@ -143,7 +148,7 @@ class Files:
         return found
 
     def _below(self, source: str, pattern: str) -> Iterator[str]:
-        """The files where a pattern may match; hidden ones only where it says so."""
+        """Yield the files that a pattern may match; hidden ones only where it names them."""
         root = self._trees[source] if source else self.artifacts.root
         hidden = "/." in f"/{pattern}"
         begin = root / pattern.partition("*")[0].rpartition("/")[0]
@@ -160,12 +165,15 @@ class Files:
 
 
 def _why_no_text(data: bytes) -> str:
-    """What is in the way of reading a content as text, and what to do."""
+    """Return why a content is not readable as text, and what to do."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "it is written in UTF-16; save it as UTF-8 (`iconv -f UTF-16 -t UTF-8`)."
     if is_binary(data):
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        return f"it is binary, with a NUL in line {line}; give the role a text that is made of it, or take it out of its `reads`."
+        return (
+            f"it is binary, with a NUL in line {line}; give the role a text that is made of it, "
+            "or take it out of its `reads`."
+        )
     try:
         data.decode()
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""What has to be there before a pipeline starts: the files that its roles read and nobody writes, and the programs that play them."""
+"""Checks before a pipeline starts: input files that no role writes, and the programs that play roles."""
 
 import os
 import re
@@ -16,11 +16,11 @@ from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, Step, is_
 from agentx.synthesis.pipelines.definition.rules import checks_of
 
 _TOLD = 6
-"""So many files are named; of more, the directory."""
+"""Number of files that a message names; of more, it names the directory."""
 
 
 class _Absent(msgspec.Struct):
-    """A file that a role reads and that is not there; of a file for each item, all of them."""
+    """A file that a role reads and that does not exist; for a file per item, all of them."""
 
     role: str
     does: str
@@ -30,13 +30,15 @@ class _Absent(msgspec.Struct):
 
 
 def missing(plan: Plan, files: Files, done: Collection[str] = (), *, made: bool = True) -> list[str]:
-    """What cannot be read and will not be written by anyone: a sentence for each, with the role, the stage, the file and what to do.
+    """Return a sentence for each input that cannot be read and that no role will write.
+
+    Each sentence states the role, the stage, the file, and what to do.
 
     Args:
         plan: The pipeline.
-        files: What there is to read.
-        done: Keys of the steps that are proved: they need nothing more.
-        made: Whether there is a workspace; without one, only source trees are looked at.
+        files: The files that roles can read.
+        done: Keys of the steps that are proved; they need no input any more.
+        made: Whether there is a workspace. Without one, only source trees are checked.
     """
     absent: dict[tuple[str, str], _Absent] = {}
     unreadable: list[str] = []
@@ -57,7 +59,10 @@ def missing(plan: Plan, files: Files, done: Collection[str] = (), *, made: bool 
 
 
 def _needed(plan: Plan, done: Collection[str]) -> Iterator[tuple[str, str, str, ReadFile]]:
-    """What nobody writes and a step needs, each once: the step, its role, and what the role does with it."""
+    """Yield each input that no step writes, once.
+
+    An entry is the step, its role, what the role does with the file, and the file.
+    """
     written = {one.path for step in plan.steps.values() for one in step.writes}
     seen = set[tuple[str, tuple[str, ...]]]()
     for key, step in plan.steps.items():
@@ -71,7 +76,7 @@ def _needed(plan: Plan, done: Collection[str]) -> Iterator[tuple[str, str, str, 
 
 
 def _held_to(plan: Plan, step: Step) -> Iterator[ReadFile]:
-    """The glossaries and registries that a step's files are checked against, besides what its role reads."""
+    """Yield the glossaries and registries that checks of a step use and that its role does not read."""
     own = {read.rule.file for read in step.reads}
     for _, check in checks_of(plan.role(step)):
         if (name := check.terms or check.unused) and name not in own:
@@ -79,13 +84,14 @@ def _held_to(plan: Plan, step: Step) -> Iterator[ReadFile]:
 
 
 def _programs(plan: Plan, files: Files, done: Collection[str]) -> list[str]:
-    """The programs that are to play a role and that there are not."""
+    """Return a sentence for each program that plays a role and is not installed."""
     played = {step.role: plan.role(step) for key, step in plan.steps.items() if key not in done}
     wanted = {
         name: role.by[0] for name, role in played.items() if not (is_by_model(role) or is_by_engine(role))
     }
     return [
-        f"Role {name} is played by {word}, and there is no such program: install it, or mend `by` of the role."
+        f"Role {name} is played by {word}, and there is no such program: install it, "
+        "or mend `by` of the role."
         for name, word in wanted.items()
         if word != PYTHON and not (files.folder / word).is_file() and not shutil.which(word)
     ]
@@ -109,13 +115,14 @@ def _sentence(one: _Absent, files: Files) -> str:
     them, there = ("them", "are no files") if several else ("it", "is no file")
     add = f"Put {them} there" if one.read.source else f"Add {them}: `{_commands(one.paths, files)}`"
     return (
-        f"Role {one.role} (stage {stages}) {one.does} {one.read.rule.file}: there {there} {named} in {where}, and no role writes {them}. "
+        f"Role {one.role} (stage {stages}) {one.does} {one.read.rule.file}: "
+        f"there {there} {named} in {where}, and no role writes {them}. "
         f"{add}; or mend the path under `files`, or let the pointer be `optional`."
     )
 
 
 def _commands(paths: Sequence[str], files: Files) -> str:
-    """The commands that add files, from where one is now."""
+    """Return the shell commands that add files, relative to the current directory."""
     folders: dict[str, list[str]] = {}
     for path in paths:
         folders.setdefault(path.partition("*")[0].rpartition("/")[0], []).append(path)
@@ -123,10 +130,11 @@ def _commands(paths: Sequence[str], files: Files) -> str:
 
 
 def _command(folder: str, paths: Sequence[str], files: Files) -> str:
-    """The command that adds files to a directory of the artifacts: from beside the pipeline's file, where they lie there.
+    """Return the shell command that adds files to a directory of the artifacts.
 
-    More than one would write by name are added as a directory. What lies in the workspace already, outside the artifacts,
-    is copied: nothing is added from there.
+    Files found beside the pipeline's file are taken from there. If they are more than a message names, the
+    whole directory is added. Files inside the workspace, but outside the artifacts, are copied, because
+    `agentx add` takes nothing from there.
     """
     whole = bool(folder) and (len(paths) > _TOLD or any("**" in path for path in paths))
     wanted, to = ([folder], folder.rpartition("/")[0]) if whole else (list(paths), folder)
@@ -141,12 +149,12 @@ def _command(folder: str, paths: Sequence[str], files: Files) -> str:
 
 
 def _found(path: str, files: Files) -> Path | None:
-    """Where a file lies beside the pipeline's; ``None`` for nowhere."""
+    """Return where a file lies beside the pipeline's file; ``None`` where it does not."""
     names = [re.sub(r"\*+", "*", name) for name in (path, PurePosixPath(path).name)]
     return next((files.folder / name for name in names if any(files.folder.glob(name))), None)
 
 
 def _words(paths: Sequence[Path | None]) -> str:
-    """Paths on a command line, as seen from here; the shell finds what a pattern matches."""
+    """Join paths, relative to the current directory, for a command line; the shell expands patterns."""
     told = (os.path.relpath(path) for path in paths if path)
     return " ".join(word if "*" in word else shlex.quote(word) for word in told)

@@ -1,4 +1,4 @@
-"""Who reads and writes what: the pointers of all roles of a pipeline, seen at once."""
+"""The access matrix of a pipeline: which role reads and writes which file."""
 
 import re
 import shlex
@@ -10,7 +10,7 @@ import msgspec
 from agentx.synthesis.pipelines.definition.pipeline import BY_MODEL, File, Loop, Pipeline, Role, Stage
 
 Access = Literal["reads", "writes", "appends", "does_not_read"]
-"""What a role does with a file, by the key of the pipeline's file; the engine ``appends`` to it when the role is done."""
+"""What a role does with a file, by the key in the pipeline file; the engine ``appends`` after the role is done."""
 
 _PLACE = re.compile(r"\{\{\s*(?:\w+\.)*(\w+)\s*\}\}")
 _OTHER = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
@@ -21,7 +21,7 @@ class FileRow(msgspec.Struct, frozen=True, rename={"sort": "class"}):
 
     Attributes:
         file: The name that roles use.
-        path: Where it lies, with ``{id}`` where the item stands.
+        path: Its path, with ``{id}`` in place of the item.
         sort: Its class; ``source`` for a tree outside the artifacts.
     """
 
@@ -47,16 +47,16 @@ class RoleRow(msgspec.Struct, frozen=True):
 
     @property
     def played_by(self) -> str:
-        """Who plays it, in a word."""
+        """Who plays it, as one phrase."""
         return self.agent if self.by == (BY_MODEL,) else shlex.join(self.by)
 
     def named(self, access: Access) -> list[str]:
-        """The files that it has this access to."""
+        """Return the files that it has this access to."""
         return [file for file, found in self.files.items() if access in found]
 
 
 class Matrix(msgspec.Struct, frozen=True):
-    """Roles and files in the order of the pipeline's file; files by class."""
+    """Roles and files of a pipeline: roles in the order of its file, files by class."""
 
     pipeline: str
     title: str
@@ -65,7 +65,7 @@ class Matrix(msgspec.Struct, frozen=True):
 
 
 def matrix_of(pipeline: Pipeline) -> Matrix:
-    """The matrix of a pipeline."""
+    """Return the matrix of a pipeline."""
     order = ("static", "append-only", "overwritable", "source")
     files = [
         FileRow(name, shown_path(file), "source" if file.source else file.sort)
@@ -86,7 +86,7 @@ def matrix_of(pipeline: Pipeline) -> Matrix:
 
 
 def all_stages(pipeline: Pipeline) -> Iterator[Stage]:
-    """Every stage in the order of the file, those of loops too."""
+    """Yield every stage in the order of the file, including those in loops."""
     for entry in pipeline.stages:
         yield from entry.stages if isinstance(entry, Loop) else (entry,)
 
@@ -102,7 +102,7 @@ def _files(role: Role) -> dict[str, tuple[Access, ...]]:
 
 
 def shown_path(file: File) -> str:
-    """The path of a file as people read it, for all items at once.
+    """Return the path of a file for display, for all items at once.
 
     >>> shown_path(File(path="drafts/ch{{ chapter.id }}-draft.md"))
     'drafts/ch{id}-draft.md'

@@ -1,4 +1,4 @@
-"""How far the pipelines of a workspace are, kept up as events come."""
+"""The progress of a workspace's pipelines, updated as events arrive."""
 
 import threading
 
@@ -14,7 +14,7 @@ from agentx.synthesis.state.state import State
 
 
 def pipelines(engine: Engine) -> Pipelines:
-    """How far all pipelines are, after everything that any process recorded; a copy."""
+    """Return a copy of the progress of all pipelines, including events of other processes."""
     history = engine.write_path.history
 
     def anew(state: State) -> Pipelines:
@@ -33,7 +33,9 @@ def _copied(made: Pipelines) -> Pipelines:
 
 
 class Tracker:
-    """How far one pipeline is while it runs: fed by the bus, so every event is in it when its append returns.
+    """The progress of one running pipeline.
+
+    It is fed by the event bus, so each event is included when its append returns.
 
     Args:
         engine: The workspace.

@@ -1,4 +1,4 @@
-"""What the templates of roles that no agent plays are given: the files that they read, in parts."""
+"""The input of templates that the engine fills in: the files that a role reads, in parts."""
 
 from collections.abc import Mapping
 
@@ -7,13 +7,13 @@ from agentx.synthesis.pipelines.proving.markdown import sections
 
 
 class View:
-    """A file that a template of the engine is given.
+    """A file as a template of the engine sees it.
 
     Attributes:
-        text: All of it.
-        body: Without its marker.
+        text: The whole text.
+        body: The text without its marker.
         verdict: ``PASS``, ``FAIL``, or empty.
-        sections: The text below each heading, by its words.
+        sections: The text below each heading, by heading.
     """
 
     def __init__(self, text: str, body: str) -> None:
@@ -22,7 +22,7 @@ class View:
 
 
 class Views:
-    """The files that a template of the engine is given, by their names in the pipeline."""
+    """The files that a template of the engine sees, by their names in the pipeline."""
 
     def __init__(self, views: Mapping[str, View]) -> None:
         self._views = views

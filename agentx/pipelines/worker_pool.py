@@ -1,4 +1,4 @@
-"""The threads of a pipeline: each does one step at a time."""
+"""The worker threads of a pipeline: each does one step at a time."""
 
 import queue
 import threading
@@ -10,13 +10,13 @@ from agentx.pipelines.dispatcher import Came
 from agentx.synthesis.pipelines.running.schedule import Due
 
 LOOK_UP_S = 0.5
-"""Whoever waits for agents looks up so often, for a Ctrl-C that came in between."""
+"""Interval at which the waiting main thread wakes up, so that it notices a Ctrl-C."""
 
 
 class Crew:
-    """Threads that do steps, and hand back what came of each; they end when the context is left.
+    """Worker threads that do steps and return the results; they end when the context is left.
 
-    They are daemons: one that waits for a model does not hold up a process that a person ends.
+    They are daemon threads: one that waits for a model does not delay the end of the process.
     """
 
     def __init__(self, size: int, do: Callable[[Due], Came]) -> None:
@@ -35,15 +35,15 @@ class Crew:
             self._given.put(None)
 
     def give(self, due: Due) -> None:
-        """Have a step done."""
+        """Queue a step."""
         self._given.put(due)
 
     def wake(self) -> None:
-        """Have whoever waits look up; a handler of signals may call it at any moment."""
+        """Wake the thread that waits in `next`; safe to call from a signal handler."""
         self._came.put(None)
 
     def next(self) -> tuple[Due, Came] | None:
-        """What came of the next step that is over; ``None`` where there is something else to look at."""
+        """Return the next finished step and its result; ``None`` after `wake`."""
         done = self._arrived()
         if done is None:
             return None
@@ -54,9 +54,8 @@ class Crew:
 
     def _arrived(self) -> tuple[Due, Came | BaseException] | None:
         while True:
-            with suppress(
-                queue.Empty
-            ):  # a signal that comes just before a wait begins does not end that wait
+            # A signal that comes just before a wait begins does not end that wait
+            with suppress(queue.Empty):
                 return self._came.get(timeout=LOOK_UP_S)
 
     def _work(self) -> None:
