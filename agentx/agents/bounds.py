@@ -1,4 +1,4 @@
-"""What bounds a run: steps, tokens, cost, time, and doing one and the same thing over and over."""
+"""The bounds of a run: steps, tokens, cost, time, and repetitions of the same call."""
 
 import time
 
@@ -8,16 +8,16 @@ from agentx.synthesis.model.port import Usage
 from agentx.synthesis.state.state import PendingCall
 
 RAISE = "`agentx run` goes on, and limits.{} in agentx.toml allows more"
-"""Says to a person how a limit is raised, by its name."""
+"""Tells the user how to raise a limit, by its name."""
 
 
 class RunStops(Exception):  # not an error: a run ends
-    """Ends a run from wherever it stands.
+    """Ends a run from any place in the code.
 
     Attributes:
         status: How it ended.
-        reason: One sentence for a person.
-        waiting: The call that waits for a person's word.
+        reason: One sentence for the user.
+        waiting: The call that waits for approval.
     """
 
     def __init__(self, status: RunStatus, reason: str, waiting: PendingCall | None = None) -> None:
@@ -28,15 +28,15 @@ class RunStops(Exception):  # not an error: a run ends
 
 
 class Bounds:
-    """Counts what a run uses and stops it where a limit is reached.
+    """Counts what a run uses, and stops it where a limit is reached.
 
     Args:
-        limits: What it may use; its time runs from now.
-        advice: How a limit is raised.
+        limits: The limits; the time starts now.
+        advice: How to raise a limit.
 
     Attributes:
-        steps: Calls of the model so far.
-        usage: Their tokens and cost.
+        steps: Number of model calls so far.
+        usage: Their tokens and costs.
     """
 
     def __init__(self, limits: Limits, advice: str = RAISE) -> None:
@@ -50,14 +50,14 @@ class Bounds:
 
     @property
     def answer_time_s(self) -> float:
-        """How long the next answer may take."""
+        """Time limit of the next answer, in seconds."""
         return min(self._limits.answer_time_s, self._until - time.monotonic())
 
     def begin_step(self) -> None:
-        """Count a call of the model.
+        """Count a model call.
 
         Raises:
-            RunStops: There is no step, token, money or time left for it.
+            RunStops: The limit of steps, tokens, costs or time is reached.
         """
         limits, used = self._limits, self.usage
         tokens = used.prompt_tokens + used.completion_tokens
@@ -68,7 +68,7 @@ class Bounds:
         self.steps += 1
 
     def check_time(self) -> None:
-        """Stop where the time is up.
+        """Stop the run where its time is up.
 
         Raises:
             RunStops: It is.
@@ -76,21 +76,22 @@ class Bounds:
         self._stop_if(time.monotonic() >= self._until, f"{self._limits.max_time_s:g} seconds", "max_time_s")
 
     def spend(self, usage: Usage) -> None:
-        """Count what a call of the model used."""
+        """Count what a model call used."""
         self.usage += usage
 
     def check_repeats(self, name: str, arguments: str) -> None:
-        """Stop an agent that goes round in circles.
+        """Stop an agent that repeats itself.
 
         Raises:
-            RunStops: It has made this very call too often in a row.
+            RunStops: It has made the same call too often in a row.
         """
         self._repeats = self._repeats + 1 if (name, arguments) == self._last else 1
         self._last = (name, arguments)
         if self._repeats > self._limits.max_repeats:
             raise RunStops(
                 "LIMIT_REACHED",
-                f"It went round in circles: {name[:60]} with the same arguments {self._repeats} times in a row.",
+                f"It went round in circles: {name[:60]} with the same arguments "
+                f"{self._repeats} times in a row.",
             )
 
     def _stop_if(self, reached: bool, what: str, name: str) -> None:  # noqa: FBT001 - reads as a sentence

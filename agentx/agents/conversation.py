@@ -1,9 +1,9 @@
-"""What a model is shown of its own work: messages, tool calls and their results, in the form that providers accept.
+"""The conversation that a model sees: messages, tool calls and results, in the form that providers accept.
 
-A run that was interrupted, or that waited for a person, goes on in another process: its conversation is a fold over
-the history. A running one is kept with the same verbs, from what the model really said.
+A run that was interrupted, or that waited for approval, resumes in another process: its conversation is a
+fold over the history. A running one is built by the same methods, from what the model really wrote.
 
-The invariant that every provider insists on: a tool call is followed by its result before anything else is said.
+All providers require this invariant: a tool call is followed by its result before any other message.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from agentx.storage.events.types import (
 from agentx.synthesis.model.port import ChatMessage, ToolCall
 
 ANSWER = "answer"
-"""The name under which an answer that was sent back is recorded, as if it were a tool that was denied."""
+"""The name under which a rejected answer is recorded, as if it were a denied tool call."""
 
 UNKNOWN_OUTCOME = (
     "The outcome of this call is unknown: the process ended while it ran. Look before you call it again."
@@ -41,11 +41,11 @@ class Conversation:
 
     Args:
         start: Seq of the user's message that opened it.
-        read_body: Gives the whole text of a body.
+        read_body: Returns the whole text of a body.
 
     Attributes:
         start: As given.
-        message: What the user said last.
+        message: The user's latest message.
     """
 
     def __init__(self, start: int, read_body: Callable[[Body], str]) -> None:
@@ -61,32 +61,33 @@ class Conversation:
 
     @property
     def messages(self) -> list[ChatMessage]:
-        """The messages so far; what the user said while tools ran stands behind their results."""
+        """The messages so far; what the user wrote while tools ran follows their results."""
         return [*self._closed, *self._open_step()]
 
     def belongs(self, run: str) -> bool:
-        """Whether a run is part of this conversation."""
+        """Return whether a run is part of this conversation."""
         return run in self._runs
 
     def has_call(self, call_id: str) -> bool:
-        """Whether a call of this id stands in the conversation already."""
+        """Return whether the conversation already contains a call with this id."""
         return call_id in self._calls or any(message.tool_call_id == call_id for message in self._closed)
 
-    # --- the verbs of a running conversation ----------------------------------------------------------------
+    # --- methods of a running conversation ------------------------------------------------------------------
 
     def begin_step(self) -> None:
-        """The model is about to be asked: what it said before is complete."""
+        """Close the previous step, because the model is about to be called again."""
         self._closed = self.messages
         self._text, self._calls, self._results, self._heard = "", {}, {}, []
 
     def shrink(self, max_characters: int, before: Callable[[], object] = str) -> None:
         """Shorten the oldest results and arguments where the conversation has grown too long for a model.
 
-        Args:
-            max_characters: How long it may be.
-            before: Is called before anything is left out, to note what must not be lost.
+        It shrinks to half of the limit at once, because each change to earlier messages invalidates a
+        provider's prompt cache.
 
-        It goes down to half of the limit at once: each change to what was said before costs a provider's prompt cache.
+        Args:
+            max_characters: Maximum length.
+            before: Called before anything is cut, to note what must not be lost.
         """
         size = sum(map(_size, self._closed))
         if size <= max_characters:
@@ -99,24 +100,24 @@ class Conversation:
             size += _size(self._closed[place]) - _size(message)
 
     def hear(self, text: str) -> None:
-        """The user said something."""
+        """Add a message of the user."""
         self.message = text
         self._heard.append(text)
 
     def think(self, text: str) -> None:
-        """The model said something beside its tool calls."""
+        """Add text that the model wrote beside its tool calls."""
         self._text = f"{self._text}\n{text}" if self._text else text
 
     def call(self, call: ToolCall) -> None:
-        """The model called a tool."""
+        """Add a tool call of the model."""
         self._calls[call.id] = call
 
     def result(self, call_id: str, output: str) -> None:
-        """A tool answered."""
+        """Add the result of a tool."""
         self._results[call_id] = output
 
     def answer(self, text: str, objection: str = "") -> None:
-        """The model answered; with an objection, the answer was sent back to it."""
+        """Add the model's answer; with an objection, it was sent back to the model."""
         self.begin_step()
         self._closed.append(ChatMessage("assistant", text))
         if objection:
@@ -124,9 +125,8 @@ class Conversation:
 
     def _open_step(self) -> list[ChatMessage]:
         heard = [ChatMessage("user", text) for text in self._heard]
-        if (
-            not self._calls
-        ):  # words alone were never acted upon: the process ended before their calls were recorded
+        # Text without calls was never acted upon: the process ended before its calls were recorded
+        if not self._calls:
             return heard
         return [
             ChatMessage("assistant", self._text, tuple(self._calls.values())),
@@ -137,10 +137,10 @@ class Conversation:
             *heard,
         ]
 
-    # --- the same, from history -----------------------------------------------------------------------------
+    # --- the same from history ------------------------------------------------------------------------------
 
     def apply(self, event: Event) -> None:
-        """Fold an event in; those of other runs, and those before the conversation began, leave it as it is."""
+        """Fold an event in; events of other runs, and those before the start, change nothing."""
         if event.seq < self.start:
             return
         match event.data:
@@ -198,4 +198,7 @@ def _short_arguments(arguments: str) -> str:
 def _extract(text: str) -> str:
     if len(text) <= 2 * KEPT:
         return text
-    return f"{text[:KEPT]}\n[{len(text) - KEPT:,} characters more are left out here; call a tool again if you need them]"
+    return (
+        f"{text[:KEPT]}\n"
+        f"[{len(text) - KEPT:,} characters more are left out here; call a tool again if you need them]"
+    )

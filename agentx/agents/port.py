@@ -1,4 +1,4 @@
-"""What a run is given and what it gives back: limits, someone who watches, someone to ask, the result."""
+"""Types that a run takes and returns: limits, observer, approval callback, result."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class Approval(msgspec.Struct, frozen=True):
-    """A person's word on a call that waits for it.
+    """The user's decision on a call that waits for approval.
 
     Attributes:
         approved: Whether it may run.
-        reason: Why, or why not, in their words: the agent reads it, and memory keeps it. Empty for none.
+        reason: The user's reason, which the agent reads and memory keeps; empty for none.
     """
 
     approved: bool
@@ -29,21 +29,22 @@ class Approval(msgspec.Struct, frozen=True):
 
 
 AskPerson = Callable[[PendingCall], Approval]
-"""Asks the person at the terminal whether a call may run."""
+"""Asks the user at the terminal whether a call may run."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run may use; it ends with ``LIMIT_REACHED`` when one is reached.
+    """The limits of a run; it ends with ``LIMIT_REACHED`` when one is reached.
 
     Attributes:
-        max_steps: Calls of the model.
+        max_steps: Maximum number of model calls.
         max_tokens: Tokens of all prompts and answers together.
-        max_cost_usd: Cost, as far as the provider's price is known.
-        max_time_s: Duration.
-        max_repeats: How often the same call may be made in a row.
+        max_cost_usd: Costs in US dollars, as far as the provider's price is known.
+        max_time_s: Duration in seconds.
+        max_repeats: Maximum number of the same call in a row.
         context_tokens: Size of the context at each step.
-        conversation_tokens: Size of the conversation beside it, about; beyond, its oldest results are shortened.
-        answer_time_s: Duration of one answer of the model.
+        conversation_tokens: Approximate size of the conversation, without the context. Beyond it, the oldest
+            results are shortened.
+        answer_time_s: Duration of one answer of the model, in seconds.
     """
 
     max_steps: int = 40
@@ -57,7 +58,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, config: Config) -> "Limits":
-        """The limits that ``agentx.toml`` sets."""
+        """Return the limits that ``agentx.toml`` sets."""
         said = config.limits
         return cls(
             max_steps=said.max_steps,
@@ -75,9 +76,9 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         run: Its id.
         answer: The model's answer; empty where there is none.
-        reason: One sentence for a person; empty where the status says it all.
-        violations: What the delivered answer breaks, although it was sent back once.
-        waiting: The call that waits for a person's word.
+        reason: One sentence for the user; empty where the status is enough.
+        violations: Rules that the delivered answer breaks, although it was sent back once.
+        waiting: The call that waits for approval.
     """
 
     run: str
@@ -91,28 +92,28 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Observer:
-    """Is told what happens in a run while it happens; this one ignores it all."""
+    """Is notified of the events of a run as they happen; this base class ignores them."""
 
     def run_started(self, run: str, model: str, message: str, *, resumed: bool) -> None:
-        """A run began, or went on."""
+        """A run started or resumed."""
 
     def step_started(self, number: int, context: "Context") -> None:
-        """The model is about to be asked, with this context."""
+        """The model is about to be called, with this context."""
 
     def text_arrived(self, text: str) -> None:
-        """Some words of the model."""
+        """Some text of the model arrived."""
 
     def reply_ended(self, reply: Reply) -> None:
-        """The model's reply is whole: a thought where it calls tools, otherwise an answer."""
+        """The model's reply is complete: a thought where it calls tools, otherwise an answer."""
 
     def tool_started(self, call: ToolCall) -> None:
         """A tool is about to run."""
 
     def tool_ended(self, call: ToolCall, result: "ToolResult") -> None:
-        """A tool answered."""
+        """A tool returned."""
 
     def answer_sent_back(self, violations: Sequence[Violation], objection: str) -> None:
-        """An answer was not accepted; without violations it was empty or cut off."""
+        """An answer was rejected; without violations, it was empty or cut off."""
 
     def run_ended(self, result: RunResult) -> None:
         """The run is over."""

@@ -1,4 +1,4 @@
-"""One run at a time in a workspace: the lock of runs, what a run is due by, and the end of one whose process is gone."""
+"""One run at a time per workspace: the run lock, due times, and the end of runs whose process died."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,16 +13,16 @@ from agentx.synthesis.state.state import State
 LOCK = "agentx-run.lock"
 
 LOOK_S = 0.2
-"""Who only looks whether a run goes on holds the lock for less."""
+"""Timeout of the run lock; longer than a process that only checks for a running run holds it."""
 
 
 class Due(msgspec.Struct, frozen=True):
-    """What a run was due by.
+    """The schedule and time that caused a run.
 
     Attributes:
         schedule: Id of the schedule.
-        at: When, as UTC time in ISO 8601.
-        resumes: The run of this due time that was cut off and is gone on with; empty for the first.
+        at: The due time, as UTC time in ISO 8601.
+        resumes: The interrupted run of this due time that is resumed; empty for the first.
     """
 
     schedule: str = ""
@@ -31,17 +31,17 @@ class Due(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Makes starting idempotent: no due time starts twice."""
+        """Idempotency key of the start: no due time starts twice."""
         return f"due:{self.schedule}:{self.at}" if self.at and not self.resumes else ""
 
     def is_settled(self, state: State) -> bool:
-        """Whether it was run or passed over already; what goes on with a run that was cut off never is."""
+        """Return whether this due time was run or skipped already; a resumed run never is."""
         known = state.schedules.get(self.schedule)
         return bool(self.key) and known is not None and self.at <= known.settled
 
 
 def is_anyone_at_work(engine: Engine) -> bool:
-    """Whether a run goes on in this workspace, in whichever process."""
+    """Return whether a run is in progress in this workspace, in any process."""
     lock = FileLock(engine.root / ".git" / LOCK, timeout_s=0, needed=not engine.write_path.read_only)
     try:
         with lock.hold():
@@ -52,11 +52,11 @@ def is_anyone_at_work(engine: Engine) -> bool:
 
 @contextmanager
 def alone(engine: Engine) -> Iterator[None]:
-    """Hold the lock of runs; a run whose process is gone has its end on record then.
+    """Hold the run lock, and record the end of runs whose process died.
 
     Raises:
-        WorkspaceBusy: Another run goes on in this workspace.
-        ReadOnly: It is open for reading only.
+        WorkspaceBusy: Another run is in progress in this workspace.
+        ReadOnly: The workspace is open for reading only.
     """
     engine.write_path.require_writable()
     lock = FileLock(engine.root / ".git" / LOCK, timeout_s=LOOK_S)
@@ -68,12 +68,16 @@ def alone(engine: Engine) -> Iterator[None]:
         if lock.held:
             raise
         raise WorkspaceBusy(
-            "Another run goes on in this workspace; what you `agentx say` reaches it. Wait for it, or end it with Ctrl-C."
+            "Another run goes on in this workspace; what you `agentx say` reaches it. "
+            "Wait for it, or end it with Ctrl-C."
         ) from error
 
 
 def _end_crashed(engine: Engine) -> None:
-    """Several may have gone on at once; one that others have pushed out of the state is known by its lease."""
+    """Record the end of all runs that crashed; there may be several.
+
+    The leases show runs that later ones have pushed out of the state.
+    """
     state = engine.snapshot()
     begun = {lease.run: 0 for lease in state.leases.values()}
     begun |= {run.run: run.seq for run in state.runs if run.status == "RUNNING"}

@@ -1,9 +1,12 @@
-"""A cognitive agent: each message is recognised, its buffer looked at and filled, then it answers, and memories fade.
+"""A cognitive agent: it answers each message from a buffer of memories, and the memories fade.
 
-The order is always the same. The Recognizer comes first; what it finds is stored. For questions, rules, and an empty buffer with
-memories in the session, the Decayer says whether the buffer is enough, and as long as it is not, the Activator fetches what is missing.
-Then comes the answer, a second look at it, decay, and purge. With a model each part asks it, and goes on without where it fails; with none, the
-deterministic forms drive the same flow. Whatever happens, there is an answer, and what went wrong is counted.
+The steps are always the same. The Recognizer reads the message and stores what it finds. For questions,
+rules, and an empty buffer in a session with memories, the Decayer decides whether the buffer is enough. As
+long as it is not, the Activator fetches what is missing. Then come the answer, a reflection on it, decay, and
+purge.
+
+With a model, each part asks it, and continues without it where it fails. Without a model, deterministic code
+drives the same steps. There is always an answer, and faults are counted.
 """
 
 import time
@@ -54,30 +57,30 @@ ROLE = "cognitive"
 ACTOR = f"agent:{ROLE}"
 
 SESSION = "main"
-"""The conversation of who names none."""
+"""The default session."""
 
 USED_SHARE = 0.5
-"""An answer that holds so much of what a memory is about has used it."""
+"""An answer that contains this share of a memory's terms has used it."""
 
 ANSWERED_WITH = 3
-"""So many memories are told where no model answers."""
+"""Maximum number of memories in an answer without a model."""
 
 MOST_NAMED = 128
-"""So many memories are named in each list of an event, which is a line."""
+"""Maximum number of memories in each list of an event, because an event is one line."""
 
 INLINE_BYTES = 3_000
-"""Metrics and a snapshot of more than this stand beside that line."""
+"""Metrics and snapshots larger than this are stored in a blob beside the event."""
 
 MOST_SESSION = 100
-"""Characters of the name of a session."""
+"""Maximum length of a session's name, in characters."""
 
 
 class Answer(msgspec.Struct, frozen=True):
     """What an agent answered.
 
     Attributes:
-        memories: Ids of those that stood in its prompt.
-        metrics: Of this interaction.
+        memories: Ids of the memories in its prompt.
+        metrics: Metrics of this interaction.
     """
 
     text: str
@@ -91,15 +94,16 @@ class CognitiveAgent:
 
     Args:
         ws: Its workspace.
-        config: What it is told; what ``agentx.toml`` says by default.
-        model: Who recognises, judges and answers; without one, code does.
-        responder: Who answers, where that is another; the model that ``response_model`` names, where it is set.
-        session: The conversation that it holds; each has a buffer of its own, and memories are shared.
-        timeout_s: How long one question to the model may take.
+        config: Its configuration; by default, that of ``agentx.toml``.
+        model: The model that recognises, judges and answers; without one, code does.
+        responder: The model that answers, if it is another one; by default, the one that ``response_model``
+            names, where that is set.
+        session: The conversation. Each session has its own buffer; memories are shared.
+        timeout_s: Time limit for one model call.
 
     Attributes:
-        last_metrics: Of the latest interaction.
-        tally: What the workspace remembers, in figures.
+        last_metrics: Metrics of the latest interaction.
+        tally: Figures on what the workspace remembers.
 
     Raises:
         UsageError: The name of the session is empty or too long.
@@ -130,18 +134,18 @@ class CognitiveAgent:
 
     @property
     def mind(self) -> Mind:
-        """What it holds at hand."""
+        """The state of its session, with the buffer of memories."""
         return self._ws.state.minds.get(self.session, Mind())
 
     def answer(self, message: str, run: str = "") -> Answer:
         """Answer a message.
 
         Args:
-            message: What the user says.
+            message: The user's message.
             run: The run that it belongs to.
 
         Raises:
-            UsageError: There is nothing in it.
+            UsageError: The message is empty.
         """
         said = self._ws.say(message)
         turn = _Turn(self, self._ws, clean(message), said.seq, run)
@@ -154,7 +158,7 @@ class CognitiveAgent:
 
 
 def _responder(ws: "Workspace", config: ExecutorConfig, model: ModelClient | None) -> ModelClient | None:
-    """Who answers: the model of ``response_model`` where a person set that, and the agent's own where not."""
+    """Return the model that answers: that of ``response_model`` where it is set, else the agent's own."""
     if model is None or "response_model" not in config.model_fields_set:
         return model
     return named_models(ws.engine, "cognition.response_model")(config.response_model)
@@ -171,7 +175,8 @@ class _Turn:
         self.number = self.mind.interactions + 1
         self.before = memories.scored(self.state, self.mind, self.number, self.config.decay_temperature)
         held = sum(one.tokens for one in self.before)
-        if held > self.config.buffer_tokens:  # only now is that a fault: later, some make room for others
+        # only now is that a fault: later, some memories make room for others
+        if held > self.config.buffer_tokens:
             self.metrics.faults += filter(None, [self.fitting(self.buffer())[1]])
         self.decayer: list[DecayerSnapshot] = []
         self.activator: list[ActivatorSnapshot] = []
@@ -179,14 +184,14 @@ class _Turn:
         self.began = time.monotonic()
 
     def look(self) -> None:
-        """Take workspace and mind as they are now: a copy, which costs as much as there is to remember."""
+        """Copy the current state of workspace and mind; the cost grows with the number of memories."""
         self.state = self.ws.state
         self.mind = self.state.minds.get(self.agent.session, Mind())
 
-    # --- the order of things --------------------------------------------------------------------------------
+    # --- the steps of an interaction ------------------------------------------------------------------------
 
     def work(self) -> Answer:
-        """Go through all of it."""
+        """Run all steps."""
         new = self.recognize()
         buffer = [*self.buffer(), *new]
         if self.config.max_thinking_iterations and (reason := self.trigger(buffer)):
@@ -199,7 +204,7 @@ class _Turn:
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """Add what the body of a ``with`` takes to a latency."""
+        """Add the duration of a ``with`` body to a latency metric."""
         start = time.monotonic()
         try:
             yield
@@ -207,12 +212,12 @@ class _Turn:
             setattr(self.metrics, name, getattr(self.metrics, name) + (time.monotonic() - start) * 1_000)
 
     def took(self, asked: Asked[Any], module: str) -> None:
-        """Count what asking a model used and what was wrong with its answer."""
+        """Count the usage and the faults of a model call."""
         self.metrics.faults += asked.faults
         self.spent(asked.usage, module)
 
     def spent(self, usage: Usage, module: str) -> None:
-        """Count tokens of a module."""
+        """Count the tokens and costs of a module."""
         for name, count in (("prompt", usage.prompt_tokens), ("completion", usage.completion_tokens)):
             key = f"{module}_{name}_tokens"
             setattr(self.metrics, key, getattr(self.metrics, key) + count)
@@ -220,17 +225,17 @@ class _Turn:
 
     @property
     def deadline(self) -> float:
-        """By when a model is to answer."""
+        """The time by which a model must answer."""
         return time.monotonic() + self.agent.timeout_s
 
     def buffer(self) -> list[Remembered]:
-        """What is held at hand now."""
+        """Return the current memories of the buffer."""
         return memories.held(self.state, self.mind, self.number, self.config.decay_temperature)
 
     # --- the Recognizer -------------------------------------------------------------------------------------
 
     def recognize(self) -> list[Remembered]:
-        """Read the message, and store what it says; the new memories."""
+        """Recognise the message, store its content, and return the new memories."""
         with self.timed("recognizer_latency_ms"):
             buffer = self.buffer()
             tally, linked = self.agent.tally, self.agent.tally.links
@@ -264,7 +269,11 @@ class _Turn:
     def store(
         self, found: recognizer.Recognition, model: str, *, second: bool = False
     ) -> tuple[recognizer.Recognition, list[Remembered]]:
-        """Put on record what was recognised, as far as an event has room; what it was, and the memories that come of it."""
+        """Record what was recognised, as far as an event has room.
+
+        Returns:
+            What was recorded, and the new memories that follow from it.
+        """
         utilities = {name: slot.utility for name, slot in self.mind.buffer.items()}
         found, told = recognizer.bounded(grounded(found, self.message, model), utilities)
         self.metrics.faults += told
@@ -288,7 +297,7 @@ class _Turn:
         return found, made[::-1]
 
     def measure(self, found: recognizer.Recognition, stored: Sequence[Remembered], linked: int) -> None:
-        """Count what was recognised."""
+        """Copy what was recognised into the metrics."""
         metrics = self.metrics
         metrics.input_type = found.input_type
         metrics.recognizer_semantic_memories_count = sum(one.level == "L2" for one in found.memories)
@@ -306,7 +315,7 @@ class _Turn:
     # --- the Decayer and the Activator ----------------------------------------------------------------------
 
     def trigger(self, buffer: Sequence[Remembered]) -> TriggerReason:
-        """Why the Decayer runs; empty where it does not."""
+        """Return why the Decayer runs; empty where it does not."""
         recognized = self.metrics.input_type
         if recognized == "question":
             return "question"
@@ -317,7 +326,7 @@ class _Turn:
         return ""
 
     def think(self, buffer: list[Remembered]) -> list[Remembered]:
-        """Look whether the buffer is enough, and fetch what is missing, again and again up to the limit."""
+        """Assess the buffer and fetch what is missing, repeatedly up to the limit of iterations."""
         graph: QueryGraph | None = None
         with self.timed("thinking_loop_latency_ms"):
             for number in range(1, self.config.max_thinking_iterations + 1):
@@ -343,10 +352,14 @@ class _Turn:
         return buffer
 
     def assess(self, buffer: Sequence[Remembered]) -> DecayerSnapshot:
-        """Both tiers of uncertainty: the model's, or the words' where there is none, and the cosine's."""
+        """Assess whether the buffer is enough, by both tiers of uncertainty.
+
+        The first tier is the model's judgement, or that of words without a model; the second is the cosine.
+        """
         with self.timed("decayer_latency_ms"):
             asked = without_names(self.message, self.agent.tally.people) or self.message
-            whole = [self.state.items[one.id].text for one in buffer]  # embedded once, however it is cut
+            # embedded once, even if the buffer is later cut differently
+            whole = [self.state.items[one.id].text for one in buffer]
             vectors = self.ws.engine.meanings.of([asked, *whole])
             near = [vectors[text] for text in whole if text in vectors]
             tiers = uncertainty.assess(asked, [one.text for one in buffer], vectors.get(asked), near)
@@ -370,7 +383,7 @@ class _Turn:
     def clusters(
         self, buffer: Sequence[Remembered], asked: str, vectors: Mapping[str, Vector]
     ) -> Iterator[ClusterAssessment]:
-        """How much of what is asked each topic of the buffer covers."""
+        """Yield how much of the question each topic of the buffer covers."""
         rarity, wanted = Rarity(one.text for one in buffer), terms_of(asked)
         all_of_it, base = rarity.of(wanted) or 1.0, vectors.get(asked)
         for topic in dict.fromkeys(one.topic for one in buffer):
@@ -382,7 +395,7 @@ class _Turn:
             yield ClusterAssessment(topic, len(own), round(share, 4), round(max(near, default=0.0), 4))
 
     def expand(self, buffer: Sequence[Remembered]) -> QueryGraph:
-        """What is to be looked up; a circle of sub-queries is broken, and counted."""
+        """Return the graph of sub-queries to look up; cycles are broken and counted as faults."""
         with self.timed("activator_latency_ms"):
             graph = expand(self.message, self.agent.tally.people)
             if self.model is not None:
@@ -395,7 +408,7 @@ class _Turn:
             return graph
 
     def activate(self, graph: QueryGraph, buffer: list[Remembered]) -> list[Remembered]:
-        """Fetch for each sub-query what is nearest, follow links, and curate and merge the buffer."""
+        """Fetch the memories nearest to each sub-query, follow links, and curate and merge the buffer."""
         with self.timed("activator_latency_ms"):
             tally = self.agent.tally
             retrieval = Retrieval(self.ws.engine, self.state, tally.places)
@@ -428,7 +441,10 @@ class _Turn:
             return self.curated(found.ranked, buffer)
 
     def curated(self, ranked: Sequence[Found], buffer: list[Remembered]) -> list[Remembered]:
-        """What was found, the most needed first, before what the buffer held; what was found is alive again, however faded it was."""
+        """Return the curated memories, most needed first, followed by the rest of the buffer.
+
+        A fetched memory counts as fresh, however faded it was.
+        """
         room = self.config.buffer_tokens
         fresh = {one.id: memories.remembered(self.state.items[one.id]) for one in ranked}
 
@@ -450,12 +466,12 @@ class _Turn:
     # --- the answer -----------------------------------------------------------------------------------------
 
     def fitting(self, buffer: Sequence[Remembered]) -> tuple[tuple[Remembered, ...], str]:
-        """The memories of the levels that are wanted, as far as they fit, the most alive; and a sentence on those that do not."""
+        """Return the least faded memories of the configured levels that fit, and a sentence on the others."""
         levels = {"L1": self.config.include_l1, "L2": self.config.include_l2, "L3": self.config.include_l3}
         return fitting([one for one in buffer if levels[one.level]], self.config.buffer_tokens)
 
     def respond(self, shown: Sequence[Remembered]) -> str:
-        """The answer: a model's, or what is remembered where there is none."""
+        """Return the answer: the model's, or what is remembered without one."""
         with self.timed("response_generation_latency_ms"):
             responder = self.agent.responder
             if responder is not None:
@@ -470,7 +486,7 @@ class _Turn:
             return self.told(shown)
 
     def recent(self) -> list[Exchange]:
-        """The latest interactions in words, oldest first."""
+        """Return the text of the latest interactions, oldest first."""
         said = {message.seq: message.text for message in self.state.messages}
         most = max(0, min(self.config.k_recent_context, self.config.max_interaction_history))
         return [
@@ -480,7 +496,7 @@ class _Turn:
         ]
 
     def told(self, shown: Sequence[Remembered]) -> str:
-        """What is remembered of what was asked, in the words in which it was said."""
+        """Return what is remembered about the question, in the original words."""
         if self.metrics.input_type == "feedback":
             return "Thank you; I keep that in mind."
         if self.metrics.input_type == "statement":
@@ -493,10 +509,10 @@ class _Turn:
             return "I remember nothing of that."
         return "I remember: " + " ".join(one_line(text).rstrip(".") + "." for text in best)
 
-    # --- after it -------------------------------------------------------------------------------------------
+    # --- after the answer -----------------------------------------------------------------------------------
 
     def reflect(self, text: str, shown: Sequence[Remembered]) -> None:
-        """The second look: what is learned about answering, and how well the answer rests on memories."""
+        """Reflect on the answer: learn procedures from it, and judge how well it rests on memories."""
         self.judge = -1.0
         if self.model is not None:
             asked = asking.reflect(self.model, self.message, text, shown, self.deadline)
@@ -521,7 +537,7 @@ class _Turn:
             self.judge = round(1.0 - tiers.words, 4)
 
     def used(self, text: str, shown: Sequence[Remembered]) -> list[str]:
-        """The memories that an answer used."""
+        """Return the ids of the memories that an answer used."""
         said = terms_of(text)
         return [
             one.id
@@ -530,7 +546,7 @@ class _Turn:
         ]
 
     def close(self, text: str, buffer: Sequence[Remembered], shown: Sequence[Remembered]) -> Answer:
-        """Record the answer; memories fade, are reinforced or leave the buffer; then it is over."""
+        """Record the answer and close the interaction: memories fade, are reinforced, or leave the buffer."""
         config, mind = self.config, self.mind
         entered = tuple(one.id for one in buffer if one.id not in mind.buffer)[:MOST_NAMED]
         accessed = tuple(one.id for one in shown)[:MOST_NAMED]
@@ -571,7 +587,7 @@ class _Turn:
         return Answer(text, self.number, accessed, self.metrics)
 
     def leaving(self, done: Interacted) -> tuple[str, ...]:
-        """The memories that leave the buffer: faded and of little use, and those for which there is no room."""
+        """Return the memories that leave the buffer: the faded ones of little use, and those without room."""
         config, now = self.config, self.number
         temperature = config.decay_temperature
         after = self.mind.interacted(done)
@@ -581,6 +597,6 @@ class _Turn:
         return (*faded, *crowded_out(after, now, temperature, sizes, config.buffer_tokens))[:MOST_NAMED]
 
     def beside(self, record: Metrics | Snapshot) -> Body:
-        """A record as JSON: in the event where it is short, in a blob where it is not, of which no extract is of use."""
+        """Return a record as JSON: inline in the event if short, else in a blob without an extract."""
         body = self.ws.engine.write_path.body(msgspec.json.encode(record).decode(), INLINE_BYTES)
         return msgspec.structs.replace(body, text="") if body.blob else body

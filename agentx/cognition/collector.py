@@ -1,4 +1,4 @@
-"""The figures of a whole session: how each metric is spread, what was spent, how often it fetched, how answers were judged."""
+"""Statistics of a session: the distribution of each metric, spending, activations, and judge scores."""
 
 import math
 import statistics
@@ -9,14 +9,14 @@ import msgspec
 from agentx.cognition.interactions import Interaction
 
 MODULES = ("recognizer", "decayer", "activator", "response")
-"""Those that ask a model, in the order of an interaction."""
+"""The modules that call a model, in the order of an interaction."""
 
 BINS = 10
-"""Judge scores are counted in so many equal steps from 0 to 1."""
+"""Number of equal bins from 0 to 1 in which judge scores are counted."""
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
-    """How the values of a metric are spread; ``std`` is that of all of them, percentiles are interpolated."""
+    """The distribution of a metric; ``std`` is the population's, percentiles are interpolated."""
 
     count: int
     mean: float
@@ -28,27 +28,28 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tokens(msgspec.Struct, frozen=True):
-    """What a module said to its model and heard from it."""
+    """Tokens that a module sent to its model and received from it."""
 
     prompt: int = 0
     completion: int = 0
 
     @property
     def total(self) -> int:
-        """Both."""
+        """The sum of both."""
         return self.prompt + self.completion
 
 
 class Collected(msgspec.Struct, frozen=True, kw_only=True):
-    """What :class:`MetricsCollector` knows.
+    """The result of :class:`MetricsCollector`.
 
     Attributes:
-        metrics: Each numeric metric, by its name, with parts by ``metric.part``; ``judge_score`` where there was a judge.
+        metrics: Each numeric metric by name; parts are named ``metric.part``. ``judge_score`` where there was
+            a judge.
         tokens: By module.
-        cost_usd: As far as prices are known.
+        cost_usd: Sum of the known costs.
         activator_trigger_rate: Share of the interactions in which memories were fetched.
-        judge_distribution: Answers by score, in ten steps: from 0 up to 0.1, …, from 0.9 up to 1.
-        faults: What could not be done as it should, with its number.
+        judge_distribution: Number of answers per score, in ten bins: from 0 up to 0.1, …, from 0.9 up to 1.
+        faults: Each fault, with its count.
     """
 
     interactions: int
@@ -62,7 +63,7 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MetricsCollector:
-    """Gathers the metrics of the interactions of a session."""
+    """Collects the metrics of a session's interactions."""
 
     def __init__(self) -> None:
         self._values: dict[str, list[float]] = {}
@@ -70,7 +71,7 @@ class MetricsCollector:
         self._faults: dict[str, int] = {}
 
     def take(self, one: Interaction) -> None:
-        """Gather one interaction more."""
+        """Add an interaction."""
         self._fetched.append(one.metrics.activator_trigger_count > 0)
         self._gather("", msgspec.structs.asdict(one.metrics))
         if one.judge_score is not None:
@@ -87,7 +88,7 @@ class MetricsCollector:
 
     @property
     def collected(self) -> Collected:
-        """What was found so far."""
+        """The statistics so far."""
         tokens = {
             name: Tokens(self._sum(f"{name}_prompt_tokens"), self._sum(f"{name}_completion_tokens"))
             for name in MODULES
@@ -111,7 +112,7 @@ class MetricsCollector:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """How values are spread; there is at least one.
+    """Return the distribution of values; there must be at least one.
 
     >>> spread([4, 1, 2, 3]).p50, spread([10, 20, 30]).p95
     (2.5, 29.0)

@@ -1,6 +1,7 @@
-"""The interactions of a cognitive agent, as history has them: what was measured, seen and remembered in each.
+"""The interactions of a cognitive agent, read from history: metrics, snapshots, and memories of each.
 
-Logs, metrics and the report are made of these alone. So they can be had of any history, at any time, and are the same.
+Logs, metrics and the report are made from these alone. So they can be made again from any history, at any
+time, with the same result.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -22,11 +23,11 @@ class DecayPoint(msgspec.Struct, frozen=True, kw_only=True):
     """A memory at the end of one interaction.
 
     Attributes:
-        decay_score: R, from 0 to 1; of one that left the buffer just then, what it left with.
-        was_accessed: It stood in the prompt of the answer.
-        was_reinforced: The answer used it, and made it stronger.
+        decay_score: R, from 0 to 1. For a memory that has just left the buffer, its last score.
+        was_accessed: It was in the prompt of the answer.
+        was_reinforced: The answer used it, and that made it stronger.
         was_evicted: It left the buffer.
-        stability: S T, in interactions: from here its score falls as ``decay_score * exp(-t / stability)``.
+        stability: S T, in interactions. From here its score falls as ``decay_score * exp(-t / stability)``.
     """
 
     memory_id: str
@@ -39,13 +40,13 @@ class DecayPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Interaction(msgspec.Struct, frozen=True, kw_only=True):
-    """One message and its answer.
+    """A message and its answer.
 
     Attributes:
         interaction_id: Its number in the session, from 1.
-        at: When it was over, UTC.
+        at: Time of its end, in UTC.
         run: The run that it belongs to; empty for none.
-        message: Seq of the message, ``answer`` that of the answer; 0 for none.
+        message: Seq of the message, and ``answer`` that of the answer; 0 for none.
         judge_score: How well the answer rests on the buffer, from 0 to 1; ``None`` where it was not judged.
         points: Every memory of the buffer.
     """
@@ -66,7 +67,7 @@ class Replay:
 
     Args:
         session: The session.
-        read: Gives the whole text of a body.
+        read: Returns the whole text of a body.
     """
 
     def __init__(self, session: str, read: Callable[[Body], str]) -> None:
@@ -75,7 +76,7 @@ class Replay:
         self._read = read
 
     def take(self, event: Event) -> Interaction | None:
-        """The interaction that an event ends; ``None`` for any other event."""
+        """Return the interaction that an event ends; ``None`` for any other event."""
         match event.data:
             case Recognized(session=self.session) as read:
                 self.mind = self.mind.recognized(read)
@@ -113,13 +114,13 @@ class Replay:
 
 
 def interactions(events: Iterable[Event], session: str, read: Callable[[Body], str]) -> Iterator[Interaction]:
-    """All interactions of a session, in order: see :class:`Replay`."""
+    """Return all interactions of a session, in order; see :class:`Replay`."""
     replay = Replay(session, read)
     return (one for event in events if (one := replay.take(event)) is not None)
 
 
 def sessions(events: Iterable[Event]) -> dict[str, int]:
-    """How many interactions each session has, in the order of their latest."""
+    """Return the number of interactions of each session, ordered by their latest."""
     found: dict[str, int] = {}
     for event in events:
         if isinstance(event.data, Interacted):
@@ -132,8 +133,6 @@ def _parsed(text: str, shape: type[_Shape], otherwise: _Shape) -> _Shape:
         return shape()
     try:
         return msgspec.json.decode(text, type=shape)
-    except (
-        msgspec.DecodeError,
-        RecursionError,
-    ):  # a fault of its shape too: of another version, or cut by a purge
+    # A wrong shape is a DecodeError too: from another version, or cut by a purge
+    except (msgspec.DecodeError, RecursionError):
         return otherwise

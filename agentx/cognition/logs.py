@@ -1,7 +1,7 @@
-"""What a session looked like from inside, as files under ``.agentx/metrics/``, where its configuration asks for them.
+"""The internals of a session, as files under ``.agentx/metrics/``, where its configuration asks for them.
 
-They are exports: history holds all of it, and the same files can be made again at any time. So each takes its name whole
-or not at all, none is synced, and a disk that is full or a folder that may not be written is a note and no error.
+They are exports: the history holds all the data, and the same files can be made again at any time. So each is
+replaced atomically, but not synced. A full disk or an unwritable directory leads to a note, not an error.
 """
 
 import contextlib
@@ -29,11 +29,11 @@ from agentx.synthesis.cognition.metrics import (
 )
 
 FOLDER = f"{CACHE}/metrics"
-"""Where they lie, relative to the workspace."""
+"""Directory of the files, relative to the workspace."""
 
 
 class BufferSnapshot(msgspec.Struct, frozen=True):
-    """The buffer at one moment; ``tokens`` is what all of it takes."""
+    """The buffer at one moment; ``tokens`` is the sum of its memories."""
 
     memories: tuple[BufferedMemory, ...]
     tokens: int
@@ -44,8 +44,8 @@ class LoggedInteraction(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         interaction_id: Its number in the session, from 1.
-        decayer: What the Decayer found in each iteration of the thinking loop.
-        activator: What the Activator did in each iteration that fetched.
+        decayer: Results of the Decayer in each iteration of the thinking loop.
+        activator: What the Activator did in each iteration that fetched memories.
         judge_score: From 0 to 1; ``None`` where the answer was not judged.
     """
 
@@ -63,7 +63,7 @@ class LoggedInteraction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IntermediateLogger:
-    """A snapshot of every interaction.
+    """A snapshot of each interaction.
 
     Attributes:
         lines: Each :class:`LoggedInteraction` as JSON; encoded once, however often the file is written.
@@ -73,7 +73,7 @@ class IntermediateLogger:
         self.lines: list[bytes] = []
 
     def take(self, one: Interaction) -> None:
-        """Log one interaction more."""
+        """Add an interaction."""
         seen = one.snapshot
         logged = LoggedInteraction(
             interaction_id=one.interaction_id,
@@ -96,13 +96,13 @@ def _buffer(memories: tuple[BufferedMemory, ...]) -> BufferSnapshot:
 
 
 class Logs:
-    """Follows one session, and writes what its configuration asks for.
+    """Follows one session, and writes the files that its configuration asks for.
 
     Args:
         engine: The workspace.
         session: The session.
         config: Says what is logged.
-        run_id: What the files are named for; the session by default.
+        run_id: Used in file names; by default, the session.
     """
 
     def __init__(self, engine: Engine, session: str, config: ExecutorConfig, run_id: str = "") -> None:
@@ -117,14 +117,14 @@ class Logs:
 
     @property
     def wanted(self) -> bool:
-        """Whether anything is."""
+        """Whether any file is asked for."""
         config = self._config
         return config.log_intermediate_data or config.log_decay_curves or config.log_activator_triggers
 
     def write(self) -> list[Path]:
-        """Read what happened since the last time, and write the files anew; those that stand now.
+        """Read the events since the last call, write the files again, and return those written.
 
-        Nothing is read or written where nothing is asked for.
+        Nothing is read or written where no file is asked for.
         """
         if not self.wanted:
             return []
@@ -155,7 +155,7 @@ class Logs:
         return files
 
     def _listed(self, name: str, lines: Sequence[bytes]) -> bytes:
-        """One JSON object, each entry of its list on a line."""
+        """Return a JSON object with a list; each entry is on its own line."""
         head = msgspec.json.encode({"run_id": self._run_id, name: []}).removesuffix(b"]}")
         return b"\n".join((head, b",\n".join(lines), b"]}\n"))
 
@@ -165,7 +165,7 @@ def _indented(value: object) -> bytes:
 
 
 def _write_files(engine: Engine, files: Mapping[str, bytes]) -> list[Path]:
-    """Write files under ``.agentx/metrics/``; those that could be written, the others are a note."""
+    """Write files under ``.agentx/metrics/``; return those written, and add a note for each of the others."""
     folder, written = engine.root / FOLDER, []
     for name, content in files.items():
         try:
@@ -182,10 +182,10 @@ def _write_files(engine: Engine, files: Mapping[str, bytes]) -> list[Path]:
 
 
 def put(path: Path, content: bytes) -> None:
-    """Give a file a content, whole or not at all.
+    """Replace a file atomically.
 
     Raises:
-        OSError: It cannot be written; what was there before is there still.
+        OSError: It cannot be written; the earlier file is unchanged.
     """
     nofollow.make_directory(path.parent, parents=True)
     temporary = write_temporary(path.parent, content, sync=False)

@@ -1,4 +1,4 @@
-"""The memories of a cognitive agent in its workspace: what its buffer holds, and what a search finds for a sub-query."""
+"""Access to a cognitive agent's memories: the content of its buffer, and search hits for a sub-query."""
 
 import weakref
 from collections import Counter
@@ -20,10 +20,10 @@ from agentx.synthesis.state.mind import FIRST_UTILITY, Mind, Slot, retention
 from agentx.synthesis.state.state import State
 
 LINKED_SHARE = 0.5
-"""What a memory counts for that was not found itself, but is linked to one that was."""
+"""Score of a memory that was not found itself, relative to the found one that links to it."""
 
 FOLLOWED = 10
-"""The links of so many of what was found are followed."""
+"""Links are followed for this number of best hits."""
 
 MOST_TOPICS = 50
 
@@ -33,7 +33,7 @@ _BINDING = (HAPPENED, TELLS_OF)
 
 
 def held(state: State, mind: Mind, now: int, temperature: float) -> list[Remembered]:
-    """The memories of a buffer, in the order in which they came; what was ended since is not among them."""
+    """Return the memories of a buffer in the order of their entry, without those that have ended since."""
     return [
         remembered(item, retention(slot, now, temperature))
         for name, slot in mind.buffer.items()
@@ -42,7 +42,7 @@ def held(state: State, mind: Mind, now: int, temperature: float) -> list[Remembe
 
 
 def remembered(item: MemoryItem, decay: float = 1.0) -> Remembered:
-    """A memory item as a model is shown it."""
+    """Return a memory item as a model sees it."""
     return Remembered(
         id=item.id,
         level=LEVELS.get(item.kind, "L2"),
@@ -55,12 +55,12 @@ def remembered(item: MemoryItem, decay: float = 1.0) -> Remembered:
 
 
 def topic_of(item: MemoryItem) -> str:
-    """The id of the topic that a memory belongs to; empty for none."""
+    """Return the id of the topic that a memory belongs to; empty for none."""
     return next((link.target for link in item.links if link.relation == OF_TOPIC), "")
 
 
 def scored(state: State, mind: Mind, now: int, temperature: float) -> tuple[BufferedMemory, ...]:
-    """A buffer with its scores, for the record."""
+    """Return a buffer with its scores, for the record."""
     return tuple(_scored(one, mind.buffer[one.id]) for one in held(state, mind, now, temperature))
 
 
@@ -77,7 +77,7 @@ def _scored(one: Remembered, slot: Slot) -> BufferedMemory:
 
 
 def utilities(mind: Mind, buffer: Iterable[Remembered]) -> dict[str, tuple[str, float]]:
-    """Text and utility of each memory of a buffer, by id."""
+    """Return the text and utility of each memory of a buffer, by id."""
     return {
         one.id: (one.text, mind.buffer[one.id].utility if one.id in mind.buffer else FIRST_UTILITY)
         for one in buffer
@@ -85,16 +85,16 @@ def utilities(mind: Mind, buffer: Iterable[Remembered]) -> dict[str, tuple[str, 
 
 
 class Tally:
-    """What a workspace remembers, in a few figures, counted once and kept as memory changes.
+    """Figures on what a workspace remembers, counted once and updated as memory changes.
 
     Args:
-        engine: The workspace; it tells of changes for as long as ``owner`` lives.
-        owner: Whoever asks.
+        engine: The workspace; its changes are followed for as long as ``owner`` lives.
+        owner: The object that uses the figures.
 
     Attributes:
-        memories: How many there are.
-        links: How many links bind what is known to what happened, both ways.
-        places: The messages that anything is remembered of, by seq, numbered as they came.
+        memories: Number of memories.
+        links: Number of links between what is known and what happened, in both directions.
+        places: Messages with memories, by seq, numbered in the order of their first memory.
     """
 
     def __init__(self, engine: Engine, owner: object) -> None:
@@ -110,18 +110,18 @@ class Tally:
         weakref.finalize(owner, forget)
 
     def topics(self, state: State) -> list[Topic]:
-        """The latest topics that stand, oldest first."""
+        """Return the latest active topics, oldest first."""
         found = (item for name in reversed(self._topics) if (item := state.items.get(name)) is not None)
         latest = islice((item for item in found if item.status == "active"), MOST_TOPICS)
         return [Topic(item.id, item.text) for item in latest][::-1]
 
     @property
     def people(self) -> list[str]:
-        """The names of those who said anything that is remembered, sorted."""
+        """The names of all who said something that is remembered, sorted."""
         return sorted(+self._people)
 
     def is_rule(self, message: int) -> bool:
-        """Whether a message, by its seq, states a rule."""
+        """Return whether the message with this seq states a rule."""
         return message in self._ruling
 
     def _take(self, changed: MemoryChanged) -> None:
@@ -144,7 +144,7 @@ class Tally:
 
 
 def links_of(item: MemoryItem) -> int:
-    """How many links bind a memory to what happened or to what is known."""
+    """Return the number of links between a memory and what happened or what is known."""
     return sum(link.relation in _BINDING for link in item.links)
 
 
@@ -154,10 +154,10 @@ class Retrieval:
     Args:
         engine: The workspace.
         state: What is remembered.
-        places: The place of each message among those that anything is remembered of, by seq.
+        places: Rank of each message among the messages with memories, by seq.
 
     Attributes:
-        faults: What could not be done, each in a sentence.
+        faults: What could not be done, one sentence each.
     """
 
     def __init__(self, engine: Engine, state: State, places: Mapping[int, int]) -> None:
@@ -167,7 +167,7 @@ class Retrieval:
         self.faults: list[str] = []
 
     def search(self, query: SubQuery, k: int) -> Sequence[Found]:
-        """The memories nearest to a sub-query, best first."""
+        """Return the memories nearest to a sub-query, best first."""
         try:
             hits = self._engine.search(query.text, k, Filter(kinds=("memory",)))
         except SearchLate as error:
@@ -185,7 +185,7 @@ class Retrieval:
         return found
 
     def followed(self, ranked: Sequence[Found]) -> list[Found]:
-        """The memories that the best of those found are linked to, and that were not found themselves."""
+        """Return the memories linked to the best hits that were not found themselves."""
         known = {one.id for one in ranked}
         found: dict[str, Found] = {}
         for one in ranked[:FOLLOWED]:

@@ -1,4 +1,4 @@
-"""A session in full, read from history: what the report tells and draws."""
+"""All data of a session, read from history, for the report and its pictures."""
 
 import msgspec
 
@@ -16,10 +16,10 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """A session.
 
     Attributes:
-        title: Of the workspace.
-        curves: The decay of each memory, in the order in which they came.
-        texts: What a memory or topic says, by its id.
-        others: The other sessions of the workspace, with the number of their interactions.
+        title: Title of the workspace.
+        curves: The decay of each memory, in the order of their first appearance.
+        texts: The text of each memory and topic, by id.
+        others: The other sessions of the workspace, with their numbers of interactions.
     """
 
     title: str
@@ -33,7 +33,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def held(self) -> list[str]:
-        """The memories that are in the buffer at the end."""
+        """The memories in the buffer at the end."""
         last = self.interactions[-1].points if self.interactions else ()
         return [point.memory_id for point in last if not point.was_evicted]
 
@@ -47,7 +47,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def text(self, name: str) -> str:
-        """What a memory or topic says, in one line; its id where that is no longer known."""
+        """Return the text of a memory or topic in one line; its id where the text is not known any more."""
         return one_line(self.texts.get(name, "")) or name or "no topic"
 
 
@@ -56,7 +56,7 @@ def overview(engine: Engine, session: str = "") -> Overview | None:
 
     Args:
         engine: The workspace.
-        session: Which; the one that was last spoken in by default.
+        session: Name of the session; by default, the most recent one.
 
     Returns:
         ``None`` where no cognitive agent has answered here.

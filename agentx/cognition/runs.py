@@ -1,4 +1,4 @@
-"""``agentx run --agent cognitive``: one message answered by a cognitive agent, as a run of the history."""
+"""``agentx run --agent cognitive``: answer one message with a cognitive agent, as a run of the history."""
 
 from agentx.agents.port import RunResult
 from agentx.agents.turn import alone
@@ -11,7 +11,7 @@ from agentx.synthesis.state.state import RUN_TEXT
 from agentx.workspace import Workspace
 
 NO_MODEL = "deterministic"
-"""Stands for the model where there is none."""
+"""Recorded as the model's name where there is none."""
 
 
 def run_cognitive(
@@ -25,13 +25,13 @@ def run_cognitive(
 
     Args:
         ws: The workspace.
-        message: What the user says.
-        model: Who recognises and answers; none for code alone.
+        message: The user's message.
+        model: The model that recognises and answers; ``None`` for code alone.
         session: The conversation that it belongs to.
 
     Raises:
-        UsageError: There is nothing in the message.
-        WorkspaceBusy: Another run goes on in this workspace.
+        UsageError: The message is empty.
+        WorkspaceBusy: Another run is in progress in this workspace.
     """
     agent = CognitiveAgent(ws, model=model, session=session, timeout_s=ws.config.model.timeout_s)
     with alone(ws.engine):
@@ -60,7 +60,7 @@ def run_cognitive(
 
 
 def used(metrics: Metrics) -> Usage:
-    """What all modules of an interaction used."""
+    """Return the usage of all modules of an interaction."""
     return Usage(
         metrics.recognizer_prompt_tokens
         + metrics.decayer_prompt_tokens

@@ -1,7 +1,7 @@
-"""An interaction as OpenTelemetry spans and metrics, for whoever has that installed; without it, nothing happens.
+"""OpenTelemetry spans and metrics of interactions; without OpenTelemetry installed, nothing happens.
 
-Only its API is used. Where the spans go is said by the program that sets up its SDK, or by ``opentelemetry-instrument``
-and the ``OTEL_`` variables.
+Only its API is used. The destination is set by the program that configures its SDK, or by
+``opentelemetry-instrument`` and the ``OTEL_`` variables.
 """
 
 from datetime import datetime
@@ -22,7 +22,7 @@ class _Api(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A span below that of the interaction."""
+    """A child span of the interaction's span."""
 
     name: str
     ms: float
@@ -30,13 +30,13 @@ class _Part(NamedTuple):
 
 
 def emit(metrics: Metrics, *, session: str, interaction: int, ended: str) -> bool:
-    """Give one interaction to OpenTelemetry; its parts stand one after the other, as they were.
+    """Report one interaction to OpenTelemetry; its parts become consecutive spans.
 
     Args:
-        metrics: Of the interaction.
+        metrics: Metrics of the interaction.
         session: The conversation.
-        interaction: Its number in that, from 1.
-        ended: When it was over, ISO 8601.
+        interaction: Its number in the session, from 1.
+        ended: Time of its end, in ISO 8601.
 
     Returns:
         Whether OpenTelemetry is installed.
@@ -73,7 +73,7 @@ def emit(metrics: Metrics, *, session: str, interaction: int, ended: str) -> boo
 
 
 def _parts(metrics: Metrics) -> list[_Part]:
-    """The modules that ran."""
+    """Return the modules that ran."""
     found = [_Part("recognizer", metrics.recognizer_latency_ms, _tokens(metrics, "recognizer"))]
     if metrics.decayer_triggered:
         reason = {"agentx.cognition.reason": metrics.decayer_trigger_reason}

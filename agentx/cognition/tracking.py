@@ -1,4 +1,4 @@
-"""How memories fade, and what makes the Activator fetch: two trackers over the interactions of a session."""
+"""Two trackers over a session's interactions: how memories fade, and what triggers the Activator."""
 
 from collections import Counter
 
@@ -12,23 +12,23 @@ class DecayTracker:
     """The decay of each memory, point by point.
 
     Attributes:
-        curves: By memory, in the order in which they came; a memory that comes back goes on with its curve.
+        curves: By memory, in the order of their first appearance. A memory that returns continues its curve.
     """
 
     def __init__(self) -> None:
         self.curves: dict[str, list[DecayPoint]] = {}
 
     def take(self, one: Interaction) -> None:
-        """Follow one interaction more."""
+        """Add an interaction."""
         for point in one.points:
             self.curves.setdefault(point.memory_id, []).append(point)
 
 
 class Uncertainty(msgspec.Struct, frozen=True, kw_only=True):
-    """What one look of the Decayer found.
+    """Uncertainty that the Decayer found in one assessment.
 
     Attributes:
-        iteration: Of the thinking loop, from 1.
+        iteration: Iteration of the thinking loop, from 1.
         model_uncertainty: The first tier, from 0 to 1; ``cosine_uncertainty`` is the second.
     """
 
@@ -40,13 +40,13 @@ class Uncertainty(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic, as the Decayer met it.
+    """The assessments of a topic by the Decayer.
 
     Attributes:
-        topic: Id of the topic item; empty for memories of none.
-        assessed: How often it was looked at.
-        triggered: How often memories were fetched then.
-        coverage: How much of the messages it covered on average, from 0 to 1.
+        topic: Id of the topic item; empty for memories without one.
+        assessed: Number of assessments.
+        triggered: Number of them after which memories were fetched.
+        coverage: Mean share of the messages that it covered, from 0 to 1.
     """
 
     topic: str
@@ -59,13 +59,16 @@ class Triggers(msgspec.Struct, frozen=True, kw_only=True):
     """How often memories were fetched, and why.
 
     Attributes:
-        interactions: How many there were; in ``asked`` of them the Decayer ran, in ``triggered`` of them the Activator.
-        activations: How often the Activator ran: more than once in an interaction, where once was not enough.
-        rate: Share of all interactions in which it ran; ``rate_when_asked`` of those in which the Decayer did.
-        reasons: How often the Decayer ran for each reason; ``fetched`` how often memories were fetched then.
-        at: The interactions in which it ran.
-        uncertainty: Every look of the Decayer.
-        clusters: The topics that were looked at, the one that triggered most first.
+        interactions: Number of interactions. The Decayer ran in ``asked`` of them, and the Activator in
+            ``triggered``.
+        activations: Number of runs of the Activator; several in an interaction where one was not enough.
+        rate: Share of all interactions in which it ran; ``rate_when_asked`` counts only those in which the
+            Decayer ran.
+        reasons: Number of times the Decayer ran, by reason; ``fetched`` counts those after which memories
+            were fetched.
+        at: The interactions in which the Activator ran.
+        uncertainty: All assessments of the Decayer.
+        clusters: The assessed topics, the one that triggered most first.
     """
 
     interactions: int = 0
@@ -82,7 +85,7 @@ class Triggers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ActivatorTracker:
-    """What triggers the Activator."""
+    """Tracks what triggers the Activator."""
 
     def __init__(self) -> None:
         self._interactions = self._activations = 0
@@ -93,7 +96,7 @@ class ActivatorTracker:
         self._clusters: dict[str, list[tuple[float, bool]]] = {}
 
     def take(self, one: Interaction) -> None:
-        """Follow one interaction more."""
+        """Add an interaction."""
         measured, reason = one.metrics, one.metrics.decayer_trigger_reason or "other"
         self._interactions += 1
         self._activations += measured.activator_trigger_count
@@ -120,7 +123,7 @@ class ActivatorTracker:
 
     @property
     def triggers(self) -> Triggers:
-        """What was found so far."""
+        """The results so far."""
         asked, triggered = self._asked.total(), len(self._at)
         clusters = [
             Cluster(

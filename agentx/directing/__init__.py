@@ -1,4 +1,4 @@
-"""A director that sees the whole history and writes the prompt; an executor that carries it out and knows nothing else.
+"""Directed runs: a director sees the whole history and writes a prompt; an executor sees only the prompt.
 
 May import: agents, engine, memory, policy, quality, storage, synthesis, tools.
 """

@@ -1,4 +1,4 @@
-"""Dispatch: from what is asked to the flow, the agent that can do it, and what to type."""
+"""Routing a request to a flow, an agent that can do it, and a command to type."""
 
 from agentx.engine.engine import Engine
 from agentx.memory.flows import called_for
@@ -9,14 +9,14 @@ from agentx.synthesis.scheduling.agent_routing import Dispatch
 
 
 def dispatch(engine: Engine, asked: str) -> Dispatch:
-    """Who is to do something; no model of language is asked, and nothing is started.
+    """Choose who does a task; no language model is called, and nothing is started.
 
     Args:
         engine: The workspace.
-        asked: What is to be done, in any words.
+        asked: The task, in any words.
 
     Raises:
-        UsageError: Nothing is asked.
+        UsageError: The task is empty.
     """
     asked = one_line(asked)
     if not asked:

@@ -1,4 +1,4 @@
-"""Who carries out a prompt, as ``agentx.toml`` and the environment have it: a program, or a model in a loop."""
+"""The executor that ``agentx.toml`` and the environment configure: a program, or a model in a loop."""
 
 from agentx.agents.port import Limits
 from agentx.directing.executors import Command, Executor, Loop, outside_environ
@@ -8,11 +8,11 @@ from agentx.synthesis.model.port import ModelError
 
 
 def executor(engine: Engine) -> Executor:
-    """Who carries out a prompt: the program that is named, or the model in a loop.
+    """Return the configured executor: the named program, or else the model in a loop.
 
     Raises:
-        ModelError: Neither a program nor a model is named.
-        Restricted: The workspace names it, and is not trusted.
+        ModelError: Neither a program nor a model is configured.
+        Restricted: The configuration of an untrusted workspace names it.
     """
     section = engine.config.director
     if section.executor:
@@ -21,14 +21,18 @@ def executor(engine: Engine) -> Executor:
         return Command(section.executor, "jsonl" if section.speaks == "jsonl" else "text", environ)
     if not (engine.config.model.name or engine.settings.model):
         raise ModelError(
-            'nobody is set to carry out a run; name a program with `agentx config set director.executor \'["claude", "-p"]\'`, '
+            "nobody is set to carry out a run; name a program with "
+            '`agentx config set director.executor \'["claude", "-p"]\'`, '
             "or a model with `agentx config set model.name PROVIDER/NAME`"
         )
     return Loop(model(engine), Limits.of(engine.config))
 
 
 def program_environ(engine: Engine) -> dict[str, str]:
-    """The environment of a program that plays a role: the caller's, without keys but those of ``director.keys``."""
+    """Return the environment of a program that plays a role.
+
+    It is the caller's, with only those keys that ``director.keys`` lists.
+    """
     settings = engine.settings
     keys = {name: value for name in engine.config.director.keys if (value := settings.keys.get(name))}
     return outside_environ({**settings.environ, **keys}, engine.root)

@@ -1,8 +1,9 @@
-"""The director at work: it decides by the record whether a new directive is wanted, and has a model or code write it.
+"""The director: it decides from the history whether a new directive is needed, and has it written.
 
-Whether it is wanted and what stands for each field is pure code over history (:mod:`agentx.synthesis.directing`). What a model
-writes is recorded, so a replay asks none. Where the model cannot be reached or understood the last good directive serves
-on; where there is none, a deterministic one is composed.
+A model writes it, or code without a model. The decision and the field values are pure code over history
+(:mod:`agentx.synthesis.directing`). What a model writes is recorded, so a replay calls none. If the model
+cannot be reached or understood, the last good directive stays in force; if there is none, a deterministic one
+is composed.
 """
 
 import time
@@ -41,18 +42,21 @@ from agentx.synthesis.state.state import RECENT_INSTRUCTIONS, State, is_instruct
 ACTOR = "agent:director"
 DETERMINISTIC = "deterministic"
 EXECUTOR = "executor"
-"""The role of executors where no other is given."""
+"""The default role of executors."""
 
-LOOK_FIRST = "Nobody knows whether these calls went through. Look before you make one of them again, and make it with the same arguments:"
+LOOK_FIRST = (
+    "Nobody knows whether these calls went through. "
+    "Look before you make one of them again, and make it with the same arguments:"
+)
 CUT_OFF = 10
-"""So many of them are told, the latest."""
+"""Maximum number of such calls in a prompt; the latest are kept."""
 
 TIMEOUT_S = 120.0
 
 INSTRUCTION_CHARACTERS = 2_000
 
 ERROR_CHARACTERS = 1_000
-"""Of what went wrong, so much is recorded."""
+"""Maximum length of a recorded error, in characters."""
 
 
 class Filled(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,8 +64,8 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         directive: Seq of the directive.
-        text: The prompt, with a value for each field, and what the user demands and ruled out behind it.
-        values: What stands for each field.
+        text: The prompt with its fields filled in, followed by what the user demands and has ruled out.
+        values: Value of each field.
     """
 
     directive: int
@@ -74,10 +78,10 @@ class Director:
 
     Args:
         engine: The workspace.
-        model: Who writes directives; without one they are composed by code.
-        tools: What executors will have.
-        outside: Of these, what has effects outside the workspace.
-        agent: The executors' role: whose missions count beside those of everybody.
+        model: The model that writes directives; without one, code composes them.
+        tools: The tools that executors will have.
+        outside: Those of them with effects outside the workspace.
+        agent: The role of the executors. Its missions count as well as those of everybody.
     """
 
     def __init__(
@@ -96,19 +100,23 @@ class Director:
         self._tools = tools
 
     def decide(self) -> Decision:
-        """Whether a new directive is wanted before the next run, and why; the same for the same history."""
+        """Decide whether a new directive is needed before the next run, and why.
+
+        The same history always gives the same decision.
+        """
         serving = self._engine.snapshot().directive
         after = serving.through if serving else 0
         return decide(serving, self._engine.write_path.history.read(after, told_already) if serving else ())
 
     def direct(self, why: str) -> Event:
-        """Have a directive written and put it on record.
+        """Have a directive written, and record it.
 
         Args:
-            why: Why it is wanted.
+            why: Why it is needed.
 
         Returns:
-            The ``DirectiveIssued``, or the ``DirectiveFailed`` where the model failed and the last good one serves on.
+            The ``DirectiveIssued``, or the ``DirectiveFailed`` where the model failed and the last good one
+            stays in force.
         """
         if self._model is None:
             return self._compose(why)
@@ -127,16 +135,16 @@ class Director:
         return self._issue(directive, why, state.seq, self._model.name, usage)
 
     def question(self, state: State, why: str) -> list[ChatMessage]:
-        """What a model is shown that is to write a directive, as of a state."""
+        """Return the messages for a model that is to write a directive, as of a state."""
         earlier, said = self._events(state.directed), self._instructions(state)
         own = seen_by(state, self._agent)
         return briefing.question(own, self.past(state=state), earlier, said, why, self._tools)
 
     def fill(self) -> Filled:
-        """The prompt of the directive that serves, ready for an executor.
+        """Return the prompt of the current directive, ready for an executor.
 
         Raises:
-            FieldUnresolved: A field has no value; nothing may be given to an executor.
+            FieldUnresolved: A field has no value; the prompt must not be given to an executor.
         """
         directive, issued, template = self._serving()
         lookups = {name: self._lookup(directive, name, issued.policy) for name in fields.names(template)}
@@ -158,16 +166,19 @@ class Director:
         )
 
     def past(self, runs: int = briefing.RUNS, state: State | None = None) -> Past:
-        """What happened in the latest runs; 0 for all that there were. As of a state, or of now."""
+        """Return what happened in the latest runs (0: in all), as of a state or of now."""
         state = state or self._engine.snapshot()
         events = self._engine.write_path.history.read(begin(state, runs), told_already)
         now = datetime.now(tz=UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         return gather(events, state, self._engine.read_body, now)
 
-    # --- what it reads --------------------------------------------------------------------------------------
+    # --- reading --------------------------------------------------------------------------------------------
 
     def _instructions(self, state: State) -> list[str]:
-        """What the user said, oldest first: the first message, which says what it is all about, and the latest."""
+        """Return the user's messages, oldest first.
+
+        These are the first one, which states the overall goal, and the latest ones.
+        """
         seqs = list(state.said)
         if len(seqs) == RECENT_INSTRUCTIONS:
             facts = self._engine.write_path.history.read(0, told_already)
@@ -177,11 +188,14 @@ class Director:
         return [readable(body, self._engine.read_body)[:INSTRUCTION_CHARACTERS] for body in bodies]
 
     def _events(self, seqs: Sequence[int]) -> list[Event]:
-        """The events of some seqs; one that is damaged or purged is passed over."""
+        """Return the events with these seqs; damaged and purged ones are skipped."""
         return [event for seq in seqs if (event := event_at(self._engine, seq)) is not None]
 
     def _serving(self) -> tuple[int, DirectiveIssued, str]:
-        """The directive that serves, its seq and its prompt; one is written where there is none that can be read."""
+        """Return the seq of the current directive, the directive, and its prompt.
+
+        A directive is composed where there is none that can be read.
+        """
         for again in (True, False):
             serving = self._engine.snapshot().directive
             event = event_at(self._engine, serving.seq) if serving else None
@@ -193,7 +207,7 @@ class Director:
         raise AssertionError("a directive that was just issued is not there")
 
     def _lookup(self, directive: int, name: str, policy: ReusePolicy) -> fields.Lookup | str:
-        """The resolver of a field, or its value where a model gave that."""
+        """Return the resolver of a field, or the value that a model gave."""
         words = policy.dynamic_fields.get(name, name)
         lookup = fields.parse(words) or fields.parse(name)
         if lookup is not None:
@@ -205,7 +219,10 @@ class Director:
         return found
 
     def _explained(self, directive: int, name: str) -> FieldExplained | None:
-        """What a model said of a field before: a resolver for good, a value for the run that it was asked for."""
+        """Return a model's earlier explanation of a field.
+
+        A resolver stays valid; a value is valid only for the run that it was asked for.
+        """
         found: FieldExplained | None = None
         for event in self._engine.write_path.history.read(directive, told_already):
             match event.data:
@@ -216,7 +233,7 @@ class Director:
         return found
 
     def _explain(self, directive: int, name: str, words: str) -> FieldExplained:
-        """Ask a model what stands for a field, and keep what it says."""
+        """Ask a model for the value of a field, and record its answer."""
         if self._model is None:
             raise fields.FieldUnresolved(
                 name, f"no resolver is called {words!r}, and no model is there to read it"
@@ -246,7 +263,7 @@ class Director:
         self._engine.write_path.record([Draft(data=explained, actor=ACTOR, cause=directive)])
         return explained
 
-    # --- what it writes -------------------------------------------------------------------------------------
+    # --- writing --------------------------------------------------------------------------------------------
 
     def _issue(self, directive: Directive, why: str, through: int, model: str, usage: Usage) -> Event:
         issued = DirectiveIssued(
@@ -266,13 +283,13 @@ class Director:
         return event
 
     def _compose(self, why: str) -> Event:
-        """A directive without a model."""
+        """Compose a directive without a model."""
         state = seen_by(self._engine.snapshot(), self._agent)
         directive = compose(state, self.past(), self._instructions(state), why, self._outside)
         return self._issue(directive, why, state.seq, DETERMINISTIC, Usage())
 
     def _serve_on(self, state: State, why: str, error: ModelError) -> Event:
-        """The model failed: that is recorded, and the last good directive serves on, or a composed one."""
+        """Record the model's failure and keep the last good directive; compose one where there is none."""
         failed = DirectiveFailed(
             why=why,
             error=one_line(str(error))[:ERROR_CHARACTERS],
@@ -285,9 +302,10 @@ class Director:
 
 
 def hold_to(state: State) -> str:
-    """What the user demands and ruled out, as an executor is told it: without ids, sources and reasons; and calls that were cut off.
+    """Return what the user demands and has ruled out, and the calls that were cut off, for an executor.
 
-    It stands behind every prompt, whatever a director wrote; so no rule is lost in a directive that was written before it.
+    Ids, sources and reasons are left out. This text follows every prompt, whatever a director wrote. So a rule
+    holds even where the directive is older.
     """
     demands = [rule(item) for item in state.active("constraint", "rejection")]
     cut_off = [f"{call.tool}({arguments_of(call)})" for call in unsettled(state)][-CUT_OFF:]

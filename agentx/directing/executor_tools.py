@@ -1,4 +1,4 @@
-"""The tools of an executor: they act for it and tell it nothing of the history, of memory, or of why something is denied."""
+"""The tools of an executor, which reveal nothing of history, memory, or the reasons of a denial."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,25 +16,25 @@ from agentx.tools.quality_tools import CheckResult, QualityTools
 from agentx.tools.toolset import ToolResult, ToolSet
 
 _NOT_FOR_EXECUTORS = frozenset(("run_command",))
-"""A shell sees more than the artifacts."""
+"""A shell would see more than the artifacts."""
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What an executor is answered."""
+    """The answer to an executor's call."""
 
     status: ToolStatus
     output: str
 
 
 class Hands:
-    """What an executor may call: the functions that a program brings, and where it wants them, files and checks.
+    """The tools that an executor may call: the program's functions and, optionally, files and checks.
 
     Args:
         engine: The workspace.
-        functions: The program's own, by name.
-        actor: Who calls; set by the channel.
-        run: Run that the calls belong to.
-        files: Whether it may read and change artifacts and run the configured checks.
+        functions: The program's functions, by name.
+        actor: The caller; set by the channel.
+        run: The run that the calls belong to.
+        files: Whether it may read and change artifacts, and run the configured checks.
     """
 
     def __init__(
@@ -63,11 +63,11 @@ class Hands:
 
     @property
     def outside(self) -> list[ToolSchema]:
-        """Those of the program: they have effects outside the workspace."""
+        """The program's functions, which have effects outside the workspace."""
         return [schema for schema in self.schemas() if isinstance(self._sets[schema.name], FunctionTools)]
 
     def schemas(self) -> list[ToolSchema]:
-        """The tools as a model is told of them."""
+        """Return the schemas of the tools for a model."""
         return [
             schema
             for tools in dict.fromkeys(self._sets.values())
@@ -76,7 +76,7 @@ class Hands:
         ]
 
     def call(self, name: str, arguments: str | Mapping[str, Any]) -> Result:
-        """Run a tool; whatever goes wrong is told in the result, never raised. It is on record like any agent's call."""
+        """Run a tool and record the call; errors are returned in the result, never raised."""
         self._made += 1
         tools = self._sets.get(name)
         if tools is None:
@@ -87,14 +87,17 @@ class Hands:
         return Result(result.status, self._plain(result))
 
     def say(self, text: str) -> None:
-        """Put on record what the executor thinks aloud on its way."""
+        """Record what the executor writes between its calls."""
         thought = AgentThoughtProcess(body=self._engine.write_path.body(text))
         self._engine.write_path.record([Draft(data=thought, actor=self._actor, run=self._run)])
 
     def _plain(self, result: ToolResult) -> str:
-        """An answer without what the gate put beside it: of a denial, what is ruled out, but not by whom, when and why."""
+        """Return an answer without the gate's additions.
+
+        A denial states what is ruled out, but not by whom, when and why.
+        """
         value = result.value
-        if isinstance(value, CheckResult):  # behind its first sentence a note quotes the rule that was broken
+        if isinstance(value, CheckResult):  # after its first sentence, a note quotes the broken rule
             value = msgspec.structs.replace(
                 value, notes=tuple(note.partition(". ")[0] for note in value.notes)
             )

@@ -1,4 +1,4 @@
-"""Executors: whoever carries out a prompt. They get the prompt and tools, and nothing of the history."""
+"""Executors carry out a prompt. They get the prompt and tools, and nothing of the history."""
 
 import math
 import os
@@ -21,38 +21,38 @@ from agentx.synthesis.memory.items import shorten
 from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, Reply, ToolSchema, Usage
 
 SUMMARY_CHARACTERS = 100_000
-"""So much of what an executor says or prints is kept."""
+"""Characters kept of an executor's answer or output."""
 
 _REASON_CHARACTERS = 500
 _REASON_WORDS = 60
 
 
 class Tools(Protocol):
-    """What an executor may call, and where it thinks aloud."""
+    """The tools that an executor may call, and the record of its thoughts."""
 
     def schemas(self) -> list[ToolSchema]:
-        """The tools as a model is told of them."""
+        """Return the schemas of the tools for a model."""
         ...
 
     def call(self, name: str, arguments: str | Mapping[str, Any]) -> Result:
-        """Run a tool; whatever goes wrong is told in the result, never raised."""
+        """Run a tool; errors are returned in the result, never raised."""
         ...
 
     def say(self, text: str) -> None:
-        """Put on record what the executor thinks aloud on its way."""
+        """Record what the executor writes between its calls."""
         ...
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of carrying out a prompt.
+    """The result of carrying out a prompt.
 
     Attributes:
         status: How it ended.
         summary: What was done, in the executor's own words.
-        reason: Why it did not complete, for a person.
-        steps: How often a model was asked.
-        usage: What that used.
-        unanswered: It did not complete because no model answered: that says nothing of the work.
+        reason: Why it did not complete, for the user.
+        steps: Number of model calls.
+        usage: Their tokens and costs.
+        unanswered: It did not complete because no model answered. That says nothing about the work.
     """
 
     status: RunStatus = "COMPLETED"
@@ -67,9 +67,9 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     """All that an executor gets.
 
     Attributes:
-        prompt: What to do.
-        tools: What it may call.
-        time_limit_s: How long it may take; 0 for no limit.
+        prompt: The task.
+        tools: The tools that it may call.
+        time_limit_s: Time limit in seconds; 0 for none.
     """
 
     prompt: str
@@ -82,19 +82,19 @@ class Executor(Protocol):
 
     @property
     def name(self) -> str:
-        """Stands in ``RunStarted.model``."""
+        """Recorded as ``RunStarted.model``."""
         ...
 
     def execute(self, assignment: Assignment) -> Outcome:
-        """Carry it out; what it raises ends the run ``FAILED``."""
+        """Carry out an assignment; an exception ends the run as ``FAILED``."""
         ...
 
 
 def carry_out(executor: Executor, assignment: Assignment) -> Outcome:
-    """Have a prompt carried out; whatever an executor raises or gives back, an outcome comes of it.
+    """Have a prompt carried out, and return an outcome whatever the executor raises or returns.
 
     Raises:
-        KeyboardInterrupt: A person ended it.
+        KeyboardInterrupt: The user interrupted it.
     """
     try:
         return _checked(executor.execute(assignment))
@@ -104,10 +104,10 @@ def carry_out(executor: Executor, assignment: Assignment) -> Outcome:
 
 
 def _checked(outcome: Outcome) -> Outcome:
-    """What an executor gave, which may be anything.
+    """Validate an executor's outcome, which may be anything.
 
     Raises:
-        ValueError: It is no outcome, or has a status or a number that is none.
+        ValueError: It is not an outcome, or has an invalid status or number.
     """
     checked = msgspec.convert(msgspec.to_builtins(outcome), Outcome)
     used = checked.usage
@@ -119,22 +119,22 @@ def _checked(outcome: Outcome) -> Outcome:
 
 
 class Function(msgspec.Struct, frozen=True):
-    """An executor that is a function of an assignment; what it returns is its summary, or its whole outcome."""
+    """An executor that is a function of an assignment; it returns a summary or a whole outcome."""
 
     name: str
     run: Callable[[Assignment], str | Outcome | None]
 
     def execute(self, assignment: Assignment) -> Outcome:
-        """Call it."""
+        """Call the function."""
         said = self.run(assignment)
         return said if isinstance(said, Outcome) else Outcome(summary=said or "")
 
 
 class Loop(msgspec.Struct, frozen=True):
-    """An executor that is a model in a loop: it is asked until it calls no more tools.
+    """An executor that is a model in a loop: it is called until it calls no more tools.
 
     Attributes:
-        advice: How a person raises a limit.
+        advice: How the user raises a limit.
     """
 
     model: ModelClient
@@ -143,11 +143,11 @@ class Loop(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The model's."""
+        """The model's name."""
         return self.model.name
 
     def execute(self, assignment: Assignment) -> Outcome:
-        """Ask and act, in turn.
+        """Call the model and its tools in turn.
 
         Raises:
             ModelError: The model failed.
@@ -182,22 +182,26 @@ class Loop(msgspec.Struct, frozen=True):
 
 
 class ExecutorFailed(AgentXError):
-    """An executor could not be started, or did not speak the protocol that was agreed."""
+    """An executor could not be started, or broke the agreed protocol."""
 
 
 class Command(msgspec.Struct, frozen=True):
     """An executor that is a program.
 
-    It runs in an empty directory of its own, with an environment that names no workspace. As ``text`` it reads the prompt on stdin,
-    has no tools of ours, and what it prints is its summary: that fits any agent with a command line. As ``jsonl`` it speaks JSON
-    Lines: it reads ``{"prompt": …, "tools": […]}``, writes ``{"call": {"tool": …, "arguments": {…}}}`` for each tool and reads
-    ``{"result": {"status": …, "output": …}}``, may write ``{"say": …}``, and ends with ``{"done": {"status": …, "summary": …, "reason": …}}``.
+    It runs in its own empty directory, with an environment that names no workspace.
+
+    As ``text``, it reads the prompt on stdin and gets no tools; its output is the summary. That fits any
+    agent with a command line.
+
+    As ``jsonl``, it speaks JSON Lines. It reads ``{"prompt": …, "tools": […]}``. For each tool call it writes
+    ``{"call": {"tool": …, "arguments": {…}}}`` and reads ``{"result": {"status": …, "output": …}}``. It may
+    write ``{"say": …}``, and ends with ``{"done": {"status": …, "summary": …, "reason": …}}``.
 
     Attributes:
         words: The program and its arguments.
-        speaks: Which of the two.
-        environ: What it finds in its environment, as :func:`outside_environ` makes it of one's own.
-        setting: Where a person says which program it is.
+        speaks: The protocol: ``text`` or ``jsonl``.
+        environ: Its environment, as :func:`outside_environ` makes it from the caller's.
+        setting: The setting that names the program, for error messages.
     """
 
     words: tuple[str, ...]
@@ -207,14 +211,14 @@ class Command(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The program's."""
+        """The program's name."""
         return f"command:{Path(self.words[0]).name}"
 
     def execute(self, assignment: Assignment) -> Outcome:
-        """Run the program; its exit status says whether it completed where it does not say so itself.
+        """Run the program; unless it reports its own status, its exit status decides whether it completed.
 
         Raises:
-            ExecutorFailed: It could not be started, or says what is no part of the protocol.
+            ExecutorFailed: It could not be started, or broke the protocol.
         """
         with tempfile.TemporaryDirectory(prefix="agentx-executor-", ignore_cleanup_errors=True) as place:
             with self._start(Path(place), assignment.time_limit_s) as program:
@@ -288,16 +292,18 @@ def _line(value: object) -> bytes:
 
 
 def _ended(program: Program) -> str:
-    """How a program ended that did not say so itself, with the last of what it printed beside its results."""
+    """Return how a program without a reported result ended, with the end of what it printed on stderr."""
     lines = program.aside.text().splitlines()
-    told = one_line(" ".join(line for line in lines if line.strip(" ^~")))  # no marks of a traceback
+    told = one_line(" ".join(line for line in lines if line.strip(" ^~")))  # without the marks of a traceback
     if len(told) > _REASON_CHARACTERS:
         told = "…" + told[-_REASON_CHARACTERS:].split(" ", 1)[-1]
     return f"It ended with exit status {program.exit_status}{': ' if told else '.'}{told}"
 
 
 def outside_environ(environ: Mapping[str, str], root: Path) -> dict[str, str]:
-    """An environment that does not name a workspace: without AgentX's own, Git's, what a shell left, and every path to it.
+    """Return an environment that does not name a workspace.
+
+    Variables of AgentX, Git and the shell's state are removed, and so is every path into the workspace.
 
     >>> outside_environ({"PATH": "/w/bin:/bin", "PWD": "/w", "HOME": "/root"}, Path("/w"))
     {'PATH': '/bin', 'HOME': '/root'}

@@ -1,6 +1,7 @@
-"""A program at the other end of its pipes: whatever it does, nobody waits for it beyond its time, and memory stays bounded.
+"""A program run over pipes: its time limit always holds, and memory stays bounded.
 
-It may print without end, never read, close what it reads from, leave children that hold its pipes, or detach them.
+The program may print without end, never read, close its stdin, or leave or detach children that hold its
+pipes.
 """
 
 import math
@@ -17,25 +18,25 @@ from typing import Self
 from agentx.quality.process import COOKIE, DRAIN_S, POLL_S, READ_BYTES, HeadAndTail, end_all, has_ended
 
 LINE_BYTES = 10_000_000
-"""The longest line of a program that is read."""
+"""Maximum length of a program's line that is read."""
 
 _ASIDE_BYTES = 4_000
 _PIPE_BYTES = 1 << 20
-"""The most that a pipe can still hold when its program has ended."""
+"""Maximum number of bytes that a pipe can still hold when its program has ended."""
 
 
 class Program:
-    """A running program; it is ended, with all that it started, when the context is left.
+    """A running program; on leaving the context, it is ended with all processes that it started.
 
     Args:
         words: The program and its arguments.
-        environ: The whole of its environment, but for a word by which what it starts is found again.
-        place: Where it runs.
-        time_limit_s: How long it may run; 0 for no limit.
+        environ: Its whole environment, except a variable that identifies the processes it starts.
+        place: Its working directory.
+        time_limit_s: Time limit in seconds; 0 for none.
 
     Attributes:
-        late: Whether its time was over before it was done.
-        aside: What it printed on standard error.
+        late: Whether its time was up before it had finished.
+        aside: What it printed on stderr.
 
     Raises:
         OSError: It cannot be started.
@@ -86,7 +87,7 @@ class Program:
 
     @property
     def exit_status(self) -> int | None:
-        """Negative where a signal ended it; known when the context is left."""
+        """Negative where a signal ended it; known after the context is left."""
         return self._process.returncode
 
     def send(self, content: bytes) -> None:
@@ -100,7 +101,7 @@ class Program:
             self._open.unregister(self._stdin)
 
     def line(self) -> bytes:
-        """The next line; empty where none will come. One that is too long is cut."""
+        """Return the next line; empty where there are no more. A line that is too long is cut."""
         self._go_on(lambda: b"\n" in self._heard or self._overfull or not self._talks)
         end = self._heard.find(b"\n") + 1 or len(self._heard)
         line = bytes(self._heard[:end])
@@ -108,7 +109,11 @@ class Program:
         return line
 
     def rest(self, content: bytes, max_bytes: int) -> str:
-        """Send a content and no more, and wait for the end: what was printed, without its middle where it is longer."""
+        """Send a last content, close stdin, and wait for the end.
+
+        Returns:
+            The output; its middle is cut out where it is longer than ``max_bytes``.
+        """
         kept = HeadAndTail(max_bytes)
         kept.add(bytes(self._heard))
         if self._talks:
@@ -131,7 +136,7 @@ class Program:
         return self._process.stdout in self._open.get_map()
 
     def _go_on(self, done: Callable[[], bool]) -> None:
-        """Move what moves through the pipes until something is so, the program has ended, or its time is over."""
+        """Move data through the pipes until ``done()``, the end of the program, or the time limit."""
         ended, left_over = False, 0
         while not done():
             left_s = self._deadline - time.monotonic()
@@ -145,7 +150,7 @@ class Program:
             ended = ended or has_ended(self._process)
 
     def _move(self, wait_s: float) -> int:
-        """Read and write once where that is possible; how many bytes were read."""
+        """Read and write once where possible; return the number of bytes read."""
         count = 0
         for key, _ in self._open.select(wait_s):
             if key.fileobj is self._stdin:
@@ -162,7 +167,7 @@ class Program:
     def _send_some(self) -> None:
         try:
             del self._unsent[: os.write(self._stdin.fileno(), self._unsent[:READ_BYTES])]
-        except BrokenPipeError:  # it reads no more; what it prints says why
+        except BrokenPipeError:  # it has stopped reading; its output says why
             self._unsent.clear()
             self._open.unregister(self._stdin)
             self._stdin.close()

@@ -1,4 +1,4 @@
-"""A directed run: the policy is looked at, the director asked where it says so, and an executor carries out the prompt."""
+"""A directed run: check the policy, call the director if needed, and let an executor carry out the prompt."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -25,13 +25,13 @@ _REASON_WORDS = 60
 
 
 class DirectedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that is over.
+    """A finished run.
 
     Attributes:
-        decision: Whether the director was asked, and why.
+        decision: Whether the director was called, and why.
         directive: Seq of the directive that was carried out.
-        prompt: All that the executor was told.
-        outcome: What came of it.
+        prompt: All that the executor was given.
+        outcome: The result.
     """
 
     run: str
@@ -56,21 +56,21 @@ def run_directed(
 
     Args:
         engine: The workspace.
-        executor: Who carries it out.
-        functions: The tools that it gets, by name.
-        model: Who directs; without one, directives are composed by code.
+        executor: The executor that carries it out.
+        functions: Its tools, by name.
+        model: The model that directs; without one, code composes the directives.
         agent: The executor's role; its actor is ``agent:<role>``.
-        files: Whether it may also read and change artifacts and run the configured checks.
-        due: What it was due by; a due time that was run already is not run again.
-        time_limit_s: How long the executor may take; 0 for no limit.
+        files: Whether it may also read and change artifacts, and run the configured checks.
+        due: The schedule and time that caused the run. A due time is never run twice.
+        time_limit_s: Time limit of the executor in seconds; 0 for none.
 
     Returns:
-        The run; ``None`` where its due time was run already.
+        The run; ``None`` where its due time has been run already.
 
     Raises:
-        FieldUnresolved: A field of the prompt has no value; a failed run says so.
-        WorkspaceBusy: Another run goes on in this workspace.
-        Restricted: The workspace is not trusted: its history says what is to be done.
+        FieldUnresolved: A field of the prompt has no value; this is recorded as a failed run.
+        WorkspaceBusy: Another run is in progress in this workspace.
+        Restricted: The workspace is not trusted, and its history would decide what is done.
     """
     engine.trust.require("directives", "a directive of the history would be carried out")
     with alone(engine):
@@ -96,7 +96,7 @@ class _Run:
         self.director = Director(engine, model, self.tools.schemas(), outside=self.tools.outside, agent=agent)
 
     def work(self, due: Due, time_limit_s: float) -> DirectedRun | None:
-        """From the decision to the end."""
+        """Do the run from the decision to the end."""
         if due.is_settled(self.engine.snapshot()):
             return None
         decision = self.director.decide()
@@ -118,7 +118,7 @@ class _Run:
         )
 
     def start(self, prompt: str, directive: int, due: Due) -> bool:
-        """Put the start on record: from here on the due time is settled; whether it was not before."""
+        """Record the start, which settles the due time; return whether it was not settled before."""
         started = RunStarted(
             task=self.engine.write_path.body(prompt),
             agent=self.agent,
@@ -133,7 +133,7 @@ class _Run:
         return event.run == self.id
 
     def carried_out(self, assignment: Assignment) -> Outcome:
-        """Have the prompt carried out; the end is on record whatever happens."""
+        """Have the prompt carried out, and record the end in any case."""
         try:
             outcome = carry_out(self.executor, assignment)
         except KeyboardInterrupt:
@@ -143,7 +143,7 @@ class _Run:
         return outcome
 
     def end(self, outcome: Outcome) -> None:
-        """Put what came of it on record."""
+        """Record the outcome."""
         if outcome.summary:
             self.record(
                 AgentMessageSent(
@@ -165,5 +165,5 @@ class _Run:
             self.engine.write_path.flush()
 
     def record(self, payload: Payload, key: str = "") -> list[Event]:
-        """Record a fact of this run; what was recorded under the same key before, where it was."""
+        """Record an event of this run; return the earlier one where its key exists."""
         return self.engine.write_path.record([Draft(data=payload, actor=self.actor, run=self.id, key=key)])

@@ -10,7 +10,7 @@ import msgspec
 from agentx.synthesis.pipelines.definition.pipeline import BY_MODEL, File, Loop, Pipeline, Role, Stage
 
 Access = Literal["reads", "writes", "appends", "does_not_read"]
-"""What a role does with a file, by the key in the pipeline file; the engine ``appends`` after the role is done."""
+"""What a role does with a file, by the key in the pipeline's file; the engine ``appends`` at the end."""
 
 _PLACE = re.compile(r"\{\{\s*(?:\w+\.)*(\w+)\s*\}\}")
 _OTHER = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)

@@ -1,6 +1,6 @@
-"""The tools of an agent that was sent out: its own files, and nothing beyond them.
+"""The tools of a dispatched agent: its own files, and nothing beyond them.
 
-What it tries beyond its pointers is denied with a sentence that names its role, the file and the rule, and is on record.
+An access beyond its pointers is denied and recorded. The message names the role, the file and the rule.
 """
 
 import posixpath
@@ -26,27 +26,28 @@ from agentx.tools.toolset import Job, NotApproved, ToolResult, ToolSet
 MAX_HITS = 20
 _KEPT = 3
 LONGEST_READ = 100_000
-"""Characters that one reading gives at most."""
+"""Maximum number of characters that one read returns."""
 
 LEAST_READ = 4_000
-"""So many it gives however little room is left: a page."""
+"""Minimum number of characters that one read may return, even when the room is used up: a page."""
 
 
 class PointerDenied(NotApproved):
-    """An agent reached for a file that is none of its own."""
+    """An agent tried to access a file outside its pointers."""
 
 
 class Pointers(msgspec.Struct, frozen=True, kw_only=True):
-    """What one dispatch may touch.
+    """What one dispatch may access.
 
     Attributes:
         role: Name of the role.
         stage: The stage and item, as ``write[03]``.
-        readable: Text of each file that it may read, by the path that it is told.
+        readable: Text of each file that it may read, by the path that it knows.
         writable: Paths that it may write.
-        why_not: What is said of files that its role does not read, by path.
-        room: Characters that it may read beyond what it was given, in all its readings.
-        review: What is wrong with a file that it wrote, sentence by sentence; it is told at once.
+        why_not: Reasons why its role does not read certain files, by path.
+        room: Characters that it may read beyond what it was given, in all reads together.
+        review: Returns what is wrong with a file that it wrote, one sentence each. The agent sees this at
+            once.
     """
 
     role: str
@@ -59,12 +60,12 @@ class Pointers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """Lines in which words were found."""
+    """Lines that contain the words of a search."""
 
     lines: tuple[str, ...]
 
     def render(self) -> str:
-        """A line for each."""
+        """Return the lines as one text."""
         return "\n".join(self.lines) or "Nothing was found in your files."
 
 
@@ -104,14 +105,14 @@ class PointerTools(ToolSet):
 
     Args:
         engine: The workspace.
-        pointers: What it may touch.
-        actor: Who calls; set by the channel.
-        run: Run that the calls belong to.
-        gates: What is looked at before each call.
+        pointers: The files that it may access.
+        actor: The caller; set by the channel.
+        run: The run that the calls belong to.
+        gates: Checks before each call.
 
     Attributes:
         written: Paths that were written.
-        asked: Paths that a call would write that waits for a person's word.
+        asked: Paths of write calls that wait for approval.
     """
 
     def __init__(
@@ -124,15 +125,15 @@ class PointerTools(ToolSet):
         self._room = pointers.room
 
     def names(self) -> list[str]:
-        """The three tools."""
+        """Return the names of the three tools."""
         return list(_DECLARED)
 
     def declared(self, name: str) -> Callable[..., Any]:
-        """The function whose signature says what a tool takes."""
+        """Return the function whose signature declares a tool's parameters."""
         return _DECLARED[name]
 
     def body(self, name: str) -> Callable[..., Any]:
-        """What the tool does."""
+        """Return the implementation of a tool."""
         bodies: dict[str, Callable[..., Any]] = {
             "read_file": self._read,
             "search_files": self._search,
@@ -141,20 +142,21 @@ class PointerTools(ToolSet):
         return bodies[name]
 
     def schemas(self) -> list[ToolSchema]:
-        """The tools as a model is told of them: the paths that each takes are listed."""
+        """Return the schemas for a model; each lists the paths that its tool accepts."""
         paths = {"read_file": list(self.pointers.readable), "write_file": list(self.pointers.writable)}
         return [_with_paths(schema, paths.get(schema.name)) for schema in super().schemas()]
 
     def _look(self, job: Job, arguments: dict[str, Any]) -> Look:
         path = self.path_of(job.tool, arguments)
-        if path and path in self.asked:  # it would wait for a second word
+        if path and path in self.asked:  # it would need a second approval
             raise PointerDenied(
-                f"Denied. A person has to allow your last call on {path} first. Write your other files, or end here."
+                f"Denied. A person has to allow your last call on {path} first. "
+                "Write your other files, or end here."
             )
         return super()._look(job, arguments)
 
     def path_of(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """The file of its own that a call would write; empty for none."""
+        """Return the writable file that a call would write; empty for none."""
         path = posixpath.normpath(str(arguments.get("path", "")))
         return path if tool == write_file.__name__ and path in self.pointers.writable else ""
 
@@ -196,7 +198,8 @@ class PointerTools(ToolSet):
         if place not in self.pointers.writable:
             own = ", ".join(self.pointers.writable)
             raise PointerDenied(
-                f"Denied. {self._who} may not write {place}: a role writes its own files only, and these are {own}."
+                f"Denied. {self._who} may not write {place}: "
+                f"a role writes its own files only, and these are {own}."
             )
         try:
             data = content.encode()
@@ -222,19 +225,22 @@ class PointerTools(ToolSet):
             if why is not None
             else "a role sees the files that it is pointed to, and no others"
         )
-        return f"Denied. {self._who} may not read {path[:200]}: {rule}. Its files are {', '.join(self.pointers.readable) or 'none'}."
+        return (
+            f"Denied. {self._who} may not read {path[:200]}: {rule}. "
+            f"Its files are {', '.join(self.pointers.readable) or 'none'}."
+        )
 
 
 class PointerHands:
-    """The same tools for an executor, which is told the answers and nothing else.
+    """The same tools for an executor, which sees nothing but the answers.
 
     Args:
         tools: The tools of the dispatch.
 
     Attributes:
-        made: How many calls it has made.
-        waiting: Ids of the calls that wait for a person's word.
-        unmet: What it was told of calls that did not do what it wanted, the latest.
+        made: Number of calls so far.
+        waiting: Ids of the calls that wait for approval.
+        unmet: Answers of the latest calls that failed.
     """
 
     def __init__(self, tools: PointerTools) -> None:
@@ -251,11 +257,11 @@ class PointerHands:
         return [path for path in tools.pointers.writable if path not in tools.written | tools.asked]
 
     def schemas(self) -> list[ToolSchema]:
-        """The tools as a model is told of them."""
+        """Return the schemas of the tools for a model."""
         return self._tools.schemas()
 
     def call(self, name: str, arguments: str | Mapping[str, Any]) -> Result:
-        """Run a tool; whatever goes wrong is told in the result."""
+        """Run a tool; errors are returned in the result."""
         self.made += 1
         result: ToolResult = self._tools.call(name, arguments, call_id=f"{self._tools.run}-{self.made}")
         if result.approval_needed:
@@ -267,12 +273,12 @@ class PointerHands:
         return Result(result.status, result.output)
 
     def settle(self, tool: str, call_id: str) -> Result:
-        """Run a call that a person has given their word on: with the arguments that they saw."""
+        """Run a call that the user has decided, with the arguments that they saw."""
         result = self._tools.call(tool, {}, call_id=call_id)
         return Result(result.status, result.output)
 
     def say(self, text: str) -> None:
-        """Put on record what the agent thinks aloud on its way."""
+        """Record what the agent writes between its calls."""
         path = self._tools.engine.write_path
         path.record(
             [

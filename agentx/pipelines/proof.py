@@ -1,4 +1,4 @@
-"""Whether a step is done: its files exist, carry their markers and pass their checks; and the event that says so.
+"""Proof of a step: its files exist, carry their markers and pass their checks; an event records this.
 
 A marker is the only proof. A file without it is unfinished, whatever its size.
 """
@@ -45,13 +45,13 @@ ACTOR = "engine:pipeline"
 Part = TypeVar("Part")
 
 LEARNED_BYTES = 7_000
-"""What is remembered of one step fits into one event; the files hold all of it."""
+"""Bytes of a step's new facts in its event, so that they fit into one; the files hold all of them."""
 
 SUPERSEDED_BYTES = 1_500
-"""The same of what holds no more; the rest ends when the step is done again."""
+"""Bytes of superseded facts in that event; the rest are superseded when the step is repeated."""
 
 HELD_BYTES = 3_000
-"""So much of what was looked at stands in that event."""
+"""Bytes of the passed checks in that event."""
 
 _COMMAND_TIME_S = 120.0
 _COMMAND_OUTPUT = 20_000
@@ -59,14 +59,14 @@ _SHOWN_OUTPUT = 600
 
 
 class Examined(msgspec.Struct, frozen=True):
-    """What was looked at, and what is wrong.
+    """The result of examining a step.
 
     Attributes:
-        outputs: The files of the step that are there.
+        outputs: The files of the step that exist.
         texts: Their texts, by path.
-        held: What holds, a few words for each check, and what somebody may look at.
-        wrong: What does not, a sentence each; none where the step is done.
-        verdict: Of the file that gives one.
+        held: The checks that passed, a few words each, and remarks for a reviewer.
+        wrong: The faults, one sentence each; empty where the step is done.
+        verdict: The verdict of the file that gives one.
     """
 
     outputs: tuple[ProvedFile, ...]
@@ -77,7 +77,7 @@ class Examined(msgspec.Struct, frozen=True):
 
 
 class Examiner:
-    """Looks at what was written.
+    """Checks what was written.
 
     Args:
         engine: The workspace.
@@ -92,11 +92,11 @@ class Examiner:
         self._markers = {one.path: one.rule.marker for step in plan.steps.values() for one in step.writes}
 
     def examine(self, step: Step, found: Sequence[str] = ()) -> Examined:
-        """Whether a step is done.
+        """Check whether a step is done.
 
         Args:
             step: The step.
-            found: What the engine found wrong in what its role reads: a verdict cannot be PASS against it.
+            found: Faults that the engine found in what the role reads. A verdict of PASS contradicts them.
         """
         outputs: list[ProvedFile] = []
         texts: dict[str, str] = {}
@@ -121,12 +121,17 @@ class Examiner:
                 verdict = verdict_of(file.text)
                 if found and verdict == "PASS":
                     wrong.append(
-                        f"{write.path} says PASS against what was found for certain: {' '.join(found)} Say FAIL."
+                        f"{write.path} says PASS against what was found for certain: "
+                        f"{' '.join(found)} Say FAIL."
                     )
         return Examined(tuple(outputs), texts, tuple(held), tuple(wrong), verdict)
 
     def faults(self, step: Step, write: WriteFile, text: str, path: str = "") -> list[str]:
-        """What is wrong with a file of a step, commands aside; of a part of it under another path, with its marker."""
+        """Return what is wrong with a file of a step, without running commands.
+
+        A ``path`` other than that of ``write`` is a part of the file; only its marker and content are
+        checked.
+        """
         path = path or write.path
         if unfinished := marker_fault(text, write.rule.marker, path):
             return [f"Role {step.role}: {path} is unfinished. {unfinished}"]
@@ -141,7 +146,7 @@ class Examiner:
         return found
 
     def look(self, step: Step, check: Check, body: str, path: str) -> list[str]:
-        """What a check finds in a text; each sentence names the file."""
+        """Return what a check finds in a text; each sentence names the file."""
         if check.command:
             return []
         return [
@@ -150,7 +155,7 @@ class Examiner:
         ]
 
     def findings(self, step: Step) -> list[str]:
-        """What the engine finds wrong in what a step's role reads."""
+        """Return the faults that the engine finds in what a step's role reads."""
         found: list[str] = []
         for read in step.reads:
             for check in read.rule.checks:
@@ -161,7 +166,7 @@ class Examiner:
         return found
 
     def doubts(self, step: Step) -> list[str]:
-        """What in a step's reads may be wrong, for its role to look at."""
+        """Return doubtful places in what a step's role reads, for the role to examine."""
         return [
             said
             for read in step.reads
@@ -178,11 +183,11 @@ class Examiner:
         return [one_line(f"{file.path}: {said}") for said in found]
 
     def body(self, path: str, text: str) -> str:
-        """A file of the pipeline without its marker."""
+        """Return the text of a pipeline's file without its marker."""
         return body_of(text, self._markers.get(path, ""), path)
 
     def _text_of(self, step: Step, alias: str) -> str:
-        """The text of a file of the pipeline, for a check; empty where it is not there yet."""
+        """Return the text of a pipeline's file for a check; empty where the file does not exist yet."""
         paths = self._plan.paths.get(alias, ())
         own = next((read.paths for read in step.reads if read.rule.file == alias), paths)
         source = self._plan.pipeline.files[alias].source
@@ -191,7 +196,7 @@ class Examiner:
         return "\n".join(texts)
 
     def _command(self, check: Check, path: str) -> str:
-        """What a command finds wrong with a file; empty where it ends with 0."""
+        """Return what a command finds wrong with a file; empty where it exits with 0."""
         if not check.command:
             return ""
         line = shlex.join([*check.command, path])
@@ -222,14 +227,14 @@ class Examiner:
         before: Sequence[Payload] = (),
         found: bool = False,
     ) -> list[Event]:
-        """Put on record that a step is done, with what it adds to the long-term memory, in one event.
+        """Record in one event that a step is done, and what it adds to the long-term memory.
 
         Args:
             due: The step, with its round.
-            examined: What was looked at.
+            examined: The result of the checks.
             run: The run that did it; empty for none.
-            before: Payloads that are recorded before it, in the same breath where nothing is appended.
-            found: Whether the files were there already.
+            before: Payloads to record before it; in the same append where the step adds nothing to files.
+            found: Whether the files existed before.
         """
         step = due.step
         proved = StageProved(
@@ -264,7 +269,7 @@ class Examiner:
     def _appended(
         self, due: Due, examined: Examined, proved: StageProved
     ) -> tuple[dict[str, Content | None], StageProved]:
-        """What the files of the long-term memory hold then, and the proof with what is remembered of it."""
+        """Return the new contents of the long-term memory files, and the proof with the facts of them."""
         before = remembered(filter(None, (event_at(self._engine, seq) for seq in due.remembered)))
         texts: dict[str, str] = {}
         made: list[Appending] = []
@@ -283,7 +288,7 @@ class Examiner:
         return contents, msgspec.structs.replace(proved, learned=new, superseded=ended)
 
     def _added(self, before: str, after: str) -> Added:
-        """What was added to a file, and where; nothing where that was purged."""
+        """Return what was added to a file, and where; empty where that content was purged."""
         try:
             old, new = (
                 self._engine.write_path.repo.read_blob(blob) if blob else b"" for blob in (before, after)
@@ -294,12 +299,12 @@ class Examiner:
         return Added(line, new.removeprefix(old).decode(errors="replace"))
 
     def still_stands(self, step: Step, outputs: Sequence[ProvedFile], known: Mapping[str, str]) -> list[str]:
-        """What of a proof holds no more.
+        """Return what no longer holds of a proof.
 
         Args:
             step: The step.
             outputs: The files that proved it.
-            known: Blob id of each file that is there, by path.
+            known: Blob id of each existing file, by path.
         """
         proved = {output.path: output.blob for output in outputs}
         return [
@@ -328,7 +333,7 @@ def _held(write: WriteFile, step: Step) -> list[str]:
 
 
 def fitting(parts: Iterable[Part], most: int) -> tuple[Part, ...]:
-    """The first of some parts, as many as take so many bytes in an event, which is one line."""
+    """Return the first parts that fit into ``most`` bytes as JSON in an event."""
     every = tuple(parts)
     sizes = accumulate(len(msgspec.json.encode(one)) for one in every)
     return tuple(one for one, size in zip(every, sizes, strict=True) if size <= most)

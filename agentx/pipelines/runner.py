@@ -1,7 +1,7 @@
-"""Runs a pipeline: sends agents out as soon as what they need is proved, several at once, and goes on where it was stopped.
+"""Running a pipeline: dispatch agents in parallel, each when its inputs are proved; resume after a stop.
 
-What is done is known from the history alone. A run that is killed anywhere leaves proofs, files with markers that were not
-proved yet, and dispatches without an end; the next run proves the second kind, and does the third again.
+The history alone says what is done. A killed run leaves three things: proofs, marked files without a proof,
+and dispatches without an end. The next run keeps the first, proves the second, and repeats the third.
 """
 
 import signal
@@ -40,20 +40,20 @@ from agentx.synthesis.pipelines.running.progress import Part, Progress
 from agentx.synthesis.pipelines.running.schedule import Due, Schedule
 
 Models = Callable[[str], ModelClient]
-"""Gives the model of a name; of an empty one, that which is configured."""
+"""Returns the model with a name; for an empty name, the configured one."""
 
 Status = Literal["COMPLETED", "FAILED", "LIMIT_REACHED", "INTERRUPTED", "WAITING"]
 
 
 _TOLD = 5
-"""So many of what failed are named in the reason of an end."""
+"""Number of failures that the reason of an end lists."""
 
 _REASON_CHARACTERS = 3_000
-"""So much of that reason stands in its event, which is one line."""
+"""Characters of that reason kept in its event, which is one line."""
 
 
 class PipelineStopped(AgentXError):
-    """A pipeline cannot go on until a person has settled something."""
+    """A pipeline cannot go on until the user has settled something."""
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,11 +61,11 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         status: ``COMPLETED`` where all is proved.
-        reason: One sentence for a person.
-        proved: Steps that are proved, of ``steps``.
-        failed: Why, by step.
-        waiting: Calls that wait for a person's word, by step.
-        dispatches: Agents that were sent out, in all runs of the pipeline.
+        reason: One sentence for the user.
+        proved: Number of proved steps, out of ``steps``.
+        failed: Reasons, by step.
+        waiting: Calls that wait for approval, by step.
+        dispatches: Number of agents sent, in all runs of the pipeline.
         usage: What they used.
     """
 
@@ -86,15 +86,15 @@ class Runner:
     Args:
         engine: The workspace.
         path: The pipeline's file.
-        models: Gives models by name; those that are configured by default.
-        jobs: How many agents may work at once.
-        note: Is told what a person should know meanwhile.
+        models: Returns models by name; by default, those that are configured.
+        jobs: Maximum number of agents that work at once.
+        note: Called with messages for the user during the run.
 
     Attributes:
-        plan: What the file says, resolved.
+        plan: The resolved content of the file.
 
     Raises:
-        PipelineInvalid: The file says what no pipeline can be.
+        PipelineInvalid: The file does not define a valid pipeline.
     """
 
     def __init__(
@@ -122,15 +122,15 @@ class Runner:
         self._dispatcher = Dispatcher(engine, self.plan, self._path.parent, self._models, self._allowance)
 
     def run(self, *, retry: bool = False) -> Ended:
-        """Run it until all is proved, or nothing more can be done.
+        """Run the pipeline until all is proved, or nothing more can be done.
 
         Args:
-            retry: Give what has failed as often as it may another chance.
+            retry: Give another chance to steps that have used up their tries.
 
         Raises:
             ModelError: No model is set for a role, or it cannot be used.
-            PipelineStopped: A file was changed against its class; a person has to settle that first.
-            WorkspaceBusy: Another run goes on in this workspace.
+            PipelineStopped: A file was changed against its class; the user has to settle that first.
+            WorkspaceBusy: Another run is in progress in this workspace.
             Restricted: The workspace is not trusted.
         """
         self._engine.trust.require(
@@ -166,19 +166,19 @@ class Runner:
     # --- beginning ------------------------------------------------------------------------------------------
 
     def _open_models(self) -> None:
-        """A model that cannot be used is told before anybody is sent out."""
+        """Open all models, so that an unusable one is reported before any dispatch."""
         roles = self.plan.pipeline.roles.values()
         for name in {role.model for role in roles if is_by_model(role)}:
             self._models(name)
 
     def _settle_files(self) -> None:
-        """Look at what people did to files of a class since the last run."""
+        """Check the files with a class for changes that people made since the last run."""
         self._engine.write_path.scan()
         if broken := _settle(self._engine, self.name):
             raise PipelineStopped(" ".join(broken))
 
     def _require_inputs(self) -> None:
-        """A file that nobody will write and that is not there is told before anybody is sent out."""
+        """Report missing inputs that no role will write, before any dispatch."""
         done = pipelines(self._engine).of(self.name).proved
         if missed := missing(self.plan, self._dispatcher.files, done):
             more = f" … and {len(missed) - _TOLD} more" if len(missed) > _TOLD else ""
@@ -202,7 +202,10 @@ class Runner:
         )
 
     def _own_rules(self) -> Iterator[FileRule]:
-        """What a person alone changes: the pipeline's file and the programs beside it, where agents could reach them."""
+        """Yield rules for files that only the user may change.
+
+        These are the pipeline's file and the programs beside it, where they lie within the agents' reach.
+        """
         root = self._engine.write_path.artifacts.root.resolve()
         words = (word for role in self.plan.pipeline.roles.values() for word in role.by)
         for path in dict.fromkeys((self._path, *((self._path.parent / word).resolve() for word in words))):
@@ -210,7 +213,10 @@ class Runner:
                 yield FileRule(path.relative_to(root).as_posix(), "static")
 
     def _reopen(self, progress: Progress) -> None:
-        """A proof whose file is gone, lost its marker, or is none of the step's any more, proves nothing."""
+        """Reopen steps whose proof no longer holds.
+
+        That is so where a file of the step is gone, has lost its marker, or was proved by another step.
+        """
         known = {path: entry.oid for path, entry in self._engine.write_path.manifest().items()}
         mine, others = _written(self.plan, progress)
         reopened = []
@@ -218,7 +224,8 @@ class Runner:
             step = self.plan.steps.get(key)
             if step is None or max(progress.reopened.get(one, 0) for one in (key, step.stage)) > proof.seq:
                 continue
-            own = {output.path for output in proof.outputs}  # another may have written one of them since
+            # another step may have written one of the files since
+            own = {output.path for output in proof.outputs}
             if all(one.path in own and (one.path, known.get(one.path)) in mine for one in step.writes):
                 continue
             wrong = self._dispatcher.examiner.still_stands(step, proof.outputs, known) or [
@@ -270,9 +277,10 @@ class Runner:
 
     @contextmanager
     def _stoppable(self, crew: Crew) -> Iterator[None]:
-        """The first Ctrl-C lets those that work come to their end; the second does what the first does elsewhere.
+        """Let working agents finish on the first Ctrl-C; a second one has its usual effect.
 
-        As an exception the first would lose what an agent came back with, where it came in that very moment.
+        If the first raised KeyboardInterrupt, the result of an agent that returns at that moment would be
+        lost.
         """
         before = signal.getsignal(signal.SIGINT)
         if threading.current_thread() is not threading.main_thread() or not callable(before):
@@ -291,20 +299,23 @@ class Runner:
             signal.signal(signal.SIGINT, before)
 
     def _stops(self) -> bool:
-        """Whether no more agents are sent: a person said so, or what the pipeline may use is used."""
+        """Return whether no more agents are sent.
+
+        That is so after a Ctrl-C, when a limit is reached, and when no model answers.
+        """
         self._limit = self._allowance.reached()
         return self._stopped or bool(self._limit or self._unanswered)
 
     def _do(self, due: Due, schedule: Schedule, tracker: Tracker) -> Came:
-        """Do a step, in a thread of the crew."""
+        """Do a step in a worker thread."""
         try:
             return self._done(due, schedule, tracker)
-        except AgentXError as error:  # nobody was sent: what it needs is not there, or does not fit
+        except AgentXError as error:  # not dispatched: an input is missing or does not fit
             who = f"role {due.step.role} (stage {due.step.key})"
             return Came("FAILED", f"{who}: {one_line(str(error))}", final=True)
 
     def _done(self, due: Due, schedule: Schedule, tracker: Tracker) -> Came:
-        """Do a step; what is there already is proved and not done again."""
+        """Do a step; files that exist already are proved instead of written again."""
         with tracker.lock:
             key, progress = due.step.key, tracker.progress
             floor = schedule.floor(key)
@@ -370,10 +381,16 @@ class Runner:
         if self._limit:
             return (
                 "LIMIT_REACHED",
-                f"It has used its {self._limit}; `limits` in the pipeline's file allows more, and `agentx pipeline run FILE` goes on.",
+                (
+                    f"It has used its {self._limit}; `limits` in the pipeline's file allows more, "
+                    "and `agentx pipeline run FILE` goes on."
+                ),
             )
         if self._unanswered:
-            why = f"No model answered ({self._unanswered.rstrip('.')}), so nobody else was sent, and no try was counted."
+            why = (
+                f"No model answered ({self._unanswered.rstrip('.')}), "
+                "so nobody else was sent, and no try was counted."
+            )
             return "FAILED", f"{why} `agentx pipeline run FILE` goes on when it does."
         failed = {key: why for key, why in schedule.failed.items() if key not in self._waiting}
         if self._waiting and not failed:
@@ -385,14 +402,14 @@ class Runner:
     # --- the log --------------------------------------------------------------------------------------------
 
     def _write_log(self, progress: Progress) -> None:
-        """Bring the pipeline's own log up to what went otherwise than planned; each thing stands there once."""
+        """Append unexpected events to the pipeline's log file, each once."""
         if not self.plan.pipeline.log:
             return
         (path,) = self.plan.paths[self.plan.pipeline.log]
         with self._engine.write_path.exclusive():
             file = self._dispatcher.files.text(path)
             text = file.text if file else "# What went otherwise than planned\n\n"
-            known = Counter(text.splitlines())  # people may have added lines of their own
+            known = Counter(text.splitlines())  # people may have added their own lines
             noted = Counter(f"- {one}" for one in progress.anomalies)
             missing = list((noted - known).elements())
             if not missing:
@@ -419,7 +436,7 @@ class Runner:
 
 
 def _written(plan: Plan, progress: Progress) -> tuple[set[tuple[str, str]], dict[tuple[str, str], str]]:
-    """The files and blobs that steps were proved with: those that are theirs, and, by step, those that are theirs no more."""
+    """Return the files and blobs of proofs: those of their steps, and those that no longer are, by step."""
     mine, others = set[tuple[str, str]](), dict[tuple[str, str], str]()
     stages = {step.stage for step in plan.steps.values()}
     for key, proof in progress.proved.items():
@@ -435,7 +452,7 @@ def _written(plan: Plan, progress: Progress) -> tuple[set[tuple[str, str]], dict
 
 
 def _settle(engine: Engine, name: str) -> list[str]:
-    """Take what people made of a pipeline's static files for their word; what else is against a class, in words."""
+    """Accept what people changed in a pipeline's static files; return all other breaches of classes."""
     broken = []
     for breach in breaches(engine, name):
         if breach.sort == "static":
@@ -446,33 +463,37 @@ def _settle(engine: Engine, name: str) -> list[str]:
 
 
 def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list[Step]:
-    """A person wants a stage done again; what rests on it is done again when the pipeline runs.
+    """Reopen a stage at the user's request; steps that depend on it are repeated in the next run.
 
     Args:
         engine: The workspace.
         plan: The pipeline.
         stage: Id of the stage.
         item: Key of the item; empty for all.
-        reason: Why, in that person's words.
+        reason: The user's reason.
 
     Returns:
-        The steps that are done again for it, those behind them aside.
+        The reopened steps, without those that depend on them.
 
     Raises:
         PipelineStopped: There is no such stage or item.
-        WorkspaceBusy: The pipeline runs: what is proved meanwhile would count though it rests on what is to be done again.
+        WorkspaceBusy: The pipeline is running. A step proved meanwhile would count although its input is to
+            be redone.
     """
     steps = [step for step in plan.steps.values() if step.stage == stage and item in ("", step.item)]
     if not steps:
         known = ", ".join(dict.fromkeys(step.stage for step in plan.steps.values()))
         items = ", ".join(step.item for step in plan.steps.values() if step.stage == stage and step.item)
         raise PipelineStopped(
-            f"There is no item {item!r} of stage {stage!r}, which is done {f'for {items}' if items else 'once'}."
+            (
+                f"There is no item {item!r} of stage {stage!r}, "
+                f"which is done {f'for {items}' if items else 'once'}."
+            )
             if any(step.stage == stage for step in plan.steps.values())
             else f"There is no stage {stage!r}; the stages are {known}."
         )
     reopened = StageReopened(pipeline=plan.pipeline.pipeline, stage=stage, item=item, reason=reason)
     with alone(engine):
-        _settle(engine, plan.pipeline.pipeline)  # what was edited before is no answer to this
+        _settle(engine, plan.pipeline.pipeline)  # earlier edits are not a response to this request
         engine.write_path.record([Draft(data=reopened, actor=engine.settings.actor)])
     return steps

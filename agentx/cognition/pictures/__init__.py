@@ -21,6 +21,6 @@ _DRAWN = {
 
 
 def pictures(seen: Overview) -> dict[str, str]:
-    """All pictures that there is something for, as SVG, by name."""
+    """Return all pictures that have data, as SVG, by name."""
     with styled():
         return {name: svg for name, draw in _DRAWN.items() if (svg := draw(seen))}

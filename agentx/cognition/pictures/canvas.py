@@ -1,7 +1,7 @@
-"""What the pictures share: colours that follow the light or the dark of whoever looks, axes by the pixel, and SVG.
+"""Shared parts of the pictures: colours for light and dark themes, axes placed by pixel, and SVG output.
 
-Every colour that is drawn is one of :data:`LIGHT`. In the SVG it becomes a variable, for which :data:`COLOURS` has one value
-for light and one for dark. Text stays text, in the reader's own font; nothing is fetched from anywhere.
+Every drawn colour is one of :data:`LIGHT`. In the SVG it becomes a CSS variable, for which :data:`COLOURS`
+has a light and a dark value. Text stays text, in the reader's own font; nothing is fetched from anywhere.
 """
 
 import io
@@ -58,10 +58,10 @@ COLOURS = (
 FONT = "ui-sans-serif, system-ui, 'Segoe UI', Helvetica, Arial, sans-serif"
 
 WIDTH = 920
-"""Of each picture, in pixels."""
+"""Width of each picture, in pixels."""
 
 COLUMNS = 230
-"""So many moments a picture tells apart; of longer sessions each stands for several interactions."""
+"""Maximum number of columns in a picture; in longer sessions, each stands for several interactions."""
 
 MODULE_COLOURS = dict(zip(MODULES, ("teal", "blue", "amber", "violet"), strict=True))
 
@@ -89,7 +89,7 @@ _STYLE: dict[str, Any] = {
 
 
 class Tip(NamedTuple):
-    """What is said where the pointer rests on a part of a picture."""
+    """A tooltip for a part of a picture."""
 
     part: str
     text: str
@@ -97,21 +97,22 @@ class Tip(NamedTuple):
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw as these pictures are drawn, while the body of the ``with`` lasts.
+    """Set the style of these pictures for the body of the ``with``.
 
-    What a person has set up for their own pictures plays no part, and stays as it is.
+    The user's own matplotlib settings are ignored, and left unchanged.
     """
     logger = logging.getLogger("matplotlib")
     level = logger.level
-    logger.setLevel(logging.ERROR)  # it tells of its font cache, and of a person's own settings
+    logger.setLevel(logging.ERROR)  # it logs about its font cache and the user's own settings
     try:
         import matplotlib as mpl  # noqa: PLC0415 - heavy: loads when something is drawn
 
         defaults: Any = mpl.rcParamsDefault
         style = {**defaults, **_STYLE}
-        del style["backend"]  # of the process; no figure here has a window
+        del style["backend"]  # it belongs to the process; no figure here has a window
         with warnings.catch_warnings(), mpl.rc_context():
-            warnings.simplefilter("ignore")  # a letter that matplotlib's own font lacks; the reader's is used
+            # glyphs missing from matplotlib's font; the reader's own font is used
+            warnings.simplefilter("ignore")
             mpl.rcParams.update(style)
             yield
     finally:
@@ -119,20 +120,20 @@ def styled() -> Iterator[None]:
 
 
 def figure_of(width: float, height: float) -> "Figure":
-    """A figure of so many pixels."""
+    """Return a figure of this size in pixels."""
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     return Figure(figsize=(width / 72, height / 72), dpi=72, facecolor=LIGHT["paper"])
 
 
 def axes_at(figure: "Figure", left: float, top: float, width: float, height: float) -> "Axes":
-    """Axes at a place that is given in pixels from the upper left corner."""
+    """Return axes at a position in pixels from the upper left corner."""
     wide, high = figure.get_size_inches() * 72
     return figure.add_axes((left / wide, 1 - (top + height) / high, width / wide, height / high))
 
 
 def interaction_axis(axes: "Axes", last: int, *, shown: bool = True, few: bool = False) -> None:
-    """Interactions from the first to the last, with a few round numbers."""
+    """Set up an axis of interactions from the first to the last, with a few round numbers."""
     steps = [] if few else round_ticks(last)
     between = [tick for tick in steps if 1 + 0.04 * last < tick < 0.96 * last]
     ticks = sorted({1, *between, last})
@@ -146,12 +147,12 @@ def interaction_axis(axes: "Axes", last: int, *, shown: bool = True, few: bool =
 
 
 def title_of(axes: "Axes", text: str) -> None:
-    """A quiet line above a part of a picture."""
+    """Set a quiet title above a part of a picture."""
     axes.set_title(text, loc="left", fontsize=11, pad=10, color=LIGHT["soft"])
 
 
 def round_ticks(top: float) -> list[float]:
-    """Four to eight round numbers up to one."""
+    """Return four to eight round numbers up to ``top``."""
     if top <= 0:
         return []
     raw = top / 5
@@ -162,27 +163,31 @@ def round_ticks(top: float) -> list[float]:
 
 
 def mark_size(count: int, most: float = 36.0) -> float:
-    """The area of a mark, in square pixels, where there are so many side by side."""
+    """Return the area of a mark, in square pixels, for this number of marks side by side."""
     return max(8.0, min(most, 100 * most / max(count, 1)))
 
 
 def per_column(count: int, most: int) -> int:
-    """How many of so many stand for one, where at most so many are told apart."""
+    """Return how many of ``count`` values share a column, with at most ``most`` columns."""
     return max(1, math.ceil(count / most))
 
 
 def parts_of(values: Sequence[_Value], size: int) -> Iterator[Sequence[_Value]]:
-    """Values in parts of a size, the last perhaps shorter."""
+    """Split values into parts of a size; the last may be shorter."""
     return (values[begin : begin + size] for begin in range(0, len(values), size))
 
 
 def some_of(values: Sequence[_Value], most: int) -> Sequence[_Value]:
-    """At most so many of them, evenly taken."""
+    """Return at most ``most`` of the values, evenly spaced."""
     return values if len(values) <= most else [values[len(values) * n // most] for n in range(most)]
 
 
 def wrapped(text: str, width: float, size: float, *, lines: int = 2) -> list[str]:
-    """A text in at most so many lines of a width in pixels, with an ellipsis where it is cut; at least one line."""
+    """Wrap a text to a width in pixels.
+
+    Returns:
+        At least one and at most ``lines`` lines; an ellipsis marks a cut.
+    """
     found = [""]
     for word in text.split():
         longer = f"{found[-1]} {word}".strip()
@@ -203,14 +208,17 @@ _COLOUR_NAMES = {value: name for name, value in LIGHT.items()}
 
 
 def svg_of(figure: "Figure", name: str, about: str, tips: Sequence[Tip] = ()) -> str:
-    """A figure as SVG: its colours variables, its fonts the reader's, its ids its own among all on the page."""
+    """Return a figure as SVG that can be embedded in a page.
+
+    Its colours become CSS variables, its fonts the reader's, and its ids unique on the page.
+    """
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     text = out.getvalue()
     wide, high = (round(side * 72) for side in figure.get_size_inches())
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") :], flags=re.DOTALL)
     text = re.sub(r"#[0-9a-f]{6}", lambda found: _variable(found[0]), text)
-    text = re.sub(r"<style type=.*?</style>", "", text, flags=re.DOTALL)  # it would speak for the whole page
+    text = re.sub(r"<style type=.*?</style>", "", text, flags=re.DOTALL)  # it would apply to the whole page
     text = re.sub(r'(?<= )d="[^"]*"', lambda found: _shorter(found[0]), text)
     text = text.replace("font-family: 'DejaVu Sans'", f"font-family: {FONT}")
     text = re.sub(r"(\bid=\"|url\(#|href=\"#)", rf"\g<1>{name}-", text)
@@ -218,14 +226,15 @@ def svg_of(figure: "Figure", name: str, about: str, tips: Sequence[Tip] = ()) ->
         group = f'<g id="{name}-{tip.part}">'
         text = text.replace(group, f"{group}<title>{escape(tip.text)}</title>", 1)
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="{wide}" height="{high}" '
-        f'viewBox="0 0 {wide} {high}" stroke-linejoin="round" role="img" aria-label="{escape(about)}">'
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'width="{wide}" height="{high}" viewBox="0 0 {wide} {high}" '
+        f'stroke-linejoin="round" role="img" aria-label="{escape(about)}">'
     )
     return re.sub(r"<svg[^>]*>", lambda _: head, text, count=1)
 
 
 def _shorter(path: str) -> str:
-    """A path in hundredths of a pixel, on one line."""
+    """Cut the coordinates of a path to hundredths of a pixel, on one line."""
     return " ".join(re.sub(r"(\.\d\d)\d+", r"\1", path).split())
 
 
@@ -234,6 +243,6 @@ def _variable(colour: str) -> str:
 
 
 def alone(svg: str) -> str:
-    """A picture that stands alone: with its colours."""
+    """Return a picture that works outside the page, with its colours included."""
     end = svg.index(">") + 1
     return f"{svg[:end]}<style>{COLOURS}</style>{svg[end:]}"

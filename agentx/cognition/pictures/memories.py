@@ -1,4 +1,4 @@
-"""How memories fade: those that were used most each with a curve of its own, and all of them at a glance."""
+"""Pictures of memory decay: a curve for each of the most used memories, and an overview of all."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PANELS = 15
-"""So many memories have a curve of their own."""
+"""Maximum number of memories with their own curve."""
 
 ROWS = 300
-"""So many memories have a row in the picture of all of them."""
+"""Maximum number of rows in the picture of all memories."""
 
 _LEVELS: dict[Level, tuple[str, str]] = {
     "L1": ("violet", "topics and procedures"),
     "L2": ("blue", "what is known"),
     "L3": ("teal", "what happened"),
 }
-"""The colour of each level, and what it is."""
+"""The colour of each level, and its meaning."""
 
 _ACROSS = 3
 _MARKS = 150
 _STEPS = 4
-_ACROSS_PIXELS = 280  # of one panel: a line of finer steps looks the same
+_ACROSS_PIXELS = 280  # width of one panel: finer steps would look the same
 _NAMED, _PARTED = 12, 6
-"""Rows of so many pixels have their memory beside them, or a line between them."""
+"""Minimum row height in pixels to label rows with their memory, and to draw a line between them."""
 
 
 def decay_picture(seen: Overview) -> str:
-    """The decay of the memories that were used most, each in a small picture of its own."""
+    """Draw the decay of the most used memories, each in a small panel."""
     names = _most_used(seen.curves, PANELS)
     if not names:
         return ""
@@ -104,7 +104,7 @@ def _fading(axes: "Axes", curve: Sequence[DecayPoint], last: int, colour: str) -
 
 
 def _thinned(line: Sequence[tuple[float, float]], size: int) -> Iterator[tuple[float, float]]:
-    """A line of which each part of a size is its lowest and its highest point: more cannot be told apart."""
+    """Reduce each part of a line to its lowest and highest point: more cannot be told apart."""
     if size == 1:
         yield from line
         return
@@ -115,7 +115,7 @@ def _thinned(line: Sequence[tuple[float, float]], size: int) -> Iterator[tuple[f
 
 
 def _came_up(curve: Sequence[DecayPoint]) -> Iterator[DecayPoint]:
-    """Where a memory came before the agent: it stood in a prompt, and in the one before it did not."""
+    """Yield the points at which a memory came up: it is in this prompt, and was not in the one before."""
     shown = 0
     for point in curve:
         if point.was_accessed:
@@ -125,7 +125,7 @@ def _came_up(curve: Sequence[DecayPoint]) -> Iterator[DecayPoint]:
 
 
 def decay_line(curve: Sequence[DecayPoint], steps: int) -> Iterator[tuple[float, float]]:
-    """The curve between its points, along the exponential; a gap where the memory was out of the buffer."""
+    """Yield the curve along the exponential; with a gap where the memory was out of the buffer."""
     before: DecayPoint | None = None
     for point in curve:
         if before is not None:
@@ -176,13 +176,13 @@ def _decay_legend(figure: "Figure", levels: Sequence[Level]) -> None:
 
 
 def _heading(axes: "Axes", text: str, width: float) -> None:
-    """Two lines at most above a small picture."""
+    """Set a heading of at most two lines above a panel."""
     lines = wrapped(text, width, 11)
     axes.set_title("\n".join(lines), loc="left", fontsize=11, pad=7, linespacing=1.25, color=LIGHT["ink"])
 
 
 def _most_used(curves: Mapping[str, Sequence[DecayPoint]], most: int) -> list[str]:
-    """The memories that answers used most, in the order in which they came."""
+    """Return the memories that answers used most, in the order of their first appearance."""
 
     def used(name: str) -> tuple[int, int, int]:
         curve = curves[name]
@@ -194,11 +194,14 @@ def _most_used(curves: Mapping[str, Sequence[DecayPoint]], most: int) -> list[st
 
 def _uses(curve: Sequence[DecayPoint]) -> str:
     accessed, used = sum(p.was_accessed for p in curve), sum(p.was_reinforced for p in curve)
-    return f"interactions {curve[0].interaction_id} to {curve[-1].interaction_id}, shown {accessed} times, used {used} times"
+    return (
+        f"interactions {curve[0].interaction_id} to {curve[-1].interaction_id}, "
+        f"shown {accessed} times, used {used} times"
+    )
 
 
 def memories_picture(seen: Overview) -> str:
-    """All memories, one row each, the fresher the darker; only where not all have a curve of their own."""
+    """Draw all memories, one row each, darker if fresher; only where not all have their own curve."""
     if len(seen.curves) <= PANELS:
         return ""
     import numpy as np  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""The report on a session: one page to look at, with a message at its top and pictures below."""
+"""The report on a session: one page with a summary at its top and pictures below."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -29,19 +29,19 @@ _SPELLED = 2
 
 
 class Message(NamedTuple):
-    """What the report comes down to: how many interactions there were, how often memories were fetched, what it cost."""
+    """The summary of the report: number of interactions, number of activations, and costs."""
 
     interactions: str
     fetched: str
     cost: str
 
     def __str__(self) -> str:
-        """All in one sentence."""
+        """Return all in one sentence."""
         return f"{self.interactions}, {self.fetched}, {self.cost}."
 
 
 class Section(NamedTuple):
-    """A part of the page: what is to be seen, how to read it, and the picture of that name."""
+    """A part of the page: a heading with the finding, a note on how to read it, and a picture's name."""
 
     name: str
     heading: str
@@ -49,7 +49,7 @@ class Section(NamedTuple):
 
 
 def message(seen: Overview) -> Message:
-    """The message at the top of the report."""
+    """Return the summary at the top of the report."""
     times, spent = seen.triggers.triggered, seen.collected
     fetched = f"memories fetched in {times:,} of them" if times else "no memories fetched"
     cost = f"{spent.total_tokens:,} tokens" if spent.total_tokens else "no model asked"
@@ -59,7 +59,7 @@ def message(seen: Overview) -> Message:
 
 
 def write_report(seen: Overview, folder: Path) -> list[Path]:
-    """Write the page and each picture of it; the files, the page first.
+    """Write the page and its pictures; return the paths, with the page first.
 
     Raises:
         UsageError: They cannot be written.
@@ -75,7 +75,7 @@ def write_report(seen: Overview, folder: Path) -> list[Path]:
 
 
 def page(seen: Overview, drawn: Mapping[str, str]) -> str:
-    """The page, which holds all that it shows.
+    """Return the self-contained page.
 
     Args:
         seen: The session.
@@ -92,7 +92,8 @@ def page(seen: Overview, drawn: Mapping[str, str]) -> str:
         fetched=escape(told.fetched),
         cost=escape(told.cost),
         sections="\n".join(
-            f'<section id="{one.name}"><h2>{escape(one.heading)}</h2><p>{escape(one.note)}</p>{drawn[one.name]}</section>'
+            f'<section id="{one.name}"><h2>{escape(one.heading)}</h2>'
+            f"<p>{escape(one.note)}</p>{drawn[one.name]}</section>"
             for one in sections(seen)
             if one.name in drawn
         ),
@@ -117,11 +118,12 @@ def _local(at: str) -> str:
 
 
 def sections(seen: Overview) -> Iterator[Section]:
-    """The parts of the page, each with what is to be seen in it for a heading."""
+    """Yield the parts of the page; each heading states what its picture shows."""
     yield Section(
         "pulse",
         _pulse(seen),
-        "Each mark is an interaction, from left to right. A mark of full height under fetched: more than once.",
+        "Each mark is an interaction, from left to right. "
+        "A mark of full height under fetched: more than once.",
     )
     more = len(seen.curves) > PANELS
     yield Section(
@@ -134,7 +136,8 @@ def sections(seen: Overview) -> Iterator[Section]:
     yield Section(
         "memories",
         f"All {len(seen.curves):,} memories at a glance",
-        f"{most.capitalize()}, in the order in which they came: the fresher, the darker, in the colour of their level. Dots: an answer used it.",
+        f"{most.capitalize()}, in the order in which they came: the fresher, the darker, "
+        "in the colour of their level. Dots: an answer used it.",
     )
     yield Section(
         "triggers",

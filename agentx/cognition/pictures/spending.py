@@ -1,4 +1,4 @@
-"""What answers took: time and tokens; and how they were judged."""
+"""Pictures of time, tokens, and judge scores."""
 
 import math
 from typing import TYPE_CHECKING
@@ -36,7 +36,7 @@ _LATENCIES = {
 
 
 def duration(ms: float) -> str:
-    """A duration as a person says it.
+    """Return a duration in readable form.
 
     >>> [duration(ms) for ms in (0.042, 1.82, 18.2, 950, 1234, 83_000)]
     ['42 µs', '1.8 ms', '18 ms', '950 ms', '1.2 s', '83 s']
@@ -47,7 +47,7 @@ def duration(ms: float) -> str:
 
 
 def latency_picture(seen: Overview) -> str:
-    """How long each module took when it ran: every time a dot, the median a line."""
+    """Draw how long each module took when it ran: each time as a dot, the median as a line."""
     rows = [
         (name, [taken for one in seen.interactions if (taken := getattr(one.metrics, key)) > 0])
         for name, key in _LATENCIES.items()
@@ -91,7 +91,7 @@ def latency_picture(seen: Overview) -> str:
 
 
 def tokens_picture(seen: Overview) -> str:
-    """Tokens of each interaction, by module."""
+    """Draw the tokens of each interaction, by module."""
     if not seen.collected.total_tokens:
         return ""
     figure = figure_of(WIDTH, 270)
@@ -116,7 +116,7 @@ def tokens_picture(seen: Overview) -> str:
 
 
 def _token_names(axes: "Axes", seen: Overview) -> None:
-    """Beside the bars, in the order in which they are stacked: each module and what it took."""
+    """Label each module and its tokens beside the bars, in stacking order."""
     whole = seen.collected.total_tokens
     for number, module in enumerate(reversed(MODULES)):
         total = seen.collected.tokens[module].total
@@ -146,7 +146,7 @@ def _spent(one: Interaction, module: str) -> float:
 
 
 def judge_picture(seen: Overview) -> str:
-    """How many answers were judged how."""
+    """Draw the distribution of the judge scores."""
     bins = seen.collected.judge_distribution
     if not any(bins):
         return ""

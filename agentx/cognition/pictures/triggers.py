@@ -1,4 +1,4 @@
-"""What was said, and when memories were fetched."""
+"""Pictures of the messages, and of when memories were fetched."""
 
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ _TOPICS = 3
 
 
 def pulse_picture(seen: Overview) -> str:
-    """The session, message by message: what was said, and when memories were fetched."""
+    """Draw the session message by message: the type of each, and when memories were fetched."""
     kinds = [one.metrics.input_type for one in seen.interactions]
     rows = [
         ("told", "teal", [float(kind == "statement") for kind in kinds]),
@@ -63,7 +63,7 @@ def pulse_picture(seen: Overview) -> str:
 
 
 def triggers_picture(seen: Overview) -> str:
-    """Both tiers of uncertainty of every look, how often memories were fetched, and the topics that were found wanting."""
+    """Draw the uncertainty of each assessment, the activation rate, and the topics that triggered it."""
     looks = seen.triggers.uncertainty
     if not looks:
         return ""
@@ -102,7 +102,7 @@ def triggers_picture(seen: Overview) -> str:
 
 
 def _rate(figure: "Figure", seen: Overview) -> None:
-    """How often memories were fetched lately, all along."""
+    """Draw the moving share of interactions that fetched memories."""
     count = len(seen.interactions)
     window = max(5, count // 8)
     fetched = [one.metrics.activator_trigger_count > 0 for one in seen.interactions]
@@ -127,7 +127,7 @@ def _rate(figure: "Figure", seen: Overview) -> None:
 
 
 def _topics(figure: "Figure", seen: Overview) -> None:
-    """The topics that triggered most: how often, of how many looks."""
+    """Draw the topics that triggered most: how often, and out of how many assessments."""
     rows = seen.triggers.clusters[:_TOPICS]
     if not rows:
         return

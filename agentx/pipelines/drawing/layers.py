@@ -1,7 +1,7 @@
-"""Boxes in layers, each below all that it waits for, and the way that lines take between them.
+"""Layered graph layout: place each box below all that it waits for, and route lines between boxes.
 
-This is the layered drawing of graphs after Sugiyama, Tagawa and Toda (1981): layers by the longest way down, room in each layer for
-lines that only run through it, and boxes ordered by where their neighbours stand.
+This is the layered drawing of graphs after Sugiyama, Tagawa and Toda (1981): layers by the longest path,
+dummy boxes for lines that pass through a layer, and boxes ordered by the positions of their neighbours.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,16 +13,16 @@ GAP_X, GAP_Y = 28, 46
 """Pixels between boxes, and between layers."""
 
 _BETWEEN = 20
-"""Room that a line takes which runs through a layer."""
+"""Width in pixels that a line needs where it passes through a layer."""
 
 
 @dataclass
 class Box:
-    """Something with a size that gets a place, in pixels.
+    """A box with a size, which the layout gives a position; all in pixels.
 
     Attributes:
-        below: What it needs below itself, for a stack.
-        inside: What stands in it, placed relative to it.
+        below: Height needed below the box, for a stack.
+        inside: A nested layout, with positions relative to the box.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Box:
 
     @property
     def foot(self) -> float:
-        """Where lines leave it."""
+        """The y coordinate where lines leave it."""
         return self.y + self.height + self.below
 
 
@@ -44,10 +44,10 @@ class Layout:
     """Boxes in layers, and the lines between them.
 
     Attributes:
-        boxes: By name; a name that holds ``>`` is room for a line that runs through a layer.
+        boxes: By name. A name with ``>`` is a dummy box, for a line that passes through a layer.
         layers: Names, from left to right.
         bounds: Upper and lower edge of each layer.
-        chains: Each line, as the boxes that it runs through.
+        chains: For each line, the boxes that it passes through.
     """
 
     boxes: dict[str, Box]
@@ -58,15 +58,15 @@ class Layout:
     height: float = 0
 
     def layer_of(self, name: str) -> int:
-        """The number of the layer that a box stands in, from 0."""
+        """Return the number of the layer that contains a box, from 0."""
         return next(number for number, layer in enumerate(self.layers) if name in layer)
 
 
 def arranged(boxes: Iterable[Box], waits: Mapping[str, set[str]]) -> Layout:
-    """Boxes in layers, each below what it waits for.
+    """Arrange boxes in layers, each below what it waits for.
 
     Args:
-        boxes: With their sizes.
+        boxes: The boxes, with their sizes.
         waits: For each name, the names that it waits for.
     """
     made = Layout({box.name: box for box in boxes})
@@ -92,7 +92,7 @@ def arranged(boxes: Iterable[Box], waits: Mapping[str, set[str]]) -> Layout:
 
 
 def _without_shortcuts(waits: Mapping[str, set[str]]) -> dict[str, set[str]]:
-    """What each waits for, without what the others that it waits for wait for themselves."""
+    """Remove indirect dependencies (transitive reduction): keep only what no other dependency waits for."""
     above: dict[str, set[str]] = {}
     for name in TopologicalSorter(waits).static_order():
         own = waits.get(name, set())
@@ -104,7 +104,7 @@ def _without_shortcuts(waits: Mapping[str, set[str]]) -> dict[str, set[str]]:
 
 
 def _untangle(layout: Layout) -> None:
-    """Order the boxes of each layer by where their neighbours stand, so that few lines cross."""
+    """Order the boxes of each layer by the positions of their neighbours, so that few lines cross."""
     above: dict[str, list[str]] = {}
     below: dict[str, list[str]] = {}
     for chain in layout.chains:
@@ -125,7 +125,7 @@ def _untangle(layout: Layout) -> None:
 
 
 def _place(layout: Layout) -> None:
-    """Give each box its place: layers one below the other, each in the middle."""
+    """Assign coordinates: layers from top to bottom, each centred."""
     boxes = layout.boxes
     wide = [sum(boxes[name].width + GAP_X for name in layer) - GAP_X for layer in layout.layers]
     layout.width = max(wide)

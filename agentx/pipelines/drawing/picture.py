@@ -1,7 +1,8 @@
-"""A pipeline as a picture: an SVG that stands alone, in the colours of whoever looks at it.
+"""A pipeline as a self-contained SVG picture, in light or dark colours as the viewer prefers.
 
-Stages stand in layers, each below all that it waits for. A loop is a dashed frame around its stages; what is done for each
-item is a stack with the number of items. Lines run between boxes and through layers where they leave room, so no line crosses a text.
+Stages are in layers, each below all that it waits for. A loop is a dashed frame around its stages. A stage
+that is repeated for each item is a stack with the number of items. Lines run between boxes, and pass through
+layers only where the layout left room, so no line crosses a text.
 """
 
 from collections import Counter
@@ -19,7 +20,7 @@ from agentx.synthesis.pipelines.definition.plan import Plan, agent_types, is_by_
 _PAD = 14
 _MARGIN = 32
 _STACK = 6
-"""Pixels by which each card of a stack looks out below the one before it."""
+"""Offset in pixels between the cards of a stack."""
 
 _NARROWEST, _WIDEST = 190, 290
 _FILES_SHOWN = 4
@@ -27,33 +28,45 @@ _READ_LINES = 2
 _STYLE = """
 text { font-family: ui-sans-serif, system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: #0f172a; }
 .paper { fill: #ffffff; } .card { fill: #f8fafc; stroke: #94a3b8; } .frame { fill: #faf5ff; stroke: #8b5cf6; }
-.dashed { stroke-dasharray: 6 4; } .title { font-size: 20px; font-weight: 700; } .name { font-size: 14px; font-weight: 650; }
-.soft { font-size: 11.5px; fill: #475569; } .path { font: 11px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #334155; }
-.loop { font-size: 12px; font-weight: 600; fill: #6d28d9; } .count { font-size: 11.5px; font-weight: 650; fill: #1e3a8a; } .pill { fill: #dbeafe; }
+.dashed { stroke-dasharray: 6 4; } .title { font-size: 20px; font-weight: 700; } \
+.name { font-size: 14px; font-weight: 650; }
+.soft { font-size: 11.5px; fill: #475569; } \
+.path { font: 11px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #334155; }
+.loop { font-size: 12px; font-weight: 600; fill: #6d28d9; } \
+.count { font-size: 11.5px; font-weight: 650; fill: #1e3a8a; } .pill { fill: #dbeafe; }
 .stands { font-size: 11.5px; font-weight: 650; }
-.card.proved { fill: #f0fdf4; stroke: #16a34a; } .card.running { fill: #eff6ff; stroke: #2563eb; } .card.failed { fill: #fef2f2; stroke: #dc2626; }
+.card.proved { fill: #f0fdf4; stroke: #16a34a; } .card.running { fill: #eff6ff; stroke: #2563eb; } \
+.card.failed { fill: #fef2f2; stroke: #dc2626; }
 .card.asks { fill: #fffbeb; stroke: #d97706; }
 .line { fill: none; stroke: #64748b; stroke-width: 1.4; } .tip { fill: #64748b; }
 .model { fill: #2563eb; } .reader { fill: #0d9488; } .engine { fill: #64748b; } .program { fill: #d97706; }
 @media (prefers-color-scheme: dark) {
-text { fill: #f1f5f9; } .paper { fill: #0f172a; } .card { fill: #1e293b; stroke: #64748b; } .frame { fill: #1e1b4b; stroke: #a78bfa; }
-.soft { fill: #cbd5e1; } .path { fill: #cbd5e1; } .loop { fill: #c4b5fd; } .count { fill: #dbeafe; } .pill { fill: #1e40af; }
-.card.proved { fill: #052e16; } .card.running { fill: #172554; } .card.failed { fill: #450a0a; } .card.asks { fill: #451a03; }
-.line { stroke: #94a3b8; } .tip { fill: #94a3b8; } .model { fill: #60a5fa; } .reader { fill: #2dd4bf; } .engine { fill: #94a3b8; } .program { fill: #fbbf24; }
+text { fill: #f1f5f9; } .paper { fill: #0f172a; } .card { fill: #1e293b; stroke: #64748b; } \
+.frame { fill: #1e1b4b; stroke: #a78bfa; }
+.soft { fill: #cbd5e1; } .path { fill: #cbd5e1; } .loop { fill: #c4b5fd; } \
+.count { fill: #dbeafe; } .pill { fill: #1e40af; }
+.card.proved { fill: #052e16; } .card.running { fill: #172554; } \
+.card.failed { fill: #450a0a; } .card.asks { fill: #451a03; }
+.line { stroke: #94a3b8; } .tip { fill: #94a3b8; } .model { fill: #60a5fa; } .reader { fill: #2dd4bf; } \
+.engine { fill: #94a3b8; } .program { fill: #fbbf24; }
 }
 """
 
-_SVG = """<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}" role="img" aria-label="{about}">"""
-_TIP = """<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+_SVG = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}" '
+    'role="img" aria-label="{about}">'
+)
+_TIP = """\
+<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
 <path class="tip" d="M0,0 L8,4 L0,8 z"/></marker></defs>"""
 
 
 def picture(plan: Plan, board: Board | None = None) -> str:
-    """The picture of a pipeline, as SVG.
+    """Return the picture of a pipeline, as SVG.
 
     Args:
         plan: The pipeline.
-        board: How it stands; stages then have the colour of that, and say how many items are how far.
+        board: Its status. If given, stages are coloured by status and show how many items have which one.
     """
     return _Picture(plan, board).svg()
 
@@ -73,7 +86,7 @@ class _Picture:
     # --- sizes ----------------------------------------------------------------------------------------------
 
     def _card(self, stage: Stage) -> "list[_Line]":
-        """What a stage says of itself."""
+        """Return the text lines of a stage's card."""
         role, files = self.pipeline.roles[stage.role], self.pipeline.files
         paths = [
             *(f"→ {shown_path(files[one.file])}" for one in role.writes),
@@ -90,7 +103,7 @@ class _Picture:
         return len(self.plan.items[for_each]) if for_each else 1
 
     def _stack(self, for_each: str) -> float:
-        """What the lower cards of a stack take."""
+        """Return the extra height of a stack's lower cards, in pixels."""
         return 2 * _STACK if self._count(for_each) > 1 else 0
 
     def _stage_box(self, stage: Stage) -> Box:
@@ -105,7 +118,7 @@ class _Picture:
         return Box(loop.loop, width, inside.height + 3 * _PAD + 34, self._stack(loop.for_each), inside)
 
     def _reads(self, stage: Stage) -> list[str]:
-        """The names of the files that a stage reads, in a line or two."""
+        """Return the names of the files that a stage reads, in at most two lines."""
         names = [read.file for read in self.pipeline.roles[stage.role].reads]
         lines = [""]
         for number, name in enumerate(names):
@@ -121,10 +134,10 @@ class _Picture:
                 lines.append(f"   {name}")
         return [line for line in lines if line]
 
-    # --- the whole ------------------------------------------------------------------------------------------
+    # --- the whole picture ----------------------------------------------------------------------------------
 
     def svg(self) -> str:
-        """The picture."""
+        """Return the picture."""
         layout = self._outer()
         head = self._head()
         returns = list(self._returns())
@@ -185,7 +198,7 @@ class _Picture:
         for box in layout.boxes.values():
             if box.name in self.loops:
                 yield from self._drawn_loop(box, self.loops[box.name])
-            elif box.name in self.stages:  # and not room for a line
+            elif box.name in self.stages:  # skip dummy boxes
                 yield from self._drawn_stage(box, self.stages[box.name])
 
     def _drawn_stage(self, box: Box, stage: Stage) -> Iterator[str]:
@@ -193,7 +206,10 @@ class _Picture:
         yield f'<g id="{escape(stage.id)}"><title>{escape(self._told(stage, role))}</title>'
         yield from _cards(box, f"card {_colour(self.rows[stage.id])}" if stage.id in self.rows else "card")
         kind = self._kind(role)
-        yield f'<rect class="{kind}" x="{box.x:.1f}" y="{box.y + 10:.1f}" width="4" height="{box.height - 20:.1f}" rx="2"/>'
+        yield (
+            f'<rect class="{kind}" x="{box.x:.1f}" y="{box.y + 10:.1f}" '
+            f'width="4" height="{box.height - 20:.1f}" rx="2"/>'
+        )
         y = box.y + _PAD + 12
         name, who, *paths = self.cards[stage.id]
         for line in (name, who, *(_Line(text, "soft") for text in self._reads(stage)), *paths):
@@ -227,8 +243,14 @@ class _Picture:
         if for_each:
             width = self._pill_width(for_each) - 6
             x = box.x + box.width - width - 8
-            yield f'<rect class="pill" x="{x:.1f}" y="{box.y + 9:.1f}" width="{width:.1f}" height="20" rx="10"/>'
-            yield f'<text class="count" text-anchor="middle" x="{x + width / 2:.1f}" y="{box.y + 23:.1f}">{escape(self._counted(for_each))}</text>'
+            yield (
+                f'<rect class="pill" x="{x:.1f}" y="{box.y + 9:.1f}" '
+                f'width="{width:.1f}" height="20" rx="10"/>'
+            )
+            yield (
+                f'<text class="count" text-anchor="middle" x="{x + width / 2:.1f}" '
+                f'y="{box.y + 23:.1f}">{escape(self._counted(for_each))}</text>'
+            )
 
     def _kind(self, role: Role) -> str:
         if is_by_model(role):
@@ -236,20 +258,20 @@ class _Picture:
         return "engine" if is_by_engine(role) else "program"
 
     def _told(self, stage: Stage, role: Role) -> str:
-        """What is said where the pointer rests on a stage."""
+        """Return the tooltip of a stage."""
         files = self.pipeline.files
         reads = [f"reads {shown_path(files[one.file])}" for one in role.reads]
         writes = [f"writes {shown_path(files[one.file])}" for one in role.writes]
         return "\n".join([f"{stage.id}: {_who(stage.role, role)}", *reads, *writes])
 
     def _returns(self) -> Iterator[tuple[str, str]]:
-        """Of each that waits for the item before: what it waits for, and itself."""
+        """Yield for each entry that waits for the previous item: what it waits for, and its own name."""
         for entry in self.pipeline.stages:
             name = entry.loop if isinstance(entry, Loop) else entry.id
             yield from ((self.owners.get(one, one), name) for one in entry.after_previous)
 
     def _return(self, layout: Layout, ends: tuple[str, str], number: int) -> str:
-        """A dashed line that leaves below, runs up beside everything, and comes in from above."""
+        """Draw a dashed line that leaves below, runs up beside all boxes, and enters from above."""
         source, target = (layout.boxes[name] for name in ends)
         _, low = layout.bounds[layout.layer_of(source.name)]
         high, _ = layout.bounds[layout.layer_of(target.name)]
@@ -270,7 +292,7 @@ class _Line:
     sort: str
 
     def needs(self) -> float:
-        """Pixels that it takes, with room for a count beside a name."""
+        """Return its width in pixels, with room for an item count beside a name."""
         return self.text_width(self.text) + (90 if self.sort == "name" else 0)
 
     def text_width(self, text: str) -> float:
@@ -279,7 +301,7 @@ class _Line:
         return text_width(text, 14.5 if self.sort == "name" else 11.5)
 
     def cut(self, room: float) -> str:
-        """The text, without its middle where it is too long."""
+        """Return the text, with its middle cut out where it is too long."""
         text, whole = self.text, self.text
         for keep in range(len(whole) - 1, 0, -1):
             if self.text_width(text) <= room:
@@ -294,7 +316,7 @@ def _who(name: str, role: Role) -> str:
 
 
 def _colour(row: Row) -> str:
-    """The colour of a stage: what a person looks for first, of all its items."""
+    """Return the colour class of a stage: the most urgent status among its items."""
     marks = {cell.mark for cell in row.cells}
     return next((mark for mark in ("failed", "asks", "running") if mark in marks), "") or (
         "proved" if marks == {"proved"} else "waiting"
@@ -302,7 +324,7 @@ def _colour(row: Row) -> str:
 
 
 def _stands(row: Row) -> str:
-    """How many items are how far, in a line."""
+    """Return how many items have which status, in a line."""
     counted = Counter(cell.mark for cell in row.cells)
     told = [f"✓ {counted['proved']} of {len(row.cells)}"]
     marks: tuple[tuple[Mark, str], ...] = (("running", "▶"), ("again", "↻"), ("asks", "?"), ("failed", "✗"))
@@ -324,13 +346,13 @@ def _cards(box: Box, sort: str) -> Iterator[str]:
     for number in range(round(box.below / _STACK), -1, -1):
         inset = 7 * number
         yield (
-            f'<rect class="{sort}" x="{box.x + inset:.1f}" y="{box.y + number * _STACK:.1f}" width="{box.width - 2 * inset:.1f}" '
-            f'height="{box.height:.1f}" rx="10"/>'
+            f'<rect class="{sort}" x="{box.x + inset:.1f}" y="{box.y + number * _STACK:.1f}" '
+            f'width="{box.width - 2 * inset:.1f}" height="{box.height:.1f}" rx="10"/>'
         )
 
 
 def _lines(layout: Layout) -> Iterator[str]:
-    """The lines of a layout: straight within layers, curved between them."""
+    """Yield the lines of a layout: straight within layers, curved between them."""
     for chain in layout.chains:
         first = layout.boxes[chain[0]]
         x, layer = first.x + first.width / 2, layout.layer_of(chain[0])

@@ -1,15 +1,15 @@
-"""How much room text takes in a picture, whichever font its reader has."""
+"""Width of text in a picture, estimated for any font that its reader may have."""
 
 import unicodedata
 
 
 def text_width(text: str, size: float, *, mono: bool = False) -> float:
-    """How many pixels a text takes, rather more than less: fonts differ.
+    """Return an upper estimate of a text's width in pixels, because fonts differ.
 
     Args:
-        text: In one line.
-        size: Of its letters, in pixels.
-        mono: Whether all of them are equally wide.
+        text: A single line.
+        size: Font size in pixels.
+        mono: Whether the font is monospaced.
     """
     total = 0.0
     for letter in text:
