@@ -304,8 +304,8 @@ class Director:
 def hold_to(state: State) -> str:
     """Return what the user demands and has ruled out, and the calls that were cut off, for an executor.
 
-    Ids, sources and reasons are left out. This text follows every prompt, whatever a director wrote. So a rule
-    holds even where the directive is older.
+    Ids, sources and reasons are left out. This text follows every prompt, whatever a director wrote. So a
+    rule holds even where the directive is older.
     """
     demands = [rule(item) for item in state.active("constraint", "rejection")]
     cut_off = [f"{call.tool}({arguments_of(call)})" for call in unsettled(state)][-CUT_OFF:]

@@ -436,7 +436,7 @@ class Runner:
 
 
 def _written(plan: Plan, progress: Progress) -> tuple[set[tuple[str, str]], dict[tuple[str, str], str]]:
-    """Return the files and blobs of proofs: those of their steps, and those that no longer are, by step."""
+    """Split proved files and blobs: those that still belong to their step, and others with their step."""
     mine, others = set[tuple[str, str]](), dict[tuple[str, str], str]()
     stages = {step.stage for step in plan.steps.values()}
     for key, proof in progress.proved.items():
