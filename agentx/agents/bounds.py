@@ -71,7 +71,7 @@ class Bounds:
         """Stop the run where its time is up.
 
         Raises:
-            RunStops: It is.
+            RunStops: The time is up.
         """
         self._stop_if(time.monotonic() >= self._until, f"{self._limits.max_time_s:g} seconds", "max_time_s")
 

@@ -125,7 +125,7 @@ class Conversation:
 
     def _open_step(self) -> list[ChatMessage]:
         heard = [ChatMessage("user", text) for text in self._heard]
-        # Text without calls was never acted upon: the process ended before its calls were recorded
+        # Text without calls was never acted upon: the process ended before the calls were recorded
         if not self._calls:
             return heard
         return [

@@ -258,7 +258,7 @@ class _Run:
         if status in ("INTERRUPTED", "WAITING") or state.last_run is None or not task.strip():
             return
         opened = any(item.created_seq > state.last_run.seq for item in state.active("hot_issue"))
-        # by its words: similarity alone is not a record
+        # By its words: similarity alone is not a record
         flows = match(state, task) if status != "FAILED" else []
         self.ws.gates.after(
             task,
@@ -274,7 +274,7 @@ class _Run:
         """Call the model, with what the workspace remembers now and the whole conversation."""
         self.bounds.begin_step()
         for event in self.recorded(self.seen):
-            # the agent's own events are in the conversation already
+            # The agent's own events are in the conversation already
             if isinstance(event.data, UserMessageSent):
                 self.conversation.apply(event)
         self.conversation.begin_step()

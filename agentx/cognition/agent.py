@@ -175,7 +175,7 @@ class _Turn:
         self.number = self.mind.interactions + 1
         self.before = memories.scored(self.state, self.mind, self.number, self.config.decay_temperature)
         held = sum(one.tokens for one in self.before)
-        # only now is that a fault: later, some memories make room for others
+        # Only now is that a fault: later, some memories make room for others
         if held > self.config.buffer_tokens:
             self.metrics.faults += filter(None, [self.fitting(self.buffer())[1]])
         self.decayer: list[DecayerSnapshot] = []
@@ -358,7 +358,7 @@ class _Turn:
         """
         with self.timed("decayer_latency_ms"):
             asked = without_names(self.message, self.agent.tally.people) or self.message
-            # embedded once, even if the buffer is later cut differently
+            # Embedded once, even if the buffer is later cut differently
             whole = [self.state.items[one.id].text for one in buffer]
             vectors = self.ws.engine.meanings.of([asked, *whole])
             near = [vectors[text] for text in whole if text in vectors]

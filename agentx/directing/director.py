@@ -233,7 +233,7 @@ class Director:
         return found
 
     def _explain(self, directive: int, name: str, words: str) -> FieldExplained:
-        """Ask a model for the value of a field, and record its answer."""
+        """Ask a model how to fill a field, and record its answer."""
         if self._model is None:
             raise fields.FieldUnresolved(
                 name, f"no resolver is called {words!r}, and no model is there to read it"

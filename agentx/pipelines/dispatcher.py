@@ -139,7 +139,7 @@ class Dispatcher:
         try:
             found = self.examiner.findings(due.step)
             examined = self.examiner.examine(due.step, found)
-        except AgentXError:  # an input is missing: whoever is sent gets that as a message
+        except AgentXError:  # an input is missing: the dispatch that follows reports it
             return False
         if examined.wrong:
             return False
@@ -516,7 +516,7 @@ def _ended(status: RunStatus, reason: str, outcome: Outcome) -> RunEnded:
     return RunEnded(
         status=status,
         reason=reason,
-        # redact before cutting: half a secret is not recognised
+        # Redact before cutting: half a secret is not recognised
         summary=one_line(clean(outcome.summary))[:RUN_TEXT],
         steps=outcome.steps,
         **msgspec.structs.asdict(outcome.usage),

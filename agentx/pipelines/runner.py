@@ -46,7 +46,7 @@ Status = Literal["COMPLETED", "FAILED", "LIMIT_REACHED", "INTERRUPTED", "WAITING
 
 
 _TOLD = 5
-"""Number of failures that the reason of an end lists."""
+"""Maximum number of failures that the reason of an end lists."""
 
 _REASON_CHARACTERS = 3_000
 """Characters of that reason kept in its event, which is one line."""
@@ -215,7 +215,7 @@ class Runner:
     def _reopen(self, progress: Progress) -> None:
         """Reopen steps whose proof no longer holds.
 
-        That is so where a file of the step is gone, has lost its marker, or was proved by another step.
+        That is so where a file of the step is gone, has lost its marker, or is not a file that the step was proved with.
         """
         known = {path: entry.oid for path, entry in self._engine.write_path.manifest().items()}
         mine, others = _written(self.plan, progress)
@@ -224,7 +224,7 @@ class Runner:
             step = self.plan.steps.get(key)
             if step is None or max(progress.reopened.get(one, 0) for one in (key, step.stage)) > proof.seq:
                 continue
-            # another step may have written one of the files since
+            # Another step may have written one of the files since
             own = {output.path for output in proof.outputs}
             if all(one.path in own and (one.path, known.get(one.path)) in mine for one in step.writes):
                 continue

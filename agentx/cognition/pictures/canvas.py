@@ -111,7 +111,7 @@ def styled() -> Iterator[None]:
         style = {**defaults, **_STYLE}
         del style["backend"]  # it belongs to the process; no figure here has a window
         with warnings.catch_warnings(), mpl.rc_context():
-            # glyphs missing from matplotlib's font; the reader's own font is used
+            # Glyphs missing from matplotlib's font; the reader's own font is used
             warnings.simplefilter("ignore")
             mpl.rcParams.update(style)
             yield
