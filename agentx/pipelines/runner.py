@@ -215,7 +215,8 @@ class Runner:
     def _reopen(self, progress: Progress) -> None:
         """Reopen steps whose proof no longer holds.
 
-        That is so where a file of the step is gone, has lost its marker, or is not a file that the step was proved with.
+        That is so where a file of the step is gone, has lost its marker, or is not one that the step was
+        proved with.
         """
         known = {path: entry.oid for path, entry in self._engine.write_path.manifest().items()}
         mine, others = _written(self.plan, progress)

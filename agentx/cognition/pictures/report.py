@@ -29,7 +29,7 @@ _SPELLED = 2
 
 
 class Message(NamedTuple):
-    """The summary of the report: number of interactions, number of activations, and costs."""
+    """The summary of the report: number of interactions, how many fetched memories, and costs."""
 
     interactions: str
     fetched: str
