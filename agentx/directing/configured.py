@@ -31,7 +31,7 @@ def executor(engine: Engine) -> Executor:
 def program_environ(engine: Engine) -> dict[str, str]:
     """Return the environment of a program that plays a role.
 
-    It is the caller's, without API keys except those that ``director.keys`` lists.
+    It is the caller's, without secret variables except those that ``director.keys`` lists.
     """
     settings = engine.settings
     keys = {name: value for name in engine.config.director.keys if (value := settings.keys.get(name))}
