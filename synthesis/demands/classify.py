@@ -273,7 +273,11 @@ def _rules(plain: str, original: str, sentence: Span) -> Iterator[Demand | Rejec
 
 
 def _bare(words: str) -> str:
-    return words[v.LEAD_INS.match(words).end() :] if v.LEAD_INS.match(words) else words  # type: ignore[union-attr]
+    return (
+        words[v.LEAD_INS.match(words).end() :]  # type: ignore[union-attr]
+        if v.LEAD_INS.match(words)
+        else words
+    )
 
 
 # --- demands ----------------------------------------------------------------------------------------------------------

@@ -21,22 +21,32 @@ from agentx.synthesis.memory.items import (
 )
 
 _EXCEPTION = on_use(
-    r"\b(?:unless|except|excluding|other than|apart from|without|only (?:if|when)|if|before|as long as|but not|more than|at most|too (?:many|often)|first"
+    r"\b(?:unless|except|excluding|other than|apart from|without|only (?:if|when)|if|before|as long as"
+    r"|but not|more than|at most|too (?:many|often)|first"
     r"|directly|yourself|on your own|by hand|manually)\b",
     re.IGNORECASE,
 )
 """Words that make a demand conditional in a way that no check here can see."""
 
 _QUOTE = "[`\"']"
-_FILE = rf"{_QUOTE}?(?P<{{0}}>(?:\*|[\w-])[\w.*-]*\.[A-Za-z][\w-]{{{{0,9}}}}|\.[a-z][\w.-]{{{{0,30}}}}|Makefile|Dockerfile|Jenkinsfile|Pipfile|Gemfile|Procfile|(?:[\w.@*-]{{{{1,60}}}}/){{{{1,12}}}}[\w.@*-]{{{{0,60}}}}){_QUOTE}?"
+_FILE = (
+    rf"{_QUOTE}?(?P<{{0}}>(?:\*|[\w-])[\w.*-]*\.[A-Za-z][\w-]{{{{0,9}}}}|\.[a-z][\w.-]{{{{0,30}}}}|Makefile"
+    r"|Dockerfile|Jenkinsfile|Pipfile|Gemfile|Procfile"
+    rf"|(?:[\w.@*-]{{{{1,60}}}}/){{{{1,12}}}}[\w.@*-]{{{{0,60}}}}){_QUOTE}?"
+)
 _FORBIDDEN_FILE = on_use(
-    r"^(?:(?:never|ever|again|don't|do not|must not|mustn't|may not|should not|shouldn't|you|we|please|should|must|stop)\s+)+"
-    r"(?P<verb>create|creating|add|adding|write|writing|make|making|generate|generating|commit|committing|touch|touching|edit|editing|modify|modifying|change|changing"
+    r"^(?:(?:never|ever|again|don't|do not|must not|mustn't|may not|should not|shouldn't|you|we|please"
+    r"|should|must|stop)\s+)+"
+    r"(?P<verb>create|creating|add|adding|write|writing|make|making|generate|generating|commit|committing"
+    r"|touch|touching|edit|editing|modify|modifying|change|changing"
     r"|overwrite|overwriting|introduce|check in|put anything (?:in|into)|write to|writing to)\s+"
-    r"(?:(?:a|an|any|the|another|new|more|separate|to|in|into|files?|anything|named|called|with the name)\s+){0,5}"
+    r"(?:(?:a|an|any|the|another|new|more|separate|to|in|into|files?|anything|named|called"
+    r"|with the name)\s+){0,5}"
     r"(?P<files>[^,;!?\s][^;!?]*?)"
-    r"(?:\s+(?:files?|folders?|director(?:y|ies)))?(?:\s+(?:again|ever|any ?more|any ?where|at all|from now on|going forward|in (?:this|the|our) (?:repo|project|repository)))*"
-    r"\s*(?:[.!]?$|;.*$|,\s*(?:use|always|we|it|put|instead|rather|please|but use|the|because|since|as|i)\b.*$|\s+(?:because|since)\b.*$|\s[-–—]\s.*$)",
+    r"(?:\s+(?:files?|folders?|director(?:y|ies)))?(?:\s+(?:again|ever|any ?more|any ?where|at all"
+    r"|from now on|going forward|in (?:this|the|our) (?:repo|project|repository)))*"
+    r"\s*(?:[.!]?$|;.*$|,\s*(?:use|always|we|it|put|instead|rather|please|but use|the|because|since|as"
+    r"|i)\b.*$|\s+(?:because|since)\b.*$|\s[-–—]\s.*$)",
     re.IGNORECASE | re.DOTALL,
 )
 _CHANGING = ("touch", "edit", "modify", "chang")
@@ -46,9 +56,12 @@ _FILE_NAME = on_use(
     _FILE.format("file").replace("{{", "{").replace("}}", "}") + r"(?:\s+files?)?", re.IGNORECASE
 )
 _DOT_FILE = on_use(
-    r"^\.(?:\w+rc|\w+ignore|env|envrc|git|github|gitlab-ci|gitattributes|gitmodules|gitkeep|mailmap|editorconfig|flake8|pre-commit-config|python-version"
-    r"|node-version|ruby-version|tool-versions|nvmrc|coveragerc|travis|circleci|readthedocs|clang-format|clang-tidy|htaccess|netrc|pypirc|pgpass|ssh|aws"
-    r"|docker|devcontainer|vscode|idea|venv|husky|yarn|npm|cargo|cursorrules|cursor|claude|agentx|bash_profile|profile|DS_Store)(?:\.[\w.-]+)?$",
+    r"^\.(?:\w+rc|\w+ignore|env|envrc|git|github|gitlab-ci|gitattributes|gitmodules|gitkeep|mailmap"
+    r"|editorconfig|flake8|pre-commit-config|python-version"
+    r"|node-version|ruby-version|tool-versions|nvmrc|coveragerc|travis|circleci|readthedocs|clang-format"
+    r"|clang-tidy|htaccess|netrc|pypirc|pgpass|ssh|aws"
+    r"|docker|devcontainer|vscode|idea|venv|husky|yarn|npm|cargo|cursorrules|cursor|claude|agentx"
+    r"|bash_profile|profile|DS_Store)(?:\.[\w.-]+)?$",
     re.IGNORECASE,
 )
 """Well-known names that begin with a dot; any other (".md") is what the names of files end with."""
@@ -56,20 +69,25 @@ _DOT_FILE = on_use(
 _LIST = on_use(r"\s*,\s*(?:or |and |nor )?\s*|\s+(?:or|and|nor)\s+(?:an? |any )?")
 
 _FORBIDDEN_TEXT = on_use(
-    r"(?:^|,\s*)(?:(?:never|ever|again|don't|do not|must not|mustn't|may not|should not|shouldn't|you|we|please|should|must|stop|avoid)\s+)+"
-    r"(?:mention|mentioning|say|saying|write|writing|name|naming|use|using|refer to|referring to|include|including|utter|bring up|talk about|cite)\s+"
+    r"(?:^|,\s*)(?:(?:never|ever|again|don't|do not|must not|mustn't|may not|should not|shouldn't|you|we"
+    r"|please|should|must|stop|avoid)\s+)+"
+    r"(?:mention|mentioning|say|saying|write|writing|name|naming|use|using|refer to|referring to|include"
+    r"|including|utter|bring up|talk about|cite)\s+"
     r"(?P<kind>the (?:words?|phrases?|terms?|names?|expressions?|strings?) )?(?P<phrases>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
 _MAY = r"(?:may|must|should|shall|can|(?:is|are) (?:ever )?(?:allowed|to))(?: to)?"
 _TURNED = (
     on_use(
-        rf"^(?:no|none of (?:the|our|your)) (?P<where>[\w ]{{3,30}}?) {_MAY} (?:ever )?(?:contain|mention|include|have|carry|say|use|name) (?P<what>[^,;]+?)[.!]?$",
+        rf"^(?:no|none of (?:the|our|your)) (?P<where>[\w ]{{3,30}}?) {_MAY} (?:ever )?(?:contain|mention"
+        r"|include|have|carry|say|use|name) (?P<what>[^,;]+?)[.!]?$",
         re.IGNORECASE,
     ),
     on_use(
-        r"^(?P<what>the (?:words?|phrases?|terms?|names?|expressions?|strings?) [^,;]+?|[`\"'][^`\"']{1,80}[`\"']|(?-i:[A-Z][\w.&'-]*(?: [A-Z][\w.&'-]*){1,4}))"
-        rf" {_MAY} (?:not|never) (?:ever )?(?:appear|occur|turn up|show up|stand|be (?:mentioned|used|written|found|said))"
+        r"^(?P<what>the (?:words?|phrases?|terms?|names?|expressions?|strings?) [^,;]+?"
+        r"|[`\"'][^`\"']{1,80}[`\"']|(?-i:[A-Z][\w.&'-]*(?: [A-Z][\w.&'-]*){1,4}))"
+        rf" {_MAY} (?:not|never) (?:ever )?(?:appear|occur|turn up|show up|stand|be (?:mentioned|used"
+        r"|written|found|said))"
         r"(?: (?:anywhere )?in (?P<where>[\w ]{3,40}?))?[.!]?$",
         re.IGNORECASE,
     ),
@@ -77,7 +95,8 @@ _TURNED = (
 """The same prohibition with its object or its place at the head: "no file may contain …", "… must not appear in any file"."""
 
 _TEXT_TAIL = on_use(
-    r"\s*(?:\b(?:again|ever|any ?more|any ?where|at all|by name|from now on|going forward|please)|(?:in|from) (?P<where>(?:your |any |the |all |our )*[\w ]{2,30}))?\s*[.!]*\s*$",
+    r"\s*(?:\b(?:again|ever|any ?more|any ?where|at all|by name|from now on|going forward|please)"
+    r"|(?:in|from) (?P<where>(?:your |any |the |all |our )*[\w ]{2,30}))?\s*[.!]*\s*$",
     re.IGNORECASE,
 )
 _QUOTED = on_use(r"\"([^\"\n]{1,80})\"|'([^'\n]{1,80})'(?!\w)|`([^`\n]{1,80})`")
@@ -106,12 +125,17 @@ _FUNCTION_KIND = (
     r"(?:\s+(?:that|which)\s+(?!you\b|we\b|i\b)(?P<clause>[\w -]{3,60}?))?"
     r"(?:\s+(?:that )?(?:you|we)(?:'ll)? (?:\w+ ){0,2}?(?:write|add|create|make|introduce|define)s?)?"
 )
-_TAIL = r"\s*(?:from now on|for now|for the time being|going forward|in (?:future|this project|the project)|please|until .{2,120})?\s*[.!]?\s*$"
+_TAIL = (
+    r"\s*(?:from now on|for now|for the time being|going forward|in (?:future|this project|the project)"
+    r"|please|until .{2,120})?\s*[.!]?\s*$"
+)
 _DECORATORS = (
     on_use(
-        r"\b(?:add|put|apply|use|attach|include|place|stick|have|keep|give)\s+(?:a|an|the|our|my)?\s*(?P<at>[`\"']?@)?"
+        r"\b(?:add|put|apply|use|attach|include|place|stick|have|keep|give)\s+(?:a|an|the|our|my)?\s*"
+        r"(?P<at>[`\"']?@)?"
         + _DECORATOR_NAME.replace("@?", "")
-        + r"\s*(?P<word>decorator)?\s+(?:decorator\s+)?(?:to|on|onto|above|before|for|at|with)\s+(?:top of\s+)?(?P<which>any|all|every|each|new|the)?(?: of)?(?: the| your| our)?\s*"
+        + r"\s*(?P<word>decorator)?\s+(?:decorator\s+)?(?:to|on|onto|above|before|for|at|with)\s+"
+        r"(?:top of\s+)?(?P<which>any|all|every|each|new|the)?(?: of)?(?: the| your| our)?\s*"
         + _FUNCTION_KIND
         + _TAIL,
         re.IGNORECASE,
@@ -129,32 +153,39 @@ _DECORATORS = (
         r"^(?P<which>any|all|every|each)\s+"
         + _FUNCTION_KIND
         + r"(?P<place>\s+(?:in|under|inside|within)\s+[`\"']?[\w./@-]{1,120}[`\"']?)?"
-        + r"\s+(?:must|should|has to|have to|needs? to|need|needs|gets?)\s*(?:always )?(?:have|carry|be (?:decorated|marked|annotated|wrapped) with|use|get|bear|wear)?\s+(?:a |an |the )?(?P<at>[`\"']?@)?"
-        + _DECORATOR_NAME.replace("@?", "")
-        + r"(?:\s+(?P<word>decorator))?"
-        + _TAIL,
+        + r"\s+(?:must|should|has to|have to|needs? to|need|needs|gets?)\s*(?:always )?(?:have|carry"
+        r"|be (?:decorated|marked|annotated|wrapped) with|use|get|bear|wear)?\s+(?:a |an |the )?"
+        r"(?P<at>[`\"']?@)?" + _DECORATOR_NAME.replace("@?", "") + r"(?:\s+(?P<word>decorator))?" + _TAIL,
         re.IGNORECASE,
     ),
 )
 _NEW = on_use(
-    r"^(?:any|all|every|each|new|newly (?:added|written|created)|further|additional|other|of|the|your|our)\s+",
+    r"^(?:any|all|every|each|new|newly (?:added|written|created)|further|additional|other|of|the|your"
+    r"|our)\s+",
     re.IGNORECASE,
 )
 _NEW_WORD = on_use(r"^(?:any|all|every|each|new|further|additional|other|public-facing)$", re.IGNORECASE)
 
 _MODULE = r"[`\"']?(?P<module>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)[`\"']?"
 _FORBIDDEN_IMPORT = on_use(
-    r"^(?:(?:never|ever|don't|do not|must not|mustn't|may not|should not|shouldn't|you|we|please|should|must|stop)\s+)+(?:import|importing)\s+(?:the )?"
+    r"^(?:(?:never|ever|don't|do not|must not|mustn't|may not|should not|shouldn't|you|we|please|should|must"
+    r"|stop)\s+)+(?:import|importing)\s+(?:the )?"
     + _MODULE
-    + r"(?:\s+(?:module|package|library))?(?:\s+(?:again|any ?where|ever|any ?more|in (?:any )?python (?:files?|code)))?"
-    r"(?P<place>\s+(?:in|inside|under|within)\s+(?:the |our )?[`\"']?[\w./@-]{1,120}[`\"']?(?:\s+(?:folder|directory|dir))?)?\s*(?:[.!]?$|[;,].*$)",
+    + r"(?:\s+(?:module|package|library))?(?:\s+(?:again|any ?where|ever|any ?more|in (?:any )?python"
+    r" (?:files?|code)))?"
+    r"(?P<place>\s+(?:in|inside|under|within)\s+(?:the |our )?[`\"']?[\w./@-]{1,120}[`\"']?"
+    r"(?:\s+(?:folder|directory|dir))?)?\s*(?:[.!]?$|[;,].*$)",
     re.IGNORECASE,
 )
 _REQUIRED_IMPORT = on_use(
-    r"\b(?:(?:every|each|all)\s+(?:new )?python (?:files?|modules?) (?:must|should|has to|have to|needs? to) (?:always )?(?:import|start with|begin with|have)\s+)"
-    r"[`\"']?(?:from (?P<package>[\w.]+) import (?P<name>\w+)|(?:import )?(?P<module>[A-Za-z_][\w.]*))[`\"']?\s*[.!]?$"
-    r"|\b(?:always|from now on,?)\s+(?:import|add|put|include)\s+[`\"']?(?:from (?P<package2>[\w.]+) import (?P<name2>\w+)|import (?P<module2>[\w.]+))[`\"']?\s+"
-    r"(?:to|in|at the (?:top|start|beginning) of|into)\s+(?:every|each|all|any)\s+(?:new )?python (?:files?|modules?)\s*[.!]?$",
+    r"\b(?:(?:every|each|all)\s+(?:new )?python (?:files?|modules?) (?:must|should|has to|have to|needs? to)"
+    r" (?:always )?(?:import|start with|begin with|have)\s+)"
+    r"[`\"']?(?:from (?P<package>[\w.]+) import (?P<name>\w+)|(?:import )?"
+    r"(?P<module>[A-Za-z_][\w.]*))[`\"']?\s*[.!]?$"
+    r"|\b(?:always|from now on,?)\s+(?:import|add|put|include)\s+[`\"']?(?:from (?P<package2>[\w.]+) import"
+    r" (?P<name2>\w+)|import (?P<module2>[\w.]+))[`\"']?\s+"
+    r"(?:to|in|at the (?:top|start|beginning) of|into)\s+(?:every|each|all|any)\s+(?:new )?python"
+    r" (?:files?|modules?)\s*[.!]?$",
     re.IGNORECASE,
 )
 _NO_MODULES = vocabulary("anything everything it this that modules packages libraries from star unused")

@@ -22,7 +22,8 @@ _WISH_WORDS = 3
 _WISHES = ("prefer", "prioritize", "want", "favour", "favor")
 
 _CHOICE = re.compile(
-    r"\b(?P<verb>use|answer|reply|respond|write|speak|talk|format|indent|name|call|prefer|spell|address|keep|document|put|place|store|deploy|run|express|give|state)\b",
+    r"\b(?P<verb>use|answer|reply|respond|write|speak|talk|format|indent|name|call|prefer|spell|address|keep"
+    r"|document|put|place|store|deploy|run|express|give|state)\b",
     re.IGNORECASE,
 )
 """Verbs of which there can be only one object at a time for the same purpose: "use tabs", "answer in German"."""
@@ -32,7 +33,9 @@ _INSTEAD = re.compile(
     re.IGNORECASE,
 )
 _RULED_OUT = re.compile(
-    r"\b(?:swap|replace|exchange)(?: out)? [^.,;!?]{2,40}? (?=(?:for|with|by)\b)|(?:,\s*)?\b(?:instead of|rather than|over|no more|never|not|in place of|away from|without)\s+[^,;.]{2,80}?(?=\s+(?:from now on|any ?more|everywhere|for|in)\b|[,;.]|$)",
+    r"\b(?:swap|replace|exchange)(?: out)? [^.,;!?]{2,40}? (?=(?:for|with|by)\b)|(?:,\s*)?\b(?:instead of"
+    r"|rather than|over|no more|never|not|in place of|away from|without)\s+[^,;.]{2,80}?"
+    r"(?=\s+(?:from now on|any ?more|everywhere|for|in)\b|[,;.]|$)",
     re.IGNORECASE,
 )
 _INSTEAD_TAIL = re.compile(
@@ -44,7 +47,8 @@ _PURPOSE = re.compile(
 )
 _LANGUAGE_VERBS = frozenset({"answer", "reply", "respond", "speak", "talk", "write"})
 _LANGUAGE = re.compile(
-    r"\bin (?P<language>(?:\w+ )?(?:english|german|french|spanish|italian|portuguese|dutch|polish|russian|ukrainian|turkish|arabic|hindi|chinese|japanese|korean|swedish"
+    r"\bin (?P<language>(?:\w+ )?(?:english|german|french|spanish|italian|portuguese|dutch|polish|russian"
+    r"|ukrainian|turkish|arabic|hindi|chinese|japanese|korean|swedish"
     r"|norwegian|danish|finnish|greek|czech|hungarian|romanian|hebrew))\b",
     re.IGNORECASE,
 )
@@ -60,7 +64,8 @@ _BUT = re.compile(
 )
 _CALLED = re.compile(r"\b(?:address|call) me(?: as| by| with)? (?P<name>[^,;.!?]{2,60})", re.IGNORECASE)
 _LEAVES_OUT = re.compile(
-    r"^(?:for now|from now on|please|always|going forward|,|\s)*(?:skip|omit|leave out|drop|ignore|disable|turn off)\b",
+    r"^(?:for now|from now on|please|always|going forward|,|\s)*(?:skip|omit|leave out|drop|ignore|disable"
+    r"|turn off)\b",
     re.IGNORECASE,
 )
 _AROUND = ".,;:!?()[]{}\"'`“”‘’*"

@@ -21,7 +21,9 @@ from agentx.synthesis.demands.tables.vocabulary import FEATURES, compiled
 from agentx.synthesis.language.words import content_words
 
 _TURN = compiled(
-    r"\s+(?:but|though|however|except that)\s+|\s+(?:because|since|cause|cuz)\s+(?=(?:there(?:'s| is) no|we don't|i don't|it's not|that's not|it isn't|it doesn't)\b)|[,;]\s+(?=(?:ignore|disregard|leave|revert|undo|scrap|ditch)\b)"
+    r"\s+(?:but|though|however|except that)\s+|\s+(?:because|since|cause|cuz)\s+"
+    r"(?=(?:there(?:'s| is) no|we don't|i don't|it's not|that's not|it isn't|it doesn't)\b)|[,;]\s+"
+    r"(?=(?:ignore|disregard|leave|revert|undo|scrap|ditch)\b)"
 )
 """Where a sentence turns against something, so that what follows is tried on its own."""
 

@@ -14,11 +14,13 @@ _MAX_SENTENCE = 3_000
 
 _CLAUSE = re.compile(
     r"(?:,|;|:|\s[-–—]{1,2}|\.{3}|…)\s*"
-    r"(?=(?:so|but|because|cause|cuz|since|although|though|while|whereas|which|who|where|hence|otherwise|however|considering"
+    r"(?=(?:so|but|because|cause|cuz|since|although|though|while|whereas|which|who|where|hence|otherwise"
+    r"|however|considering"
     r"|given|especially|just like|like (?:i|you|we|the)|you know|kinda|as (?:i|you|we|per|stated)"
     r"|(?:and|then|so|but)? ?(?:i|i'm|i've|i'd|i'll|we|we're|you|it|it's|he|she|they|my|that's|this|there)"
     r"|and (?:then|also|maybe|make|when|in|on|for|how|what|can|could|please|do|does)"
-    r"|(?:can|could|would|will|should|do|does|did|is|are|was|any|how|what|why|when will|may)\s(?:you|i|we|it|they|this|that|there|do|does"
+    r"|(?:can|could|would|will|should|do|does|did|is|are|was|any|how|what|why|when will|may)\s(?:you|i|we|it"
+    r"|they|this|that|there|do|does"
     r"|about|can|should|would|kind|are|is|other|tips|will|if)"
     r"|please|let's|(?:always|never)\s+\w+\s+\w+|don't|do not|from now on|for now|no need|stop)\b)"
     r"|\s+(?:and|but)\s+(?=(?:please\s+)?(?:always|never|don't|do not|from now on|stop \w+ing)\b)"
@@ -28,9 +30,12 @@ _CLAUSE = re.compile(
 
 
 _LEAD = re.compile(
-    r"\s*(?:so|and|but|then|also|please|ok(?:ay)?|yes|no)?,?\s*(?!(?:from (?:now|here|today)(?: on)?(?:wards?)?|(?:going|moving) forwards?|henceforth|hereafter|by default|as a (?:general )?rule)"
-    r"\s+(?!when|if|in\b|for\b|every|each|any|on\b|under|before|after|while|with|at\b)\w)(?:when|whenever|if|once|until|unless|in|for|on|under|inside|within|from|going|as"
-    r"|every time|each time|any ?time|at|with|by default|before|after|while|during|henceforth|hereafter|otherwise|or else|this (?:week|weekend|sprint|month|quarter))\b.{0,160}",
+    r"\s*(?:so|and|but|then|also|please|ok(?:ay)?|yes|no)?,?\s*(?!(?:from (?:now|here|today)(?: on)?"
+    r"(?:wards?)?|(?:going|moving) forwards?|henceforth|hereafter|by default|as a (?:general )?rule)"
+    r"\s+(?!when|if|in\b|for\b|every|each|any|on\b|under|before|after|while|with|at\b)\w)(?:when|whenever|if"
+    r"|once|until|unless|in|for|on|under|inside|within|from|going|as"
+    r"|every time|each time|any ?time|at|with|by default|before|after|while|during|henceforth|hereafter"
+    r"|otherwise|or else|this (?:week|weekend|sprint|month|quarter))\b.{0,160}",
     re.IGNORECASE | re.DOTALL,
 )
 """How a part begins that does not stand alone: a condition, a place, a time; the comma after it cuts nothing."""

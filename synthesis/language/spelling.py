@@ -8,7 +8,10 @@ from typing import NamedTuple
 from agentx.synthesis.language.sentences import Span
 
 _NOT_NAMED = r"(?<![\w'`/.@-])"
-_NEGATED = rf"{_NOT_NAMED}(?:do|does|did|is|are|was|were|has|have|had|wo|ca|could|would|should|must|need|ai)n(?=t(?![\w'`/-]))"
+_NEGATED = (
+    rf"{_NOT_NAMED}(?:do|does|did|is|are|was|were|has|have|had|wo|ca|could|would|should|must|need|ai)n"
+    r"(?=t(?![\w'`/-]))"
+)
 _SHORTENED = (
     rf"{_NOT_NAMED}(?:that|what|here|there)(?=s(?![\w'`/-]))"
     rf"|{_NOT_NAMED}(?:you|they)(?=(?:re|ve|ll) )"
@@ -17,8 +20,10 @@ _SHORTENED = (
     # "lets" is also a verb, "ill" an adjective, and "its" owns things.
     r"|(?:(?<![^\n])|(?<=[.!?,] )|\b(?:ok|okay|so|and|but|no|nah|yes|yeah) )let(?=s [a-z])"
     r"|(?:(?<![^\n])|(?<=[.!?,] )|\b(?:ok|okay|so|and|but|no|yes) )i(?=ll [a-z])"
-    rf"|{_NOT_NAMED}it(?=s (?:a|an|the|not|no|just|too|very|so|really|still|already|only|also|ok|okay|fine|good|better|wrong|bad|always|never|important"
-    r"|all|been|going|supposed|meant|redundant|confusing|pointless|useless|unnecessary|overkill|because|better|more|my|your|our|there|here|being)\b)"
+    rf"|{_NOT_NAMED}it(?=s (?:a|an|the|not|no|just|too|very|so|really|still|already|only|also|ok|okay|fine"
+    r"|good|better|wrong|bad|always|never|important"
+    r"|all|been|going|supposed|meant|redundant|confusing|pointless|useless|unnecessary|overkill|because"
+    r"|better|more|my|your|our|there|here|being)\b)"
 )
 _LEFT_OUT = re.compile(f"{_NEGATED}|{_SHORTENED}", re.IGNORECASE)
 """What stands before an apostrophe that was left out."""

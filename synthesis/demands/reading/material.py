@@ -54,25 +54,33 @@ _INLINE_QUOTE = on_use(
 )
 
 _SUMMARY = on_use(
-    r"this session is being continued from a previous|summary of (?:the|our) (?:previous|earlier|conversation)"
+    r"this session is being continued from a previous|summary of (?:the|our) (?:previous|earlier"
+    r"|conversation)"
     r"|implement the following plan|\[request interrupted|caveat: the messages below|stop hook feedback"
     r"|base directory for this skill",
     re.IGNORECASE,
 )
 
-_HEADER = "from|to|cc|date|sent|subject|von|an|gesendet|datum|betreff|de|à|a|para|envoyé|enviado|fecha|objet|asunto|da|oggetto|van|aan|onderwerp|assunto|reply-to|received"
+_HEADER = (
+    "from|to|cc|date|sent|subject|von|an|gesendet|datum|betreff|de|à|a|para|envoyé|enviado|fecha|objet"
+    "|asunto|da|oggetto|van|aan|onderwerp|assunto|reply-to|received"
+)
 _MAIL_OR_REVIEW = on_use(
-    r"^(?:-{2,} ?(?:original|forwarded) message|begin forwarded message|(?:-{2,} ?)?(?:ursprüngliche nachricht|message d'origine|mensaje original)"
-    r"|(?:on|am|le|el|il|op|den) [^\n]{6,120}(?:wrote|schrieb[^\n:]{0,80}|a écrit|escribió|ha scritto|schreef[^\n:]{0,80}|skrev[^\n:]{0,80}) ?:[ \t]*$"
+    r"^(?:-{2,} ?(?:original|forwarded) message|begin forwarded message|(?:-{2,} ?)?"
+    r"(?:ursprüngliche nachricht|message d'origine|mensaje original)"
+    r"|(?:on|am|le|el|il|op|den) [^\n]{6,120}(?:wrote|schrieb[^\n:]{0,80}|a écrit|escribió|ha scritto"
+    r"|schreef[^\n:]{0,80}|skrev[^\n:]{0,80}) ?:[ \t]*$"
     rf"|(?:{_HEADER}) ?: [^\n]{{1,200}}\n(?:(?:{_HEADER}) ?: [^\n]{{0,200}}\n)"
     rf"|(?:subject|betreff|objet|asunto|oggetto|onderwerp|assunto) ?: [^\n]{{1,200}}\n(?=[ \t]*\n)"
     r"|(?:low|medium|high|critical) (?:severity|priority)[ \t]*$"
-    r"|[*_#> ]{0,4}(?:actionable comments posted|nitpick comments|suggested change|potential issue|refactor suggestion|pull request overview|copilot reviewed)\b)",
+    r"|[*_#> ]{0,4}(?:actionable comments posted|nitpick comments|suggested change|potential issue"
+    r"|refactor suggestion|pull request overview|copilot reviewed)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
 """The line from which a message is somebody's mail or a tool's review."""
 _POINT = on_use(
-    r"[ \t]*(?:[-*•+]|\d{1,2}[.)]|#{1,6})?[ \t]*[*_\[(`]{0,3}(?:severity:? ?)?(?:critical|blocker|high|major|medium|moderate|low|minor|nit(?:pick)?|trivial|suggestion|p[0-4])"
+    r"[ \t]*(?:[-*•+]|\d{1,2}[.)]|#{1,6})?[ \t]*[*_\[(`]{0,3}(?:severity:? ?)?(?:critical|blocker|high|major"
+    r"|medium|moderate|low|minor|nit(?:pick)?|trivial|suggestion|p[0-4])"
     r"(?: (?:severity|priority|risk|issue|concern))?[*_\])`:]{0,4}[ \t]*(?:[:–—-]|(?<=[:*\])]))[ \t]"
     r"|[^\n]{0,300}(?:\b[\w/-]{1,80}\.[a-z]{1,5}:\d|\blines? \d{1,5}\b)",
     re.IGNORECASE,
@@ -85,17 +93,20 @@ _KEY = on_use(
     r"\s*(?:-\s+)?[\"']?[A-Za-z_$][\w./$-]*[\"']?:(?:\s|\Z)|\s*\[[\w.\"-]+\]\s*\Z|\s*[A-Za-z_][\w.-]* ?= ?\S"
 )
 _NESTED = on_use(
-    r"[ \t]+(?:-[ \t]+)?[\"']?[a-zA-Z_$][\w./$-]*[\"']?:(?:\s|\Z)|-[ \t]+[a-z_][\w.-]*:\s|\[[\w.\"-]+\]\s*\Z|[A-Z][A-Z_]+=\S"
+    r"[ \t]+(?:-[ \t]+)?[\"']?[a-zA-Z_$][\w./$-]*[\"']?:(?:\s|\Z)|-[ \t]+[a-z_][\w.-]*:\s|\[[\w.\"-]+\]\s*\Z"
+    r"|[A-Z][A-Z_]+=\S"
 )
 """A line of a configuration, and one that shows that it is no list of topics."""
 
 _SPEAKER = on_use(
-    r"^(?:[*_]{0,2}(?P<role>user|human|assistant|ai|system|chatgpt|gpt|bot|agent|customer|support)[*_]{0,2}:[*_]{0,2}(?=\s)|(?P<nick>[\w.-]{2,20})> )",
+    r"^(?:[*_]{0,2}(?P<role>user|human|assistant|ai|system|chatgpt|gpt|bot|agent|customer"
+    r"|support)[*_]{0,2}:[*_]{0,2}(?=\s)|(?P<nick>[\w.-]{2,20})> )",
     re.IGNORECASE | re.MULTILINE,
 )
 
 _OWN_LIST = on_use(
-    r"\b(?:my|our|these|some|few|the)\s+(?:\w+\s+){0,2}(?:rules?|requirements?|guidelines?|preferences?|conventions?|constraints?"
+    r"\b(?:my|our|these|some|few|the)\s+(?:\w+\s+){0,2}(?:rules?|requirements?|guidelines?|preferences?"
+    r"|conventions?|constraints?"
     r"|standards?|demands?|instructions)\b|\bfollow(?: the| these)? following\b|\brules?:",
     re.IGNORECASE,
 )
@@ -104,16 +115,19 @@ _MATERIAL_LINE = on_use(
     r"\s*(?:"
     r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d\b|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d"
     rf"|[=*~#-]{{3}}|{NAME}{{1,80}}:\s[^\n]{{0,300}}[,\[{{]\s*$|[\]\[{{}}]{{1,4}},?\s*$"
-    r"|Traceback \(|File \"[^\"\n]*\", line \d|at [^\n]{1,200}\([^\n]{1,200}:\d+\)|\w*(?:Error|Exception|Warning): "
+    r"|Traceback \(|File \"[^\"\n]*\", line \d|at [^\n]{1,200}\([^\n]{1,200}:\d+\)|\w*(?:Error|Exception"
+    r"|Warning): "
     r"|(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TODO|FIXME|XXX|HACK)\b"
-    r"|[\w.-]+ (?:ERR!|ERROR|WARN|WARNING|FATAL)(?=[\s:])|error(?:\[\w+\])?: |warning: |fatal: |panic: |hint: "
+    r"|[\w.-]+ (?:ERR!|ERROR|WARN|WARNING|FATAL)(?=[\s:])|error(?:\[\w+\])?: |warning: |fatal: |panic: "
+    r"|hint: "
     r"|[$❯%»] |>>> |\.\.\. |[\w.-]+@[\w.-]+[^\n]{0,60}[%$#] "
     r"|//|/\*|\*/|#(?:\s|!)|<!--|;;|\|"
     r"|\[[\w .:/-]{1,40}\] "
     r"|[\w./\\-]+:\d+(?::\d+)?:"
     r"|@@ |diff --git |\+\+\+ |--- |\d+ [+-](?:\s|$)|\+\s|\d{1,5}→"
     r"|[^\n]{0,200}[│┌└├─═║⎿⏺●▌✓✗✔✘╭╰]"
-    r"|(?:def|class|import|from|return|func|fn|const|let|var|public|private|static|export)\b[^\n]{0,200}[:;{(]\s*$"
+    r"|(?:def|class|import|from|return|func|fn|const|let|var|public|private|static"
+    r"|export)\b[^\n]{0,200}[:;{(]\s*$"
     r"|[^\n]{0,300}[;{}]\s*$"
     r")"
 )

@@ -36,10 +36,14 @@ FILE_TYPES: dict[str, tuple[str, ...]] = {
 """What people call a type of file, and the globs that are meant."""
 
 _TYPES = "|".join(re.escape(name) for name in sorted(FILE_TYPES, key=len, reverse=True))
-_WHERE = r"\b(?:in|for|inside|within|to|on|of|across|under|throughout)\s+(?:all |any |every |each |new |our |your |my |the )*"
+_WHERE = (
+    r"\b(?:in|for|inside|within|to|on|of|across|under|throughout)\s+(?:all |any |every |each |new |our "
+    r"|your |my |the )*"
+)
 
 _FILE_TYPE = on_use(
-    rf"(?:{_WHERE}|^no (?:new )?)(?P<type>{_TYPES})\b(?=\s+(?:files?|code|modules?|sources?|scripts?|projects?|documents?|functions?|tests?|class(?:es)?)\b|\s*,|\s*[.!]?\s*$)",
+    rf"(?:{_WHERE}|^no (?:new )?)(?P<type>{_TYPES})\b(?=\s+(?:files?|code|modules?|sources?|scripts?"
+    r"|projects?|documents?|functions?|tests?|class(?:es)?)\b|\s*,|\s*[.!]?\s*$)",
     re.IGNORECASE,
 )
 _EXTENSION = on_use(
@@ -47,7 +51,8 @@ _EXTENSION = on_use(
     re.IGNORECASE,
 )
 _PATH = on_use(
-    rf"{_WHERE}[`\"']?(?P<path>(?:[\w.@-]{{1,60}}/){{1,12}}[\w.@*-]{{0,60}}|[\w-]{{1,60}}\.(?:py|ts|tsx|js|jsx|md|go|rs|java|toml|ya?ml|json|sql|html|css|txt|sh|rb))[`\"']?(?=[\s,.;!:]|$)",
+    rf"{_WHERE}[`\"']?(?P<path>(?:[\w.@-]{{1,60}}/){{1,12}}[\w.@*-]{{0,60}}|[\w-]{{1,60}}\.(?:py|ts|tsx|js"
+    r"|jsx|md|go|rs|java|toml|ya?ml|json|sql|html|css|txt|sh|rb))[`\"']?(?=[\s,.;!:]|$)",
     re.IGNORECASE,
 )
 _DIRECTORY = on_use(
@@ -55,11 +60,14 @@ _DIRECTORY = on_use(
 )
 
 _TOPIC = on_use(
-    r"\b(?:(?:when|whenever|while|if|every time|each time|any ?time)\s+(?:you(?:'re| are)?|i(?:'m| am)?|we(?:'re| are)?)?\s*"
-    r"(?:writ\w+|talk\w*|speak\w*|answer\w*|discuss\w*|report\w*|ask\w*|explain\w*|mention\w*|summari[sz]\w+|describ\w+)"
+    r"\b(?:(?:when|whenever|while|if|every time|each time|any ?time)\s+(?:you(?:'re| are)?|i(?:'m| am)?"
+    r"|we(?:'re| are)?)?\s*"
+    r"(?:writ\w+|talk\w*|speak\w*|answer\w*|discuss\w*|report\w*|ask\w*|explain\w*|mention\w*|summari[sz]\w+"
+    r"|describ\w+)"
     r"(?:\s+(?:me|you|us|anything|something|questions?|texts?|a \w+))?"
     r"\s+(?:about|on|regarding|concerning|for)"
-    r"|\bin (?:any |all |every )?(?:texts?|answers?|articles?|reports?|sections?|anything|questions?) (?:about|on|regarding)"
+    r"|\bin (?:any |all |every )?(?:texts?|answers?|articles?|reports?|sections?|anything|questions?)"
+    r" (?:about|on|regarding)"
     r"|\bwhen it comes to|\bregarding|\bon the (?:topic|subject) of)\s+(?P<topic>[^,;:!?\n]{2,80}?)"
     r"(?=\s*(?:[,;:!?]|\.(?:\s|$)|$)|\s+(?:always|never|please|don't|do not)\b)",
     re.IGNORECASE,
@@ -70,8 +78,10 @@ _UNTIL = on_use(
     re.IGNORECASE,
 )
 _FOR_A_WHILE = on_use(
-    r"\b(?:(?:just |only )?for (?:the rest of )?|during )(?P<while>today|tonight|(?:this|the) (?:session|week|sprint|month|conversation|chat|afternoon|morning|evening))\b"
-    r"|\b(?P<only>today|tonight|this (?:session|week|sprint|month|conversation|chat|afternoon|morning|evening)) only\b",
+    r"\b(?:(?:just |only )?for (?:the rest of )?|during )(?P<while>today|tonight|(?:this|the)"
+    r" (?:session|week|sprint|month|conversation|chat|afternoon|morning|evening))\b"
+    r"|\b(?P<only>today|tonight|this (?:session|week|sprint|month|conversation|chat|afternoon|morning"
+    r"|evening)) only\b",
     re.IGNORECASE,
 )
 _UNTIL_TAIL = on_use(r"\s+(?:please|always|never|add|use|don't|do not)\b.*$", re.IGNORECASE | re.DOTALL)
@@ -101,8 +111,10 @@ def reach_of(clause: str) -> Reach:
 
 
 _LEADS = on_use(
-    r"^(?:(?:from now on(?:wards)?|for now|for the time being|going forward|in (?:the )?future|henceforth|hereafter|in (?:this|our) (?:project|repo(?:sitory)?|code ?base|team)(?: we)?"
-    r"|(?:in|for) (?:all |any |every )?[\w+#]+ (?:files|code|modules)|so|and|but|also|please|rule|remember|important|you should(?! not\b)|you must(?! not\b)|make sure(?: that| to)?(?: you)?"
+    r"^(?:(?:from now on(?:wards)?|for now|for the time being|going forward|in (?:the )?future|henceforth"
+    r"|hereafter|in (?:this|our) (?:project|repo(?:sitory)?|code ?base|team)(?: we)?"
+    r"|(?:in|for) (?:all |any |every )?[\w+#]+ (?:files|code|modules)|so|and|but|also|please|rule|remember"
+    r"|important|you should(?! not\b)|you must(?! not\b)|make sure(?: that| to)?(?: you)?"
     r"|(?:when|whenever|while|if)\b[^,]{2,120}(?=,))[,:]?\s+|,\s*)+",
     re.IGNORECASE,
 )

@@ -28,7 +28,8 @@ class Group(NamedTuple):
 
 _OTHER_LANGUAGES = sorted(
     vocabulary(
-        "german french spanish italian portuguese dutch polish russian ukrainian turkish arabic hindi japanese korean"
+        "german french spanish italian portuguese dutch polish russian ukrainian turkish arabic hindi"
+        " japanese korean"
         " swedish norwegian danish finnish greek czech hungarian romanian hebrew latin catalan"
     )
 )
@@ -133,14 +134,17 @@ GROUPS: tuple[Group, ...] = (
 )
 
 _CHOSEN = (
-    r"(?:^|[,;:]\s*|\b(?:use|using|with|in|via|prefer|choose|pick|want|to|by|on|only|let's|always|that|as|for|it)\s+)"
+    r"(?:^|[,;:]\s*|\b(?:use|using|with|in|via|prefer|choose|pick|want|to|by|on|only|let's|always|that|as"
+    r"|for|it)\s+)"
     r"(?:(?:the|a|an|all|plain|just|only|proper|standard|only|our)\s+)*"
 )
 """What stands before the thing that is chosen: "run npm test" chooses nothing."""
 
 _LIMIT = re.compile(
-    r"\b(?P<number>\d[\d,.]*\d|\d|two|three|four|five|six|eight|ten|twelve|twenty)[- ]*(?P<unit>characters?|chars?|columns?|cols?|lines?|words?|spaces?|sentences?"
-    r"|paragraphs?|bullets?|points?|seconds?|minutes?|hours?|days?|percent|%|pages?|steps?|items?|options?|arguments?|parameters?|tests?|levels?|digits?|decimals?)(?!\w)",
+    r"\b(?P<number>\d[\d,.]*\d|\d|two|three|four|five|six|eight|ten|twelve|twenty)[- ]*(?P<unit>characters?"
+    r"|chars?|columns?|cols?|lines?|words?|spaces?|sentences?"
+    r"|paragraphs?|bullets?|points?|seconds?|minutes?|hours?|days?|percent|%|pages?|steps?|items?|options?"
+    r"|arguments?|parameters?|tests?|levels?|digits?|decimals?)(?!\w)",
     re.IGNORECASE,
 )
 _UNITS = {"char": "charact", "column": "charact", "col": "charact", "%": "percent"}
@@ -150,7 +154,8 @@ _WORDS_OF_LIMITS = vocabulary(
 _FILES = re.compile(r"\bfiles?\b", re.IGNORECASE)
 _PURPOSE = re.compile(
     r"\b(?:for|in|when|whenever|while|on|about|inside|within|under|throughout)\s+(?P<what>[^,;.!?]{1,120}?)"
-    r"(?=\s+(?:for|in|when|whenever|while|on|about|inside|within|under|throughout|because|since|instead|over|from)\b|[,;.!?]|$)",
+    r"(?=\s+(?:for|in|when|whenever|while|on|about|inside|within|under|throughout|because|since|instead|over"
+    r"|from)\b|[,;.!?]|$)",
     re.IGNORECASE,
 )
 

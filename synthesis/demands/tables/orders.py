@@ -59,9 +59,12 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "do not",
         compiled(
-            r"^(?:(?:do not|don't|dont|do n't|must not|mustn't|may not|shall not|are not allowed to|aren't allowed to|are not supposed to"
-            r"|let's (?:please )?not|you (?:must not|mustn't|may not|shall not|can't|cannot|are not allowed to|aren't allowed to|are not supposed to)"
-            r"|(?:please )?refrain from|not to),?\s+(?:(?:ever|again|under any circumstances),?\s+)?(?P<verb>[\w'-]+))"
+            r"^(?:(?:do not|don't|dont|do n't|must not|mustn't|may not|shall not|are not allowed to"
+            r"|aren't allowed to|are not supposed to"
+            r"|let's (?:please )?not|you (?:must not|mustn't|may not|shall not|can't|cannot"
+            r"|are not allowed to|aren't allowed to|are not supposed to)"
+            r"|(?:please )?refrain from|not to),?\s+(?:(?:ever|again|under any circumstances),?\s+)?"
+            r"(?P<verb>[\w'-]+))"
         ),
         "must_not",
         (
@@ -88,7 +91,8 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "under no circumstances",
         compiled(
-            r"^under no circumstances (?:should|must|may|can|are|do) (?:you|we|i want you to)(?: to)?\s+(?P<verb>[\w'-]+)"
+            r"^under no circumstances (?:should|must|may|can|are|do) (?:you|we|i want you to)(?: to)?\s+"
+            r"(?P<verb>[\w'-]+)"
         ),
         "must_not",
         (("!hollow", "active"),),
@@ -98,7 +102,8 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "only",
         compiled(
-            r"^(?:you (?:can|may|should|must) )?only (?:ever )?(?P<verb>use|write|import|add|commit|answer|reply|respond|create|change|edit|touch)\s+(?P<object>.+)"
+            r"^(?:you (?:can|may|should|must) )?only (?:ever )?(?P<verb>use|write|import|add|commit|answer"
+            r"|reply|respond|create|change|edit|touch)\s+(?P<object>.+)"
         ),
         "must",
         (("standing", "active"), ("agent_lead !deictic", "active"), ("!deictic general_object", "proposed")),
@@ -116,7 +121,8 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "should not",
         compiled(
-            r"^(?:you|we) (?:should not|shouldn't|should never|must never|are never to)\s+(?P<verb>(?!have\b)[\w'-]+)"
+            r"^(?:you|we) (?:should not|shouldn't|should never|must never|are never to)\s+"
+            r"(?P<verb>(?!have\b)[\w'-]+)"
         ),
         "must_not",
         (
@@ -139,7 +145,8 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "none of them may",
         compiled(
-            rf"^(?:no|none of (?:the|our|your)) (?P<subject>(?:[\w'-]+ ){{0,2}}?(?:{ARTEFACTS}|one|agent)) (?:may|must|shall|should|can|(?:is|are) (?:ever )?allowed to)(?: ever)?"
+            rf"^(?:no|none of (?:the|our|your)) (?P<subject>(?:[\w'-]+ ){{0,2}}?(?:{ARTEFACTS}|one|agent))"
+            r" (?:may|must|shall|should|can|(?:is|are) (?:ever )?allowed to)(?: ever)?"
             r" (?P<does>(?!have been\b|already\b|be (?:there|found|right|the)\b)[\w'-]+)"
         ),
         "must_not",
@@ -150,7 +157,8 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "none of it",
         compiled(
-            r"^no (?:more )?(?P<object>[\w -]{3,60}?)(?:,? (?:please|ever|at all|anywhere|allowed|in .{3,50}|from now on))*\s*[.!]*$"
+            r"^no (?:more )?(?P<object>[\w -]{3,60}?)(?:,? (?:please|ever|at all|anywhere|allowed|in .{3,50}"
+            r"|from now on))*\s*[.!]*$"
         ),
         "must_not",
         (
@@ -206,8 +214,10 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "passive prohibition",
         compiled(
-            r"^(?P<subject>(?!i\b|it\b|that\b|this\b|they\b|he\b|she\b)[\w'ˣ @./-]{2,80}?) (?:(?:must|may|should|shall|can) never|must not|mustn't|may not"
-            r"|(?:is|are) (?:never|not) to(?= be\b)|are never to|are not allowed(?: to)?|is not allowed(?: to)?)\s+(?P<does>(?!have\b)[\w'-]+)"
+            r"^(?P<subject>(?!i\b|it\b|that\b|this\b|they\b|he\b|she\b)[\w'ˣ @./-]{2,80}?)"
+            r" (?:(?:must|may|should|shall|can) never|must not|mustn't|may not"
+            r"|(?:is|are) (?:never|not) to(?= be\b)|are never to|are not allowed(?: to)?|is not allowed"
+            r"(?: to)?)\s+(?P<does>(?!have\b)[\w'-]+)"
         ),
         "must_not",
         (
@@ -221,8 +231,10 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "all of them must",
         compiled(
-            rf"^(?P<subject>(?:all|every|each|any)\b(?: of)?(?: the| our| your)? [\w'ˣ @./-]{{0,60}}?\b(?:{ARTEFACTS})\b.{{0,80}}?)"
-            r"\s(?:must|has to|have to|needs? to|should|shall|(?:is|are) to)\s+(?P<does>(?!have been\b|already\b)[\w'-]+)"
+            rf"^(?P<subject>(?:all|every|each|any)\b(?: of)?(?: the| our| your)? [\w'ˣ @./-]{{0,60}}?\b"
+            rf"(?:{ARTEFACTS})\b.{{0,80}}?)"
+            r"\s(?:must|has to|have to|needs? to|should|shall|(?:is|are) to)\s+"
+            r"(?P<does>(?!have been\b|already\b)[\w'-]+)"
         ),
         "must",
         (
@@ -238,7 +250,8 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "all of them need",
         compiled(
-            rf"^(?P<subject>(?:all|every|each|any|new)\b(?: of)?(?: the| our| your)? [\w'ˣ @./-]{{0,60}}?\b(?:{ARTEFACTS})\b[\w'ˣ @./-]{{0,60}}?)"
+            rf"^(?P<subject>(?:all|every|each|any|new)\b(?: of)?(?: the| our| your)? [\w'ˣ @./-]{{0,60}}?\b"
+            rf"(?:{ARTEFACTS})\b[\w'ˣ @./-]{{0,60}}?)"
             r"\s(?:needs?|requires?|gets?)\s+(?P<object>(?!to\b|it\b|that\b|this\b).+)"
         ),
         "must",
@@ -253,7 +266,8 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "nothing may",
         compiled(
-            r"^nothing (?:in|inside|under|below|within) (?P<object>[\w'ˣ @./-]{2,80}?) (?:may|must|shall|can|should) (?:ever )?be (?P<done>\w+)"
+            r"^nothing (?:in|inside|under|below|within) (?P<object>[\w'ˣ @./-]{2,80}?) (?:may|must|shall|can"
+            r"|should) (?:ever )?be (?P<done>\w+)"
         ),
         "must_not",
         (("ever !deictic !soft", "active"), ("standing !deictic", "active"), ("!deictic !soft", "proposed")),
@@ -263,7 +277,8 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "must always",
         compiled(
-            r"^(?P<subject>(?!i\b|it\b|that\b|this\b|they\b)[\w'ˣ @./-]{2,80}?) (?:must|should|shall|has to|have to|needs? to) always\s+(?P<does>(?!have been\b)[\w'-]+)"
+            r"^(?P<subject>(?!i\b|it\b|that\b|this\b|they\b)[\w'ˣ @./-]{2,80}?) (?:must|should|shall|has to"
+            r"|have to|needs? to) always\s+(?P<does>(?!have been\b)[\w'-]+)"
         ),
         "must",
         (("your !deictic", "active"), ("artefact !soft !deictic", "active"), ("!deictic", "proposed")),
@@ -273,7 +288,8 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "i want",
         compiled(
-            r"^i(?:'d| would)? (?:really )?(?:always (?:want|need|expect|like)|(?:want|need|expect|like) (?:you )?(?:to )?always)\s+(?P<object>.+)"
+            r"^i(?:'d| would)? (?:really )?(?:always (?:want|need|expect|like)|(?:want|need|expect|like)"
+            r" (?:you )?(?:to )?always)\s+(?P<object>.+)"
         ),
         "must",
         (("!question !hollow", "active"),),
@@ -283,7 +299,8 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "i want all",
         compiled(
-            r"^i(?:'d| would)? (?:really )?(?:like|want|need|expect|love) (?P<object>(?:all|every|each|any)\b.{5,160})"
+            r"^i(?:'d| would)? (?:really )?(?:like|want|need|expect|love)"
+            r" (?P<object>(?:all|every|each|any)\b.{5,160})"
         ),
         "must",
         (("standing", "active"), ("any_new", "active"), ("artefact !deictic", "proposed")),
@@ -301,7 +318,8 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "i do not want",
         compiled(
-            r"^i (?:(?:don't|do not|really don't) (?:want|like) (?:you to|any|it when you|to see(?: any)?|when you)"
+            r"^i (?:(?:don't|do not|really don't) (?:want|like) (?:you to|any|it when you|to see(?: any)?"
+            r"|when you)"
             r"|(?:really )?(?:hate|dislike|can't stand) (?:it )?when you)\s+(?P<object>.+)"
         ),
         "must_not",
@@ -312,8 +330,10 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "our practice",
         compiled(
-            r"\bin (?:this|our) (?:repo(?:sitory)?|project|code ?base|team|company|house|document|report|book|paper)s?,? (?:we|you|one|i)"
-            r" (?:only |always |never |do not |don't |all )?(?P<does>(?!have\b|had\b|are\b|were\b|will\b|could\b|can\b|found\b|see\b)[\w']+)"
+            r"\bin (?:this|our) (?:repo(?:sitory)?|project|code ?base|team|company|house|document|report"
+            r"|book|paper)s?,? (?:we|you|one|i)"
+            r" (?:only |always |never |do not |don't |all )?(?P<does>(?!have\b|had\b|are\b|were\b|will\b"
+            r"|could\b|can\b|found\b|see\b)[\w']+)"
         ),
         "must",
         (("question", "proposed"), ("always_word", "active"), ("", "proposed")),
@@ -324,8 +344,11 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "what we use here",
         compiled(
-            r"^(?:(?:this|our) (?:project|repo(?:sitory)?|code ?base|team) (?:only |always |never )?(?P<use>uses|follows|doesn't use|does not use)\s"
-            r"|we(?:'re| are)? (?:only |always |never |don't |do not )?(?:use|using|follow|following)\s.{2,80}\b(?:in (?:this|our) (?:project|repo(?:sitory)?|code ?base|team)|around here)\b)"
+            r"^(?:(?:this|our) (?:project|repo(?:sitory)?|code ?base|team) (?:only |always |never )?"
+            r"(?P<use>uses|follows|doesn't use|does not use)\s"
+            r"|we(?:'re| are)? (?:only |always |never |don't |do not )?(?:use|using|follow"
+            r"|following)\s.{2,80}\b(?:in (?:this|our) (?:project|repo(?:sitory)?|code ?base|team)"
+            r"|around here)\b)"
         ),
         "must",
         (("!question", "proposed"),),
@@ -335,8 +358,10 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "the rule is",
         compiled(
-            r"^(?:(?:my|our|the|a|one)\s+)(?:\w+ )?(?P<weight>overriding|golden|general|main|first|house|hard|strict|standing|iron|only|basic|coding|style|naming|team|project)"
-            r"\s*(?:directive|rule|policy|convention|principle|guideline|standard)s? (?:here )?(?:is|:|that)\s+(?P<object>.+)"
+            r"^(?:(?:my|our|the|a|one)\s+)(?:\w+ )?(?P<weight>overriding|golden|general|main|first|house"
+            r"|hard|strict|standing|iron|only|basic|coding|style|naming|team|project)"
+            r"\s*(?:directive|rule|policy|convention|principle|guideline|standard)s? (?:here )?"
+            r"(?:is|:|that)\s+(?P<object>.+)"
         ),
         "must",
         (("question", "proposed"), ("", "active")),
@@ -346,7 +371,8 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "our convention",
         compiled(
-            r"^(?:my|our) (?:\w+ )?(?:directive|rule|policy|convention|principle|guideline|standard)s? (?:here )?(?:is|are|says)\s+(?P<object>.+)"
+            r"^(?:my|our) (?:\w+ )?(?:directive|rule|policy|convention|principle|guideline|standard)s?"
+            r" (?:here )?(?:is|are|says)\s+(?P<object>.+)"
         ),
         "must",
         (("!question", "proposed"),),
@@ -364,7 +390,8 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "as instructed",
         compiled(
-            r"\b(?P<promise>i'?ll )?(?P<text>always \w+ing) .{4,200}\b(?:when|whenever) (?:i |you )?(?:ask|asked|asking|discuss|discussing|talk about|talking about)\b"
+            r"\b(?P<promise>i'?ll )?(?P<text>always \w+ing) .{4,200}\b(?:when|whenever) (?:i |you )?"
+            r"(?:ask|asked|asking|discuss|discussing|talk about|talking about)\b"
         ),
         "must",
         (("promised", "proposed"), ("question", "proposed"), ("", "active")),
@@ -375,8 +402,10 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "what i have to do",
         compiled(
-            rf"\b(?:given|since|because|as|that) i(?:'m| am)? (?:have to|need to|must|supposed to|asked to|told to|required to) (?P<text>(?:{POLICY_VERBS})\b.{{4,160}}"
-            r"\b(?:when|whenever) (?:i |you |i'm |you're )?(?:ask|asked|asking|discuss|discussing|talk|talking|write|writing|report|reporting)\b)"
+            r"\b(?:given|since|because|as|that) i(?:'m| am)? (?:have to|need to|must|supposed to|asked to"
+            rf"|told to|required to) (?P<text>(?:{POLICY_VERBS})\b.{{4,160}}"
+            r"\b(?:when|whenever) (?:i |you |i'm |you're )?(?:ask|asked|asking|discuss|discussing|talk"
+            r"|talking|write|writing|report|reporting)\b)"
         ),
         "must",
         (("", "proposed"),),
@@ -387,8 +416,10 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "what we want",
         compiled(
-            r"^we (?:really |only |always |generally )?(?:(?P<not>don't |do not |never )want to (?P<object>(?!use\b|adopt\b|add\b|introduce\b|switch\b|move\b|support\b|go with\b"
-            r"|rewrite\b|migrate\b|know\b|see\b|go\b).{6,})|want (?:to )?(?P<wanted>(?!to\b|know\b|see\b|talk\b|discuss\b|look\b|check\b|try\b).{6,}))"
+            r"^we (?:really |only |always |generally )?(?:(?P<not>don't |do not |never )want to"
+            r" (?P<object>(?!use\b|adopt\b|add\b|introduce\b|switch\b|move\b|support\b|go with\b"
+            r"|rewrite\b|migrate\b|know\b|see\b|go\b).{6,})|want (?:to )?(?P<wanted>(?!to\b|know\b|see\b"
+            r"|talk\b|discuss\b|look\b|check\b|try\b).{6,}))"
         ),
         "must",
         (
@@ -402,8 +433,10 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "can we not",
         compiled(
-            r"^(?:can|could) (?:we|you) (?:please )?(?:not|avoid|refrain from|stop) (?P<verb>(?:ever )?(?:commit|push|use|add|create|change|touch|edit|rename|remove|delete|mock|log|merge|hardcode"
-            r"|import|introduce|skip|squash|rebase|duplicate|repeat|rely|depend|mix|break)(?:t?ing|e?s)?)\s+(?P<object>.+)"
+            r"^(?:can|could) (?:we|you) (?:please )?(?:not|avoid|refrain from|stop) (?P<verb>(?:ever )?"
+            r"(?:commit|push|use|add|create|change|touch|edit|rename|remove|delete|mock|log|merge|hardcode"
+            r"|import|introduce|skip|squash|rebase|duplicate|repeat|rely|depend|mix|break)(?:t?ing|e?s)?)\s+"
+            r"(?P<object>.+)"
         ),
         "must_not",
         (("ever", "active"), ("!deictic", "proposed")),
@@ -413,8 +446,10 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "kept in git",
         compiled(
-            r"^(?P<subject>(?!i\b|it\b|that\b|this\b|they\b|we\b|these\b|those\b)[\w'ˣ @./-]{2,80}?) (?:should|must|has to|have to|needs? to|ought to)(?P<not>n't| not| never)?"
-            r" (?:always )?be (?P<does>commit+ed|checked in|tracked|versioned|git-?ignored|published|documented)\b"
+            r"^(?P<subject>(?!i\b|it\b|that\b|this\b|they\b|we\b|these\b|those\b)[\w'ˣ @./-]{2,80}?)"
+            r" (?:should|must|has to|have to|needs? to|ought to)(?P<not>n't| not| never)?"
+            r" (?:always )?be (?P<does>commit+ed|checked in|tracked|versioned|git-?ignored|published"
+            r"|documented)\b"
         ),
         "must",
         (("!deictic", "proposed"),),
@@ -424,7 +459,9 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "kinds should",
         compiled(
-            rf"^(?:our |your |all )?(?P<subject>(?:[\w-]+ ){{0,2}}(?:{KINDS})(?: (?:in|of|for|under) [\w'ˣ./-]{{2,40}})?) (?:(?:should|must|can)(?P<not>n't|not| not| never)|should|must|need to|have to|ought to)"
+            rf"^(?:our |your |all )?(?P<subject>(?:[\w-]+ ){{0,2}}(?:{KINDS})"
+            rf"(?: (?:in|of|for|under) [\w'ˣ./-]{{2,40}})?) (?:(?:should|must|can)(?P<not>n't|not| not"
+            r"| never)|should|must|need to|have to|ought to)"
             r" (?:(?:always|only|all|each) ){0,2}(?P<does>(?!have been\b|already\b)[\w'-]+)"
         ),
         "must",
@@ -435,8 +472,10 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "quality wanted",
         compiled(
-            r"^(?:(?:please )?(?:make sure|ensure)(?: that)? (?P<object>(?!it\b|this\b|that\b|these\b|they\b)[\w'ˣ @./()-]{3,80}?) (?:is|are|stays?|remains?)"
-            r"|(?P<subject>(?!i\b|it\b|this\b|that\b|these\b|they\b|you\b)[\w'ˣ @./()-]{3,80}?) (?:should|must|needs? to|has to|have to|ought to) (?:be|stay|remain))"
+            r"^(?:(?:please )?(?:make sure|ensure)(?: that)? (?P<object>(?!it\b|this\b|that\b|these\b"
+            r"|they\b)[\w'ˣ @./()-]{3,80}?) (?:is|are|stays?|remains?)"
+            r"|(?P<subject>(?!i\b|it\b|this\b|that\b|these\b|they\b|you\b)[\w'ˣ @./()-]{3,80}?)"
+            r" (?:should|must|needs? to|has to|have to|ought to) (?:be|stay|remain))"
             r" (?P<not>not |never )?(?:(?:always|still|fully|as) ){0,2}"
             rf"(?:{QUALITIES})\b"
         ),
@@ -448,7 +487,8 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "the aim",
         compiled(
-            r"^(?:the|our) (?:main |whole |overall |general |overriding |top )?(?:goal|aim|intention|intent|point|idea|priority|requirement|philosophy|rule of thumb)(?: here)?"
+            r"^(?:the|our) (?:main |whole |overall |general |overriding |top )?(?:goal|aim|intention|intent"
+            r"|point|idea|priority|requirement|philosophy|rule of thumb)(?: here)?"
             r" is (?P<not>not |never )?(?:to|that)\b(?P<object>.{8,})"
         ),
         "must",
@@ -459,7 +499,8 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "it matters that",
         compiled(
-            r"^it(?:'s| is) (?:really |very |super )?(?:important|critical|essential|crucial|vital)(?: to (?:me|us))? that (?P<object>(?!it\b|this\b|that\b).{8,})"
+            r"^it(?:'s| is) (?:really |very |super )?(?:important|critical|essential|crucial|vital)"
+            r"(?: to (?:me|us))? that (?P<object>(?!it\b|this\b|that\b).{8,})"
         ),
         "must",
         (("standing", "active"), ("!deictic", "proposed")),
@@ -469,7 +510,9 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "i like",
         compiled(
-            r"^i (?:really |generally |usually |always |much )?(?:like (?:to (?:have|keep|see|use)|it when|when|having|keeping|using)|favou?r|love it when) (?P<object>(?!it\b|this\b|that\b|the\b).{6,})"
+            r"^i (?:really |generally |usually |always |much )?(?:like (?:to (?:have|keep|see|use)|it when"
+            r"|when|having|keeping|using)|favou?r|love it when) (?P<object>(?!it\b|this\b|that\b"
+            r"|the\b).{6,})"
         ),
         "prefer",
         (("!deictic", "proposed"),),
@@ -479,7 +522,8 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "our habit",
         compiled(
-            r"^we (?:usually|generally|normally|typically|tend to|try to|only ever) (?P<does>(?!have\b|see\b|get\b|know\b)[\w']+)\b(?P<object>.{4,})"
+            r"^we (?:usually|generally|normally|typically|tend to|try to|only ever)"
+            r" (?P<does>(?!have\b|see\b|get\b|know\b)[\w']+)\b(?P<object>.{4,})"
         ),
         "must",
         (("!deictic", "proposed"),),
@@ -489,7 +533,8 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "no concern",
         compiled(
-            r"^(?:we|i|you) (?:don't|do not) (?:need to |have to )?(?:care|worry|bother) (?:about|with) (?P<object>(?!it\b|this\b|that\b|them\b).{4,})"
+            r"^(?:we|i|you) (?:don't|do not) (?:need to |have to )?(?:care|worry|bother) (?:about|with)"
+            r" (?P<object>(?!it\b|this\b|that\b|them\b).{4,})"
         ),
         "must_not",
         (("!deictic", "proposed"),),
@@ -499,7 +544,8 @@ _ORDERS: tuple[Shape, ...] = (
     Shape(
         "we must be sure",
         compiled(
-            r"\b(?P<text>we (?:need|have|want) to (?:be|make) (?:absolutely )?sure (?:that )?(?:our|all|every|each|any|no|nothing|we (?:always|never|don't))\b.{8,})"
+            r"\b(?P<text>we (?:need|have|want) to (?:be|make) (?:absolutely )?sure (?:that )?"
+            r"(?:our|all|every|each|any|no|nothing|we (?:always|never|don't))\b.{8,})"
         ),
         "must",
         (("!question", "proposed"),),

@@ -5,18 +5,24 @@ from agentx.synthesis.demands.tables.vocabulary import compiled
 _DIR = r"(?:folder|directory|dir)\b"
 _PLACE = (
     r"(?:the |our |my )?[`\"']?(?:(?P<path#>(?:[\w.@-]{1,60}/){1,12}(?:[\w@-]{1,60})?|ˣ{3,80})"
-    rf"|(?P<name#>(?!(?:the|an?|any|my|our|your|this|that|these|those|same|other|current|whole|root|working|new|entire)\b)\.?[\w-]{{1,60}})(?=[`\"']? {_DIR}))[`\"']?(?: {_DIR})?"
-    r"(?=\s*(?:[.,;:!)]+(?:\s|$)|$)|\s+(?:[-–—]|(?:ever|again|any ?more|at all|in any way|please|for now|for the time being|without|unless|until|till|because|since|as long"
+    r"|(?P<name#>(?!(?:the|an?|any|my|our|your|this|that|these|those|same|other|current|whole|root|working"
+    rf"|new|entire)\b)\.?[\w-]{{1,60}})(?=[`\"']? {_DIR}))[`\"']?(?: {_DIR})?"
+    r"(?=\s*(?:[.,;:!)]+(?:\s|$)|$)|\s+(?:[-–—]|(?:ever|again|any ?more|at all|in any way|please|for now"
+    r"|for the time being|without|unless|until|till|because|since|as long"
     r"|except|under|alone|untouched|unchanged|is|are|stays?|may|must|shall|should|can)\b))"
 )
 """A folder as people name it: by a path that ends in no file, or by a name and the word "folder"; ``#`` stands for a number."""
 
-_ANYTHING = r"(?:(?:anything|any(?: of the)? (?:code|files?)|files|code|the (?:code|files|contents?)) (?:in|inside|under|below|within|of|from) )?"
+_ANYTHING = (
+    r"(?:(?:anything|any(?: of the)? (?:code|files?)|files|code|the (?:code|files|contents?)) (?:in|inside"
+    r"|under|below|within|of|from) )?"
+)
 _TOUCHED = r"(?:touched|edited|modified|changed|altered)\b"
 
 _FRAMES = (
     (
-        r"(?:never|(?:do not|don't|must not|mustn't|may not|shall not|should not|shouldn't)(?: ever)?) (?:touch|edit|modify|change|alter|mess with)"
+        r"(?:never|(?:do not|don't|must not|mustn't|may not|shall not|should not|shouldn't)(?: ever)?)"
+        r" (?:touch|edit|modify|change|alter|mess with)"
         rf" {_ANYTHING}PLACE"
     ),
     rf"stop (?:touching|editing|modifying|changing|messing with) {_ANYTHING}PLACE",
@@ -25,7 +31,10 @@ _FRAMES = (
     r"(?:stay|keep) (?:out of|away from) PLACE",
     r"PLACE (?:is|are|stays?) (?:completely |strictly )?(?:off[ -]limits|frozen|taboo|out of bounds)\b",
     rf"PLACE (?:must|may|shall|should) (?:not|never) (?:ever )?be {_TOUCHED}",
-    rf"(?:nothing|no (?:files?|code)) (?:in|inside|under|below|within) PLACE (?:may|must|shall|should|can) (?:ever )?be {_TOUCHED}",
+    (
+        r"(?:nothing|no (?:files?|code)) (?:in|inside|under|below|within) PLACE (?:may|must|shall|should|can)"
+        rf" (?:ever )?be {_TOUCHED}"
+    ),
 )
 
 HANDS_OFF = compiled(

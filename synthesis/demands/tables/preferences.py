@@ -11,8 +11,10 @@ PREFERENCES: tuple[Shape, ...] = (
     Shape(
         "i prefer",
         compiled(
-            r"(?:\bi (?:also |really |strongly |generally |usually |always |typically |personally |much |do |still |just |tend to |definitely )?prefer"
-            r"|\bi(?:'ve| have) (?:always |long |generally )preferred|\b(?:someone|a person) who (?:always |usually |generally )?prefers"
+            r"(?:\bi (?:also |really |strongly |generally |usually |always |typically |personally |much |do "
+            r"|still |just |tend to |definitely )?prefer"
+            r"|\bi(?:'ve| have) (?:always |long |generally )preferred|\b(?:someone|a person) who"
+            r" (?:always |usually |generally )?prefers"
             r"|\bmy (?:\w+ )?preference is(?: for| to)?)\s+(?P<object>[^?]{4,})"
         ),
         "prefer",
@@ -28,7 +30,8 @@ PREFERENCES: tuple[Shape, ...] = (
     Shape(
         "i would prefer",
         compiled(
-            r"^i(?:'d| would) (?:really |much |generally )?(?:prefer|rather)(?: to| if you| you)?\s+(?P<object>[^?]{4,})"
+            r"^i(?:'d| would) (?:really |much |generally )?(?:prefer|rather)(?: to| if you| you)?\s+"
+            r"(?P<object>[^?]{4,})"
         ),
         "prefer",
         (("standing !narrow", "active"), ("you_frame universal !narrow !deictic", "proposed")),
@@ -38,7 +41,8 @@ PREFERENCES: tuple[Shape, ...] = (
     Shape(
         "i prioritize",
         compiled(
-            r"(?:\bi (?:also |really |generally |usually |always |tend to )?|\bi(?:'ve| have) (?:always |long )?been (?:\w+ )?|\bdecided to |\bsomeone who )"
+            r"(?:\bi (?:also |really |generally |usually |always |tend to )?|\bi(?:'ve| have)"
+            r" (?:always |long )?been (?:\w+ )?|\bdecided to |\bsomeone who )"
             r"(?:prioriti[sz](?:e|es|ed|ing)|favou?r(?:s|ed)?)\s+(?P<object>[^?]{6,})"
         ),
         "prefer",
@@ -55,9 +59,11 @@ PREFERENCES: tuple[Shape, ...] = (
     Shape(
         "my preference",
         compiled(
-            r"\b(?:tak(?:e|ing) into account|consider(?:ing)?|given|remember|keep(?:ing)? in mind|respect(?:ing|s)?|fits?|matches|based on|reflects?"
+            r"\b(?:tak(?:e|ing) into account|consider(?:ing)?|given|remember|keep(?:ing)? in mind|respect"
+            r"(?:ing|s)?|fits?|matches|based on|reflects?"
             r"|follow(?:ing)?|mind|as (?:stated|mentioned|described) in|in line with|because of|due to) "
-            r"(?P<text>my (?:strong |personal |general |usual )?preference (?:for|of|to))\s+(?P<object>[^?]{6,})"
+            r"(?P<text>my (?:strong |personal |general |usual )?preference (?:for|of|to))\s+"
+            r"(?P<object>[^?]{6,})"
         ),
         "prefer",
         (("!narrow", "active"),),
@@ -68,7 +74,8 @@ PREFERENCES: tuple[Shape, ...] = (
     Shape(
         "as i prefer",
         compiled(
-            r"^(?P<object>.{10,160}?),? (?:like|as|the way|which is what) i (?:always |usually |generally )?prefer(?=\s*(?:[.,;!?]|$))"
+            r"^(?P<object>.{10,160}?),? (?:like|as|the way|which is what) i (?:always |usually "
+            r"|generally )?prefer(?=\s*(?:[.,;!?]|$))"
         ),
         "prefer",
         (("!deictic", "active"),),
@@ -78,7 +85,8 @@ PREFERENCES: tuple[Shape, ...] = (
     Shape(
         "settled choice",
         compiled(
-            r"\bi(?:'ve| have)? (?:now |just |already |always |finally )?(?:decided|chosen|chose|opted|elected)(?: to| on| for)? "
+            r"\bi(?:'ve| have)? (?:now |just |already |always |finally )?(?:decided|chosen|chose|opted"
+            r"|elected)(?: to| on| for)? "
             r"(?P<object>(?!not\b|between\b|if\b|whether\b|what\b|which\b|against\b)[^?]{6,})"
         ),
         "prefer",
@@ -94,8 +102,10 @@ PREFERENCES: tuple[Shape, ...] = (
     Shape(
         "means to an end",
         compiled(
-            r"\bi(?:'m| am) (?:trying|aiming|hoping|planning) to (?P<object>(?:keep|balance|maintain|avoid|stay|minimi[sz]e|maximi[sz]e|reduce|stick)\b"
-            r"[^?]{5,120}? by (?:only )?(?:using|keeping|avoiding|choosing|preferring|sticking|relying|limiting|writing)\b[^?]{5,})"
+            r"\bi(?:'m| am) (?:trying|aiming|hoping|planning) to (?P<object>(?:keep|balance|maintain|avoid"
+            r"|stay|minimi[sz]e|maximi[sz]e|reduce|stick)\b"
+            r"[^?]{5,120}? by (?:only )?(?:using|keeping|avoiding|choosing|preferring|sticking|relying"
+            r"|limiting|writing)\b[^?]{5,})"
         ),
         "prefer",
         (("!dated", "active"),),
@@ -106,7 +116,8 @@ PREFERENCES: tuple[Shape, ...] = (
     Shape(
         "inclined",
         compiled(
-            r"\bi(?:'m| am) (?:considering|thinking of|leaning towards?|planning on) (?P<object>(?!it\b|this\b|that\b)[^?]{6,})"
+            r"\bi(?:'m| am) (?:considering|thinking of|leaning towards?|planning on)"
+            r" (?P<object>(?!it\b|this\b|that\b)[^?]{6,})"
         ),
         "prefer",
         (("aims !event !narrow", "proposed"), ("compared reason !event !narrow", "proposed")),

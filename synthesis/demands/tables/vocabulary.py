@@ -25,16 +25,22 @@ def compiled(pattern: str) -> re.Pattern[str]:
 # --- vocabulary -------------------------------------------------------------------------------------------------------
 
 NO_BASE_VERB = vocabulary(
-    """
-    a an the this that these those my your our his her its their i you he she it we they one two not no of in on at to
-    for with from by as and or but if so such same been had has have was were is are am be's did done does got gotten seen
-    saw knew known thought felt heard found went gone came took taken made gave given wrote written ran said told met left lost
-    kept won held stood understood paid spent built sent meant read's ready good great nice bad fun easy hard best better worse
-    more less most least very too quite really just only also still yet again before after even mind there here when where
-    what who why how because nothing something anything everything people someone anyone everyone true false null able
-    happy sad sure right wrong available green red open empty late early there's it's i'm i've we've you're they're
-    worked failed happened existed will would can could should may might must shall
-    """
+    "\n    a an the this that these those my your our his her its their i you he she it we they one two"
+    " not no of in on at to"
+    "\n    for with from by as and or but if so such same been had has have was were is are am be's did"
+    " done does got gotten seen"
+    "\n    saw knew known thought felt heard found went gone came took taken made gave given wrote written"
+    " ran said told met left lost"
+    "\n    kept won held stood understood paid spent built sent meant read's ready good great nice bad fun"
+    " easy hard best better worse"
+    "\n    more less most least very too quite really just only also still yet again before after even"
+    " mind there here when where"
+    "\n    what who why how because nothing something anything everything people someone anyone everyone"
+    " true false null able"
+    "\n    happy sad sure right wrong available green red open empty late early there's it's i'm i've"
+    " we've you're they're"
+    "\n    worked failed happened existed will would can could should may might must shall"
+    "\n    "
 )
 """Words after "always" or "never" that show that no order follows ("always the same error", "never got it to work")."""
 
@@ -45,24 +51,37 @@ BASE_VERBS_IN_ED = vocabulary(
 BASE_VERBS_IN_ING = vocabulary("bring ring ping string sing bring")
 
 POLICY_VERBS = (
-    "use|write|prefer|keep|follow|format|name|put|place|document|import|indent|answer|reply|respond|speak|talk|address|call"
-    "|include|add|run|test|check|verify|confirm|ask|commit|log|type|annotate|give|show|provide|explain|cite|quote|mention"
-    "|stick|stay|be|make|prefix|suffix|sign|tag|mark|decorate|wrap|sort|group|spell|round|state|list|start|end|begin|finish"
-    "|leave|skip|omit|avoid|remember|consider|treat|assume|default|adhere|limit|restrict|validate|handle|return|raise|fix"
-    "|update|create|store|save|apply|attach|report|summari[sz]e|structure|lint|review|read|consult|go|favou?r|rely|pin|render|push|merge"
-    "|say|tell|refer|link|ensure|make sure|do|have|set|define|declare|express|translate|abbreviate|capitali[sz]e|highlight"
+    "use|write|prefer|keep|follow|format|name|put|place|document|import|indent|answer|reply|respond|speak"
+    "|talk|address|call"
+    "|include|add|run|test|check|verify|confirm|ask|commit|log|type|annotate|give|show|provide|explain|cite"
+    "|quote|mention"
+    "|stick|stay|be|make|prefix|suffix|sign|tag|mark|decorate|wrap|sort|group|spell|round|state|list|start"
+    "|end|begin|finish"
+    "|leave|skip|omit|avoid|remember|consider|treat|assume|default|adhere|limit|restrict|validate|handle"
+    "|return|raise|fix"
+    "|update|create|store|save|apply|attach|report|summari[sz]e|structure|lint|review|read|consult|go"
+    "|favou?r|rely|pin|render|push|merge"
+    "|say|tell|refer|link|ensure|make sure|do|have|set|define|declare|express|translate|abbreviate"
+    "|capitali[sz]e|highlight"
     "|prioriti[sz]e|bump|squash|rebase|generate|split|separate|opt|choose|pick"
 )
 """Verbs of orders that can stand as a rule."""
 
-LASTING_PLACE_VERBS = "use|write|prefer|keep|follow|format|name|document|indent|avoid|stick|answer|reply|respond|speak|annotate|spell|sort"
+LASTING_PLACE_VERBS = (
+    "use|write|prefer|keep|follow|format|name|document|indent|avoid|stick|answer|reply|respond|speak"
+    "|annotate|spell|sort"
+)
 """Verbs that, after the name of a kind of file or the project, order a manner and not one piece of work."""
 
 HABITS = (
-    "adding|using|suggesting|apologi[sz]ing|creating|writing|putting|proposing|recommending|asking|saying|calling|generating"
-    "|including|repeating|mentioning|making|giving|inserting|introducing|wrapping|starting|ending|explaining|summari[sz]ing"
-    "|committing|pushing|changing|renaming|removing|deleting|reformatting|importing|ignoring|guessing|assuming|offering"
-    "|praising|leaving|hardcoding|mocking|catching|swallowing|printing|inventing|making up|over-?engineering|touching"
+    "adding|using|suggesting|apologi[sz]ing|creating|writing|putting|proposing|recommending|asking|saying"
+    "|calling|generating"
+    "|including|repeating|mentioning|making|giving|inserting|introducing|wrapping|starting|ending|explaining"
+    "|summari[sz]ing"
+    "|committing|pushing|changing|renaming|removing|deleting|reformatting|importing|ignoring|guessing"
+    "|assuming|offering"
+    "|praising|leaving|hardcoding|mocking|catching|swallowing|printing|inventing|making up|over-?engineering"
+    "|touching"
 )
 """What one asks an agent to stop when it has done it more than once."""
 
@@ -72,34 +91,50 @@ IDEA_HABITS = (
 IDEA_VERBS = "suggest|propose|recommend|offer|bring up|push|pitch"
 
 ARTEFACTS = (
-    "functions?|methods?|class(?:es)?|modules?|files?|tests?|commits?|commit messages?|endpoints?|routes?|handlers?|variables?"
-    "|names?|imports?|comments?|docstrings?|strings?|quer(?:y|ies)|migrations?|components?|constants?|types?|fields?|api calls?"
-    "|calls?|errors?|exceptions?|logs?|log lines?|branch(?:es)?|pull requests?|prs?|answers?|responses?|repl(?:y|ies)"
-    "|messages?|texts?|documents?|reports?|chapters?|sections?|paragraphs?|headings?|sentences?|titles?|dates?|numbers?"
-    "|amounts?|figures?|code|dependenc(?:y|ies)|packages?|scripts?|configs?|secrets?|passwords?|tables?|columns?|pages?"
-    "|changes?|features?|bugs?|fixes|services?|models?|schemas?|templates?|emails?|summar(?:y|ies)|explanations?|examples?"
-    "|diagrams?|charts?|prices?|units?|lines?|tasks?|steps?|notes?|paths?|urls?|links?|sources?|claims?|quotes?"
+    "functions?|methods?|class(?:es)?|modules?|files?|tests?|commits?|commit messages?|endpoints?|routes?"
+    "|handlers?|variables?"
+    "|names?|imports?|comments?|docstrings?|strings?|quer(?:y|ies)|migrations?|components?|constants?|types?"
+    "|fields?|api calls?"
+    "|calls?|errors?|exceptions?|logs?|log lines?|branch(?:es)?|pull requests?|prs?|answers?|responses?"
+    "|repl(?:y|ies)"
+    "|messages?|texts?|documents?|reports?|chapters?|sections?|paragraphs?|headings?|sentences?|titles?"
+    "|dates?|numbers?"
+    "|amounts?|figures?|code|dependenc(?:y|ies)|packages?|scripts?|configs?|secrets?|passwords?|tables?"
+    "|columns?|pages?"
+    "|changes?|features?|bugs?|fixes|services?|models?|schemas?|templates?|emails?|summar(?:y|ies)"
+    "|explanations?|examples?"
+    "|diagrams?|charts?|prices?|units?|lines?|tasks?|steps?|notes?|paths?|urls?|links?|sources?|claims?"
+    "|quotes?"
 )
 """Things that an agent makes, so that a rule about all of them is a rule for it."""
 
 KINDS = (
-    "tests|functions|methods|classes|modules|files|commits|commit messages|endpoints|routes|handlers|variables|names|imports|comments"
-    "|docstrings|strings|queries|migrations|components|constants|types|errors|exceptions|logs|branches|pull requests|prs|answers"
-    "|responses|replies|messages|documents|reports|sections|paragraphs|headings|dates|numbers|dependencies|packages|scripts|secrets"
-    "|passwords|services|models|schemas|templates|emails|summaries|explanations|examples|docs|flags|commands|agents|hooks|fixtures|helpers"
+    "tests|functions|methods|classes|modules|files|commits|commit messages|endpoints|routes|handlers"
+    "|variables|names|imports|comments"
+    "|docstrings|strings|queries|migrations|components|constants|types|errors|exceptions|logs|branches"
+    "|pull requests|prs|answers"
+    "|responses|replies|messages|documents|reports|sections|paragraphs|headings|dates|numbers|dependencies"
+    "|packages|scripts|secrets"
+    "|passwords|services|models|schemas|templates|emails|summaries|explanations|examples|docs|flags|commands"
+    "|agents|hooks|fixtures|helpers"
 )
 """The same in the plural, where no article makes them the ones at hand ("tests should …")."""
 
 QUALITIES = (
-    "configurable|strict|optional|idempotent|consistent|deterministic|(?:backwards?[- ])?compatible|robust|resilient|atomic|fast|readable|simple"
-    "|minimal|secure|private|accessible|responsive|reproducible|testable|type[- ]?safe|thread[- ]?safe|self-contained|case[- ](?:in)?sensitive"
-    "|short|concise|brief|flexible|opt-in|opt-out|non-?blocking|read-?only|immutable|portable|cross-platform|locali[sz]ed|translated|lightweight"
+    "configurable|strict|optional|idempotent|consistent|deterministic|(?:backwards?[- ])?compatible|robust"
+    "|resilient|atomic|fast|readable|simple"
+    "|minimal|secure|private|accessible|responsive|reproducible|testable|type[- ]?safe|thread[- ]?safe"
+    "|self-contained|case[- ](?:in)?sensitive"
+    "|short|concise|brief|flexible|opt-in|opt-out|non-?blocking|read-?only|immutable|portable|cross-platform"
+    "|locali[sz]ed|translated|lightweight"
 )
 """What a thing is to be for good, and not what is to be done to it."""
 
 LANGUAGES = (
-    "(?:british |american |us |uk |simple |plain |brazilian |formal |informal )?(?:english|german|french|spanish|italian"
-    "|portuguese|dutch|polish|russian|ukrainian|turkish|arabic|hindi|chinese|mandarin|japanese|korean|swedish|norwegian"
+    "(?:british |american |us |uk |simple |plain |brazilian |formal |informal )?(?:english|german|french"
+    "|spanish|italian"
+    "|portuguese|dutch|polish|russian|ukrainian|turkish|arabic|hindi|chinese|mandarin|japanese|korean"
+    "|swedish|norwegian"
     "|danish|finnish|greek|czech|hungarian|romanian|hebrew|latin|catalan)"
 )
 
@@ -113,36 +148,46 @@ ALL_OF_THEM = compiled(
 FEATURES: dict[str, re.Pattern[str]] = {
     # It is meant to last.
     "standing": compiled(
-        r"\b(?:from now on(?:wards?)?|from here on(?: out)?|from this (?:point|moment) (?:on|forward)(?:wards?)?|from today on(?:wards?)?"
-        r"|going forwards?|moving forwards?|henceforth|hereafter|at all times|without exception|no matter what|until further notice"
-        r"|starting (?:now|today)|in all (?:your|future)|for all future|for the rest of (?:this|the|our) (?:session|conversation|project|chat))\b"
-        r"|^(?:(?:(?:please )?note|remember|keep in mind|bear in mind|and|also|but|so|please),? (?:that )?)*(?:in (?:the )?future|as a (?:general )?rule|by default|in general|generally|permanently)\b"
+        r"\b(?:from now on(?:wards?)?|from here on(?: out)?|from this (?:point|moment) (?:on|forward)"
+        r"(?:wards?)?|from today on(?:wards?)?"
+        r"|going forwards?|moving forwards?|henceforth|hereafter|at all times|without exception"
+        r"|no matter what|until further notice"
+        r"|starting (?:now|today)|in all (?:your|future)|for all future|for the rest of (?:this|the|our)"
+        r" (?:session|conversation|project|chat))\b"
+        r"|^(?:(?:(?:please )?note|remember|keep in mind|bear in mind|and|also|but|so|please),? (?:that )?)*"
+        r"(?:in (?:the )?future|as a (?:general )?rule|by default|in general|generally|permanently)\b"
     ),
     # The same for something forbidden.
     "ever": compiled(
-        r"\bever\b(?! since)|\bagain\b|\bany ?more\b|\bunder (?:no|any) circumstances?\b|\bat any time\b|\bin any (?:case|file|way)\b"
+        r"\bever\b(?! since)|\bagain\b|\bany ?more\b|\bunder (?:no|any) circumstances?\b|\bat any time\b"
+        r"|\bin any (?:case|file|way)\b"
     ),
     "for_now": compiled(
-        r"\b(?:for (?:now|the time being|the moment|today|this week|this sprint|this session)|temporarily|as a (?:temporary|stopgap) \w+"
+        r"\b(?:for (?:now|the time being|the moment|today|this week|this sprint|this session)|temporarily"
+        r"|as a (?:temporary|stopgap) \w+"
         r"|this (?:week|weekend|sprint|month|quarter|iteration|release))\b"
     ),
     # It holds from here on, and is no mere remark on how things are.
     "onward": compiled(
-        r"\b(?:from now on(?:wards?)?|from here on(?: out)?|from (?:this|that) (?:point|moment) (?:on|forward)|from today on(?:wards?)?|starting (?:now|today)"
+        r"\b(?:from now on(?:wards?)?|from here on(?: out)?|from (?:this|that) (?:point|moment)"
+        r" (?:on|forward)|from today on(?:wards?)?|starting (?:now|today)"
         r"|(?:going|moving) forwards?|henceforth|hereafter|until further notice)\b"
     ),
     # A wish for the case that something at hand is so, or is not.
     "conditional": compiled(
-        r"\b(?:if (?:not|so|it|that|this|they|the|he|she|none|neither|needed|necessary|you can't|you cannot|you could|you can)\b|unless|otherwise|or else|in that case)\b"
+        r"\b(?:if (?:not|so|it|that|this|they|the|he|she|none|neither|needed|necessary|you can't|you cannot"
+        r"|you could|you can)\b|unless|otherwise|or else|in that case)\b"
     ),
     "until": compiled(r"\b(?:until|till|'til|as long as|while we(?:'re| are))\s"),
     # It speaks of things still to be made.
     "any_new": compiled(
-        r"\b(?:any|every|each)(?: of the)? (?:new|further|additional|future|subsequent)\b|\b(?:all|your) (?:future|subsequent)\b"
+        r"\b(?:any|every|each)(?: of the)? (?:new|further|additional|future|subsequent)\b|\b(?:all|your)"
+        r" (?:future|subsequent)\b"
         r"|\bnew(?:ly)? (?:created|added|written) \w+s\b"
     ),
     "you_make": compiled(
-        r"\b(?:any|every|each|all|whatever|everything|anything|new)\b.{0,60}\b(?:you|we) (?:\w+ly )?(?:write|create|add|make|generate"
+        r"\b(?:any|every|each|all|whatever|everything|anything|new)\b.{0,60}\b(?:you|we) (?:\w+ly )?"
+        r"(?:write|create|add|make|generate"
         r"|produce|change|touch|edit|notice|find|see|come across|encounter|send|give|introduce|build)\b"
     ),
     "unless_asked": compiled(
@@ -153,29 +198,39 @@ FEATURES: dict[str, re.Pattern[str]] = {
     ),
     # It points to the thing at hand, so it is one piece of work and not a rule.
     "deictic": compiled(
-        r"\b(?:this|that|these|those|it|them|here|above|below|now(?!adays)|yet|today|tonight|tomorrow|already|first|next|then|last(?!-)"
-        r"|current|currently|the (?:one|ones|first|second|third|latter|former|following|same|other|existing|change|changes|rest)"
+        r"\b(?:this|that|these|those|it|them|here|above|below|now(?!adays)|yet|today|tonight|tomorrow"
+        r"|already|first|next|then|last(?!-)"
+        r"|current|currently|the (?:one|ones|first|second|third|latter|former|following|same|other|existing"
+        r"|change|changes|rest)"
         r"|(?:option|step|item|point|number|part|phase|plan) [\da-e]\b|#\d+|your last|again in)\b"
-        r"|\bthe (?:\w+ )?(?:test|tests|function|method|class|file|branch|pr|commit|error|bug|server|script|app|button|page|build|issue)\b"
+        r"|\bthe (?:\w+ )?(?:test|tests|function|method|class|file|branch|pr|commit|error|bug|server|script"
+        r"|app|button|page|build|issue)\b"
     ),
     "question": compiled(r"\?\s*[\"')\]]*$"),
     "polite_question": compiled(
-        r"^(?:so |and |but |also |then |please |though |, )*(?:can|could|would|will|may) (?:you|we|i ask you to)(?: please| kindly)?\s"
+        r"^(?:so |and |but |also |then |please |though |, )*(?:can|could|would|will|may)"
+        r" (?:you|we|i ask you to)(?: please| kindly)?\s"
     ),
 }
 
 DONE_LEAD = compiled(
-    r"^(?:you(?:'re| are| have|'ve)? |we(?:'re| are| have|'ve)? |it(?:'s| is)? |that(?:'s| is)? |everything(?:'s| is)? )?"
-    r"(?:all |fully |both )?(?:done|finish(?:ed)?|ready|complete[ds]?|happy|works?|passes|pass|got|back|merged|fixed|green)\b"
+    r"^(?:you(?:'re| are| have|'ve)? |we(?:'re| are| have|'ve)? |it(?:'s| is)? |that(?:'s| is)? |everything"
+    r"(?:'s| is)? )?"
+    r"(?:all |fully |both )?(?:done|finish(?:ed)?|ready|complete[ds]?|happy|works?|passes|pass|got|back"
+    r"|merged|fixed|green)\b"
 )
 """A condition that comes true once ("when you're done, …"): what follows is one piece of work."""
 
 AGENT_LEAD = compiled(
     r"^(?:(?:you(?:'re| are)?|we(?:'re| are)?) (?:ever )?\w+"
-    r"|i(?:'m| am)? (?:ask|asking|say|tell|request|mention|talk|talking|want|send|give|write|discuss|need)\w*|asked\b|someone asks"
-    r"|(?:writing|answering|replying|responding|talking|speaking|discussing|explaining|refactoring|committing|naming|reviewing|documenting"
-    r"|summari[sz]ing|coding|citing|quoting|describing|translating|debugging|programming|drafting|formatting|reporting|planning|suggesting)\b"
-    rf"|(?:adding|creating|changing|updating|modifying|editing|touching|testing|deleting|removing|renaming|importing|generating|making|implementing)\b.{{0,40}}\b(?:{ARTEFACTS})\b)"
+    r"|i(?:'m| am)? (?:ask|asking|say|tell|request|mention|talk|talking|want|send|give|write|discuss"
+    r"|need)\w*|asked\b|someone asks"
+    r"|(?:writing|answering|replying|responding|talking|speaking|discussing|explaining|refactoring"
+    r"|committing|naming|reviewing|documenting"
+    r"|summari[sz]ing|coding|citing|quoting|describing|translating|debugging|programming|drafting|formatting"
+    r"|reporting|planning|suggesting)\b"
+    r"|(?:adding|creating|changing|updating|modifying|editing|touching|testing|deleting|removing|renaming"
+    rf"|importing|generating|making|implementing)\b.{{0,40}}\b(?:{ARTEFACTS})\b)"
 )
 """A condition on the agent's own work that comes true again and again ("when writing about …", "when I ask about …").
 
@@ -183,7 +238,8 @@ AGENT_LEAD = compiled(
 """
 
 PROCESS_VERB = compiled(
-    r"^(?:keep (?:going|trying|working|at it|iterating)|run|rerun|re-run|wait|continue|repeat|retry|try|iterate|loop|work|hold|go on"
+    r"^(?:keep (?:going|trying|working|at it|iterating)|run|rerun|re-run|wait|continue|repeat|retry|try"
+    r"|iterate|loop|work|hold|go on"
     r"|carry on|pause|leave it|let's|stay|start|stop|poll|watch|monitor|proceed)\b"
 )
 """Verbs that with "until" give the end of one piece of work, and not of a rule."""
@@ -191,49 +247,71 @@ PROCESS_VERB = compiled(
 # --- what comes before a demand and is no part of it --------------------------------------------------------------------
 
 LEAD_INS = compiled(
-    r"^(?:(?:so|and|but|though|also|ok|okay|yes|yeah|yep|no(?=\s*[,;:!.-])|well|then|please|pls|plz|just|btw|by the way|fyi|hey|hi|oh|hmm|right|thanks|thank you|great|good"
-    r"|cool|perfect|nice|sure|actually|again|in addition|additionally|furthermore|moreover|finally|lastly|firstly|secondly|remember(?! to\b| that\b| you\b)|reminder"
-    r"|important|note(?: that)?|attention|nb|ps|p\.s|new rule|rule(?: \d+)?|one (?:more|other|last) (?:thing|rule)|one thing|another thing|two things"
-    r"|first of all|for the record|to be clear|like i said|as i said|i(?:'ll| will| must| have to)? remind you(?: of| that)?|i repeat|once more|in that case|because of that|therefore|hence"
-    r"|claude|assistant|agent|everyone|dear agent|kindly|seriously|honestly|look|listen)(?:\s*[,:;!.–—-]+\s*|\s+|$))+"
+    r"^(?:(?:so|and|but|though|also|ok|okay|yes|yeah|yep|no(?=\s*[,;:!.-])|well|then|please|pls|plz|just|btw"
+    r"|by the way|fyi|hey|hi|oh|hmm|right|thanks|thank you|great|good"
+    r"|cool|perfect|nice|sure|actually|again|in addition|additionally|furthermore|moreover|finally|lastly"
+    r"|firstly|secondly|remember(?! to\b| that\b| you\b)|reminder"
+    r"|important|note(?: that)?|attention|nb|ps|p\.s|new rule|rule(?: \d+)?|one (?:more|other|last)"
+    r" (?:thing|rule)|one thing|another thing|two things"
+    r"|first of all|for the record|to be clear|like i said|as i said|i(?:'ll| will| must"
+    r"| have to)? remind you(?: of| that)?|i repeat|once more|in that case|because of that|therefore|hence"
+    r"|claude|assistant|agent|everyone|dear agent|kindly|seriously|honestly|look|listen)(?:\s*[,:;!.–—-]+\s*"
+    r"|\s+|$))+"
 )
 
 LABEL = compiled(
-    r"^(?!(?:\S+ ){0,4}?\S*(?:problem|bug|issue|question|error|reason|cause|result|idea|goal|expected|actual|status|fact|todo|task|context|background|hypothesis|theory|assumption|example))"
+    r"^(?!(?:\S+ ){0,4}?\S*(?:problem|bug|issue|question|error|reason|cause|result|idea|goal|expected|actual"
+    r"|status|fact|todo|task|context|background|hypothesis|theory|assumption|example))"
     r"(?:[\w'./;#-]+[ \t]+){0,4}[\w'./;#-]+:[ \t]+(?=(?:all|every|each|any|no)\b)"
 )
 """What stands before a colon and announces a demand on all of a kind ("Requirement: every endpoint …", "Tests: all names …")."""
 
 ORDER_FRAME = compiled(
-    r"^(?:(?:can|could|would|will) (?:you|we)(?: please| kindly)?\s+|(?:make|be) (?:absolutely )?sure(?: that)?(?: you| to| we| it)?(?: to)?\s+"
-    r"|ensure(?: that)?(?: you| we)?\s+|remember(?: that)?(?: you| to| we)?(?: to)?\s+|keep in mind(?: that)?(?: you| to)?(?: to)?\s+"
+    r"^(?:(?:can|could|would|will) (?:you|we)(?: please| kindly)?\s+|(?:make|be) (?:absolutely )?sure"
+    r"(?: that)?(?: you| to| we| it)?(?: to)?\s+"
+    r"|ensure(?: that)?(?: you| we)?\s+|remember(?: that)?(?: you| to| we)?(?: to)?\s+|keep in mind"
+    r"(?: that)?(?: you| to)?(?: to)?\s+"
     r"|(?:you|we|agents?|everyone) (?:should|must|need to|needs to|have to|has to|are to|ought to|shall)\s+"
-    r"|i(?:'d| would) (?:really )?(?:like|love|prefer|appreciate)(?: it)?(?: for)?(?: if)? you (?:to |would |could )?|i(?:'d| would) (?:like|love) (?:us )?to\s+"
-    r"|i (?:really )?(?:want|need|expect|ask|require|urge|tell) (?:that )?you (?:to )?|i(?:'m| am) asking you to\s+|please\s+|just\s+"
+    r"|i(?:'d| would) (?:really )?(?:like|love|prefer|appreciate)(?: it)?(?: for)?(?: if)? you (?:to |would "
+    r"|could )?|i(?:'d| would) (?:like|love) (?:us )?to\s+"
+    r"|i (?:really )?(?:want|need|expect|ask|require|urge|tell) (?:that )?you (?:to )?"
+    r"|i(?:'m| am) asking you to\s+|please\s+|just\s+"
     r"|it(?:'s| is) (?:very |really )?(?:important|essential|vital|crucial) (?:to|that you|you)\s+|let's\s+)"
 )
 """What may stand before the verb of an order; taken off, again and again, before the rows are tried."""
 
 VETOES = compiled(
-    r"^(?:never ?mind|never again will|always wondered|always wanted|never say never|never fear|never heard|never ever have"
-    r"|don'?t (?:worry|forget|bother|mind|know|think|see|need|you|we|i|get me wrong|understand|remember|recall|care|have|be (?:sorry|shy|afraid)"
+    r"^(?:never ?mind|never again will|always wondered|always wanted|never say never|never fear|never heard"
+    r"|never ever have"
+    r"|don'?t (?:worry|forget|bother|mind|know|think|see|need|you|we|i|get me wrong|understand|remember"
+    r"|recall|care|have|be (?:sorry|shy|afraid)"
     r"|hesitate|panic|ask me why|want to|wait|stop|look|sweat|quote me)\b"
     r"|do not (?:worry|forget|know|think|see|need|hesitate|understand)\b"
-    r"|no (?:improvement|progress|effect|success|response|reply|man|dude|buddy|wait|problem|worries|worry|idea|need(?! to\b.{3,60}\b(?:each|every|any|all|between|constantly|server|app)\b)|changes?|thanks?|thank|rush|hurry|issues?|errors?|matter|one|longer|doubt|way|luck|further|output"
-    r"|difference|other|offen[cs]e|big deal|reason|comment|diff|clue|such|wonder|surprise|i|it|that|this|the|we|you|not|don't|revert|write|just)\b"
+    r"|no (?:improvement|progress|effect|success|response|reply|man|dude|buddy|wait|problem|worries|worry"
+    r"|idea|need(?! to\b.{3,60}\b(?:each|every|any|all|between|constantly|server|app)\b)|changes?|thanks?"
+    r"|thank|rush|hurry|issues?|errors?|matter|one|longer|doubt|way|luck|further|output"
+    r"|difference|other|offen[cs]e|big deal|reason|comment|diff|clue|such|wonder|surprise|i|it|that|this|the"
+    r"|we|you|not|don't|revert|write|just)\b"
     r"|stop (?:here|there|it|now|the|hook|hooks|working|running|waiting|session)\b)"
 )
 """Idioms and one-offs that begin like a demand."""
 
 SAYING = compiled(
-    r"\bas (?:my|his|her|our|their|the|they|people|some)\b[^,;]{0,40}?\b(?:used to say|(?:likes?|loved?) to say|always (?:says?|said)|would say|goes|once said|puts? it|says?|said)\b"
+    r"\bas (?:my|his|her|our|their|the|they|people|some)\b[^,;]{0,40}?\b(?:used to say"
+    r"|(?:likes?|loved?) to say|always (?:says?|said)|would say|goes|once said|puts? it|says?|said)\b"
 )
 """Marks a sentence as the words of someone else."""
 
 TO_BE_RECORDED = compiled(
-    r"\b(?:add|create|make|save|store|write|record|put|update|note)\b[^.;?!]{0,60}?\b(?:rules?|memor(?:y|ies)|guidelines?|(?:claude|agents)\.md|(?:cursor|copilot|project|agent|your) (?:rules|instructions|notes))"
-    r"(?: (?:files?|entry|for|about|with|of|on|so|recording|describing|capturing|stating|reflecting|to (?:record|capture|reflect|remember|cover)|in [\w./ˣ]{2,40})){0,3} (?:this|that(?! \w)|these|it\b|(?:my|the) preference)"
-    r"|\b(?:record|save|store|remember|memori[sz]e|write down|keep) (?:this|that|these|my preference)\b[^.;?!]{0,30}?\b(?:memory|memories|rules?|(?:the )?future|next time|preference|from now on|going forward)\b"
+    r"\b(?:add|create|make|save|store|write|record|put|update|note)\b[^.;?!]{0,60}?\b"
+    r"(?:rules?|memor(?:y|ies)|guidelines?|(?:claude|agents)\.md|(?:cursor|copilot|project|agent|your)"
+    r" (?:rules|instructions|notes))"
+    r"(?: (?:files?|entry|for|about|with|of|on|so|recording|describing|capturing|stating|reflecting"
+    r"|to (?:record|capture|reflect|remember|cover)|in [\w./ˣ]{2,40})){0,3} (?:this|that(?! \w)|these|it\b|"
+    r"(?:my|the) preference)"
+    r"|\b(?:record|save|store|remember|memori[sz]e|write down|keep) (?:this|that|these"
+    r"|my preference)\b[^.;?!]{0,30}?\b(?:memory|memories|rules?|(?:the )?future|next time|preference"
+    r"|from now on|going forward)\b"
     r"|^(?:(?:and|so|please),? )*(?:remember|memori[sz]e) (?:this|that)(?: please)?\s*[.!]*$"
 )
 """Asks that what was said last be written down, and so that it lasts."""
@@ -245,27 +323,37 @@ RHETORICAL = compiled(r"^(?:can|could|will|would|do|did) (?:you|we) (?:never|not
 FEATURES |= {
     # It comes round again and again, though for how long it does not say.
     "recurring": compiled(
-        r"\b(?:after|before|with|on|at|for|in) (?:each|every|any)(?: (?:single|of the|new|one))? (?:[\w-]+ ){0,2}(?:change|commit|edit|step|(?:sub)?task|fix|iteration|feature|phase|push|pr|merge|session|response|answer|reply"
-        r"|update|release|message|modification|milestone|refactor(?:ing)?|round|file|turn)s?\b|\b(?:as you go|regularly|frequently|periodically|often)\b|\bnext time\b"
+        r"\b(?:after|before|with|on|at|for|in) (?:each|every|any)(?: (?:single|of the|new|one))?"
+        r" (?:[\w-]+ ){0,2}(?:change|commit|edit|step|(?:sub)?task|fix|iteration|feature|phase|push|pr|merge"
+        r"|session|response|answer|reply"
+        r"|update|release|message|modification|milestone|refactor(?:ing)?|round|file|turn)s?\b|\b"
+        r"(?:as you go|regularly|frequently|periodically|often)\b|\bnext time\b"
     ),
     # It is about a moment of the agent's own work.
     "before_acting": compiled(
-        r"\b(?:before|after|when|whenever|prior to) (?:you )?(?:(?:ever|start|begin|starting|beginning) (?:to )?)?(?:commit(?:ting)?|push(?:ing)?|merg(?:e|ing)|opening a pr|coding|writing (?:any )?code|mak(?:e|ing) (?:any )?(?:big |large |major )?changes"
-        r"|answer(?:ing)?|respond(?:ing)?|claim(?:ing)?|say(?:ing)? (?:that )?(?:you're|it's|you are|it is) done|declar(?:e|ing)|report(?:ing)? back|releas(?:e|ing)|deploy(?:ing)?)\b"
+        r"\b(?:before|after|when|whenever|prior to) (?:you )?(?:(?:ever|start|begin|starting|beginning)"
+        r" (?:to )?)?(?:commit(?:ting)?|push(?:ing)?|merg(?:e|ing)|opening a pr|coding|writing (?:any )?code"
+        r"|mak(?:e|ing) (?:any )?(?:big |large |major )?changes"
+        r"|answer(?:ing)?|respond(?:ing)?|claim(?:ing)?|say(?:ing)? (?:that )?(?:you're|it's|you are"
+        r"|it is) done|declar(?:e|ing)|report(?:ing)? back|releas(?:e|ing)|deploy(?:ing)?)\b"
     ),
     "reminded": compiled(r"^(?:(?:and|also|but|so|please),? )*remember to\b"),
     "loud": compiled(r"(?-i:\b(?:MUST|ALWAYS|NEVER|IMPORTANT|CRITICAL)\b)"),
     "habit": compiled(
-        r"\b(?:do not|don't|never) (?:(?:just|ever|simply) )?(?:guess|speculate|hallucinate|improvise|cheat|over-?engineer|over-?complicate|make (?:things|stuff|it) up|invent|assume (?:anything|things))\b"
+        r"\b(?:do not|don't|never) (?:(?:just|ever|simply) )?(?:guess|speculate|hallucinate|improvise|cheat"
+        r"|over-?engineer|over-?complicate|make (?:things|stuff|it) up|invent|assume (?:anything|things))\b"
     ),
     "principle": compiled(
-        r"^(?:\w+,? (?:that )?){0,3}?(?:as a (?:general )?(?:rule|principle)|on principle|by default|in general|generally|by convention)\b"
+        r"^(?:\w+,? (?:that )?){0,3}?(?:as a (?:general )?(?:rule|principle)|on principle|by default"
+        r"|in general|generally|by convention)\b"
     ),
     "noted": compiled(
-        r"^(?:(?:and|also|but|so|please|just|as a),? )*(?:note|remember|keep in mind|bear in mind|be aware|mind|recall|reminder|nb)\b"
+        r"^(?:(?:and|also|but|so|please|just|as a),? )*(?:note|remember|keep in mind|bear in mind|be aware"
+        r"|mind|recall|reminder|nb)\b"
     ),
     "we_want": compiled(
-        r"\bwe (?:really |always |only |still |generally |don't |do not |never )*(?:want|like|aim|try|intend|strive|prefer|must|should)\b"
+        r"\bwe (?:really |always |only |still |generally |don't |do not |never )*(?:want|like|aim|try|intend"
+        r"|strive|prefer|must|should)\b"
     ),
     "we_all": compiled(rf"\b(?:always|only|all|every|each|everywhere|(?:{KINDS}))\b"),
     "refused": compiled(r"\b(?:don't|do not|never) want\b"),
@@ -276,23 +364,30 @@ FEATURES |= {
     "strict": compiled(r"\b(?:must not|mustn't|may not|not allowed|not supposed|strictly|under any)\b"),
     "future": compiled(r"\b(?:new|future|you (?:write|add|create|make))\b"),
     "asks": compiled(
-        r"\b(?:should|do|did|would|can|could|might|must|if|which|whether|ones?|like|what|(?<!given )(?<!considering )that|as|than|tasks?|to) i (?:\w+ )?(?:prefer|prioriti|favou?r)|\b(?:why|wondering|unsure|not sure)\b.{0,40}\bi (?:prefer|prioriti)"
+        r"\b(?:should|do|did|would|can|could|might|must|if|which|whether|ones?|like|what|(?<!given )"
+        r"(?<!considering )that|as|than|tasks?|to) i (?:\w+ )?(?:prefer|prioriti|favou?r)|\b(?:why|wondering"
+        r"|unsure|not sure)\b.{0,40}\bi (?:prefer|prioriti)"
     ),
     "past": compiled(r"\b(?:i|i've|have) (?:been )?(?:prioriti[sz]ed|favou?red)\b|\bdecided to\b"),
     "each_time": compiled(
-        r"\b(?:whenever|every (?:single )?time|each time|any ?time) (?:you|we|i (?:ask|say|tell|request|mention|send|give|write|want|talk))\b"
+        r"\b(?:whenever|every (?:single )?time|each time|any ?time) (?:you|we|i (?:ask|say|tell|request"
+        r"|mention|send|give|write|want|talk))\b"
     ),
     "later": compiled(r"\b(?:in (?:the )?future|as a (?:general )?rule|by default|generally)\s*[.!]*$"),
     "your": compiled(r"^your\b"),
     # "Padding/shadows" may be two things; what lies in it, a slash behind it, or where sources mostly lie says that it is a folder.
     "a_folder": compiled(
         r"/(?![\w.@-])|\b(?:folder|directory|dir)\b|\b(?:in|inside|under|below|within|out of|hands off)\b|ˣ"
-        r"|(?<![\w/])\.?/?(?:src|libs?|apps?|packages|pkg|cmd|internal|docs?|tests?|specs?|vendor|third_party|scripts|tools|configs?|build|dist|bin|assets|public|static|data|db|migrations|deploy|infra)/"
+        r"|(?<![\w/])\.?/?(?:src|libs?|apps?|packages|pkg|cmd|internal|docs?|tests?|specs?|vendor"
+        r"|third_party|scripts|tools|configs?|build|dist|bin|assets|public|static|data|db|migrations|deploy"
+        r"|infra)/"
     ),
     # What "can" not be may be told as a fact.
     "may_be": compiled(r"\b(?:can|could|might)\b"),
     "this_work": compiled(
-        r"^\W*(?:just|only|then|while)\b|\b(?:yet|only|this time|in this (?:pr|task|change|commit|step|round)|(?:the )?(?:other|rest|others|same))\b|\b(?:while|when) (?:you(?:'re| are)? )?(?:fix|do|work)ing\b"
+        r"^\W*(?:just|only|then|while)\b|\b(?:yet|only|this time|in this (?:pr|task|change|commit|step"
+        r"|round)|(?:the )?(?:other|rest|others|same))\b|\b(?:while|when) (?:you(?:'re| are)? )?"
+        r"(?:fix|do|work)ing\b"
     ),
     "lets": compiled(r"\blet's\b"),
     "we_frame": compiled(r"\b(?:we|everyone) (?:should|must|need|have|ought|shall|are)\b"),
@@ -305,7 +400,8 @@ FEATURES |= {
         r"|\b(?:ask|consult|tell|check with) me\b.{0,40}\bbefore (?:you|\w+ing)\b"
     ),
     "another": compiled(
-        r"\b(?:a different|another|a new|a simpler|a better|an alternative|recommended|proposed|suggested|your)\b"
+        r"\b(?:a different|another|a new|a simpler|a better|an alternative|recommended|proposed|suggested"
+        r"|your)\b"
     ),
     # An aim that outlives the work at hand, which is mostly what "the goal is to …" tells.
     "lasting_aim": compiled(r"\b(?:always|never|not|any|every|each|all|philosophy|rule of thumb|priority)\b"),
@@ -313,39 +409,50 @@ FEATURES |= {
     "negated": compiled(r"\b(?:never|not|don't|no|avoid|without|stop|nothing|none)\b"),
     # Forbidden is what lies beside the work at hand ("do not change anything else"): that bounds one task.
     "bounds": compiled(
-        r"\b(?:any|no|some|every)(?:thing|one|body|where) (?:\w+ )?(?:other than|beyond|outside|more)\b|\belse(?:where)?\b|\b(?:any|the) (?:others?|rest|unrelated)\b|\bunrelated\b"
-        r"|\b(?:beyond|outside(?: of)?|apart from|other than) (?:this|that|these|those|what|it|the scope)\b|\bmore than (?:this|that|what|necessary|needed|asked|i)\b"
+        r"\b(?:any|no|some|every)(?:thing|one|body|where) (?:\w+ )?(?:other than|beyond|outside|more)\b"
+        r"|\belse(?:where)?\b|\b(?:any|the) (?:others?|rest|unrelated)\b|\bunrelated\b"
+        r"|\b(?:beyond|outside(?: of)?|apart from|other than) (?:this|that|these|those|what|it|the scope)\b"
+        r"|\bmore than (?:this|that|what|necessary|needed|asked|i)\b"
     ),
 }
 
 BODY_FEATURES: dict[str, re.Pattern[str]] = {
     "lasting_verb": compiled(rf"^(?:{LASTING_PLACE_VERBS})\b"),
     "style": compiled(
-        rf"^(?:answer|reply|respond|write|speak|talk)\b.{{0,40}}\bin {LANGUAGES}\s*(?:,? (?:please|only))?[.!]*$"
-        r"|^(?:keep|make) (?:your|all|the) (?:answers|responses|replies|explanations|messages|commits|commit messages|functions|tests|summaries)\b"
+        rf"^(?:answer|reply|respond|write|speak|talk)\b.{{0,40}}\bin {LANGUAGES}\s*"
+        r"(?:,? (?:please|only))?[.!]*$"
+        r"|^(?:keep|make) (?:your|all|the) (?:answers|responses|replies|explanations|messages|commits"
+        r"|commit messages|functions|tests|summaries)\b"
     ),
     # A way of working, or a form to keep to.
     "process": compiled(
-        r"^(?:stick (?:to|with)|follow|keep (?:to|using|with)|adhere to|do (?:a|an|proper)|take|use|apply|work in)\b.{0,40}?"
-        r"\b(?:workflow|approach|process|conventions?|practices?|methodology|principles?|style ?guide|tdd|discipline)\b(?! [\da-e]\b)"
+        r"^(?:stick (?:to|with)|follow|keep (?:to|using|with)|adhere to|do (?:a|an|proper)|take|use|apply"
+        r"|work in)\b.{0,40}?"
+        r"\b(?:workflow|approach|process|conventions?|practices?|methodology|principles?|style ?guide|tdd"
+        r"|discipline)\b(?! [\da-e]\b)"
     ),
     "instead": compiled(
-        r"^(?:use|write|say|spell|name|call|import|prefer|return|raise|put|run|install|start|build|test|deploy)\b.{2,60}?\b(?:instead of|rather than|in place of|over)\b|^(?:use|write|say|spell)\b.{2,40}?,? not [\w`ˣ]+[.!]?$"
+        r"^(?:use|write|say|spell|name|call|import|prefer|return|raise|put|run|install|start|build|test"
+        r"|deploy)\b.{2,60}?\b(?:instead of|rather than|in place of|over)\b|^(?:use|write|say"
+        r"|spell)\b.{2,40}?,? not [\w`ˣ]+[.!]?$"
     ),
     "everywhere": compiled(
         r"\b(?:everywhere|throughout|across the board|consistently|in all places)\s*[.!]*$"
     ),
     # One file is one piece of work, and so is an explanation.
     "a_file": compiled(
-        r"^(?:format|document|sort|name|write|follow|annotate|indent|spell)\b (?:(?:the|my|our|up) )*(?:ˣ+|[\w./-]*\w\.[a-z][a-z0-9]{0,4})(?![\w./])(?! files?\b)"
+        r"^(?:format|document|sort|name|write|follow|annotate|indent|spell)\b (?:(?:the|my|our|up) )*"
+        r"(?:ˣ+|[\w./-]*\w\.[a-z][a-z0-9]{0,4})(?![\w./])(?! files?\b)"
     ),
     "explains": compiled(
-        r"^(?:explain|describe|tell|show|document|mention|write|add|say|clarify|include|list|state|summari[sz]e)\b.{0,40}?\b(?:what|how|why|where|which|whether)\b.*\bwhen i (?:want|need)\b"
+        r"^(?:explain|describe|tell|show|document|mention|write|add|say|clarify|include|list|state"
+        r"|summari[sz]e)\b.{0,40}?\b(?:what|how|why|where|which|whether)\b.*\bwhen i (?:want|need)\b"
     ),
     "at_hand": compiled(r"\b(?:this|that|these|those|it|them|here|above|below)\b"),
     "one_file": compiled(r"\b(?:in|of|at) [`\"'ˣ]?(?:[\w.-]+/)*[\w-]+\.[a-z]{1,5}\b"),
     "form": compiled(
-        r"^(?:use|write|follow|format|name|call|put|keep)\b.{0,40}?\b(?:prefix|suffix|naming|conventions?|notation|casing|camel ?case|snake[_ -]?case"
+        r"^(?:use|write|follow|format|name|call|put|keep)\b.{0,40}?\b(?:prefix|suffix|naming|conventions?"
+        r"|notation|casing|camel ?case|snake[_ -]?case"
         r"|kebab[_ -]?case|spelling|indentation|quotes|tabs|date format|units)\b"
     ),
 }
@@ -354,56 +461,74 @@ BODY_FEATURES: dict[str, re.Pattern[str]] = {
 OBJECT_FEATURES: dict[str, re.Pattern[str]] = {
     # A choice among what was offered ("option 2"), or the thing at hand ("that", "the first"): no standing preference.
     "choice": compiled(
-        r"\b(?:option|approach|version|solution|variant|alternative|way|one|idea|name|wording) ?(?:[b-e\d]|a(?= *(?:[.,;!]|$)))\b(?!-)"
+        r"\b(?:option|approach|version|solution|variant|alternative|way|one|idea|name|wording) ?"
+        r"(?:[b-e\d]|a(?= *(?:[.,;!]|$)))\b(?!-)"
         r"|#\d|^(?:[b-e\d]|a(?= *(?:[.,;!]|$)))\b(?!-)"
     ),
     "narrow": compiled(
-        r"^(?:(?:that|this|it|them|those|these)\b(?! (?:over|to|instead of|rather than) (?!this\b|that\b|it\b|the\b|my\b|your\b|our\b|a\b))"
-        r"|(?:the (?:first|second|third|latter|former|last|other|one)|option|#?\d|not\b|to (?:start|do|begin|go|see|use (?:it|this|that))\b|if\b|its\b|or\b))"
+        r"^(?:(?:that|this|it|them|those|these)\b(?! (?:over|to|instead of|rather than) (?!this\b|that\b"
+        r"|it\b|the\b|my\b|your\b|our\b|a\b))"
+        r"|(?:the (?:first|second|third|latter|former|last|other|one)|option|#?\d|not\b|to (?:start|do|begin"
+        r"|go|see|use (?:it|this|that))\b|if\b|its\b|or\b))"
     ),
     # What makes a choice a manner of working: a reason, something that it is weighed against, a means.
     "reason": compiled(
-        r"\b(?:due to|because|thanks to|in order to|for (?:its|their|better|more|the sake of|\w+ and \w+|\w+(?:ity|ness|cy|ce))\b"
-        r"|to (?:better |further |fully )?(?:avoid|preserve|maintain|keep|ensure|improve|reduce|minimi[sz]e|maximi[sz]e|enhance|protect|save|honou?r|support|boost|balance|prevent|simplify|stay)\b)"
+        r"\b(?:due to|because|thanks to|in order to|for (?:its|their|better|more|the sake of|\w+ and \w+"
+        r"|\w+(?:ity|ness|cy|ce))\b"
+        r"|to (?:better |further |fully )?(?:avoid|preserve|maintain|keep|ensure|improve|reduce|minimi[sz]e"
+        r"|maximi[sz]e|enhance|protect|save|honou?r|support|boost|balance|prevent|simplify|stay)\b)"
     ),
     "aims": compiled(
-        r"\bto (?:avoid|preserve|maintain|keep|ensure|improve|reduce|minimi[sz]e|maximi[sz]e|enhance|protect|save|support|boost|prevent|simplify|stay)\b.{4,}\band\b"
+        r"\bto (?:avoid|preserve|maintain|keep|ensure|improve|reduce|minimi[sz]e|maximi[sz]e|enhance|protect"
+        r"|save|support|boost|prevent|simplify|stay)\b.{4,}\band\b"
     ),
     "compared": compiled(r"\b(?:over|rather than|instead of|as opposed to|despite|in place of)\b"),
     "means": compiled(
-        r"^(?:use|keep|work|write|rely|stick|stay|go|build|avoid|limit|focus|prioriti[sz]e|\w+ing)\b|\b(?:using|by \w+ing)\b"
+        r"^(?:use|keep|work|write|rely|stick|stay|go|build|avoid|limit|focus|prioriti[sz]e|\w+ing)\b"
+        r"|\b(?:using|by \w+ing)\b"
     ),
     # What makes it an event: a date, a sum, a number, a person.
     "dated": compiled(
-        r"\$|\b(?:january|february|march|april|may \d+|june|july|august|september|october|november|december|monday|tuesday|wednesday|thursday|friday|saturday"
+        r"\$|\b(?:january|february|march|april|may \d+|june|july|august|september|october|november|december"
+        r"|monday|tuesday|wednesday|thursday|friday|saturday"
         r"|sunday|today|yesterday|tomorrow|tonight|\d+ ?(?:am|pm))\b"
     ),
     "event": compiled(
-        r"\d|\b(?:january|february|march|april|june|july|august|september|october|november|december|monday|tuesday|wednesday|thursday|friday|saturday|sunday"
-        r"|today|yesterday|tomorrow|tonight|he|she|his|her|him|offer|invitation|meeting|event|party|trip|job|appointment)\b|'s\s"
+        r"\d|\b(?:january|february|march|april|june|july|august|september|october|november|december|monday"
+        r"|tuesday|wednesday|thursday|friday|saturday|sunday"
+        r"|today|yesterday|tomorrow|tonight|he|she|his|her|him|offer|invitation|meeting|event|party|trip|job"
+        r"|appointment)\b|'s\s"
     ),
 }
 """Features searched in the object of a shape."""
 
 DETERMINED = vocabulary(
-    "the this that these those it them him her us me my your our his their its a an so too yet now here there just to at on in into from with"
+    "the this that these those it them him her us me my your our his their its a an so too yet now here"
+    " there just to at on in into from with"
     " for up down out off back either both one much anything everything something"
 )
 """Words that show that one thing is meant and not a kind of things."""
 
 PROJECT_LEAD = compiled(
-    r"^(?:in|for|throughout|within) (?:this|our|the) (?:whole |entire )?(?:repo(?:sitory)?|project|code ?base|document|report|book|paper|thesis|app)\b"
+    r"^(?:in|for|throughout|within) (?:this|our|the) (?:whole |entire )?(?:repo(?:sitory)?|project"
+    r"|code ?base|document|report|book|paper|thesis|app)\b"
 )
 
 COMMA_LEAD = compiled(
-    r"^(?P<lead>(?:(?:when(?:ever)?|while|if|every time|each time|next time|any ?time|in|for|on|under|inside|within|until|once|after|before|by|with|as|from|going|moving"
-    r"|henceforth|hereafter|temporarily|generally)\b[^,]{0,160}?))(?:,\s*|(?<!\bthat)(?<!\bwhich)(?<!\bwho)\s+(?=please\b|always\b|you (?:should|must)\b|(?<!\bwe )(?<!\bi )(?<!\bthey )(?<!\bif you )(?:never|don't|do not)\b))"
+    r"^(?P<lead>(?:(?:when(?:ever)?|while|if|every time|each time|next time|any ?time|in|for|on|under|inside"
+    r"|within|until|once|after|before|by|with|as|from|going|moving"
+    r"|henceforth|hereafter|temporarily|generally)\b[^,]{0,160}?))(?:,\s*|(?<!\bthat)(?<!\bwhich)"
+    r"(?<!\bwho)\s+(?=please\b|always\b|you (?:should|must)\b|(?<!\bwe )(?<!\bi )(?<!\bthey )(?<!\bif you )"
+    r"(?:never|don't|do not)\b))"
 )
 """A condition, place or time before an order, to its comma or to the word that begins the order."""
 
 STANDING_LEAD = compiled(
-    r"^(?:from now on(?:wards?)?|going forwards?|moving forwards?|henceforth|hereafter|in (?:the )?future|for (?:now|the time being|the moment)|by default|temporarily"
-    r"|as a (?:general )?rule|at all times|from here on(?: out)?|from (?:this|that) (?:point|moment) (?:on|forward)|starting (?:now|today)|this (?:week|weekend|sprint|month|quarter)(?=,)|in general|generally)\b[\s,:]*"
+    r"^(?:from now on(?:wards?)?|going forwards?|moving forwards?|henceforth|hereafter|in (?:the )?future"
+    r"|for (?:now|the time being|the moment)|by default|temporarily"
+    r"|as a (?:general )?rule|at all times|from here on(?: out)?|from (?:this|that) (?:point|moment)"
+    r" (?:on|forward)|starting (?:now|today)|this (?:week|weekend|sprint|month|quarter)(?=,)|in general"
+    r"|generally)\b[\s,:]*"
 )
 
 CONDITION = compiled(
