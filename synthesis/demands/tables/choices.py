@@ -29,8 +29,8 @@ class Group(NamedTuple):
 _OTHER_LANGUAGES = sorted(
     vocabulary(
         "german french spanish italian portuguese dutch polish russian ukrainian turkish arabic hindi"
-        " japanese korean"
-        " swedish norwegian danish finnish greek czech hungarian romanian hebrew latin catalan"
+        " japanese korean swedish norwegian danish finnish greek czech hungarian romanian hebrew latin"
+        " catalan"
     )
 )
 

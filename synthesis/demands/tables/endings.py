@@ -325,16 +325,14 @@ BANNED = compiled(
 
 RULE_WORDS = vocabulary(
     "rule constraint requir instruct demand restrict ban convent polici prefer drop remov stop skip lose"
-    " ditch forget lift omit ignor"
-    " disregard scrap retir freez moratorium new code thing write add creat no"
+    " ditch forget lift omit ignor disregard scrap retir freez moratorium new code thing write add creat no"
 )
 """Stems of a retraction that do not say which rule is meant."""
 
 _PAST = (
     "done|finished|reviewed|merged|shipped|released|fixed|deployed|completed|approved|migrated|signed|tested"
-    "|moved|upgraded|solved"
-    "|resolved|closed|published|landed|launched|checked|confirmed|decided|switched|answered|read|seen|sent"
-    "|back|live"
+    "|moved|upgraded|solved|resolved|closed|published|landed|launched|checked|confirmed|decided|switched"
+    "|answered|read|seen|sent|back|live"
 )
 FULFILLED: tuple[re.Pattern[str], ...] = (
     compiled(

@@ -52,18 +52,13 @@ BASE_VERBS_IN_ING = vocabulary("bring ring ping string sing bring")
 
 POLICY_VERBS = (
     "use|write|prefer|keep|follow|format|name|put|place|document|import|indent|answer|reply|respond|speak"
-    "|talk|address|call"
-    "|include|add|run|test|check|verify|confirm|ask|commit|log|type|annotate|give|show|provide|explain|cite"
-    "|quote|mention"
-    "|stick|stay|be|make|prefix|suffix|sign|tag|mark|decorate|wrap|sort|group|spell|round|state|list|start"
-    "|end|begin|finish"
-    "|leave|skip|omit|avoid|remember|consider|treat|assume|default|adhere|limit|restrict|validate|handle"
-    "|return|raise|fix"
-    "|update|create|store|save|apply|attach|report|summari[sz]e|structure|lint|review|read|consult|go"
-    "|favou?r|rely|pin|render|push|merge"
+    "|talk|address|call|include|add|run|test|check|verify|confirm|ask|commit|log|type|annotate|give|show"
+    "|provide|explain|cite|quote|mention|stick|stay|be|make|prefix|suffix|sign|tag|mark|decorate|wrap|sort"
+    "|group|spell|round|state|list|start|end|begin|finish|leave|skip|omit|avoid|remember|consider|treat"
+    "|assume|default|adhere|limit|restrict|validate|handle|return|raise|fix|update|create|store|save|apply"
+    "|attach|report|summari[sz]e|structure|lint|review|read|consult|go|favou?r|rely|pin|render|push|merge"
     "|say|tell|refer|link|ensure|make sure|do|have|set|define|declare|express|translate|abbreviate"
-    "|capitali[sz]e|highlight"
-    "|prioriti[sz]e|bump|squash|rebase|generate|split|separate|opt|choose|pick"
+    "|capitali[sz]e|highlight|prioriti[sz]e|bump|squash|rebase|generate|split|separate|opt|choose|pick"
 )
 """Verbs of orders that can stand as a rule."""
 
@@ -75,13 +70,10 @@ LASTING_PLACE_VERBS = (
 
 HABITS = (
     "adding|using|suggesting|apologi[sz]ing|creating|writing|putting|proposing|recommending|asking|saying"
-    "|calling|generating"
-    "|including|repeating|mentioning|making|giving|inserting|introducing|wrapping|starting|ending|explaining"
-    "|summari[sz]ing"
-    "|committing|pushing|changing|renaming|removing|deleting|reformatting|importing|ignoring|guessing"
-    "|assuming|offering"
-    "|praising|leaving|hardcoding|mocking|catching|swallowing|printing|inventing|making up|over-?engineering"
-    "|touching"
+    "|calling|generating|including|repeating|mentioning|making|giving|inserting|introducing|wrapping"
+    "|starting|ending|explaining|summari[sz]ing|committing|pushing|changing|renaming|removing|deleting"
+    "|reformatting|importing|ignoring|guessing|assuming|offering|praising|leaving|hardcoding|mocking"
+    "|catching|swallowing|printing|inventing|making up|over-?engineering|touching"
 )
 """What one asks an agent to stop when it has done it more than once."""
 
@@ -92,50 +84,40 @@ IDEA_VERBS = "suggest|propose|recommend|offer|bring up|push|pitch"
 
 ARTEFACTS = (
     "functions?|methods?|class(?:es)?|modules?|files?|tests?|commits?|commit messages?|endpoints?|routes?"
-    "|handlers?|variables?"
-    "|names?|imports?|comments?|docstrings?|strings?|quer(?:y|ies)|migrations?|components?|constants?|types?"
-    "|fields?|api calls?"
-    "|calls?|errors?|exceptions?|logs?|log lines?|branch(?:es)?|pull requests?|prs?|answers?|responses?"
-    "|repl(?:y|ies)"
-    "|messages?|texts?|documents?|reports?|chapters?|sections?|paragraphs?|headings?|sentences?|titles?"
-    "|dates?|numbers?"
-    "|amounts?|figures?|code|dependenc(?:y|ies)|packages?|scripts?|configs?|secrets?|passwords?|tables?"
-    "|columns?|pages?"
-    "|changes?|features?|bugs?|fixes|services?|models?|schemas?|templates?|emails?|summar(?:y|ies)"
-    "|explanations?|examples?"
-    "|diagrams?|charts?|prices?|units?|lines?|tasks?|steps?|notes?|paths?|urls?|links?|sources?|claims?"
-    "|quotes?"
+    "|handlers?|variables?|names?|imports?|comments?|docstrings?|strings?|quer(?:y|ies)|migrations?"
+    "|components?|constants?|types?|fields?|api calls?|calls?|errors?|exceptions?|logs?|log lines?|branch"
+    "(?:es)?|pull requests?|prs?|answers?|responses?|repl(?:y|ies)|messages?|texts?|documents?|reports?"
+    "|chapters?|sections?|paragraphs?|headings?|sentences?|titles?|dates?|numbers?|amounts?|figures?|code"
+    "|dependenc(?:y|ies)|packages?|scripts?|configs?|secrets?|passwords?|tables?|columns?|pages?|changes?"
+    "|features?|bugs?|fixes|services?|models?|schemas?|templates?|emails?|summar(?:y|ies)|explanations?"
+    "|examples?|diagrams?|charts?|prices?|units?|lines?|tasks?|steps?|notes?|paths?|urls?|links?|sources?"
+    "|claims?|quotes?"
 )
 """Things that an agent makes, so that a rule about all of them is a rule for it."""
 
 KINDS = (
     "tests|functions|methods|classes|modules|files|commits|commit messages|endpoints|routes|handlers"
-    "|variables|names|imports|comments"
-    "|docstrings|strings|queries|migrations|components|constants|types|errors|exceptions|logs|branches"
-    "|pull requests|prs|answers"
-    "|responses|replies|messages|documents|reports|sections|paragraphs|headings|dates|numbers|dependencies"
-    "|packages|scripts|secrets"
-    "|passwords|services|models|schemas|templates|emails|summaries|explanations|examples|docs|flags|commands"
-    "|agents|hooks|fixtures|helpers"
+    "|variables|names|imports|comments|docstrings|strings|queries|migrations|components|constants|types"
+    "|errors|exceptions|logs|branches|pull requests|prs|answers|responses|replies|messages|documents|reports"
+    "|sections|paragraphs|headings|dates|numbers|dependencies|packages|scripts|secrets|passwords|services"
+    "|models|schemas|templates|emails|summaries|explanations|examples|docs|flags|commands|agents|hooks"
+    "|fixtures|helpers"
 )
 """The same in the plural, where no article makes them the ones at hand ("tests should …")."""
 
 QUALITIES = (
     "configurable|strict|optional|idempotent|consistent|deterministic|(?:backwards?[- ])?compatible|robust"
-    "|resilient|atomic|fast|readable|simple"
-    "|minimal|secure|private|accessible|responsive|reproducible|testable|type[- ]?safe|thread[- ]?safe"
-    "|self-contained|case[- ](?:in)?sensitive"
-    "|short|concise|brief|flexible|opt-in|opt-out|non-?blocking|read-?only|immutable|portable|cross-platform"
-    "|locali[sz]ed|translated|lightweight"
+    "|resilient|atomic|fast|readable|simple|minimal|secure|private|accessible|responsive|reproducible"
+    "|testable|type[- ]?safe|thread[- ]?safe|self-contained|case[- ](?:in)?sensitive|short|concise|brief"
+    "|flexible|opt-in|opt-out|non-?blocking|read-?only|immutable|portable|cross-platform|locali[sz]ed"
+    "|translated|lightweight"
 )
 """What a thing is to be for good, and not what is to be done to it."""
 
 LANGUAGES = (
     "(?:british |american |us |uk |simple |plain |brazilian |formal |informal )?(?:english|german|french"
-    "|spanish|italian"
-    "|portuguese|dutch|polish|russian|ukrainian|turkish|arabic|hindi|chinese|mandarin|japanese|korean"
-    "|swedish|norwegian"
-    "|danish|finnish|greek|czech|hungarian|romanian|hebrew|latin|catalan)"
+    "|spanish|italian|portuguese|dutch|polish|russian|ukrainian|turkish|arabic|hindi|chinese|mandarin"
+    "|japanese|korean|swedish|norwegian|danish|finnish|greek|czech|hungarian|romanian|hebrew|latin|catalan)"
 )
 
 ALL_OF_THEM = compiled(
@@ -504,8 +486,8 @@ OBJECT_FEATURES: dict[str, re.Pattern[str]] = {
 
 DETERMINED = vocabulary(
     "the this that these those it them him her us me my your our his their its a an so too yet now here"
-    " there just to at on in into from with"
-    " for up down out off back either both one much anything everything something"
+    " there just to at on in into from with for up down out off back either both one much anything"
+    " everything something"
 )
 """Words that show that one thing is meant and not a kind of things."""
 
