@@ -1,4 +1,4 @@
-"""The rules as they stand while one message is read: each sentence changes one of them, or makes its own."""
+"""The user's rules while one message is read: each sentence changes an existing rule or adds a new one."""
 
 from collections.abc import Iterator, Sequence
 
@@ -44,17 +44,17 @@ from agentx.synthesis.state.state import Message, State
 
 _STANDING: tuple[Status, ...] = ("active", "proposed")
 _MOSTLY = 0.6
-"""Share of a message that a rule must fill for "scratch that" in the next one to mean it."""
+"""Share of a message that a rule must fill, so that "scratch that" in the next message refers to it."""
 _MAX_TEXT = 1_200
 
 
 class Book:
-    """The rules while one message is read, and the changes so far.
+    """The current rules while one message is read, and the changes so far.
 
     Args:
-        seq: The message's event.
-        text: The message.
-        state: What stood before it.
+        seq: Sequence number of the message's event.
+        text: The message text.
+        state: The state before the message.
     """
 
     def __init__(self, seq: int, text: str, state: State) -> None:
@@ -64,7 +64,7 @@ class Book:
         self._brief = is_brief(text)
         self._items = dict(state.items)
         self._messages = state.messages
-        self._known = frozenset(  # whatever rests on these words was changed after they were said
+        self._known = frozenset(  # passages whose items changed after this message
             (e.seq, e.start, e.end)
             for item in state.items.values()
             if item.changed_seq >= seq
@@ -72,7 +72,7 @@ class Book:
         )
 
     def enter(self, reading: Reading) -> None:
-        """Let a sentence change a rule that stands, or make its own rules where it changes none."""
+        """Apply a sentence: change an existing rule or, where it changes none, add the rules it states."""
         certain = any(isinstance(rule, Demand) and rule.certainty == "active" for rule in reading.rules)
         for turn in reading.reversals:
             if self._is_known(turn.evidence):
@@ -89,10 +89,10 @@ class Book:
             else:
                 self._reject(rule, self._evidence(rule.evidence))
 
-    # --- what a sentence does to rules that stand ---------------------------------------------------------------------
+    # --- changes to existing rules ----------------------------------------------------------------
 
     def _turn(self, turn: Reversal) -> bool:
-        """Whether a reversal met a rule, which is then changed."""
+        """Apply a reversal; return whether it matched a rule."""
         rules = tuple(self._standing("constraint", "rejection"))
         match turn:
             case Retraction():
@@ -118,7 +118,10 @@ class Book:
         return bool(items)
 
     def _revise(self, turn: Revision, rules: Sequence[MemoryItem]) -> bool:
-        """Replace a rule by another choice, which inherits what the words leave open: its place, its end, its certainty."""
+        """Replace a rule by another choice.
+
+        The new rule inherits what the words leave open: its scope, its end and its certainty.
+        """
         text = as_sentence(self._text[turn.text.start : turn.text.end])
         old = revised_by(text, turn.unwanted, rules)
         reach = reach_of(text)
@@ -144,7 +147,11 @@ class Book:
         return True
 
     def _amend(self, turn: Amendment, rules: Sequence[MemoryItem]) -> bool:
-        """Add an exception to a rule, in the user's words; what has one is shown, and no longer checked by code."""
+        """Add an exception to a rule, in the user's words.
+
+        A rule with an exception is still shown to the agent, but not checked by code any more, unless the
+        exception limits it to paths.
+        """
         found = [amended_by(turn, rules)] if turn.what else self._said_before(turn.evidence, named=True)
         item = found[0] if found else None
         if item is None or not isinstance(item.detail, ConstraintDetail):
@@ -169,7 +176,7 @@ class Book:
         return True
 
     def _echo(self, turn: Echo) -> bool:
-        """Count an order as a repetition where it says the same as a rule from another message."""
+        """Count an order as a repetition if it says the same as a rule from another message."""
         earlier = (item for item in self._standing("constraint") if item.evidence[-1].seq != self._seq)
         same = same_demand(turn.text, turn.modality, earlier)
         if same:
@@ -177,11 +184,15 @@ class Book:
         return same is not None
 
     def _said_before(self, span: Span, *, named: bool) -> list[MemoryItem]:
-        """The one rule made just before a place: right before it in the message, or in the message before where it opens this one.
+        """Return the one rule made just before a position.
+
+        The rule is right before the position in this message. If the position opens the message, it comes
+        from the previous message.
 
         Args:
-            span: The place.
-            named: Whether the words say that they mean a rule; otherwise the message before must have said little else.
+            span: The position.
+            named: Whether the words say that they mean a rule. Otherwise, the rule must fill most of the
+                previous message.
         """
         if self._text[: span.start].strip(" \t\r\n.!"):
             made = [item for item in self._made_by(self._seq) if item.evidence[0].end <= span.start]
@@ -206,7 +217,7 @@ class Book:
         standing = self._standing("constraint", "rejection")
         return [item for item in standing if item.evidence and item.evidence[0].seq == seq]
 
-    # --- the rules that a sentence makes ------------------------------------------------------------------------------
+    # --- new rules --------------------------------------------------------------------------------
 
     def _demand(self, demand: Demand, evidence: Evidence) -> None:
         standing = tuple(self._standing("constraint"))
@@ -247,7 +258,7 @@ class Book:
 
     def _reject(self, rejection: Rejection, evidence: Evidence) -> None:
         known = (*self._lapsed("rejection"), *self._standing("rejection"))
-        # Words that name nothing are never the same idea again, however often they are said.
+        # Words that name nothing never count as the same idea, however often they are repeated.
         if rejection.idea and (same := same_demand(rejection.idea, "rejection", known)):
             self._repeat(same, evidence, rejection.certainty)
             return
@@ -265,9 +276,10 @@ class Book:
         )
 
     def _repeat(self, item: MemoryItem, evidence: Evidence, certainty: Status) -> None:
-        """The same again: more evidence; a proposal becomes a rule when it is certain now, or said in another message.
+        """Record a repetition as more evidence.
 
-        One that has lapsed is a proposal again. A brief that is sent again says nothing twice.
+        A proposal becomes a rule if it is certain now, or repeated in another message. An archived rule
+        becomes a proposal again. A brief that is sent again counts as one statement.
         """
         before = item.evidence[-1].seq if item.evidence else self._seq
         again = item.status == "proposed" and before != self._seq and not self._brief
@@ -298,10 +310,13 @@ class Book:
 
 
 def from_user(actor: str) -> bool:
-    """Whether an actor is the user, named or not."""
+    """Return whether an actor is the user, named or unnamed."""
     return actor == "user" or actor.startswith("user:")
 
 
 def _same_reach(item: MemoryItem, demand: Demand) -> bool:
-    """Whether a rule and a demand apply to the same; a demand without a scope reaches over every scoped one."""
+    """Return whether a rule and a demand have the same scope.
+
+    A demand without a scope covers every scope.
+    """
     return demand.scope in (item.scope, type(demand.scope)())

@@ -1,7 +1,8 @@
-"""Sorts the sentences of a message: a lasting demand, a rejection, a retraction, or nothing that outlives the turn.
+"""Classifies the sentences of a message as lasting demand, rejection, reversal of a rule, or none of these.
 
-The words that decide stand in :mod:`agentx.synthesis.demands.tables.orders`, :mod:`agentx.synthesis.demands.tables.rulings` and
-:mod:`agentx.synthesis.demands.tables.endings`; here is only the order in which they are asked.
+This module only holds the order of the checks. The deciding words are in
+:mod:`agentx.synthesis.demands.tables.orders`, :mod:`agentx.synthesis.demands.tables.rulings` and
+:mod:`agentx.synthesis.demands.tables.endings`.
 """
 
 import re
@@ -46,7 +47,7 @@ _SAID_BEFORE = re.compile(
     r"(?P<said>.{3,400}?)[\s,;:.–—-]*\b(?:(?:and|so|please|also|then|can you|could you)\s+)*$",
     re.IGNORECASE | re.DOTALL,
 )
-"""What a sentence says before it asks that this be recorded."""
+"""What a sentence states before it asks to have this recorded."""
 
 _EDGES = " \t\r\n,;:-–—"
 
@@ -56,9 +57,9 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         text: The demand as a sentence, in the user's words.
-        evidence: Where it stands in the message, at most 400 characters.
-        certainty: ``active`` where it is certain, ``proposed`` where it is likely.
-        shape: Name of the row of :data:`agentx.synthesis.demands.tables.orders.SHAPES` that took it.
+        evidence: Its position in the message, at most 400 characters.
+        certainty: ``active`` if it is certain, ``proposed`` if it is likely.
+        shape: Name of the row of :data:`agentx.synthesis.demands.tables.orders.SHAPES` that matched.
     """
 
     text: str
@@ -75,9 +76,9 @@ class Rejection(msgspec.Struct, frozen=True, kw_only=True):
     """An idea that the user ruled out.
 
     Attributes:
-        idea: Its name in the user's words; empty where they only point to it ("this is not right").
-        certainty: ``active`` only where it clearly goes beyond one call.
-        shape: Name of the row of :data:`agentx.synthesis.demands.tables.rulings.RULINGS` that took it.
+        idea: Its name in the user's words; empty if they only point to it ("this is not right").
+        certainty: ``active`` only if it clearly goes beyond one call.
+        shape: Name of the row of :data:`agentx.synthesis.demands.tables.rulings.RULINGS` that matched.
     """
 
     text: str
@@ -89,11 +90,14 @@ class Rejection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """What one sentence may be: what it does to rules that stand, and, where it does nothing to them, the rules that it makes.
+    """Possible readings of one sentence.
+
+    The reversals are changes to existing rules. The rules are new ones, which count only if no reversal
+    applies.
 
     Attributes:
-        reversals: The surest first.
-        rules: In the order of the sentence.
+        reversals: Changes to existing rules, the most certain first.
+        rules: New rules, in the order of the sentence.
     """
 
     reversals: tuple[Reversal, ...]
@@ -101,23 +105,25 @@ class Reading(msgspec.Struct, frozen=True):
 
     @property
     def closed(self) -> bool:
-        """Whether it is about rules that stand and nothing else, whether or not one does."""
+        """Whether the sentence is only about existing rules, even if no such rule exists."""
         return any(closes(one) for one in self.reversals)
 
 
 Finding = Demand | Rejection | Retraction | Permission | Fulfilment
 
 BRIEF_CHARACTERS = 3_000
-"""Own words of so many characters are a brief. What it says is about one piece of work: what would be certain elsewhere is proposed
-here, and what would be proposed is left alone.
+"""A message with more characters of own words than this is a brief.
+
+A brief describes one piece of work. What would be certain elsewhere is only proposed here, and what would be
+proposed is ignored.
 """
 
 MOST_OF_A_BRIEF = 5
-"""So many rules are proposed of a brief, the first ones: a person will not settle more."""
+"""Maximum number of rules proposed from a brief, the first ones; a user will not review more."""
 
 
 def findings(text: str) -> tuple[Finding, ...]:
-    """Everything in a user's message that concerns rules, in the order of the message, whatever rules stand.
+    """Return everything in a user's message that concerns rules, in order, regardless of existing rules.
 
     Args:
         text: The whole message, quotes and pasted material included.
@@ -140,7 +146,7 @@ def findings(text: str) -> tuple[Finding, ...]:
 
 
 def readings(text: str) -> Iterator[Reading]:
-    """What each sentence of a user's message may be, in the order of the message; sentences that are nothing are left out.
+    """Yield the readings of each sentence of a user's message, in order; sentences without any are skipped.
 
     Args:
         text: The whole message, quotes and pasted material included.
@@ -168,7 +174,10 @@ def readings(text: str) -> Iterator[Reading]:
 
 
 def is_brief(text: str) -> bool:
-    """Whether a message is a brief: so much of it is own words that it was written, or pasted, at length."""
+    """Return whether a message is a brief.
+
+    It is one if it has so many own words that it was written, or pasted, at length.
+    """
     return len(text) > BRIEF_CHARACTERS and _is_long(own_words(text))
 
 
@@ -177,7 +186,10 @@ def _is_long(plain: str) -> bool:
 
 
 def _doubted(reading: Reading) -> Reading:
-    """What is read of words that may be somebody else's: nothing ends or changes, and no rule is certain."""
+    """Downgrade a reading of words that may be somebody else's.
+
+    No rule ends or changes, and no new rule is certain.
+    """
     if not reading.rules and all(isinstance(turn, Echo) for turn in reading.reversals):
         return reading
     return Reading((), tuple(msgspec.structs.replace(rule, certainty="proposed") for rule in reading.rules))
@@ -205,7 +217,10 @@ def _reading(plain: str, original: str, sentence: Span) -> Reading:
 
 
 def _record(plain: str, original: str, spans: list[Span], found: list[Reading], number: int) -> None:
-    """What a message asks to be recorded ("… , add a rule for this") lasts: it stands in the sentence, or in the one before it."""
+    """Make a demand lasting where the message asks to record it ("… , add a rule for this").
+
+    The demand is in the same sentence or in the one before it.
+    """
     sentence = spans[-1]
     words = plain[sentence.start : sentence.end]
     asked = v.TO_BE_RECORDED.search(words)
@@ -228,7 +243,7 @@ def _record(plain: str, original: str, spans: list[Span], found: list[Reading], 
 
 
 def _states(words: str) -> bool:
-    """Whether words can be a rule at all."""
+    """Return whether words can be a rule at all."""
     return (
         len(content_words(words)) > 1
         and not v.FEATURES["question"].search(words)
@@ -251,7 +266,7 @@ def _stated(original: str, meant: Span) -> Demand:
 
 
 def _once(found: list[Reading]) -> Iterator[Reading]:
-    """A rejection that only points ("this is no good either") says again what another one of the message names."""
+    """Drop rejections that only point ("this is no good either") if another one names its idea."""
     rejected = [rule for reading in found for rule in reading.rules if isinstance(rule, Rejection)]
     kept = [rejection for rejection in rejected if rejection.idea] or rejected[:1]
     for reading in found:
@@ -280,7 +295,7 @@ def _bare(words: str) -> str:
     )
 
 
-# --- demands ----------------------------------------------------------------------------------------------------------
+# --- demands --------------------------------------------------------------------------------------
 
 
 def _demand(plain: str, original: str, sentence: Span, part: Span) -> Demand | None:
@@ -298,7 +313,7 @@ def _demand(plain: str, original: str, sentence: Span, part: Span) -> Demand | N
                 certainty = _grade(shape, match, clause, candidate)
                 if certainty:
                     found = _build(original, sentence, part, clause, shape, match, certainty)
-                    # What a quote hides may be a file, which is one piece of work.
+                    # A masked quote may be a file name, and an order about one file is one piece of work.
                     is_folder = found.scope.paths and found.scope.paths[0].endswith("/**")
                     return found if shape.name != orders.FROZEN or is_folder else None
     return None
@@ -336,7 +351,7 @@ def _grade(shape: Shape, match: re.Match[str], clause: Clause, candidate: str) -
 
 
 def _insists(clause: Clause) -> bool:
-    """Whether a question is an order all the same."""
+    """Return whether a question is an order all the same."""
     return "please" in clause.whole.lower() or bool(v.FEATURES["standing"].search(clause.whole))
 
 
@@ -383,13 +398,16 @@ def _modality(shape: Shape, match: re.Match[str], clause: Clause) -> v.Modality:
 
 
 def as_sentence(words: str) -> str:
-    """The user's words as a sentence: white space collapsed, "please" dropped after a comma, a capital to begin with."""
+    """Return the user's words as a sentence.
+
+    White space is collapsed, "please" is dropped after a comma, and the first letter is capitalised.
+    """
     text = _COURTESY.sub("", " ".join(words.split()))
     text = _PLEASE.sub(r"\1", text).strip(_EDGES).rstrip("?")
     return text[:1].upper() + text[1:]
 
 
-# --- rejections ---------------------------------------------------------------------------------------------------
+# --- rejections -----------------------------------------------------------------------------------
 
 
 def _ruling(plain: str, original: str, sentence: Span) -> Rejection | None:
@@ -399,7 +417,7 @@ def _ruling(plain: str, original: str, sentence: Span) -> Rejection | None:
     found = ruled_out(words, texts, before=plain[max(0, sentence.start - _MAX_BEFORE) : sentence.start])
     if not found:
         return None
-    # What stands before the clause is mostly another matter; what stands behind it is mostly the reason.
+    # Text before the clause is mostly about something else; text after it is mostly the reason.
     start = parts[found.clause].start if found.clause else sentence.start
     own = quoted(Span(start, sentence.end))
     return Rejection(

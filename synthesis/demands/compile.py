@@ -1,7 +1,7 @@
-"""Compiles a demand's words into a check, where it is certain what code would have to look for; otherwise into nothing.
+"""Compiles a demand into a check, if it is certain what code has to look for.
 
-Each rule here reads its object to the end: a word that it does not know, or an exception ("unless I ask"), and there is
-no check. A demand without one is still shown to the agent.
+Each parser reads its object to the end. An unknown word or an exception ("unless I ask") means that there is
+no check. A demand without a check is still shown to the agent.
 """
 
 import re
@@ -26,7 +26,7 @@ _EXCEPTION = on_use(
     r"|directly|yourself|on your own|by hand|manually)\b",
     re.IGNORECASE,
 )
-"""Words that make a demand conditional in a way that no check here can see."""
+"""Words that make a demand conditional in a way that these checks cannot see."""
 
 _QUOTE = "[`\"']"
 _FILE = (
@@ -50,7 +50,7 @@ _FORBIDDEN_FILE = on_use(
     re.IGNORECASE | re.DOTALL,
 )
 _CHANGING = ("touch", "edit", "modify", "chang")
-"""Verbs that say that a file is to stay as it is: whoever deletes or moves it has changed it too."""
+"""Verbs that say a file must stay as it is; deleting or moving it is a change, too."""
 
 _FILE_NAME = on_use(
     _FILE.format("file").replace("{{", "{").replace("}}", "}") + r"(?:\s+files?)?", re.IGNORECASE
@@ -64,7 +64,7 @@ _DOT_FILE = on_use(
     r"|bash_profile|profile|DS_Store)(?:\.[\w.-]+)?$",
     re.IGNORECASE,
 )
-"""Well-known names that begin with a dot; any other (".md") is what the names of files end with."""
+"""Well-known names that begin with a dot; any other one (".md") is a file name extension."""
 
 _LIST = on_use(r"\s*,\s*(?:or |and |nor )?\s*|\s+(?:or|and|nor)\s+(?:an? |any )?")
 
@@ -92,7 +92,10 @@ _TURNED = (
         re.IGNORECASE,
     ),
 )
-"""The same prohibition with its object or its place at the head: "no file may contain …", "… must not appear in any file"."""
+"""The same prohibition with its object or its place first.
+
+Examples: "no file may contain …", "… must not appear in any file".
+"""
 
 _TEXT_TAIL = on_use(
     r"\s*(?:\b(?:again|ever|any ?more|any ?where|at all|by name|from now on|going forward|please)"
@@ -117,7 +120,7 @@ SYMBOLS: dict[str, str] = {
     "en dashes": "–",
     "en-dashes": "–",
 }
-"""Marks that people name in words."""
+"""Typographic marks that users name in words."""
 
 _DECORATOR_NAME = r"[`\"']?@?(?P<decorator>[A-Za-z_][\w.]*)(?:\(\))?[`\"']?"
 _FUNCTION_KIND = (
@@ -192,12 +195,12 @@ _NO_MODULES = vocabulary("anything everything it this that modules packages libr
 
 
 def compile_check(text: str, modality: Modality, scope: Scope) -> Check | None:
-    """The check that enforces a demand, or ``None`` where it is not certain what to look for.
+    """Return the check that enforces a demand, or ``None`` if it is not certain what to look for.
 
     Args:
         text: The demand in the user's words.
         modality: A preference is never enforced.
-        scope: Where it applies; a topic is only understood by checks of text.
+        scope: Where it applies; only text checks understand a topic.
 
     >>> compile_check("Never create a requirements.txt file; use pyproject.toml instead", "must_not", Scope())
     ForbidPath(globs=('**/requirements.txt', 'requirements.txt'), frozen=False)
@@ -235,7 +238,10 @@ def _forbidden_path(words: str) -> ForbidPath | None:
 
 
 def _globs(name: str) -> list[str]:
-    """The globs for a file as a person names it; ".md" means every file that ends so, ".env" a file of that name."""
+    """Return the globs for a file as users name it.
+
+    ".md" means every file with this extension, ".env" a file of this name.
+    """
     if name.startswith(".") and "/" not in name and not _DOT_FILE.match(name):
         name = f"*{name}"
     names = [name, f"{name}.*"] if name.lower() == ".env" else [name]
@@ -297,7 +303,7 @@ def _turned(words: str) -> str:
 
 
 def _where(where: str, scope: Scope) -> tuple[bool, bool] | None:
-    """Whether it holds for answers and for files; ``None`` for a place that no check can tell."""
+    """Return whether it applies to answers and to files; ``None`` for a place that no check can recognise."""
     if scope.paths:
         return False, True
     if not where:
@@ -308,7 +314,7 @@ def _where(where: str, scope: Scope) -> tuple[bool, bool] | None:
 
 
 def _phrases(words: str, *, quoted_word: bool) -> tuple[str, ...]:
-    """The literal phrases that an object consists of; empty where a part of it is none."""
+    """Return the literal phrases of an object; empty if any part of it is not one."""
     found: list[str] = []
     for part in _LIST.split(words.strip(" .,")):
         piece = part.strip(" .,")
@@ -358,7 +364,7 @@ def _forbidden_import(words: str, scope: Scope) -> RequireImport | None:
 
 
 def _python_files(scope: Scope) -> tuple[str, ...] | None:
-    """The Python files of a scope, empty where it has no paths; ``None`` where there are none of Python in it."""
+    """Return the Python globs of a scope: empty if it has no paths, ``None`` if some are not for Python."""
     globs = tuple(
         f"{glob}/*.py" if glob.endswith("/**") else glob
         for glob in scope.paths

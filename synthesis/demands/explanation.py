@@ -1,4 +1,7 @@
-"""Says of each part of a message what becomes of it, and why: for people who ask why a rule stands, or why none does."""
+"""Explains what becomes of each part of a message, and why.
+
+For users who ask why a rule was made, or why none was.
+"""
 
 from typing import Literal
 
@@ -23,7 +26,7 @@ from agentx.synthesis.language.sentences import sentences
 from agentx.synthesis.language.spelling import spelt_out
 
 Verdict = Literal["active", "proposed", "changes", "ends", "left", "material"]
-"""A rule, a proposal, words that change or end a rule, nothing that outlives the turn, or not the user's own words."""
+"""A rule, a proposal, words that change or end a rule, words without lasting effect, or words of others."""
 
 _EXAMPLES = (
     {shape.name: shape.takes for shape in SHAPES}
@@ -32,15 +35,15 @@ _EXAMPLES = (
 )
 _ORDER = v.compiled(rf"^(?:{v.POLICY_VERBS}|don't|do not)\b")
 _SCRAP = 8
-"""Characters of the longest scrap."""
+"""Texts shorter than this, in characters, are scraps."""
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of a message, ``text[start:end]``, and what becomes of it.
+    """A part of a message, ``text[start:end]``, and what becomes of it.
 
     Attributes:
         verdict: What becomes of it.
-        kind: ``constraint``, ``preference`` or ``rejection``; empty where none is made.
+        kind: ``constraint``, ``preference`` or ``rejection``; empty if none is made.
         why: The reason, in words.
     """
 
@@ -52,7 +55,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def explain(text: str) -> tuple[Part, ...]:
-    """Every part of a user's message in its order, and what becomes of each where no rule stands yet.
+    """Return every part of a user's message in order, and what becomes of each if no rule exists yet.
 
     Args:
         text: The whole message, quotes and pasted material included.
@@ -82,13 +85,13 @@ def explain(text: str) -> tuple[Part, ...]:
 
 
 def _is_scrap(words: str) -> bool:
-    """Whether it is a number of a list, or what stands before the words of somebody else ("The README …")."""
+    """Return whether it is a list number, or the lead-in to somebody else's words ("The README …")."""
     return (len(words) < _SCRAP and words[-1:] not in ".!?") or not any(map(str.isalpha, words))
 
 
 def _of_reading(reading: Reading) -> list[Part]:
-    """What a sentence may do: to rules that stand where it is about nothing else, or else its own rules."""
-    # A repetition or another choice is one only where a rule stands that says so: most such orders are about the work.
+    """Return the parts of a sentence: its effect on existing rules, or the new rules it states."""
+    # Echoes and revisions need an existing rule that they match: most such orders are about the work.
     turns = [turn for turn in reading.reversals if not isinstance(turn, Echo | Revision)]
     if reading.closed:
         return [_of_turn(next(turn for turn in turns if closes(turn)))]

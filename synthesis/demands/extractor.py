@@ -1,4 +1,4 @@
-"""The extractor ``demands``: concludes constraints and rejections from what a user says, and from nothing else."""
+"""The extractor ``demands``: concludes constraints and rejections from the user's own messages only."""
 
 from collections.abc import Sequence
 
@@ -11,17 +11,17 @@ from agentx.synthesis.state.state import State
 
 
 class DemandExtractor:
-    """Takes the lasting demands out of a user's message, without a model.
+    """Extracts the lasting demands from a user's message, without a model.
 
-    Only ``UserMessageSent`` by ``user`` or ``user:<name>`` is read: what a tool, a file, an agent or an import says
-    never makes a rule. What is certain becomes active, what is likely is proposed.
+    Only ``UserMessageSent`` by ``user`` or ``user:<name>`` is read: the words of a tool, a file, an agent or
+    an import never make a rule. What is certain becomes active, what is likely is proposed.
     """
 
     name = "demands"
     version = 2
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
-        """The rules that a message makes, repeats, replaces, narrows and ends; empty for most messages."""
+        """Return the changes to rules that a message makes; empty for most messages."""
         if not isinstance(event.data, UserMessageSent) or not from_user(event.actor):
             return ()
         text = read(event.data.body)

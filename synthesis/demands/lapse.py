@@ -1,7 +1,8 @@
-"""The extractor ``lapse``: a proposal that nobody settled for long is laid aside when the user speaks again.
+"""The extractor ``lapse``: archives a proposal that was not settled for long when the user speaks again.
 
-Time is what the events say, never a clock, so that a replay and a resynthesis lay aside the same. Nothing lapses while
-nobody works in the workspace; saying it again brings it back (:mod:`agentx.synthesis.demands.extractor`).
+Time is taken from the events, never from a clock, so that a replay and a resynthesis give the same result.
+Nothing lapses while nobody works in the workspace. Repeating a demand restores it
+(:mod:`agentx.synthesis.demands.extractor`).
 """
 
 from collections.abc import Sequence
@@ -13,14 +14,14 @@ from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import State
 
 _AT = "%Y-%m-%dT%H:%M:%S.%fZ"
-"""How events say when they were recorded: earlier times are smaller texts."""
+"""Format of the time in events; earlier times sort first as text."""
 
 
 class Lapse:
     """Archives proposals that have waited too long.
 
     Args:
-        days: So long a proposal waits; 0 for ever.
+        days: Number of days that a proposal waits; 0 means for ever.
     """
 
     name = "lapse"
@@ -30,8 +31,8 @@ class Lapse:
         self._days = days
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
-        """Archive what is only proposed, not pinned, and was last touched so many days before this message."""
-        del read  # whatever the message says
+        """Archive unpinned proposals that were last changed at least ``days`` before this message."""
+        del read  # the text of the message does not matter
         if not self._days or not isinstance(event.data, UserMessageSent):
             return ()
         try:

@@ -1,4 +1,4 @@
-"""What a new finding does to the rules that stand: the same again, its contrary, its end, or something new."""
+"""Relates a new finding to the existing rules: the same, contrary or new."""
 
 import re
 from collections.abc import Iterable
@@ -11,13 +11,13 @@ from agentx.synthesis.language.words import content_words, stem, subject_words, 
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem
 
 SAME = 0.74
-"""Share of common subject words (Jaccard) from which two demands are the same one."""
+"""Minimum share of common subject words (Jaccard) for two demands to count as the same."""
 
 CONTRARY = 0.6
 """The same for a demand and its opposite, whose wording differs more."""
 
 _WISH_WORDS = 3
-"""Subject words from which a wish is known again in a longer one."""
+"""Minimum number of subject words by which a wish is recognised in a longer one."""
 
 _WISHES = ("prefer", "prioritize", "want", "favour", "favor")
 
@@ -26,7 +26,7 @@ _CHOICE = re.compile(
     r"|document|put|place|store|deploy|run|express|give|state)\b",
     re.IGNORECASE,
 )
-"""Verbs of which there can be only one object at a time for the same purpose: "use tabs", "answer in German"."""
+"""Verbs that can have only one object for the same purpose: "use tabs", "answer in German"."""
 
 _INSTEAD = re.compile(
     r"\s+(?:instead of|rather than|over|and not|not|,\s*not|in place of)\s+(?P<unwanted>[^,;.]{2,80})",
@@ -72,7 +72,10 @@ _AROUND = ".,;:!?()[]{}\"'`“”‘’*"
 
 
 class _Will(msgspec.Struct, frozen=True):
-    """What a demand wants and does not want, as stems; and, for a choice, between what and for which purpose."""
+    """What a demand wants and does not want, as stems.
+
+    For a choice, also its verb, the chosen value and the purpose.
+    """
 
     wanted: frozenset[str]
     unwanted: frozenset[str]
@@ -82,13 +85,13 @@ class _Will(msgspec.Struct, frozen=True):
 
 
 def same_demand(text: str, modality: str, items: Iterable[MemoryItem]) -> MemoryItem | None:
-    """The rule that says the same as a new demand, whatever its wording; the latest where there are several."""
+    """Return the latest rule that says the same as a new demand in any wording, or ``None``."""
     words = subject_words(text) or content_words(text)
     best: MemoryItem | None = None
     for item in items:
         detail = item.detail
         former = detail.modality if isinstance(detail, ConstraintDetail) else modality
-        # A demand after a wish is more than the wish again.
+        # A demand after a wish is more than a repetition of the wish.
         if (former == "must_not") != (modality == "must_not") or (former == "prefer" and modality == "must"):
             continue
         others = subject_words(item.text) or content_words(item.text)
@@ -101,13 +104,16 @@ def same_demand(text: str, modality: str, items: Iterable[MemoryItem]) -> Memory
 
 
 def _says_less(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether one of two wishes is the other without its reason or its example."""
+    """Return whether one of two wishes is the other without its reason or its example."""
     less, more = sorted((one, other), key=len)
     return len(less) >= _WISH_WORDS and less <= more
 
 
 def contrary_demands(text: str, modality: str, items: Iterable[MemoryItem]) -> tuple[MemoryItem, ...]:
-    """The rules that a new demand contradicts: same subject and scope, opposite will or another choice."""
+    """Return the rules that a new demand contradicts.
+
+    They have the same subject and scope, and want the opposite or another choice.
+    """
     new = _will(text, modality)
     wish = Wish(wanted_part(text, modality), modality)
     found = []
@@ -127,7 +133,9 @@ def contrary_demands(text: str, modality: str, items: Iterable[MemoryItem]) -> t
 
 @lru_cache(maxsize=2_048)
 def wanted_part(text: str, modality: str) -> str:
-    """A demand without what it names only to rule it out ("use spaces instead of tabs"); a ban stays as it is.
+    """Return a demand without the part that it rules out ("use spaces instead of tabs").
+
+    A ban is returned unchanged.
 
     >>> wanted_part("use spaces instead of tabs", "must")
     'use spaces'
@@ -138,7 +146,7 @@ def wanted_part(text: str, modality: str) -> str:
 
 @lru_cache(maxsize=2_048)
 def core(text: str) -> frozenset[str]:
-    """What a demand is about, without the places and times in which it holds and without reasons.
+    """Return what a demand is about, without the places and times in which it applies and without reasons.
 
     >>> sorted(core("Never use emojis in commit messages, it looks childish"))
     ['emoji']
@@ -147,7 +155,7 @@ def core(text: str) -> frozenset[str]:
 
 
 def _takes_back(new: str, modality: str, old: str, former: str) -> bool:
-    """Whether one forbids what the other orders, in the same places or in all."""
+    """Return whether one forbids what the other orders, in the same places or everywhere."""
     if _forbids(new, modality) == _forbids(old, former) or not core(new) or core(new) != core(old):
         return False
     places = _places(new)
@@ -193,7 +201,7 @@ def _will(text: str, modality: str) -> _Will:
 
 
 def _choice(body: str) -> tuple[str, frozenset[str], frozenset[str]]:
-    """Verb, value and purpose of a choice: ("use", {tab}, {indent}) of "use tabs for indentation"."""
+    """Return verb, value and purpose of a choice: ("use", {tab}, {indent}) for "use tabs for indentation"."""
     if (language := _LANGUAGE.search(body)) and _LANGUAGE_VERBS & {word.lower() for word in words_of(body)}:
         rest = body[: language.start()] + body[language.end() :]
         return (
@@ -230,7 +238,7 @@ def _contradicts(new: _Will, old: _Will) -> bool:
 
 
 def _opposed(wanted: frozenset[str], unwanted: frozenset[str]) -> bool:
-    """Whether one wants what the other forbids: all of what is forbidden, or nearly the same words."""
+    """Return whether one wants what the other forbids: all of what is forbidden, or nearly the same words."""
     wishes = set(map(stem, _WISHES))
     one, other = wanted - wishes, unwanted - wishes
     if not one or not other:
@@ -240,7 +248,7 @@ def _opposed(wanted: frozenset[str], unwanted: frozenset[str]) -> bool:
 
 @lru_cache(maxsize=2_048)
 def _names(text: str) -> frozenset[str]:
-    """Names and numbers in a text, which mean what they are to the last character: ``a-1.txt``, ``v2``, ``max_age``."""
+    """Return the names and numbers in a text, which must match exactly: ``a-1.txt``, ``v2``, ``max_age``."""
     tokens = (token.strip(_AROUND).casefold() for token in text.split())
     return frozenset(token for token in tokens if _NAME_LIKE.search(token))
 

@@ -1,4 +1,7 @@
-"""Finds the idea that a sentence rules out; the words that decide stand in :mod:`agentx.synthesis.demands.tables.rulings`."""
+"""Finds the idea that a sentence rules out.
+
+The deciding words are in :mod:`agentx.synthesis.demands.tables.rulings`.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -25,23 +28,26 @@ _TURN = compiled(
     r"(?=(?:there(?:'s| is) no|we don't|i don't|it's not|that's not|it isn't|it doesn't)\b)|[,;]\s+"
     r"(?=(?:ignore|disregard|leave|revert|undo|scrap|ditch)\b)"
 )
-"""Where a sentence turns against something, so that what follows is tried on its own."""
+"""Where a sentence turns against something, so that the rest is tried separately."""
 
 _PART = compiled(r"[,;]")
 
 _MIN_WORDS = 2
-"""Content words of a sentence that can tell later what was meant; "not true" and "this is wrong" cannot."""
+"""Minimum number of content words that still show later what was meant.
+
+"Not true" and "this is wrong" do not.
+"""
 
 
 class RuledOut(NamedTuple):
     """What a sentence rules out.
 
     Attributes:
-        idea: Its name in the user's words; empty where they only point to it ("this is not right").
-        reason: Why, where the sentence says so; otherwise empty.
+        idea: Its name in the user's words; empty if they only point to it ("this is not right").
+        reason: Why, if the sentence says so; otherwise empty.
         lasts: Whether the words go beyond the call that they answer.
-        clause: Which clause it begins with, from 0.
-        ruling: Name of the row of :data:`agentx.synthesis.demands.tables.rulings.RULINGS` that took it.
+        clause: Index of the clause in which it begins, from 0.
+        ruling: Name of the row of :data:`agentx.synthesis.demands.tables.rulings.RULINGS` that matched.
     """
 
     idea: str
@@ -52,12 +58,12 @@ class RuledOut(NamedTuple):
 
 
 def ruled_out(sentence: str, clauses: Sequence[str], *, before: str = "") -> RuledOut | None:
-    """The idea that a sentence rules out, or ``None``.
+    """Return the idea that a sentence rules out, or ``None``.
 
     Args:
-        sentence: A sentence of the user's own words, inline quotes blanked out.
+        sentence: A sentence of the user's own words, with inline quotes masked.
         clauses: Its clauses.
-        before: What stands right before it: a bare "No!" there belongs to it.
+        before: The text right before it: a bare "No!" there belongs to it.
 
     >>> ruled_out("hmm, I feel the prefix is redundant", [])
     RuledOut(idea='the prefix', reason='', lasts=False, clause=0, ruling='poor')
@@ -87,7 +93,7 @@ class _Form(NamedTuple):
 
 
 def _forms(clause: int, words: str) -> Iterator[_Form]:
-    """A clause and what follows a turn in it, each without what opens it and as it stands."""
+    """Yield a clause and what follows a turn in it, each without its opening words and as written."""
     for part in (words, *_TURN.split(words)[1:]):
         asks = bool(FEATURES["question"].search(part))
         bare = _bare(part)
@@ -129,18 +135,18 @@ def _tried(ruling: Ruling, form: _Form, sentence: str) -> RuledOut | None:
 
 
 def _reasoned(idea: str, sentence: str, begins: int) -> tuple[str, str]:
-    """An idea without the reason and the place behind it, and the reason as far as the sentence tells one.
+    """Return an idea without the reason and the place after it, and the reason given in the sentence.
 
     Args:
-        idea: As far as its pattern took it; may be empty.
-        sentence: All of the sentence.
-        begins: Where in it the idea stands, or a little before.
+        idea: The part that its pattern matched; may be empty.
+        sentence: The whole sentence.
+        begins: Position of the idea in it, or a little before.
     """
     at = sentence.find(idea, max(0, begins))
     why = BECAUSE.search(sentence, at) if idea and at >= 0 else None
     named = sentence[at : why.start()] if why and why.start() < at + len(idea) else idea
     if idea and not content_words(named.replace(NAME, "x")):
-        # "Stop suggesting these: …" names what it means behind the colon.
+        # "Stop suggesting these: …" names the idea after the colon.
         return idea.removeprefix(named).lstrip(" :–—-"), ""
     reason = why or REASON.search(sentence)
     return HERE.sub("", named.strip()), reason["reason"].strip() if reason else ""

@@ -1,7 +1,8 @@
-"""What a sentence does to rules that stand: takes one back, allows what it forbids, changes it, narrows it, says its end came.
+"""Finds what a sentence does to existing rules: ends, allows, changes or narrows one, or says its end came.
 
-Most of it means nothing by itself ("actually, use spaces"): it counts only where it meets exactly one rule that stands
-(:mod:`agentx.synthesis.demands.targets`). The words that decide stand in :mod:`agentx.synthesis.demands.tables.endings`.
+Most of these words mean nothing on their own ("actually, use spaces"). They count only if they match exactly
+one existing rule (:mod:`agentx.synthesis.demands.targets`). The deciding words are in
+:mod:`agentx.synthesis.demands.tables.endings`.
 """
 
 import re
@@ -15,11 +16,11 @@ from agentx.synthesis.demands.tables.vocabulary import FEATURES, Modality
 from agentx.synthesis.language.sentences import Span, clauses
 
 MAX_QUOTE = 400
-"""Characters of a sentence that are kept as evidence."""
+"""Number of characters of a sentence kept as evidence."""
 
 
 _PART = re.compile(r"[^,;:\s](?:[^,;:.]|\.(?=\w)){2,200}")
-"""A piece of a sentence between commas and stops."""
+"""A part of a sentence between commas and full stops."""
 
 
 class Retraction(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,11 +28,11 @@ class Retraction(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         what: Which rule, in the user's words.
-        evidence: Where it stands in the message.
+        evidence: Its position in the message.
         sure: Whether the words can mean nothing else; otherwise only a temporary rule ends.
-        of: The sort of rule that such words end: ``must``, ``must_not`` or, empty, either.
-        several: Whether all rules that fit are meant.
-        alone: Whether the sentence is nothing else where no such rule stands.
+        of: The sort of rule that such words end: ``must``, ``must_not`` or, if empty, either.
+        several: Whether all matching rules are meant.
+        alone: Whether the sentence has no other meaning if no such rule exists.
     """
 
     what: str
@@ -43,14 +44,17 @@ class Retraction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Withdrawal(msgspec.Struct, frozen=True, kw_only=True):
-    """Takes back what was said just before ("scratch that"); ``named`` where it says that it was a rule."""
+    """Takes back the statement just before ("scratch that"); ``named`` if it says that it was a rule."""
 
     evidence: Span
     named: bool
 
 
 class Permission(msgspec.Struct, frozen=True, kw_only=True):
-    """Words that allow what may have been ruled out: ``what`` is it; ``act`` where it is something to do, allowed perhaps once."""
+    """Words that allow what may have been ruled out.
+
+    ``what`` names it. ``act`` is true for an action, which may be allowed only once.
+    """
 
     what: str
     evidence: Span
@@ -58,14 +62,17 @@ class Permission(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fulfilment(msgspec.Struct, frozen=True, kw_only=True):
-    """A statement that something has come to pass, which may be what a rule was to last until."""
+    """A statement that something has happened, which may be the end condition of a rule."""
 
     what: str
     evidence: Span
 
 
 class Revision(msgspec.Struct, frozen=True, kw_only=True):
-    """Another choice, in words that change something ("make that 4 spaces"); a rule only where one stands that it changes."""
+    """Another choice, in words that change something ("make that 4 spaces").
+
+    It is a rule only if an existing one is changed by it.
+    """
 
     text: Span
     evidence: Span
@@ -73,14 +80,14 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Amendment(msgspec.Struct, frozen=True, kw_only=True):
-    """An exception to a rule or its narrowing.
+    """An exception to a rule, or its narrowing.
 
     Attributes:
-        what: Which rule, in the user's words; empty for the one said just before.
-        words: The exception, as it stands in the message.
+        what: Which rule, in the user's words; empty for the one just before.
+        words: The exception, as written in the message.
         evidence: The sentence.
-        only: Whether the rule holds from now on only where the words say.
-        of: The sort of rule that it can be about: ``must``, ``must_not`` or, empty, either.
+        only: Whether the rule applies from now on only where the words say.
+        of: The sort of rule that it can be about: ``must``, ``must_not`` or, if empty, either.
     """
 
     what: str
@@ -91,7 +98,7 @@ class Amendment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Echo(msgspec.Struct, frozen=True, kw_only=True):
-    """An order that may be for this once, and is the repetition of a rule where one says the same."""
+    """An order that may be meant only once; it repeats a rule if one says the same."""
 
     text: str
     modality: Modality
@@ -102,33 +109,33 @@ Reversal = Retraction | Withdrawal | Permission | Fulfilment | Revision | Amendm
 
 
 def closes(one: Reversal) -> bool:
-    """Whether a sentence that reads so is about rules that stand and makes none, whether or not one does stand."""
+    """Return whether a sentence with this reading is only about existing rules, even if there is none."""
     return (isinstance(one, Retraction) and one.alone) or (isinstance(one, Permission) and not one.act)
 
 
 def is_decisive(one: Reversal) -> bool:
-    """Whether such a reading comes before a demand that the sentence certainly makes."""
+    """Return whether such a reading has precedence over a certain demand in the same sentence."""
     return not isinstance(one, Revision | Amendment | Echo) and (not isinstance(one, Retraction) or one.alone)
 
 
 def quoted(sentence: Span) -> Span:
-    """A sentence as evidence: at most 400 characters of it."""
+    """Return a sentence as evidence: at most 400 characters of it."""
     return Span(sentence.start, min(sentence.end, sentence.start + MAX_QUOTE))
 
 
 def unmasked(piece: str, words: str, original: str, sentence: Span) -> str:
-    """A piece of a sentence's own words, with the names in it that were masked."""
+    """Return a part of a sentence's own words with the names that were masked in it."""
     at = words.find(piece)
     return original[sentence.start + at : sentence.start + at + len(piece)] if at >= 0 else piece
 
 
 def reversals(plain: str, original: str, sentence: Span) -> Iterator[Reversal]:
-    """What a sentence may do to rules that stand, the surest reading first; at most one of them comes true.
+    """Yield what a sentence may do to existing rules, the most certain first; at most one is applied.
 
     Args:
         plain: The user's own words (:func:`agentx.synthesis.demands.reading.material.own_words`).
         original: The message with typographic quotes straightened.
-        sentence: Where the sentence stands.
+        sentence: The position of the sentence.
     """
     words = plain[sentence.start : sentence.end]
     if not FEATURES["question"].search(words):
@@ -235,7 +242,7 @@ def _echoed(plain: str, original: str, sentence: Span) -> Iterator[Reversal]:
 
 
 def after_withdrawal(plain: str, sentence: Span) -> Span:
-    """A sentence without the "scratch that" at its head."""
+    """Return a sentence without a leading "scratch that"."""
     for begins in (0, lead_length(plain[sentence.start : sentence.end])):
         if match := endings.WITHDRAWN.match(plain[sentence.start + begins : sentence.end]):
             rest = sentence.start + begins + match.end()

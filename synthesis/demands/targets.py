@@ -1,4 +1,7 @@
-"""Which of the rules that stand a user's words mean: the one that fits, and none where several fit equally well."""
+"""Finds the existing rules that a user's words mean.
+
+Mostly the one that fits, and none if several fit equally well.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -13,7 +16,7 @@ from agentx.synthesis.language.words import content_words, subject_words, vocabu
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, RejectionDetail
 
 MEANT = 0.6
-"""Share of a retraction's subject words that the rule which it ends must have."""
+"""Minimum share of a retraction's subject words that the rule it ends must contain."""
 
 _NAMED = re.compile(r"(?:[A-Z][\w+#-]*|\.?[\w-]+(?:\.[\w-]+)+|[\w-]*[\d_][\w-]*)")
 """A name in one word: ``Redis``, ``requirements.txt``, ``max_age``."""
@@ -25,7 +28,7 @@ _CHOSEN = r"\b(?:use|using|prefer|with|in|as|via|by|to|only|be)\s+(?:[\w-]+\s+){
 
 
 def retracted_by(said: Retraction, items: Sequence[MemoryItem]) -> tuple[MemoryItem, ...]:
-    """The rules that a retraction means: one, or all of several; none where it may mean more than it says."""
+    """Return the rules that a retraction means: one, or all if it says so; none if it is ambiguous."""
     if said.several and len(each := [piece for piece in _AND.split(said.what) if piece.strip()]) > 1:
         named = [retracted_by(msgspec.structs.replace(said, what=piece), items) for piece in each]
         return tuple({item.id: item for found in named for item in found}.values())
@@ -47,9 +50,9 @@ def retracted_by(said: Retraction, items: Sequence[MemoryItem]) -> tuple[MemoryI
 
 
 def allowed_by(said: Permission, items: Iterable[MemoryItem]) -> tuple[MemoryItem, ...]:
-    """The bans that end as what they rule out is allowed: exactly that, and nothing else in the ban.
+    """Return the bans that end because what they rule out is allowed: exactly that and nothing else.
 
-    An act ("you can push now") may be allowed for this once, so it ends only a temporary ban.
+    An act ("you can push now") may be allowed only once, so it ends only a temporary ban.
     """
     bans = [item for item in items if _is_of(item, "must_not")]
     meant = subject_words(said.what)
@@ -65,7 +68,10 @@ def allowed_by(said: Permission, items: Iterable[MemoryItem]) -> tuple[MemoryIte
 
 
 def fulfilled_by(what: str, statement: str, items: Iterable[MemoryItem]) -> tuple[MemoryItem, ...]:
-    """The rules that were to last until what a statement now says: all content words of their end are in it."""
+    """Return the rules whose end condition a statement fulfils.
+
+    All content words of the condition must be in the statement.
+    """
     said = subject_words(what) | subject_words(statement)
     return tuple(
         item
@@ -77,12 +83,14 @@ def fulfilled_by(what: str, statement: str, items: Iterable[MemoryItem]) -> tupl
 
 
 def revised_by(text: str, unwanted: str, items: Iterable[MemoryItem]) -> MemoryItem | None:
-    """The one rule of which a sentence changes the choice: it wants another of what excludes each other, or names it as gone.
+    """Return the one rule whose choice a sentence changes.
+
+    The sentence wants an excluding alternative, or names the old choice as unwanted.
 
     Args:
         text: What the user wants now.
-        unwanted: What it names as wanted no longer; may be empty.
-        items: The rules that stand.
+        unwanted: What it names as no longer wanted; may be empty.
+        items: The existing rules.
     """
     wanted = wanted_part(CUES.sub(" ", text), "must")
     found = [
@@ -100,7 +108,7 @@ def revised_by(text: str, unwanted: str, items: Iterable[MemoryItem]) -> MemoryI
 
 
 def amended_by(said: Amendment, items: Sequence[MemoryItem]) -> MemoryItem | None:
-    """The one rule to which a sentence makes an exception by naming what the rule is about."""
+    """Return the one rule to which a sentence makes an exception by naming its subject."""
     meant = subject_words(said.what) - RULE_WORDS
     if not meant:
         return None
