@@ -1,4 +1,4 @@
-"""A model's answer, read: from the call of a tool or from text, whole entries taken and broken ones told."""
+"""Parses a model's answer from a tool call or text: keeps valid entries and reports broken ones."""
 
 from typing import Any, Literal, TypeVar
 
@@ -10,7 +10,7 @@ from agentx.synthesis.model.port import Reply
 from agentx.synthesis.model.structured import AnswerUnreadable, object_of
 
 MAX_ENTRIES = 200
-"""So many of each sort are looked at."""
+"""Maximum number of entries of each sort that are read."""
 
 _EXTRACT = 80
 
@@ -32,7 +32,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model thinks of a proposal."""
+    """A model's judgement of a proposal."""
 
     id: str
     verdict: Literal["keep", "drop", "leave"]
@@ -40,7 +40,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """A part of an answer that was not believed: it, shortened, and why."""
+    """A part of an answer that was not accepted: its shortened text, and why."""
 
     what: str
     why: str
@@ -50,8 +50,8 @@ class Answer(msgspec.Struct, frozen=True):
     """An answer, entry by entry.
 
     Attributes:
-        refused: Entries that are none.
-        beyond: How many more there were than are looked at.
+        refused: Entries with an invalid shape.
+        beyond: Number of entries over the limit, which are ignored.
     """
 
     found: tuple[Found, ...] = ()
@@ -64,10 +64,11 @@ _Entry = TypeVar("_Entry", Found, Verdict)
 
 
 def read(reply: Reply) -> Answer:
-    """Read a reply.
+    """Parse a reply.
 
     Raises:
-        AnswerUnreadable: It is no JSON object with ``found`` and ``verdicts``; the sentence can be shown to the model.
+        AnswerUnreadable: It is not a JSON object with ``found`` and ``verdicts``; the message can be shown to
+            the model.
     """
     whole = object_of(reply, TOOL)
     lists = [whole.get("found", []), whole.get("verdicts", [])]
@@ -93,6 +94,6 @@ def _entries(raw: list[Any], shape: type[_Entry], refused: list[Refused]) -> tup
 
 
 def shortened(text: str) -> str:
-    """A text of others in one printable line of bounded length."""
+    """Return untrusted text as one printable line of bounded length."""
     line = one_line(text[: 4 * _EXTRACT])
     return line if len(line) <= _EXTRACT else line[: _EXTRACT - 1] + "…"

@@ -1,7 +1,7 @@
-"""What of a model's answer becomes memory: only what can be checked against the user's words and what stands.
+"""Accepts from a model's answer only what can be checked against the user's words and the existing items.
 
-So a message cannot change more through a model than its own user could by saying it, and what a person decided by hand
-is never overturned. What is refused is told; the rest is taken.
+So a message cannot change more through a model than its author could by saying it, and what the user decided
+by hand is never overturned. Refusals are reported; the rest is accepted.
 """
 
 from collections import Counter
@@ -34,24 +34,24 @@ from agentx.synthesis.memory.policies import may_be_made
 from agentx.synthesis.state.state import State
 
 MAX_FOUND = 8
-"""So much of one message is looked at."""
+"""Maximum number of entries read for one message."""
 
 REASON_CHARACTERS = 200
 
 _DEMANDS: tuple[Kind, ...] = ("constraint", "rejection")
 NOTES: tuple[Kind, ...] = ("decision", "task", "context", "discovery", "learning")
-"""What may be noted of an agent's words, too."""
+"""Kinds that may also be noted from an agent's words."""
 
 _STANDING: tuple[Status, ...] = ("active", "proposed")
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """What is left of an answer.
+    """The accepted part of an answer.
 
     Attributes:
-        changes: To memory, in the order in which they apply.
-        items: The items that they make or change, as they are then.
-        refused: Entries that were not believed, and why.
+        changes: Changes to memory, in the order in which they apply.
+        items: The items that they add or change, in their new state.
+        refused: Entries that were not accepted, and why.
     """
 
     changes: tuple[Change, ...]
@@ -60,20 +60,20 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 class _NotBelieved(Exception):
-    """An entry of an answer is refused; it says why, and never leaves this module."""
+    """An entry of an answer is refused; the message says why. It never leaves this module."""
 
 
 def check(
     answer: Answer, said: Mapping[int, str], state: State, model: str, heard: Mapping[int, str] | None = None
 ) -> Checked:
-    """Check an answer against the messages that the model was shown and the state as it is now; pure.
+    """Check an answer against the messages shown to the model and the current state; pure.
 
     Args:
-        answer: As the model gave it.
-        said: The user's messages that it was shown, by seq.
-        state: It may have moved since the model was asked.
+        answer: The model's answer.
+        said: The user's messages that the model was shown, by seq.
+        state: The current state; it may have changed since the model was asked.
         model: The model's name, for the reasons.
-        heard: The agents' messages that it was shown, by seq; nothing but notes is made of them.
+        heard: The agents' messages that the model was shown, by seq; only notes are made from them.
     """
     book = _Book(said, heard or {}, state, one_line(model)[:REASON_CHARACTERS])
     counted: Counter[int] = Counter()
@@ -99,7 +99,7 @@ def check(
 
 
 class _Book:
-    """The items as they stand while an answer is gone through, and the changes so far."""
+    """The items while an answer is processed, and the changes so far."""
 
     def __init__(self, said: Mapping[int, str], heard: Mapping[int, str], state: State, model: str) -> None:
         self.texts = {**heard, **said}
@@ -109,7 +109,7 @@ class _Book:
         self.changes: list[Change] = []
         self._messages: dict[int, Message] = {}
 
-    # --- what was found ----------------------------------------------------------------------------------------------
+    # --- findings ---------------------------------------------------------------------------------
 
     def enter(self, found: Found) -> None:
         message = self._message(found.message)
@@ -140,7 +140,7 @@ class _Book:
             self._add(found, text, evidence, scope, until, replaced, sure=sure)
 
     def _note(self, found: Found, text: str, evidence: Evidence) -> None:
-        """Something that was decided, asked for, told, found or learned; what a person noted by hand stays."""
+        """Note a decision, task, context, discovery or learning; the user's own notes are not replaced."""
         kind: Kind = found.kind  # type: ignore[assignment]
         alike = [item for item in self.items.values() if item.kind == kind and item.status == "active"]
         if found.lasting == "no" or any(_rests_on(item, evidence) for item in alike):
@@ -170,9 +170,10 @@ class _Book:
         self.changes.append(Add(item))
 
     def _standing_on(self, evidence: Evidence, found: Found) -> list[MemoryItem] | None:
-        """The proposals of another kind that rest on the same words; ``None`` where an item of this kind does.
+        """Return the proposals of another kind that rest on the same words.
 
-        A proposal of this kind is settled; whatever else rests on the words, in whatever status, is left as it is.
+        ``None`` if any other item rests on them, or one that the user decided on by hand. A proposal of this
+        kind is then settled; everything else on these words, in whatever status, is left unchanged.
         """
         mine = [item for item in self.items.values() if item.kind in _DEMANDS and _rests_on(item, evidence)]
         others = [item for item in mine if item.kind != found.kind and item.status == "proposed"]
@@ -184,7 +185,7 @@ class _Book:
         return None
 
     def _repeat(self, item: MemoryItem, evidence: Evidence, found: Found) -> None:
-        """The same again: more evidence, and a proposal is settled."""
+        """Record a repetition as more evidence, which settles a proposal."""
         grown = (*item.evidence, evidence)
         if item.status == "proposed" and not item.by_hand:
             self._patch(Patch(id=item.id, evidence=grown, status="active", reason=self._why(found.reason)))
@@ -216,9 +217,8 @@ class _Book:
         if found.kind == "constraint" and sure:
             contrary += contrary_demands(text, found.modality, self._all("constraint"))
         contrary = list({item.id: item for item in contrary}.values())
-        if any(
-            item.by_hand for item in contrary
-        ):  # a person's word stands: it is for them to say which of the two holds
+        # The user's decision has precedence: they must choose between the two.
+        if any(item.by_hand for item in contrary):
             sure, contrary = False, []
         kind: Kind = "rejection" if found.kind == "rejection" else "constraint"
         identity = free_id(kind, evidence.seq, self.items)
@@ -252,7 +252,7 @@ class _Book:
         self.changes.append(Add(item))
 
     def _reach(self, message: Message, found: Found, text: str) -> tuple[Scope, str]:
-        """Where and until when it holds, by the user's words alone."""
+        """Return where and until when it applies, by the user's words alone."""
         reach = reach_of(text)
         scope, until = reach.scope, reach.until
         if found.scope:
@@ -263,15 +263,15 @@ class _Book:
             until = message.words(_located(message, found.until, "until"))
         return scope, until
 
-    # --- verdicts on proposals ---------------------------------------------------------------------------------------
+    # --- verdicts on proposals --------------------------------------------------------------------
 
     def settle(self, verdict: Verdict) -> None:
-        """Settle a proposal as a model thinks."""
+        """Settle a proposal by the model's verdict."""
         item = self._standing(verdict.id)
         if verdict.verdict == "leave":
             return
         if any(verdict.id == change.id for change in self.changes if isinstance(change, Patch)):
-            return  # what was found in the messages has settled it
+            return  # already settled by an entry found in the messages
         if item.status != "proposed":
             raise _NotBelieved(f"It is {item.status}, no proposal.")
         if verdict.verdict == "keep":
@@ -285,7 +285,7 @@ class _Book:
             raise _NotBelieved("It does not rest on the user's own words, so no model can make it hold.")
         self._patch(Patch(id=item.id, status="active", reason=self._why(reason)))
 
-    # --- what stands -------------------------------------------------------------------------------------------------
+    # --- current items ----------------------------------------------------------------------------
 
     def _message(self, seq: int) -> Message:
         if seq not in self.texts:
@@ -307,7 +307,7 @@ class _Book:
         return item
 
     def _own(self, name: str) -> MemoryItem:
-        """An item that a model may change."""
+        """Return an item that a model may change."""
         item = self._standing(name)
         if item.by_hand:
             raise _NotBelieved(f"A person decided on {name}, and no model overturns that.")

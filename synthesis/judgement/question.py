@@ -1,4 +1,4 @@
-"""What a model is asked: instructions and schema from files, and what the user said, sentence by sentence."""
+"""Builds the question to a model: instructions and schema from files, and the user's numbered sentences."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,15 +13,15 @@ from agentx.synthesis.model.prompts import parameters, prompt
 from agentx.synthesis.state.state import State
 
 TOOL = "record_judgement"
-"""The tool that a model answers with; nothing runs when it is called."""
+"""The tool that a model answers with; calling it runs nothing."""
 
 MAX_RULES = 100
 MAX_PROPOSALS = 50
 MAX_NOTES = 30
-"""So many are shown at most, the latest."""
+"""Maximum numbers of items shown, the latest ones."""
 
 MESSAGE_CHARACTERS = 8_000
-"""So much of a message is shown; what is longer is a paste."""
+"""Number of characters of a message that are shown; a longer one is a paste."""
 
 _ITEM_CHARACTERS = 400
 _NOTE_CHARACTERS = 160
@@ -29,7 +29,7 @@ _NAME_CHARACTERS = 40
 
 
 def schema() -> ToolSchema:
-    """The shape of an answer, as a tool."""
+    """Return the shape of an answer, as a tool."""
     about = "Record what the user's messages demand, and settle the proposals."
     return ToolSchema(TOOL, about, parameters("judge.json"))
 
@@ -37,11 +37,11 @@ def schema() -> ToolSchema:
 def conversation(
     said: Mapping[int, str], state: State, heard: Mapping[int, str] | None = None
 ) -> list[ChatMessage]:
-    """The conversation that a model is asked to answer.
+    """Return the conversation that a model is asked to answer.
 
     Args:
         said: The user's messages that no model has read yet, by seq.
-        state: Holds the rules that stand, the proposals, and what is noted.
+        state: Contains the rules, the proposals and the notes.
         heard: The agents' messages that no model has read yet, by seq.
     """
     rules = list(state.active("constraint", "rejection"))[-MAX_RULES:]
@@ -59,12 +59,12 @@ def conversation(
 
 
 def proposals(state: State) -> Sequence[MemoryItem]:
-    """The demands and rejections that nobody has settled yet, oldest first."""
+    """Return the demands and rejections that are not settled yet, oldest first."""
     return tuple(state.active("constraint", "rejection", status="proposed"))
 
 
 def notes(state: State) -> Sequence[MemoryItem]:
-    """The latest of what was decided, asked for, told, found and learned, oldest first."""
+    """Return the latest decisions, tasks, context, discoveries and learnings, oldest first."""
     return tuple(state.active("decision", "task", "context", "discovery", "learning"))[-MAX_NOTES:]
 
 
@@ -85,7 +85,7 @@ def _item(item: MemoryItem) -> str:
 
 
 def _sentences(text: str) -> Iterable[str]:
-    """The sentences of the user's own words, numbered, until there are too many."""
+    """Yield the numbered sentences of the user's own words, up to the character limit."""
     plain, room = own_words(text), MESSAGE_CHARACTERS
     shown = _with_names(plain, straighten(text))
     for number, span in enumerate(sentences(plain), start=1):
@@ -98,7 +98,7 @@ def _sentences(text: str) -> Iterable[str]:
 
 
 def _with_names(plain: str, original: str) -> str:
-    """Own words with the names and short phrases that stand in quotes or as code; a longer quote could talk to the model."""
+    """Restore short quoted or code phrases in own words; a longer quote could instruct the model."""
 
     def named(run: re.Match[str]) -> str:
         said = original[run.start() : run.end()]

@@ -1,4 +1,4 @@
-"""Finding what a model quotes in what the user said, in the user's own words and nowhere else."""
+"""Finds a model's quotes in the user's own words of a message, and nowhere else."""
 
 import re
 
@@ -8,14 +8,14 @@ from agentx.synthesis.demands.tables.sources import NAME
 from agentx.synthesis.language.sentences import Span, clauses, sentences
 
 MAX_QUOTE = 400
-"""Characters of the longest quote."""
+"""Maximum length of a quote in characters."""
 
 
 class Message:
-    """A message of the user in which quotes are looked for.
+    """A user's message in which quotes are searched.
 
     Args:
-        text: The whole of it, quotes and pasted material included.
+        text: The whole message, including quotes and pasted material.
     """
 
     def __init__(self, text: str) -> None:
@@ -23,9 +23,9 @@ class Message:
         self.original = straighten(text)[: len(self.plain)]
 
     def find(self, quote: str) -> Span | None:
-        """Where a quote stands in the user's own words; ``None`` where it does not.
+        """Return the position of a quote in the user's own words, or ``None``.
 
-        White space may differ. Words of inline code may be part of it, but not all of it.
+        White space may differ. A quote may contain words of inline code, but not consist of them only.
         """
         words = straighten(quote).split()
         if not words or len(quote) > MAX_QUOTE:
@@ -43,7 +43,10 @@ class Message:
         return re.search(r"\w\w", self.plain[start:end].replace(NAME, " ")) is not None
 
     def whole(self, span: Span) -> Span | None:
-        """The clauses that a span stands in, so that no "never" is cut off; ``None`` where they are too long to quote."""
+        """Return the clauses that contain a span, or ``None`` if they are too long to quote.
+
+        Whole clauses are quoted so that no "never" is cut off.
+        """
         parts = [
             clause
             for sentence in sentences(self.plain)
@@ -59,5 +62,5 @@ class Message:
         return whole if whole.end - whole.start <= MAX_QUOTE else None
 
     def words(self, span: Span) -> str:
-        """The words of a span, with single spaces."""
+        """Return the words of a span, separated by single spaces."""
         return " ".join(self.original[span.start : span.end].split())

@@ -1,4 +1,7 @@
-"""Patterns that are compiled when they are first used: there are hundreds, and a process that reads no message needs none."""
+"""Regular expressions that are compiled on first use.
+
+There are hundreds of them, and a process that reads no message needs none.
+"""
 
 import re
 from typing import Any, cast
@@ -7,7 +10,7 @@ _METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub", "subn"
 
 
 class _Pattern:
-    """Stands for a pattern until something is asked of it; from then on its methods are the pattern's own."""
+    """Proxy of a pattern: compiles it on first use, then has the pattern's own methods."""
 
     def __init__(self, pattern: str, flags: re.RegexFlag) -> None:
         self.pattern = pattern
@@ -23,7 +26,9 @@ class _Pattern:
 
 
 def on_use(pattern: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
-    """A pattern that is compiled when it is first used; functions of :mod:`re` that take a pattern do not take it.
+    """Return a pattern that is compiled on first use.
+
+    Functions of :mod:`re` that take a pattern do not accept it.
 
     >>> on_use("b+").sub("-", "abba")
     'a-a'

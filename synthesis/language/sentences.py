@@ -1,4 +1,4 @@
-"""Sentences and their clauses, each with its place in the message."""
+"""Splits a message into sentences and clauses, each with its position."""
 
 import re
 from collections.abc import Iterator
@@ -38,7 +38,10 @@ _LEAD = re.compile(
     r"|otherwise|or else|this (?:week|weekend|sprint|month|quarter))\b.{0,160}",
     re.IGNORECASE | re.DOTALL,
 )
-"""How a part begins that does not stand alone: a condition, a place, a time; the comma after it cuts nothing."""
+"""How a part begins that is not complete on its own: a condition, a place or a time.
+
+The comma after such a part does not split the sentence.
+"""
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -49,10 +52,10 @@ class Span(msgspec.Struct, frozen=True):
 
 
 def sentences(plain: str) -> Iterator[Span]:
-    """The sentences of a message's own words, without the white space around them and the marks of lists.
+    """Yield the sentences of a message's own words, without surrounding white space and list marks.
 
     Args:
-        plain: What :func:`agentx.synthesis.demands.reading.material.own_words` leaves of a message.
+        plain: The result of :func:`agentx.synthesis.demands.reading.material.own_words`.
 
     >>> [plain[s.start:s.end] for plain in ["Hi. Use tabs, e.g. in Go!"] for s in sentences(plain)]
     ['Hi.', 'Use tabs, e.g. in Go!']
@@ -70,7 +73,10 @@ def sentences(plain: str) -> Iterator[Span]:
 
 
 def _wraps(plain: str, start: int, boundary: re.Match[str]) -> bool:
-    """Whether a line break only wraps a sentence: one newline, no full stop before it, a small letter after it."""
+    """Return whether a line break only wraps a sentence.
+
+    It is a single newline without a full stop before it and with a lower-case letter after it.
+    """
     before = plain[max(start, boundary.start() - 1) : boundary.start()]
     following = plain[boundary.end() : boundary.end() + 6]
     single = boundary.group() in {"\n", "\r\n"}
@@ -85,7 +91,7 @@ def _wraps(plain: str, start: int, boundary: re.Match[str]) -> bool:
 def _trimmed(plain: str, start: int, end: int) -> Iterator[Span]:
     if item := _LIST_ITEM.match(plain, start, end):
         start = item.end()
-    # What is left of a sentence whose beginning was taken out begins with a comma.
+    # The rest of a sentence whose beginning was masked starts with a comma.
     while start < end and (plain[start].isspace() or plain[start] in ",;"):
         start += 1
     while end > start and plain[end - 1].isspace():
@@ -95,7 +101,7 @@ def _trimmed(plain: str, start: int, end: int) -> Iterator[Span]:
 
 
 def clauses(plain: str, sentence: Span) -> Iterator[Span]:
-    """The parts of a sentence that can each be a demand, cut where a new subject or a question begins.
+    """Yield the parts of a sentence that can each be a demand, split at a new subject or a question.
 
     >>> text = "It is odd, so please use tabs, can you do that?"
     >>> [text[c.start:c.end] for c in clauses(text, Span(0, len(text)))]
@@ -109,7 +115,7 @@ def clauses(plain: str, sentence: Span) -> Iterator[Span]:
         if start != led and _LEAD.fullmatch(plain, start, cut.start()):
             led = start
             continue
-        # ", and never …" is cut before its "and", so that a comma is left over.
+        # ", and never …" is split before its "and", so that a comma remains.
         yield Span(start, cut.start() - (plain[cut.start() - 1] == ","))
         start = cut.end()
     if start < sentence.end:

@@ -1,4 +1,4 @@
-"""Puts back the apostrophes that hasty writers leave out, so that "dont" is read like "don't"."""
+"""Restores omitted apostrophes, so that "dont" is read like "don't"."""
 
 import re
 from bisect import bisect_left
@@ -26,22 +26,22 @@ _SHORTENED = (
     r"|better|more|my|your|our|there|here|being)\b)"
 )
 _LEFT_OUT = re.compile(f"{_NEGATED}|{_SHORTENED}", re.IGNORECASE)
-"""What stands before an apostrophe that was left out."""
+"""The text before an omitted apostrophe."""
 
 
 class Spelt(NamedTuple):
-    """A text with its apostrophes, and where in it those stand that were put in."""
+    """A text with its apostrophes, and the offsets of those that were added."""
 
     text: str
     added: tuple[int, ...]
 
     def written(self, span: Span) -> Span:
-        """The place in the text as it was written of a place in the text as it is spelt here."""
+        """Convert a span of this text into a span of the text as it was written."""
         return Span(*(offset - bisect_left(self.added, offset) for offset in (span.start, span.end)))
 
 
 def spelt_out(text: str) -> Spelt:
-    """A text with the apostrophes that its writer left out.
+    """Return a text with its omitted apostrophes restored.
 
     >>> spelt = spelt_out("we dont need it, its too much")
     >>> spelt.text

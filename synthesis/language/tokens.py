@@ -1,8 +1,9 @@
 """Counts and cuts text in model tokens, offline: a budget is only kept if it is measured.
 
-The tokenizer is OpenAI's ``cl100k_base``, whose vocabulary ships as a file inside litellm. The file is found and read
-without importing litellm and without the network, and is checked against the official SHA-256. Other vendors count a
-little differently; litellm itself estimates Claude, Gemini and Llama with the same encoding.
+The tokenizer is OpenAI's ``cl100k_base``, whose vocabulary ships as a file inside litellm. The file is found
+and read without importing litellm and without network access, and is checked against the official SHA-256.
+Counts of other vendors differ a little; litellm itself estimates Claude, Gemini and Llama with the same
+encoding.
 """
 
 import hashlib
@@ -21,25 +22,25 @@ if TYPE_CHECKING:
     from tiktoken import Encoding
 
 VOCABULARY_FILE = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
-"""The file's name in a tiktoken cache: SHA-1 of the address it is published at."""
+"""The file's name in a tiktoken cache: SHA-1 of its download address."""
 
 VOCABULARY_SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
-"""The official file's digest, as ``tiktoken_ext.openai_public.cl100k_base`` gives it."""
+"""SHA-256 of the official file, as in ``tiktoken_ext.openai_public.cl100k_base``."""
 
 PATTERN = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$"
     r"|\s*[\r\n]|\s+(?!\S)|\s"
 )
-"""How the encoding splits text into words before it merges bytes; from the same place."""
+"""How the encoding splits text into words before it merges bytes; from the same source."""
 
 WINDOW = 16_384
-"""Characters that are encoded at a time; bounds what a text without any word boundary can cost."""
+"""Number of characters encoded at a time; limits the cost of text without any word boundary."""
 
 _REMEMBERED_CHARS = 1_000
-"""The count of a text no longer than this is remembered."""
+"""Maximum length in characters of a text whose count is cached."""
 
 BYTES_PER_TOKEN = 3
-"""Of the estimate that stands in where the vocabulary is missing: high for prose, about right for code."""
+"""Used for estimates if the vocabulary is missing: high for prose, about right for code."""
 
 _BOUNDARY = re.compile(r".*[0-9A-Za-z](?=\s)", re.DOTALL)
 
@@ -56,21 +57,21 @@ class Tokenizer:
 
     @property
     def exact(self) -> bool:
-        """Whether tokens are counted; ``False`` where they are estimated at three bytes each."""
+        """Whether tokens are counted; ``False`` if they are estimated at three bytes each."""
         return self._encoding is not None
 
     def count(self, text: str) -> int:
-        """How many tokens a text has; names of special tokens in it count as the plain text that they are.
+        """Return the number of tokens of a text; names of special tokens count as plain text.
 
-        Exact for text that has a letter or digit followed by white space in every window of
-        :data:`WINDOW` characters; elsewhere high by at most a few tokens a window.
+        Exact if every window of :data:`WINDOW` characters contains a letter or digit followed by white space;
+        otherwise high by at most a few tokens a window.
         """
         if self._encoding is None:
             return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
         return sum(len(self._encoding.encode_ordinary(window)) for window in _windows(text))
 
     def cut(self, text: str, max_tokens: int) -> str:
-        """The longest start of a text that has at most so many tokens; never half a character."""
+        """Return the longest start of a text with at most ``max_tokens`` tokens; never splits a character."""
         if max_tokens <= 0:
             return ""
         if self._encoding is None:
@@ -86,7 +87,10 @@ class Tokenizer:
 
     @staticmethod
     def _fit(encoding: "Encoding", tokens: list[int], most: int) -> int:
-        """How many characters the first tokens make; a cut word can take more tokens alone, so it is counted again."""
+        """Return the length in characters of the first tokens.
+
+        A cut word can take more tokens on its own, so the result is counted again.
+        """
         for kept in range(most, 0, -1):
             start = encoding.decode_bytes(tokens[:kept]).decode(errors="ignore")
             if len(encoding.encode_ordinary(start)) <= most:
@@ -98,7 +102,10 @@ _LOADING = threading.Lock()
 
 
 def tokenizer() -> Tokenizer:
-    """The tokenizer of this process, loaded when it is first asked for (0.3 s), by one of the threads that ask."""
+    """Return the process-wide tokenizer.
+
+    It is loaded on first use (0.3 s), by only one of several concurrent threads.
+    """
     with _LOADING:
         return _loaded()
 
@@ -109,7 +116,7 @@ def _loaded() -> Tokenizer:
 
 
 def count_tokens(text: str) -> int:
-    """How many tokens a text has.
+    """Return the number of tokens of a text.
 
     >>> count_tokens("never create a requirements.txt file")
     6
@@ -119,12 +126,12 @@ def count_tokens(text: str) -> int:
 
 @lru_cache(maxsize=1 << 13)
 def _counted(text: str) -> int:
-    """The lines of a context are the same ones in each, and counting them is a fifth of its cost."""
+    """Count with a cache: contexts share most of their lines, and counting is a fifth of their cost."""
     return tokenizer().count(text)
 
 
 def cut(text: str, max_tokens: int) -> str:
-    """The longest start of a text that has at most ``max_tokens`` tokens.
+    """Return the longest start of a text with at most ``max_tokens`` tokens.
 
     >>> cut("one two three four", 2)
     'one two'
@@ -133,7 +140,7 @@ def cut(text: str, max_tokens: int) -> str:
 
 
 def _find_vocabulary() -> bytes | None:
-    """The vocabulary that ships inside litellm, or ``None`` where it is missing or not the official file."""
+    """Return the vocabulary inside litellm, or ``None`` if it is missing or not the official file."""
     spec = importlib.util.find_spec("litellm")
     for place in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(place) / "litellm_core_utils" / "tokenizers" / VOCABULARY_FILE
@@ -153,9 +160,10 @@ def _encoding(vocabulary: bytes) -> "Encoding":
 
 
 def _windows(text: str) -> Iterator[str]:
-    """Cut a text where the encoding cuts too: no word of it spans a letter or digit and the white space after it.
+    """Split a text where the encoding splits, too.
 
-    Where a window has no such place it is cut at its end. A lone surrogate, which no encoding can hold, becomes U+FFFD.
+    No word of the encoding spans a letter or digit and the white space after it. A window without such a
+    place is cut at its end. A lone surrogate, which no encoding can represent, becomes U+FFFD.
     """
     start = 0
     while start < len(text):

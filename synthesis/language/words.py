@@ -1,6 +1,6 @@
-"""Content words: what a sentence is about, as a set of English stems, so that two wordings of a subject can be compared.
+"""Content words: the subject of a sentence as a set of English stems, to compare two wordings of it.
 
-Nothing here learns or guesses: two words mean the same where a row of :data:`SYNONYMS` says so.
+Nothing here learns or guesses: two words mean the same only if a row of :data:`SYNONYMS` says so.
 """
 
 import re
@@ -13,11 +13,11 @@ from agentx.storage.index.analysis import english_stem
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _MAX_WORDS = 2_000
-"""Words of one text that are looked at; a subject that is not named by then is not its subject."""
+"""Maximum number of words read of one text; a subject that is named only later is not its subject."""
 
 
 def vocabulary(words: str) -> frozenset[str]:
-    """A set of words from a text in which white space stands between them.
+    """Return a set of words from a text that separates them by white space.
 
     >>> sorted(vocabulary("one two"))
     ['one', 'two']
@@ -46,12 +46,12 @@ STOP_WORDS = vocabulary(
     " ensure file files"
     "\n    "
 )
-"""Words that say nothing about a subject: grammar, and the verbs and adverbs that every demand is made with."""
+"""Words that say nothing about a subject: function words, and the verbs and adverbs of any demand."""
 
 
 @lru_cache(maxsize=8_192)
 def stem(word: str) -> str:
-    """The English stem of one word.
+    """Return the English stem of one word.
 
     >>> stem("fetching"), stem("Decorators")
     ('fetch', 'decor')
@@ -61,7 +61,7 @@ def stem(word: str) -> str:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The words of a text, identifiers taken apart, in order; at most 2,000.
+    """Return the words of a text in order, with identifiers split; at most 2,000.
 
     >>> words_of("fetch_userOrders in Tesla's app")
     ('fetch', 'user', 'Orders', 'in', "Tesla's", 'app')
@@ -77,7 +77,7 @@ def words_of(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8_192)
 def content_words(text: str) -> frozenset[str]:
-    """The stems of the words that say what a text is about.
+    """Return the stems of the words that say what a text is about.
 
     >>> sorted(content_words("Always answer in British English, please"))
     ['answer', 'british', 'english']
@@ -124,7 +124,7 @@ freeze frozen
 reference cite citation
 apologise apologize sorry
 """
-"""One row of words that mean the same to a rule; the first stands for all."""
+"""Each row holds words with the same meaning for a rule; the first one represents them."""
 
 Phrases = tuple[tuple[re.Pattern[str], str], ...]
 
@@ -137,7 +137,7 @@ _PHRASES: Phrases = (
     (re.compile(r"\b(?:up[ -]to[ -]date)\b", re.IGNORECASE), "update"),
     (re.compile(r"\bunit[ -]tests?\b", re.IGNORECASE), "test"),
 )
-"""Words that only together name one thing."""
+"""Words that name one thing only together."""
 
 _WEAK = vocabulary(
     "add write create make put includ have want insert introduc keep leav see give show provid prefer"
@@ -146,18 +146,21 @@ _WEAK = vocabulary(
     " absolut total complet entir use thing okay ani some one time run omit ignor drop lose again chang"
     " day"
 )
-"""Stems of the words in which a demand is put, whatever it is about."""
+"""Stems of words that express a demand, whatever it is about."""
 
 
 @lru_cache(maxsize=4)
 def meanings(synonyms: str) -> Mapping[str, str]:
-    """The stems of a table like :data:`SYNONYMS`, each with the one that stands for its row; of two rows the later one."""
+    """Map the stems of a table like :data:`SYNONYMS` to the first stem of their row.
+
+    If a word is in two rows, the later one counts.
+    """
     rows = (row.split() for row in synonyms.split("\n") if row.strip())
     return {stem(word): stem(row[0]) for row in rows for word in reversed(row)}
 
 
 def named(text: str, phrases: Phrases) -> str:
-    """A text in which words that together name one thing are one word."""
+    """Replace words that name one thing only together by one word."""
     for pattern, word in phrases:
         text = pattern.sub(word, text)
     return text
@@ -165,7 +168,9 @@ def named(text: str, phrases: Phrases) -> str:
 
 @lru_cache(maxsize=8_192)
 def subject_words(text: str) -> frozenset[str]:
-    """What a demand is about, whichever words it is put in: synonyms are one, and verbs such as "add" or "keep" say nothing.
+    """Return what a demand is about, independent of its wording.
+
+    Synonyms are unified, and verbs such as "add" or "keep" are dropped.
 
     >>> subject_words("Keep your answers short") == subject_words("please give brief replies")
     True

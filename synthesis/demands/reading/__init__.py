@@ -1,4 +1,4 @@
-"""How a message is read: the user's own words, quoted material, clauses, scope.
+"""Reads a message: the user's own words, quoted material, clauses, scope.
 
 May import: synthesis.demands.tables, synthesis.language, synthesis.memory.
 """

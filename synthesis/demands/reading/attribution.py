@@ -1,14 +1,16 @@
-"""Finds what a message attributes to somebody else: where such words begin, and how far they reach.
+"""Finds what a message attributes to somebody else: where such words begin, and where they end.
 
-An attribution names a source (a person, a tool, a text, an address) and says that words come from it. It opens a span:
+An attribution names a source (a person, a tool, a text, an address) and says that words come from it. It
+opens a span:
 
-- with a colon ("the reviewer wrote: …", "Ticket: …", "I get this: …") over what follows, sentence after sentence;
-- without one ("my colleague told me to …") over the sentence, and over those behind it where it reports an order;
-- behind the words ("…, says the linter", "… — from the wiki", "That's what the handbook says.") over what stands before.
+- With a colon ("the reviewer wrote: …", "Ticket: …", "I get this: …"), over the following sentences.
+- Without one ("my colleague told me to …"), over the sentence, and over the next ones if it reports an order.
+- After the words ("…, says the linter", "… — from the wiki", "That's what the handbook says."), over the text
+  before it.
 
-A span ends where the user speaks again: at a blank line, a change of person or a request to the agent, as far as these
-cannot be the source's own. Words in quotation marks and blocks are masked before; an attribution of such words ends with them.
-The words that decide stand in :mod:`agentx.synthesis.demands.tables.sources`.
+A span ends where the user speaks again: at a blank line, a change of person or a request to the agent, as far
+as these cannot be the source's own. Words in quotation marks and blocks are masked before; an attribution of
+such words ends with them. The deciding words are in :mod:`agentx.synthesis.demands.tables.sources`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,34 +22,37 @@ from agentx.synthesis.language.sentences import Span, sentences
 NAME = sources.NAME
 
 _LEAD = 200
-"""Characters before a colon that are read as what introduces the words behind it."""
+"""Number of characters before a colon that are read as the introduction of the words after it."""
 
 _ENDORSABLE = 300
-"""Characters of a report that a user can mean with "do that"."""
+"""Maximum length in characters of a report that a user can mean by "do that"."""
 
 _CLAUSE = 2
-"""Words of the shortest clause."""
+"""Minimum number of words of a clause."""
 
 FAR = 2
-"""The gap of an empty line or a block."""
+"""Gap of a sentence after an empty line or a block."""
 
 
 def is_own(words: str) -> bool:
-    """Whether a sentence is in the user's own voice: the first person, a request to the agent, a turn to something else."""
+    """Return whether a sentence is in the user's own voice.
+
+    Signs are the first person, a request to the agent, or a turn to something else.
+    """
     return bool(
         sources.FIRST_PERSON.search(words) or sources.RESUMES.match(words) or sources.TASK.match(words)
     )
 
 
 class Unit(NamedTuple):
-    """A sentence, and what separates it from the one before.
+    """A sentence, and what separates it from the previous one.
 
     Attributes:
-        start: Where it begins in the message.
-        end: Where it ends.
-        gap: 0 within a line, 1 behind a line break, 2 behind an empty line or a block.
-        block: Whether a block that was masked stands before it.
-        pasted: Whether it is a line of a log, a traceback or the like.
+        start: Its start offset in the message.
+        end: Its end offset.
+        gap: 0 within a line, 1 after a line break, 2 after an empty line or a block.
+        block: Whether a masked block precedes it.
+        pasted: Whether it is a line of a log, a traceback or similar.
     """
 
     start: int
@@ -61,11 +66,11 @@ class _Cue(NamedTuple):
     """An attribution in a sentence.
 
     Attributes:
-        start: Where it begins.
-        end: Where the words begin that it attributes.
-        direct: Whether a colon says that they are given as they were said.
-        source: Whose they are.
-        opens: Whether they can go on behind the sentence.
+        start: Its start offset.
+        end: Offset at which the attributed words begin.
+        direct: Whether a colon marks them as literal words.
+        source: Whose words they are.
+        opens: Whether they can continue after the sentence.
     """
 
     start: int
@@ -76,12 +81,12 @@ class _Cue(NamedTuple):
 
 
 def attributed(text: str, original: str, pasted: Sequence[Span]) -> Iterator[Span]:
-    """The parts of a message that it attributes to somebody else, with the attributions, in their order.
+    """Yield the parts of a message that it attributes to somebody else, with the attributions, in order.
 
     Args:
         text: The message, with quotes, code and blocks masked.
-        original: The message itself, of the same length.
-        pasted: Lines that no person writes as a sentence.
+        original: The original message, of the same length.
+        pasted: Lines that nobody writes as a sentence.
     """
     units = units_of(text, original, pasted)
     number = free = 0
@@ -106,7 +111,7 @@ def attributed(text: str, original: str, pasted: Sequence[Span]) -> Iterator[Spa
 
 
 def units_of(text: str, original: str, pasted: Sequence[Span]) -> list[Unit]:
-    """The sentences of a message, with what separates them; for the arguments see :func:`attributed`."""
+    """Return the sentences of a message with what separates them; arguments as in :func:`attributed`."""
     units: list[Unit] = []
     lines = iter(pasted)
     line = next(lines, None)
@@ -125,11 +130,11 @@ def units_of(text: str, original: str, pasted: Sequence[Span]) -> list[Unit]:
     return units
 
 
-# --- where words of others begin ------------------------------------------------------------------------------------
+# --- where the words of others begin --------------------------------------------------------------
 
 
 def _cue(text: str, unit: Unit, behind: Unit | None, *, after: bool) -> _Cue | None:
-    """The first attribution in a sentence of what follows it."""
+    """Return the first attribution in a sentence that is about the words after it."""
     words = text[unit.start : unit.end]
     if behind and behind.gap:
         if _points_below(words, text[behind.start : behind.end], behind.gap):
@@ -143,13 +148,13 @@ def _cue(text: str, unit: Unit, behind: Unit | None, *, after: bool) -> _Cue | N
 
 
 def _stands_above(text: str, unit: Unit) -> bool:
-    """Whether a line begins a paragraph, and is neither an item of a list nor a title in Markdown."""
+    """Return whether a line begins a paragraph and is neither a list item nor a Markdown heading."""
     line = text[text.rfind("\n", 0, unit.start) + 1 : unit.start]
     return unit.gap == FAR and not (unit.pasted or line.strip()) and text[unit.start] != "#"
 
 
 def _points_below(words: str, following: str, gap: int) -> bool:
-    """Whether a line is about a text below it: a question about "this comment", or an address that stands alone."""
+    """Return whether a line is about a text below it: a question about it, or an address on its own."""
     asked = sources.ASKS_ABOUT.match(words)
     if asked and (gap < FAR or sources.PROSE.search(asked.group())):
         return True
@@ -157,7 +162,7 @@ def _points_below(words: str, following: str, gap: int) -> bool:
 
 
 def _heading(text: str, unit: Unit, *, after: bool) -> _Cue | None:
-    """What stands before a colon, where it names a source."""
+    """Return the attribution before a colon, if it names a source."""
     begin = unit.start
     for colon in sources.COLON.finditer(text, unit.start, unit.end):
         lead = text[max(begin, colon.start() - _LEAD) : colon.start()]
@@ -170,7 +175,7 @@ def _heading(text: str, unit: Unit, *, after: bool) -> _Cue | None:
 
 
 def _report(text: str, unit: Unit) -> _Cue | None:
-    """A clause that tells what somebody says, without a colon."""
+    """Return the attribution in a clause that tells what somebody says, without a colon."""
     words = text[unit.start : unit.end]
     if uttered := sources.UTTERANCE.match(words) or sources.UTTERED.match(words):
         return _Cue(
@@ -195,11 +200,11 @@ def _report(text: str, unit: Unit) -> _Cue | None:
     return None
 
 
-# --- how far they reach ---------------------------------------------------------------------------------------------
+# --- where they end -------------------------------------------------------------------------------
 
 
 def _reach(text: str, units: Sequence[Unit], number: int, cue: _Cue) -> tuple[int, int]:
-    """Where a span ends, and which sentence is read next."""
+    """Return where a span ends, and the number of the sentence to read next."""
     unit = units[number]
     said = text[cue.end : unit.end]
     below = not said.strip()
@@ -224,12 +229,12 @@ def _reach(text: str, units: Sequence[Unit], number: int, cue: _Cue) -> tuple[in
 
 
 def _orders(words: str) -> bool:
-    """Whether what is told is an order, or nothing that anything could be concluded from."""
+    """Return whether the reported words are an order, or too short to conclude anything from."""
     return len(words.split()) < _CLAUSE or bool(sources.DIRECTIVE.search(sources.LACKS.sub(" ", words)))
 
 
 def _endorsed(text: str, cue: _Cue) -> int:
-    """Where the words of others begin that a user makes their own at the end of the paragraph; 0 where they do not."""
+    """Return where the words begin that the user adopts at the end of the paragraph, or 0."""
     end = sources.paragraph_end(text, cue.end)
     if end - cue.end > _ENDORSABLE or not sources.ENDORSED.search(text, cue.end, end):
         return 0
@@ -238,7 +243,7 @@ def _endorsed(text: str, cue: _Cue) -> int:
 
 
 class _Open:
-    """A span that is open, as it takes sentence after sentence."""
+    """An open span, which takes sentence after sentence."""
 
     def __init__(self, cue: _Cue, *, below: bool) -> None:
         self._cue = cue
@@ -248,7 +253,7 @@ class _Open:
         self.pasted = True
 
     def closes(self, text: str, unit: Unit) -> bool:
-        """Whether the user speaks again with a sentence; otherwise it is taken into the span."""
+        """Return whether the user speaks again with this sentence; otherwise it joins the span."""
         words = text[unit.start : unit.end]
         if self._empty:
             if unit.block and not unit.pasted:
@@ -277,11 +282,11 @@ class _Open:
         return bool(sources.MEANS_IT.match(words)) and not lasts
 
 
-# --- words that stand before who said them --------------------------------------------------------------------------
+# --- words before their source --------------------------------------------------------------------
 
 
 def _behind(text: str, units: Sequence[Unit], number: int, free: int) -> int | None:
-    """Where the words begin of which a sentence says, behind them, who said them."""
+    """Return where the words begin if a sentence names their author after them."""
     unit = units[number]
     words = text[unit.start : unit.end]
     last = number + 1 == len(units) or units[number + 1].gap == FAR
@@ -304,7 +309,10 @@ def _behind(text: str, units: Sequence[Unit], number: int, free: int) -> int | N
 
 
 def _back(text: str, units: Sequence[Unit], number: int, free: int, *, alone: bool = True) -> int:
-    """The first sentence of the paragraph that a source is given for: this one's, or the one before where it is alone."""
+    """Return the first sentence of the paragraph to which a source refers.
+
+    The paragraph is this sentence's own or, if the sentence is ``alone`` in it, the previous one.
+    """
     first = number
     while first > free:
         if units[first].gap == FAR and (first < number or not alone):
@@ -317,7 +325,7 @@ def _back(text: str, units: Sequence[Unit], number: int, free: int, *, alone: bo
 
 
 def merged(spans: Sequence[Span]) -> list[Span]:
-    """Spans in their order, those that touch joined."""
+    """Return spans in order, with touching ones joined."""
     joined: list[Span] = []
     for span in sorted(spans, key=lambda one: one.start):
         if joined and span.start <= joined[-1].end:

@@ -1,4 +1,4 @@
-"""A clause taken apart, and the features that decide whether it is a demand and how certain that is."""
+"""Takes a clause apart and finds the features that decide whether it is a demand, and how certain."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -14,14 +14,15 @@ _POINTER = re.compile(r"\b(?:this|that|these|those|it|them)\b", re.IGNORECASE)
 
 
 class Clause(msgspec.Struct):
-    """A clause: what leads it, the frame of the order ("you should"), and the order itself.
+    """A clause: its leads, the frame of the order ("you should"), and the order itself.
 
     Attributes:
-        whole: The clause as it stands, inline quotes blanked out.
-        leads: Conditions, places and times that were taken off its beginning.
-        frames: What stood between those and the order.
+        whole: The whole clause, with inline quotes masked.
+        leads: Conditions, places and times that were removed from its beginning.
+        frames: The words between the leads and the order.
         body: The order.
-        attached: Whether it follows another clause of its sentence ("fix the parser, but leave src/api alone").
+        attached: Whether it follows another clause of its sentence ("fix the parser, but leave src/api
+            alone").
     """
 
     whole: str
@@ -32,18 +33,18 @@ class Clause(msgspec.Struct):
 
     @property
     def asks(self) -> bool:
-        """Whether it is a question."""
+        """Whether the clause is a question."""
         return bool(v.FEATURES["question"].search(self.whole))
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """The forms in which it is tried: the order alone, and with its frame ("you must not …")."""
+        """The forms to match: the order alone, and with its frame ("you must not …")."""
         framed = self.frames + self.body
         return (self.body, framed) if framed != self.body else (self.body,)
 
 
 def take_apart(words: str) -> Clause:
-    """Strip lead-ins ("so", "please"), conditions, places and times ("when …,", "for now,") and the frame ("you should").
+    """Strip lead-ins ("so"), conditions, places and times ("when …,") and the frame ("you should").
 
     >>> clause = take_apart("so for now, please add tests")
     >>> clause.body, clause.leads
@@ -70,7 +71,7 @@ def take_apart(words: str) -> Clause:
 
 
 def lead_length(words: str) -> int:
-    """How many characters of lead-ins ("so", "please") stand before the first word that counts."""
+    """Return the length in characters of the lead-ins ("so", "please") before the first significant word."""
     length = 0
     while match := v.LEAD_INS.match(words[length:]):
         length += match.end()
@@ -78,7 +79,7 @@ def lead_length(words: str) -> int:
 
 
 def is_base_verb(word: str) -> bool:
-    """Whether a word can be an order: not a participle, not a third person, not grammar.
+    """Return whether a word can be an order: no participle, third person or function word.
 
     >>> is_base_verb("answer"), is_base_verb("fails"), is_base_verb("got")
     (True, False, False)
@@ -94,13 +95,13 @@ def is_base_verb(word: str) -> bool:
 
 
 def has(feature: str, clause: Clause, candidate: str, match: re.Match[str]) -> bool:
-    """Whether a clause that fits a shape has a feature.
+    """Return whether a clause that matches a shape has a feature.
 
     Args:
-        feature: A name from the vocabulary's tables, or one of those that are worked out here.
+        feature: A name from the tables of the vocabulary, or one of those computed in this module.
         clause: The clause.
-        candidate: The form of it that fits the shape.
-        match: How it fits.
+        candidate: The form of the clause that matches the shape.
+        match: The match.
     """
     groups = match.groupdict()
     rest = candidate[_object_start(match) :]
@@ -132,13 +133,13 @@ def _points(rest: str) -> bool:
 
 
 def _is_hollow(rest: str) -> bool:
-    """Whether an order names nothing ("always do that")."""
+    """Return whether an order names nothing ("always do that")."""
     words = content_words(rest.replace(NAME, "x"))
     return not words or (len(words) == 1 and bool(_POINTER.search(rest)))
 
 
 def _is_general(_clause: Clause, words: str) -> bool:
-    """Whether an object is of a kind ("comments", "any tests", "to main") and not one thing ("the test")."""
+    """Return whether an object is a kind ("any tests", "to main") and not one thing ("the test")."""
     parts = [part.strip(",.;:!").lower() for part in words.split()]
     if not parts:
         return False
@@ -172,7 +173,10 @@ def _happens_once(clause: Clause, _object: str) -> bool:
 
 
 def _names_place(clause: Clause, _object: str) -> bool:
-    """Whether it holds for the project, a type of file, or a directory named at its head; one file is one piece of work."""
+    """Return whether it applies to the project, a type of file, or a directory named at its beginning.
+
+    One file does not count: an order about it is one piece of work.
+    """
     return (
         any(glob.startswith("**/*.") for glob in reach_of(clause.whole).scope.paths)
         or any(v.PROJECT_LEAD.match(lead) for lead in clause.leads)

@@ -1,8 +1,10 @@
-"""Tells a user's own words from material that the message carries: quotes, code, logs, tables, tagged and pasted text.
+"""Separates a user's own words from other material in the message.
 
-Only the user's own words may become a rule, so whatever may be someone else's is taken out before anything is read.
-A demand that is lost in this way can be said again; a poisoned one would steer the agent. Every step keeps the length
-of the text, so an offset in the result is an offset in the original.
+Other material means quotes, code, logs, tables, tagged and pasted text.
+
+Only the user's own words may become a rule, so whatever may be someone else's is removed before anything is
+read. The user can repeat a demand that is lost this way; a poisoned one would steer the agent. Every step
+keeps the length of the text, so offsets in the result are offsets in the original.
 """
 
 import re
@@ -21,13 +23,13 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 MAX_CHARACTERS = 40_000
-"""How much of a message is read for demands: beyond that a message is a paste."""
+"""Number of characters of a message that are read for demands; a longer message is a paste."""
 
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "\u00a0": " ", "\u202f": " "})
 
 
 class Material(NamedTuple):
-    """A part of a message that is not the user's own words: ``text[start:end]``, and what sort of thing it is."""
+    """A part of a message that is not the user's own words, ``text[start:end]``, and its sort."""
 
     start: int
     end: int
@@ -77,7 +79,7 @@ _MAIL_OR_REVIEW = on_use(
     r"|refactor suggestion|pull request overview|copilot reviewed)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""The line from which a message is somebody's mail or a tool's review."""
+"""The line at which somebody's mail or a tool's review begins."""
 _POINT = on_use(
     r"[ \t]*(?:[-*•+]|\d{1,2}[.)]|#{1,6})?[ \t]*[*_\[(`]{0,3}(?:severity:? ?)?(?:critical|blocker|high|major"
     r"|medium|moderate|low|minor|nit(?:pick)?|trivial|suggestion|p[0-4])"
@@ -87,7 +89,10 @@ _POINT = on_use(
 )
 _PERSON = on_use(r"\b(?:i|i'\w+|me|my|we|we'\w+|us|our|you|you'\w+|your|please|let's)\b", re.IGNORECASE)
 _PARAGRAPH = on_use(r"\S[^\n]*(?:\n[ \t]*\S[^\n]*)*")
-"""A point of a review: how grave it is, or the line of a file. Two of them in words of nobody are somebody's review."""
+"""The patterns of a review: a point, a person, a paragraph.
+
+A point is a severity or a line of a file. Two points in paragraphs that name no person are somebody's review.
+"""
 
 _KEY = on_use(
     r"\s*(?:-\s+)?[\"']?[A-Za-z_$][\w./$-]*[\"']?:(?:\s|\Z)|\s*\[[\w.\"-]+\]\s*\Z|\s*[A-Za-z_][\w.-]* ?= ?\S"
@@ -96,7 +101,7 @@ _NESTED = on_use(
     r"[ \t]+(?:-[ \t]+)?[\"']?[a-zA-Z_$][\w./$-]*[\"']?:(?:\s|\Z)|-[ \t]+[a-z_][\w.-]*:\s|\[[\w.\"-]+\]\s*\Z"
     r"|[A-Z][A-Z_]+=\S"
 )
-"""A line of a configuration, and one that shows that it is no list of topics."""
+"""A line of a configuration, and one that shows that it is not a list of topics."""
 
 _SPEAKER = on_use(
     r"^(?:[*_]{0,2}(?P<role>user|human|assistant|ai|system|chatgpt|gpt|bot|agent|customer"
@@ -143,20 +148,20 @@ def _markdown() -> "MarkdownIt":
 
 
 def straighten(text: str) -> str:
-    """Typographic quotes, apostrophes and spaces as their plain forms; the length stays."""
+    """Return a text with plain quotes, apostrophes and spaces; the length stays the same."""
     return text.translate(_STRAIGHT)
 
 
 @lru_cache(maxsize=16)
 def own_words(text: str) -> str:
-    r"""The user's own words of a message, with everything else blanked out.
+    r"""Return the user's own words of a message, with everything else masked.
 
     Args:
         text: The message; at most :data:`MAX_CHARACTERS` are read.
 
     Returns:
-        A text in which each character stands where it stood: blocks that are material are newlines, and inline quotes
-        and code are runs of :data:`NAME`, so that the sentence around them still reads.
+        A text with each character at its original offset. Masked blocks are newlines. Inline quotes and code
+        are runs of :data:`NAME`, so that the sentence around them stays readable.
 
     >>> own_words("See this:\n> always lie\nThanks").split()
     ['See', 'this:']
@@ -168,7 +173,7 @@ def own_words(text: str) -> str:
 
 
 def material(text: str) -> tuple[Material, ...]:
-    r"""What :func:`own_words` leaves out of a message, in the order of the message, and why.
+    r"""Return what :func:`own_words` leaves out of a message, in order, and why.
 
     >>> [(part.sort, part.start, part.end) for part in material("See this:\n> always lie\nThanks")]
     [('a quote, code or a table', 10, 29)]
@@ -181,7 +186,9 @@ def material(text: str) -> tuple[Material, ...]:
 
 
 def doubtful_words(text: str) -> tuple[Span, ...]:
-    """Sentences among the user's own words that may be somebody else's: no rule of them is certain.
+    """Return sentences among the user's own words that may be somebody else's.
+
+    No rule from them is certain.
 
     Args:
         text: The message; at most :data:`MAX_CHARACTERS` are read.
@@ -192,7 +199,10 @@ def doubtful_words(text: str) -> tuple[Span, ...]:
 
 
 def _masked(original: str) -> tuple[str, list[tuple[str, list[_Span]]]]:
-    """A message without what is marked as material, and what that is, sort by sort; each sees what those before it left."""
+    """Return a message without marked material, and that material by sort.
+
+    Each sort sees what the previous ones left.
+    """
     plain = original
     taken = []
     for sort, spans in _SORTS:
@@ -207,7 +217,7 @@ def _lines(pasted: list[_Span]) -> list[Span]:
 
 
 def _left_out(original: str) -> Iterator[tuple[str, list[_Span]]]:
-    """What is taken out, sort by sort."""
+    """Yield what is removed, sort by sort."""
     plain, taken = _masked(original)
     yield from taken
     pasted = list(_pasted_lines(plain))
@@ -223,7 +233,10 @@ def _left_out(original: str) -> Iterator[tuple[str, list[_Span]]]:
 
 
 def _apart(taken: Iterable[Material]) -> tuple[Material, ...]:
-    """Without what lies inside another: what a later step takes may hold what an earlier one took."""
+    """Return material without the parts inside other parts.
+
+    A later step may remove a text that contains one removed earlier.
+    """
     kept: list[Material] = []
     for one in sorted(taken, key=lambda part: (part.start, -part.end)):
         if not kept or one.start >= kept[-1].end:
@@ -259,7 +272,10 @@ def _blocks(text: str) -> Iterator[_Span]:
 
 
 def _tags(text: str) -> Iterator[_Span]:
-    """Tagged text from the first opening tag to its closing one; what is never closed is open to the end."""
+    """Yield tagged text from the first opening tag to its closing one.
+
+    An unclosed tag reaches to the end of the text, or of the paragraph if it begins within a line.
+    """
     opened: dict[str, int] = {}
     depth: dict[str, int] = {}
     for tag in _TAG.finditer(text):
@@ -270,7 +286,7 @@ def _tags(text: str) -> Iterator[_Span]:
             opened.setdefault(name, tag.start())
             depth[name] = depth.get(name, 0) + 1
         elif name not in opened:
-            # Its opening was lost in a quote or a block, so nobody knows where the tagged text began.
+            # Its opening tag was lost in a quote or a block, so the start of the tagged text is unknown.
             yield _Span(0, tag.end(), "\n")
         else:
             depth[name] -= 1
@@ -315,7 +331,7 @@ def _mail_or_review(text: str) -> Iterator[_Span]:
 
 
 def _signed_off(text: str, position: int) -> int:
-    """Where the user speaks again behind the close of a letter; the end of the message where nothing says so."""
+    """Return where the user speaks again after the close of a letter, or the end of the message."""
     signed = False
     for paragraph in _PARAGRAPH.finditer(text, position):
         words = paragraph.group()
@@ -326,7 +342,7 @@ def _signed_off(text: str, position: int) -> int:
 
 
 def _review(text: str) -> Iterator[_Span]:
-    """Paragraphs that say in nobody's words what is wrong at which lines, and those between them."""
+    """Yield paragraphs that list findings at lines without naming a person, and those between them."""
     told = [
         (match.start(), match.end(), sum(bool(_POINT.match(line)) for line in match.group().splitlines()))
         for match in _PARAGRAPH.finditer(text)
@@ -338,7 +354,7 @@ def _review(text: str) -> Iterator[_Span]:
 
 
 def _conversation(text: str) -> Iterator[_Span]:
-    """A pasted conversation, from the first of its speakers; two take part in it."""
+    """Yield a pasted conversation from its first speaker; it needs two different ones."""
     spoken = [
         (match.start(), (match["role"] or match["nick"]).casefold()) for match in _SPEAKER.finditer(text)
     ]
@@ -347,7 +363,7 @@ def _conversation(text: str) -> Iterator[_Span]:
 
 
 def _configuration(text: str) -> Iterator[_Span]:
-    """Lines of keys and values that are nested or stand in sections: a configuration that was pasted without a fence."""
+    """Yield a configuration pasted without a fence: nested keys and values, or ones in sections."""
     for match in _PARAGRAPH.finditer(text):
         lines = match.group().splitlines(keepends=True)
         keys = [bool(_KEY.match(line)) for line in lines]
@@ -357,7 +373,11 @@ def _configuration(text: str) -> Iterator[_Span]:
 
 
 def _pasted_lines(text: str) -> Iterator[_Span]:
-    """Lines that no person writes as a sentence; the rest of their paragraph too where they are its half or begin output."""
+    """Yield lines that nobody writes as a sentence.
+
+    The whole paragraph counts if at least half of its lines are such, and the rest of it after a line that
+    opens output.
+    """
     starts = _line_starts(text)
     paragraph: list[tuple[int, int, bool, bool]] = []
     for begin, end in pairwise(starts):
@@ -391,4 +411,4 @@ _SORTS: tuple[tuple[str, Callable[[str], Iterator[_Span]]], ...] = (
     ("a conversation", _conversation),
     ("a review", _review),
 )
-"""The sorts of material that is marked as such, in the order in which they are taken out."""
+"""The sorts of marked material, in the order in which they are removed."""

@@ -1,4 +1,4 @@
-"""Where a demand applies and how long: topic, paths, file types, and what ends it."""
+"""Finds where and how long a demand applies: topic, paths, file types, and its end."""
 
 import re
 
@@ -33,7 +33,7 @@ FILE_TYPES: dict[str, tuple[str, ...]] = {
     "toml": ("**/*.toml",),
     "latex": ("**/*.tex",),
 }
-"""What people call a type of file, and the globs that are meant."""
+"""Names of file types in messages, and the globs that they mean."""
 
 _TYPES = "|".join(re.escape(name) for name in sorted(FILE_TYPES, key=len, reverse=True))
 _WHERE = (
@@ -88,17 +88,17 @@ _UNTIL_TAIL = on_use(r"\s+(?:please|always|never|add|use|don't|do not)\b.*$", re
 
 
 class Reach(msgspec.Struct, frozen=True):
-    """Where and until when a demand holds."""
+    """Where, and until when, a demand applies."""
 
     scope: Scope
     until: str
 
 
 def reach_of(clause: str) -> Reach:
-    """Read the scope and the end of a demand from its words.
+    """Return the scope and the end of a demand, read from its words.
 
     Args:
-        clause: The demand, typographic quotes straightened.
+        clause: The demand, with typographic quotes straightened.
 
     >>> reach_of("When writing about Tesla's future, never mention Elon Musk.").scope.topic
     "tesla's future"
@@ -121,14 +121,14 @@ _LEADS = on_use(
 
 
 def without_leads(words: str) -> str:
-    """A demand without what stands before the order: how long it holds, where, and when."""
+    """Return a demand without the words before the order: how long it applies, where, and when."""
     match = _LEADS.match(words)
     rest = words[match.end() :] if match else words
     return rest.lstrip(" ,")
 
 
 def without_topic(clause: str) -> str:
-    """A demand without the words behind it that limit it to a topic.
+    """Return a demand without the words that limit it to a topic.
 
     >>> without_topic("never mention Elon Musk when you write about Tesla")
     'never mention Elon Musk'
@@ -157,7 +157,9 @@ def _paths(clause: str) -> tuple[str, ...]:
 
 
 def path_glob(path: str) -> str:
-    """The glob for a path as a person writes it: a directory with all below it, a bare file name anywhere.
+    """Return the glob for a path as users write it.
+
+    A directory includes everything below it; a bare file name matches anywhere.
 
     >>> path_glob("src/api/"), path_glob("setup.py"), path_glob("src/api")
     ('src/api/**', '**/setup.py', 'src/api/**')

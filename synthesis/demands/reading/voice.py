@@ -1,8 +1,8 @@
-"""Finds sentences of which it is doubtful that the user says them: what stands there is at most proposed.
+"""Finds sentences that may not be the user's own; a demand in them is at most proposed.
 
-Words of others are often pasted without a mark. Two things together give them away: a source that is named before them,
-and, behind them, a question about them or a request to do something with them. A sentence in the user's own voice
-("I", "please", "so never …") is in no doubt, and neither is what follows it.
+Words of others are often pasted without a mark. Two signs together reveal them: a source that is named before
+them, and, after them, a question about them or a request to do something with them. A sentence in the user's
+own voice ("I", "please", "so never …") is not in doubt, nor is what follows it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,19 +12,19 @@ from agentx.synthesis.demands.tables import sources
 from agentx.synthesis.language.sentences import Span
 
 _PARTS = 3
-"""A heading, what stands below it, and what is asked of it."""
+"""A heading, the text below it, and a question about it."""
 
 _SHORT = 12
-"""Words of a short remark."""
+"""Maximum number of words of a short remark."""
 
 
 def doubtful(text: str, original: str, pasted: Sequence[Span]) -> Iterator[Span]:
-    """Sentences that may be somebody else's, in their order.
+    """Yield sentences that may be somebody else's, in order.
 
     Args:
         text: The message, with quotes, code and blocks masked.
-        original: The message itself, of the same length.
-        pasted: Lines that no person writes as a sentence.
+        original: The original message, of the same length.
+        pasted: Lines that nobody writes as a sentence.
     """
     units = units_of(text, original, pasted)
     words = [text[unit.start : unit.end] for unit in units]
@@ -44,14 +44,14 @@ def doubtful(text: str, original: str, pasted: Sequence[Span]) -> Iterator[Span]
 
 
 def _asks(words: str) -> bool:
-    """Whether a sentence asks about words, or asks to do something with them."""
+    """Return whether a sentence asks about words, or asks to do something with them."""
     if sources.WORK.search(words):
         return False
     return words.endswith("?") or bool(sources.ABOUT_WORDS.match(words))
 
 
 def _remark(units: Sequence[Unit], words: Sequence[str]) -> int:
-    """The last sentence, where it stands apart and can be about the words above it; 0 where it cannot."""
+    """Return the number of the last sentence if it is apart and can be about the words above it, or 0."""
     last = len(units) - 1
     if last < _PARTS - 1 or units[last].gap != FAR:
         return 0
@@ -60,7 +60,7 @@ def _remark(units: Sequence[Unit], words: Sequence[str]) -> int:
 
 
 def _stands_alone(units: Sequence[Unit], words: Sequence[str]) -> bool:
-    """Whether the first line of a message stands apart and is neither the user's demand nor an order."""
+    """Return whether the first line of a message is apart, and is neither the user's demand nor an order."""
     if len(units) < _PARTS or units[1].gap != FAR:
         return False
     return not (sources.OWN_VOICE.search(words[0]) or sources.is_own_heading(words[0]))
