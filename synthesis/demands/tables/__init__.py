@@ -1,4 +1,4 @@
-"""The words and patterns by which demands and rejections are recognised, as tables.
+"""Tables of the words and patterns that recognise demands and rejections.
 
 May import: synthesis.language.
 """

@@ -1,6 +1,7 @@
-"""What excludes what: tabs or spaces, British or American spelling, npm or yarn, 80 characters or 120.
+"""Groups of alternatives that exclude each other: tabs or spaces, npm or yarn, 80 or 120 characters.
 
-Rows to read and to extend. A later choice replaces an earlier one of the same group where both are for the same purpose.
+Rows to read and to extend. A later choice replaces an earlier one of the same group if both have the same
+purpose.
 """
 
 import re
@@ -15,10 +16,10 @@ class Group(NamedTuple):
     """Alternatives of which one demand can want only one.
 
     Attributes:
-        members: Patterns, one for each alternative; spelled out where a word alone would be ambiguous.
-        generic: Words that name the group itself ("indentation") and so no purpose.
-        quality: Whether it is a property of what the demand speaks of ("short answers"), so that two demands collide only
-            where they speak of the same; otherwise it is a thing to use, which stands alone.
+        members: Patterns, one for each alternative; spelled out if a single word would be ambiguous.
+        generic: Words that name the group itself ("indentation"), and so are not a purpose.
+        quality: Whether it is a property of the demand's subject ("short answers"). Two such demands collide
+            only if they have the same subject. Otherwise it is a thing to use, independent of a subject.
     """
 
     members: tuple[str, ...]
@@ -138,7 +139,7 @@ _CHOSEN = (
     r"|for|it)\s+)"
     r"(?:(?:the|a|an|all|plain|just|only|proper|standard|only|our)\s+)*"
 )
-"""What stands before the thing that is chosen: "run npm test" chooses nothing."""
+"""Words before the thing that is chosen: "run npm test" chooses nothing."""
 
 _LIMIT = re.compile(
     r"\b(?P<number>\d[\d,.]*\d|\d|two|three|four|five|six|eight|ten|twelve|twenty)[- ]*(?P<unit>characters?"
@@ -161,14 +162,16 @@ _PURPOSE = re.compile(
 
 
 class Wish(NamedTuple):
-    """What a demand wants chosen: its wanted part, without what it names only to rule it out."""
+    """What a demand wants to be chosen: its wanted part, without what it only rules out."""
 
     text: str
     modality: str
 
 
 def excludes(new: Wish, old: Wish) -> bool:
-    """Whether a later choice leaves no room for an earlier one: another alternative, for the same purpose or a wider one.
+    """Return whether a later choice replaces an earlier one.
+
+    It does if it wants another alternative, for the same purpose or a wider one.
 
     >>> excludes(Wish("US English everywhere", "must"), Wish("use British spelling in the docs", "must"))
     True
@@ -189,7 +192,7 @@ def excludes(new: Wish, old: Wish) -> bool:
 def _collide(index: int, new: str, old: str) -> bool:
     about = _about if GROUPS[index].quality else _purposes
     wanted, former = about(index, new), about(index, old)
-    # A choice for one purpose leaves a choice for all others standing; one for all replaces it.
+    # A choice for one purpose does not replace a general one; a general choice replaces every other.
     return not wanted or bool(wanted & former)
 
 
@@ -206,7 +209,7 @@ def _patterns() -> tuple[tuple[re.Pattern[str], ...], ...]:
 
 @lru_cache(maxsize=2_048)
 def _chosen(text: str) -> dict[int, int]:
-    """Which alternative a text wants of each group of which it wants exactly one."""
+    """Map each group to its wanted alternative; groups with none or several are left out."""
     found = {}
     for index, patterns in enumerate(_patterns()):
         wanted = [number for number, pattern in enumerate(patterns) if pattern.search(text)]
@@ -251,7 +254,7 @@ def _limits(text: str) -> dict[str, str]:
 
 
 def _limits_differ(new: str, old: str) -> bool:
-    """Whether both give a number of the same unit, and not the same number, for the same."""
+    """Return whether both give different numbers of the same unit for the same subject."""
     numbers, others = _limits(new), _limits(old)
     differ = [unit for unit in numbers if unit in others and numbers[unit] != others[unit]]
     if not differ:
@@ -261,5 +264,5 @@ def _limits_differ(new: str, old: str) -> bool:
 
 
 def _limited(text: str) -> frozenset[str]:
-    # "File" says nothing about most subjects, but all about what is limited.
+    # "File" is a stop word, but matters for a limit, so it is replaced by "document".
     return subject_words(_FILES.sub("document", _LIMIT.sub(" ", text))) - _WORDS_OF_LIMITS

@@ -1,4 +1,4 @@
-"""How people take rules back: words that end one, change it, narrow it, allow what was banned, and say that its end has come."""
+"""Words that change existing rules: end, change or narrow one, allow a banned thing, or state its end."""
 
 import re
 from typing import Literal, NamedTuple
@@ -11,10 +11,12 @@ class Ending(NamedTuple):
     """One way to end a rule.
 
     Attributes:
-        pattern: Searched in a sentence; ``what`` says which rule.
-        sure: Whether it can mean nothing else; otherwise only a temporary rule ends, as the words may order one piece of work.
-        of: Which sort of rule it ends: what was ordered, what was forbidden or, empty, either.
-        alone: Whether the sentence is nothing else where no such rule stands; otherwise it may be a demand ("no more emojis").
+        pattern: Searched in a sentence; the group ``what`` says which rule.
+        sure: Whether it can mean nothing else. Otherwise only a temporary rule ends, as the words may order
+            one piece of work.
+        of: The sort of rule it ends: ``must``, ``must_not`` or, if empty, either.
+        alone: Whether the sentence has no other meaning if no such rule exists. Otherwise it may be a demand
+            ("no more emojis").
     """
 
     pattern: re.Pattern[str]
@@ -141,19 +143,19 @@ RETRACTIONS: tuple[Ending, ...] = (
         alone=False,
     ),
 )
-"""How a user ends a rule."""
+"""Ways in which users end a rule."""
 
 ORDERS = compiled(
     r"^(?:(?P<ban>(?:don't|do not|dont|never|no|avoid|stop|without|leave out|skip|drop|lose)\b)"
     rf"|(?:{POLICY_VERBS}|only)\b)"
 )
-"""How an order begins, and a ban."""
+"""How an order or a ban begins."""
 
 SEVERAL = compiled(
     rf"\b(?:all|both|any|every one)(?: of)? (?:the|my|our|those|these) (?:[\w-]+ ){{0,2}}(?:{_RULE})s\b"
     r"|\beverything i\b"
 )
-"""Marks that every rule is meant that fits."""
+"""Signs that every matching rule is meant."""
 
 WITHDRAWN = compiled(
     r"^(?:(?:ok|okay|oh|no|wait|sorry|hmm|actually|ah|well|please|on second thoughts?)[\s,.:-]+)*"
@@ -163,14 +165,17 @@ WITHDRAWN = compiled(
     r" (?:just )?said)"
     rf"(?: (?P<rule>{_RULE}|message|request|line|bit|part))?\b(?=[\s.!]*$|\s*[,;:.–—-])"
 )
-"""What takes back what was said just before, as a sentence or at its head."""
+"""Words that take back the previous statement, as a sentence or at its beginning."""
 
 _PLACE = r"(?:in|inside|within|for|when|whenever|while|if|on|at|during|under|with)\s+[^.;!?]{2,120}"
 _FINE = r"(?:ok|okay|fine|alright|all right|allowed|welcome|permitted|acceptable)"
 
 
 class Amending(NamedTuple):
-    """One way to make an exception to a rule, or to narrow it: ``place`` says where, ``what``, if there, which rule."""
+    """One way to make an exception to a rule, or to narrow it.
+
+    The group ``place`` says where, the optional group ``what`` says which rule.
+    """
 
     pattern: re.Pattern[str]
     only: bool
@@ -246,14 +251,14 @@ AMENDMENTS: tuple[Amending, ...] = (
         of="must_not",
     ),
 )
-"""How a user makes an exception, or says where alone a rule holds."""
+"""Ways in which users make an exception, or say where alone a rule applies."""
 
 ONCE = compiled(
     r"\b(?:in|for|on|with|to|from|at) (?:this|that|these|those|the (?:one|last|first|second|third|next|other"
     r"|current|same))\b|\bhere\b|\bjust this\b|\bthis (?:time|one|once|file|function|test|branch|pr)\b"
     r"|\b(?:just |only )?(?:this )?once\b|\bnow$|\bto \w+_\w+|\bfrom \w+_\w+"
 )
-"""Points at one piece of work, so that no rule changes by it."""
+"""Points to one piece of work, so that no rule changes."""
 
 _PERMITTED = (
     r"(?:use|add|create|write|make|import|mention|commit|suggest|propose|recommend|install|introduce"
@@ -306,10 +311,10 @@ PERMISSIONS: tuple[tuple[re.Pattern[str], bool], ...] = (
         True,
     ),
 )
-"""How a user allows what was ruled out, and whether it is an act, which may be allowed for this once."""
+"""Ways in which users allow what was ruled out, and whether it is an act, which may be allowed only once."""
 
 STATUS_WORDS = vocabulary("test build ci pipelin lint check server app run branch pr result output")
-"""Stems of what is said to be "fine now" when it works, and not when it is allowed."""
+"""Stems of things that are "fine now" when they work, not when they are allowed."""
 
 BANNED = compiled(
     r"\b(?:never|not|don't|mustn't|shouldn't|stop|avoid|again)\s+(?:ever\s+)?(?:(?:please|you|we)\s+)?"
@@ -321,13 +326,13 @@ BANNED = compiled(
     r"|repository)))*"
     r"\s*(?:[.!]*$|;.*$|,\s*(?:use|we|it|put|instead|because|since|as)\b.*$)"
 )
-"""A ban of one thing by its name, and of nothing else."""
+"""A ban of one thing by name, and of nothing else."""
 
 RULE_WORDS = vocabulary(
     "rule constraint requir instruct demand restrict ban convent polici prefer drop remov stop skip lose"
     " ditch forget lift omit ignor disregard scrap retir freez moratorium new code thing write add creat no"
 )
-"""Stems of a retraction that do not say which rule is meant."""
+"""Stems in a retraction that do not say which rule is meant."""
 
 _PAST = (
     "done|finished|reviewed|merged|shipped|released|fixed|deployed|completed|approved|migrated|signed|tested"
@@ -356,10 +361,10 @@ FULFILLED: tuple[re.Pattern[str], ...] = (
         r"|expired|went (?:live|out|through))\b"
     ),
 )
-"""A statement that something has come to pass, which may be what a rule was to last until."""
+"""Statements that something has happened, which may be the end condition of a rule."""
 
 CONDITIONAL = compiled(r"^(?:if|when|once|as soon as|after|before|until|unless|for|whenever|while|should)\b")
-"""What has not come to pass yet."""
+"""Something that has not happened yet."""
 
 _MOVE = (
     r"(?:switch(?:ed|ing)?|mov(?:e|ed|ing)|go(?:ing)?|went|chang(?:e|ed|ing)|revert(?:ed|ing)?|migrat"
@@ -372,7 +377,7 @@ CUES = compiled(
     rf"|\b{_MOVE}(?: it| that| them| everything)?(?: back| over)?(?= (?:to|with)\b)|\b(?:make|let's make)"
     r" (?:that|it|them)\b"
 )
-"""Words that announce a change and say nothing of it."""
+"""Words that announce a change, and say nothing about it."""
 
 CHANGES = compiled(
     r"\b(?:actually|on second thoughts?|scratch that|strike that|change of plans?|plans? changed"
@@ -387,28 +392,28 @@ CHANGES = compiled(
     r"|\b(?:we|i)(?:'re| are)? (?:now )?(?:use|using) \S+(?: \S+){0,3}? now\b|\b(?:we|i)(?:'re| are)? now"
     r" (?:use|using)\b"
 )
-"""Words that change something: what follows replaces a choice that stands."""
+"""Words of a change: the following choice replaces an existing one."""
 
 ASKED_CHANGE = compiled(
     rf"^(?:can|could|would|will) (?:you|we) (?:please )?{_MOVE}(?: it| that| them)?(?: back| over)? to\b"
 )
-"""A change put politely as a question."""
+"""A change worded as a polite question."""
 
 DOUBTED = compiled(
     r"\b(?:if|whether|did|does|maybe|perhaps|should (?:we|i)|might|try|trying|used to|was|were|wondering"
     r"|not sure|he|she|they|could (?:we|also))\b"
 )
-"""A thought, a question or news, and no change."""
+"""A thought, a question or news, but not a change."""
 
 LIMIT_IS_FINE = compiled(
     r"\b(?:is|are) (?:actually |now |also )?(?:ok|okay|fine|enough|allowed|alright)\b|\bup to\b|\bat most\b"
     r"|\bno more than\b"
 )
-"""What gives another limit."""
+"""Words that give another limit."""
 
 UNWANTED = compiled(
     r"\b(?:swap|replace|exchange)(?: out)? (?P<swapped>[^.,;!?]{2,40}?) (?:for|with|by)\b"
     r"|\b(?:instead of|rather than|no more|in place of|away from|not)\s+(?P<gone>[^.,;!?]{2,60}?)"
     r"(?=\s+(?:from now on|any ?more|now|everywhere|please)\b|[.,;!?]|$)"
 )
-"""What is wanted no longer."""
+"""What is no longer wanted."""

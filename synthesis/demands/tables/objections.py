@@ -1,7 +1,7 @@
-"""More ways to rule an idea out, the short and the indirect ones: rows to read and to extend, and no code.
+"""More ways to rule an idea out, the short and the indirect ones: rows to read and to extend.
 
-Here an agent is told that it did wrong, that a thing is not wanted, or only "no". The thing itself was named just before,
-so these words often do no more than point to it.
+These sentences say that the agent did something wrong, that a thing is not wanted, or only "no". The thing
+itself was named just before, so the words often only point to it.
 """
 
 from agentx.synthesis.demands.tables.ruling import FINE, IS, MISBEHAVES, POOR, THING, VERY, Ruling

@@ -1,7 +1,7 @@
-"""The shapes in which people give orders and state their practice: rows to read and to extend, and no code.
+"""Shapes of orders and statements of practice: rows to read and to extend.
 
-Each row has the certainty that each set of features gives it, an example that it must take and one that it must leave
-alone; the tests walk through the rows. The features stand in :mod:`agentx.synthesis.demands.tables.vocabulary`.
+Each row gives a certainty for each set of features, an example that it must accept and one that it must not
+accept; the tests walk through the rows. The features are in :mod:`agentx.synthesis.demands.tables.vocabulary`.
 """
 
 from agentx.synthesis.demands.tables.places import HANDS_OFF
@@ -18,7 +18,7 @@ from agentx.synthesis.demands.tables.vocabulary import (
 )
 
 FROZEN = "hands off"
-"""The name of the row of folders that are to stay as they are."""
+"""Name of the row for folders that must stay as they are."""
 
 _ORDERS: tuple[Shape, ...] = (
     Shape(
@@ -556,7 +556,10 @@ _ORDERS: tuple[Shape, ...] = (
 )
 
 SHAPES: tuple[Shape, ...] = (*_ORDERS, *PRINCIPLES, *PREFERENCES)
-"""In the order in which they are tried; the first that takes a clause has it."""
+"""In the order in which they are tried; the first one that accepts a clause is used."""
 
 RECORDED = "asked to be recorded"
-"""The name of a demand that fits no row and that the user asks to be recorded: "… add a rule for this"."""
+"""Shape name of a demand that fits no row, and that the user asks to record.
+
+Example: "… add a rule for this".
+"""

@@ -1,4 +1,4 @@
-"""Folders that are to stay as they are ("hands off src/vendor"): the ways to say so, and the globs that are meant."""
+"""Orders to leave a folder as it is ("hands off src/vendor"), and the globs of that folder."""
 
 from agentx.synthesis.demands.tables.vocabulary import compiled
 
@@ -11,7 +11,10 @@ _PLACE = (
     r"|for the time being|without|unless|until|till|because|since|as long"
     r"|except|under|alone|untouched|unchanged|is|are|stays?|may|must|shall|should|can)\b))"
 )
-"""A folder as people name it: by a path that ends in no file, or by a name and the word "folder"; ``#`` stands for a number."""
+"""A folder as users name it: by a path without a file, or by a name and the word "folder".
+
+``#`` is replaced by the number of the frame.
+"""
 
 _ANYTHING = (
     r"(?:(?:anything|any(?: of the)? (?:code|files?)|files|code|the (?:code|files|contents?)) (?:in|inside"
@@ -42,16 +45,19 @@ HANDS_OFF = compiled(
     + "|".join(frame.replace("PLACE", _PLACE.replace("#", str(n))) for n, frame in enumerate(_FRAMES))
     + ")"
 )
-"""Says that all that a folder holds is to stay as it is; a group ``path…`` or ``name…`` names it, or a quote stands for it."""
+"""Says that everything in a folder must stay as it is.
+
+A group ``path…`` or ``name…`` contains the folder; a masked quote may take its place.
+"""
 
 
 def frozen_globs(words: str) -> tuple[str, ...]:
-    """The globs of the folder that a demand says is to stay as it is; empty where it says no such thing.
+    """Return the globs of the folder that a demand says must stay as it is; empty if there is none.
 
-    A path is read from the root, a mere name stands for every folder of that name.
+    A path starts at the root; a plain name matches every folder of that name.
 
     Args:
-        words: The demand, without what leads it.
+        words: The demand, without its lead-ins.
 
     >>> frozen_globs("Leave src/vendor alone"), frozen_globs("hands off the migrations folder")
     (('src/vendor/**',), ('migrations/**', '**/migrations/**'))

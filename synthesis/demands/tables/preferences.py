@@ -1,7 +1,8 @@
-"""The shapes in which people state what they prefer: rows to read and to extend, and no code.
+"""Shapes of preferences: rows to read and to extend.
 
-A preference is shown and never enforced. Many are worded as decisions, plans or means to an end; those count where a reason
-or a comparison stands beside them and no date, sum or person, which would make them one event among others.
+A preference is shown, but never enforced. Many are worded as decisions, plans or means to an end. Those count
+if they have a reason or a comparison, and no date, sum or person, which would make them one event among
+others.
 """
 
 from agentx.synthesis.demands.tables.shape import Shape

@@ -1,6 +1,7 @@
-"""The shapes in which people state a principle, share out the work, or point to a rule that they gave before: rows, and no code.
+"""Shapes of principles, of shared work, and of references to earlier rules: rows to read and to extend.
 
-None says how long it holds, so none of them is more than a proposal unless it says "always" or "never".
+Most do not say how long they apply, so each is only a proposal unless it says "always", "never" or "from now
+on".
 """
 
 from agentx.synthesis.demands.tables.shape import Shape

@@ -1,27 +1,28 @@
-"""What a row of the tables of rejections looks like, and the words that their patterns share."""
+"""The row type of the tables of rejections, and the words that their patterns share."""
 
 import re
 from typing import Literal, NamedTuple
 
 Lasts = Literal["always", "if it says so", "for this once"]
-"""Whether words go beyond the moment: by their nature, only beside words of :data:`BEYOND_ONE_CALL`, or not."""
+"""Whether words go beyond the moment: always, only with words of :data:`BEYOND_ONE_CALL`, or never."""
 
 Mood = Literal["said", "asked", "either"]
-"""Whether the words are a statement, a question, or may be both."""
+"""Whether the words are a statement, a question, or either."""
 
 
 class Ruling(NamedTuple):
     """One way to rule an idea out.
 
     Attributes:
-        name: For tests and explanations.
-        pattern: Searched in a sentence and in each of its clauses. A group ``idea…`` names what is ruled out, where the words do.
-        takes: A sentence that it takes.
-        leaves: A sentence that it must leave alone.
+        name: Used in tests and explanations.
+        pattern: Searched in a sentence and in each of its clauses. A group ``idea…`` contains what is ruled
+            out, if the words name it.
+        takes: A sentence that it must accept.
+        leaves: A sentence that it must not accept.
         lasts: Whether it goes beyond the moment.
-        mood: Of what it is tried on.
-        alone: Whether the words may name nothing ("still wrong."): what they refuse was said just before, so they are tried
-            on a whole sentence and on none of its clauses.
+        mood: The mood of the words on which it is tried.
+        alone: Whether the words may name nothing ("still wrong."). They then refuse what was mentioned just
+            before, so they are tried on a whole sentence and not on its clauses.
     """
 
     name: str
@@ -33,7 +34,7 @@ class Ruling(NamedTuple):
     alone: bool = False
 
 
-# --- words for the patterns ------------------------------------------------------------------------------------------------------------
+# --- words for the patterns -----------------------------------------------------------------------
 
 SUBJECT = (
     r"(?P<idea>(?![^\w@`]|(?:i|we|you|he|she|nothing|let's|please|don't|remove|drop|delete|keep|add|change"
@@ -78,7 +79,7 @@ POOR = (
     r"(?:er)? to (?:read|follow|maintain|understand|test|reason about)"
     r"|more \w+ than (?:needed|necessary|it (?:needs|has|should)|we need|they need))\b"
 )
-"""Adjectives and the like that turn down what they are said of."""
+"""Adjectives and similar words of disapproval."""
 
 MISBEHAVES = (
     r"(?:[\w'./ˣ-]+ ){0,4}?(?:outputs?|values?|counts?|numbers?|colou?rs?|dates?|times?|timestamps?|paths?"
@@ -88,7 +89,7 @@ MISBEHAVES = (
     rf"(?: (?:on|in|of|for|from|at|to)(?: [\w'./ˣ-]+){{1,5}}?)?{IS}{VERY} (?:wrong|incorrect|bad|worse"
     r"|backwards?|duplicated?|messy|terrible|horrible|awful|confusing|too)\b"
 )
-"""A report of what a program does wrong, which judges no idea."""
+"""A report of a program's wrong behaviour, which does not judge an idea."""
 
 FINE = (
     r"(?:correct|right|true|accurate|valid|it(?=\s*[.,;!:]|$)|the case|good|great|ideal|nice|pretty|lovely"
@@ -102,7 +103,7 @@ FINE = (
     r"|how (?:i|we|it|this|that)\b|(?:going to|gonna) (?:work|help|scale|fly|cut it)|something (?:i|we)"
     r"(?:'d)? (?:want|need|like))\b"
 )
-"""Words of praise; denied, they turn down."""
+"""Words of approval; negated, they disapprove."""
 
 POINTER = (
     r"(?:that|this|it|those|these|they|them|all|everything|both|your|my last|the (?:last|previous|whole"

@@ -1,7 +1,8 @@
-"""How people rule an idea out: rows to read and to extend, and no code.
+"""Ways in which users rule an idea out: rows to read and to extend.
 
-Each row of :data:`RULINGS` has an example that it must take and one that it must leave alone; the tests walk through them.
-A row is tried on a sentence and on each of its clauses, as they stand and without what opens them ("hmm, I think …").
+Each row of :data:`RULINGS` has an example that it must accept and one that it must not accept; the tests walk
+through them. A row is tried on a sentence and on each of its clauses, as written and without their opening
+words ("hmm, I think …").
 """
 
 from agentx.synthesis.demands.tables.objections import OBJECTIONS
@@ -18,7 +19,7 @@ from agentx.synthesis.demands.tables.ruling import (
 )
 from agentx.synthesis.demands.tables.vocabulary import IDEA_HABITS, IDEA_VERBS, compiled
 
-# --- words ------------------------------------------------------------------------------------------------------------
+# --- words ----------------------------------------------------------------------------------------
 
 _NOT_A_KIND = (
     r"(?:the|this|that|these|those|it|them|him|her|us|me|you|they|your|my|our|his|their|to|one|ones|none"
@@ -30,10 +31,10 @@ KIND = (
     rf"(?!{_NOT_A_KIND}\b)(?:(?:an?|another) (?!(?:lot|bit|few|little|new)\b))?"
     rf"(?:(?!{_NOT_A_KIND}\b)[\w'`ˣ.+#/-]+ ){{0,2}}?(?!{_NOT_A_KIND}\b)[\w'`ˣ+#/-]+"
 )
-"""A kind of thing in up to three words ("carousels", "a queue", "dark mode"), and nothing at hand."""
+"""A kind of thing in up to three words ("carousels", "a queue", "dark mode"), and not one thing at hand."""
 
 NAMED = r"(?:(?-i:[A-Z][\w.+#-]*)(?: (?-i:[A-Z][\w.+#-]*)){0,2})"
-"""Something that has a name ("Redux"): "here" is then the whole project and not the line at hand."""
+"""Something with a name ("Redux"), so that "here" means the whole project, not the current line."""
 
 EVERYWHERE = (
     r" (?:(?:in|for|on) (?:this|our) (?:whole |entire )?(?:project|repo(?:sitory)?|code ?base|app"
@@ -44,7 +45,7 @@ ENDS = (
     r"|as (?:it|they|we)|cause|it's|they're)\b|\s+[-–—])"
 )
 
-# --- rows -------------------------------------------------------------------------------------------------------------
+# --- rows -----------------------------------------------------------------------------------------
 
 _RULINGS: tuple[Ruling, ...] = (
     Ruling(
@@ -316,13 +317,13 @@ _RULINGS: tuple[Ruling, ...] = (
 )
 
 RULINGS: tuple[Ruling, ...] = (*_RULINGS, *OBJECTIONS)
-"""In the order in which they are tried; the first that takes a sentence has it."""
+"""In the order in which they are tried; the first one that accepts a sentence is used."""
 
 BARE_REFUSAL = compiled(
     r"(?:^|[\n.!?…])[ \t]*(?:(?:hm+|uh+|um+|oh|well|wait)[\s,.…]+)?(?:no|nope|nah|nay)(?: man| dude"
     r"| wait)?[ \t]*[.!…]+[ \t]*$"
 )
-"""A "no" that is a sentence of its own, searched in what stands before the next one, to which it belongs."""
+"""A "no" as a separate sentence, searched before the next sentence, to which it belongs."""
 
 OPENINGS = compiled(
     r"^(?:(?:hm+|uh+|um+|eh+|mh+|mm+k?|ah+|oh|ugh+|ar+g+h+|whoa|wow|dude|man|wait|k|nah|tbh|imo|imho|so+"
@@ -333,7 +334,7 @@ OPENINGS = compiled(
     r"(?: like)?(?: that(?= (?:the|this|these|those|we|it|an?|our|your|my)\b))?"
     r"|(?:it )?(?:seems|feels|looks|sounds) (?:like|to me)(?: that)?)(?:[\s,.…:;!-]+|$))+"
 )
-"""What may stand before a judgement and is no part of it."""
+"""Words that may precede a judgement and are not part of it."""
 
 NO_REJECTION = compiled(
     r"^(?:\d[.)] )?(?:no|nah|nope)[, .]+(?:(?:this|that|it|all|everything|we|you|i)(?:'s|'re|'m| is| are"
@@ -350,12 +351,12 @@ NO_REJECTION = compiled(
     r"|ran|found)\b"
     r"|(?:i'm|i am) (?:not sure|good|fine|done|sorry|happy)\b)"
 )
-"""A "no" that approves, thanks, answers a question or reports, and says nothing about an idea."""
+"""A "no" that approves, thanks, answers a question or reports, and does not judge an idea."""
 
 ASTONISHED = compiled(
     r"(?:^|[\n.!?…])[ \t]*(?P<word>what|huh|hu|wtf|wait,? what|really|seriously)[ \t]*[?!]+[ \t]*$"
 )
-"""A question that is only a start, searched in what stands before the sentence to which it belongs."""
+"""A question that is only a start, searched before the sentence to which it belongs."""
 
 BEYOND_ONE_CALL = compiled(
     rf"\b(?:stop|quit|don't|do not|never) (?:ever )?(?:{IDEA_HABITS}|{IDEA_VERBS}|bring"
@@ -364,7 +365,7 @@ BEYOND_ONE_CALL = compiled(
     r"|from now on|period|full stop|final)\b"
     rf"|{EVERYWHERE}\b"
 )
-"""What makes a rejection stand beyond the call that it answers."""
+"""Words that extend a rejection beyond the call that it answers."""
 
 REASON = compiled(
     r"(?:,?\s+(?:because|cause|since|as it|due to)\s+|[,;:–—-]\s*(?:it's|it is|they're|they are|that's"
@@ -375,11 +376,11 @@ BECAUSE = compiled(
     r"(?:\s*:\s+|\s*[–—]\s*|\s-{1,2}\s|\s*;\s+|,?\s+(?:because|since|cause|cuz|due to)\s+|,?\s+as"
     r" (?=(?:it|they|that|we|there|nobody|no one)\b))(?P<reason>[^.!?]{3,160})"
 )
-"""What stands behind it in the same sentence tells why an idea is ruled out."""
+"""What comes after an idea in the same sentence and says why it is ruled out."""
 
 HERE = compiled(
     r"\s+(?:(?:around )?here|at all|for good|any ?more|any ?where|ever|again|please|(?:in|for|on|to)"
     r" (?:this|our|the|my) (?:whole |entire )?(?:project|repo(?:sitory)?|code ?base|app|application|product"
     r"|team|company|site|website|house))$"
 )
-"""A place that is everything; it is no part of the idea that is ruled out there."""
+"""A place that means everywhere; not part of the rejected idea."""

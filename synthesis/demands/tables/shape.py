@@ -1,4 +1,4 @@
-"""What a row of the tables of demands looks like."""
+"""The row type of the tables of demands."""
 
 import re
 from typing import NamedTuple
@@ -10,14 +10,16 @@ class Shape(NamedTuple):
     """One shape of a demand.
 
     Attributes:
-        name: For tests and explanations.
-        pattern: Matched at the beginning of a clause without its lead-ins; for ``anywhere`` searched in it. Its groups:
-            ``verb`` must be a verb's base form (``does``: any form), ``object`` is what features are looked for in,
-            ``not`` turns a must into a must not, and ``text`` is where the demand begins.
-        modality: What it demands.
-        grades: Tried in order: the features that must all be there (``!name``: must not), and the certainty they give.
-        takes: A clause that it takes.
-        leaves: A clause that it must leave alone.
+        name: Used in tests and explanations.
+        pattern: Matched at the beginning of a clause without its lead-ins; if ``anywhere``, searched in the
+            clause. Its groups: ``verb`` must be a verb's base form (``does``: any form), features are
+            searched in ``object``, ``not`` turns a must into a must not, and ``text`` is where the demand
+            begins.
+        modality: Its modality.
+        grades: Tried in order: the features that must all be present (``!name``: absent), and the resulting
+            certainty.
+        takes: A clause that it must accept.
+        leaves: A clause that it must not accept.
         anywhere: Whether the demand may begin inside the clause; its text then begins there.
     """
 

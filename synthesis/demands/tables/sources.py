@@ -1,4 +1,4 @@
-"""The words by which a message names a source and says that words come from it; closed classes, no wordings of demands."""
+"""Words that name a source and say that words come from it: closed classes, no wordings of demands."""
 
 import re
 from collections.abc import Iterator
@@ -7,12 +7,12 @@ from typing import Literal, NamedTuple
 from agentx.synthesis.language.patterns import on_use
 
 NAME = "ˣ"
-"""Stands for each character of an inline quote: a letter to every pattern, and no word of any."""
+"""Replaces each character of an inline quote: a letter to every pattern, and part of no word."""
 
 Source = Literal["person", "text", "tool"]
-"""Whose words they are. A person, and what persons write to each other, says "I" and "please" as the user does."""
+"""Whose words they are. A person, or a message between persons, uses "I" and "please" as the user does."""
 
-# --- sources ------------------------------------------------------------------------------------------------------------
+# --- sources --------------------------------------------------------------------------------------
 
 _PEOPLE = (
     "boss|chef|colleagues?|co-?workers?|team-?mates?|teachers?|professor|instructor|tutor|mentor|partner"
@@ -45,7 +45,7 @@ _LETTERS = (
     "|conversation|posts?|tweet|minutes|meeting|call|talk|interview|prompts?|system prompt|note|notes"
     "|voicemail|suggestion|complaint|request|commit|commit message"
 )
-"""What persons write to each other: it says "I" and "please" as the user does."""
+"""Messages between persons, which use "I" and "please" as the user does."""
 
 _TEXTS = (
     "read\\s?me|docs?|documentation|documents?|docstrings?|files?|pages?|web ?sites?|sites?|web ?pages?"
@@ -74,7 +74,10 @@ _MADE = (
     "|security|feedback|issues|tickets|tools|plugins|quotes|sites|books|chapters|tips|articles|statements"
     "|git|docker|make|terraform|helm|ansible|slides|summaries"
 )
-"""What an agent makes or works on, in the plural or as a mass: alone before a colon it is a topic ("Tests: …", "Code style: …")."""
+"""What an agent makes or works on, in the plural or uncountable.
+
+On its own before a colon it is a topic ("Tests: …", "Code style: …").
+"""
 
 _NAMES = (
     "Adam|Ahmed|Aisha|Alex|Alice|Amir|Amy|Ana|Anders|Andrea|Andreas|Andrew|Anja|Ann|Anna|Anne|Anton|Ben"
@@ -103,7 +106,7 @@ _NO_SELF = (
     r"(?![\w']))"
 )
 
-# --- verbs --------------------------------------------------------------------------------------------------------------
+# --- verbs ----------------------------------------------------------------------------------------
 
 _SPEAKS = (
     "says?|said|saying|states|stated|claims?|claimed|insists?|insisted|recommends?|recommended|suggests?"
@@ -135,7 +138,7 @@ COLON = on_use(rf"[ \u00a0]?[:：](?=\s|\Z|[\"'{NAME}])")
 LINE_BREAK = on_use(r"\r\n?|\n")
 EMPTY_LINE = on_use(r"\n[ \t]*\r?\n")
 QUOTED = on_use(rf"[\s,:]*(?:that )?{NAME}{{3,}}(?=[\s.,;:!?)–—-]|\Z)")
-"""The words that are attributed stand in quotation marks."""
+"""The attributed words are in quotation marks."""
 
 _BEHIND = rf"(?=[ \t]*(?::|[\"']|{NAME}|,?[ \t]*\n|,? that\b))"
 _FROM = (
@@ -186,7 +189,7 @@ REPORT = on_use(
     r"|(?:(?<=\n)|(?<=[.!?] )|\A)according to\b",
     re.IGNORECASE,
 )
-"""Somebody or something says; the words that are said stand behind."""
+"""Somebody or something says something; the words follow."""
 
 _UTTERS = (
     "whisper(?:s|ed)|shout(?:s|ed)|yell(?:s|ed)|cried|cries|murmur(?:s|ed)|mutter(?:s|ed)|scream(?:s|ed)"
@@ -210,7 +213,7 @@ UTTERANCE = on_use(
     rf"|Please|Stop|Forget|Ignore|Users|Only|Use)\b))",
     re.IGNORECASE,
 )
-"""Somebody or something says a sentence, which begins with a capital behind the verb."""
+"""Somebody or something says a sentence, which begins with a capital letter after the verb."""
 
 UTTERED = on_use(
     rf"^(?!(?:i|we|you|please|let's|so|but)\b)[^.,;:!?\n]{{2,160}}?\s(?:(?:keeps?|kept) (?:yelling|shouting"
@@ -218,14 +221,14 @@ UTTERED = on_use(
     rf"|(?:the|her|his|their|our|my) \w+)){{0,2}}\s+(?P<said>(?:{_ORDERS})\b)(?! to\b)",
     re.IGNORECASE,
 )
-"""The same with a verb that means nothing but speech, whatever the letter behind it."""
+"""The same with a verb that always means speech; the sentence may begin with any letter."""
 
 SUBORDINATE = on_use(
     r"\b(?:what(?:ever)?|how|which|if|whether|when(?:ever)?|where|who|does|do|did|as)[ \t]+"
     r"(?:(?:the|an?|my|our|your|his|her|their|some|any)[ \t]+)?(?:[\w-]+ )?\Z",
     re.IGNORECASE,
 )
-"""Stands before somebody's saying that is only a part of the user's own sentence ("log what a customer said")."""
+"""Precedes a report that is only part of the user's own sentence ("log what a customer said")."""
 
 RELATIVE = on_use(r"\b(?:that|which|who) (?:says?|reads|states|said)\b", re.IGNORECASE)
 INDIRECT = on_use(
@@ -238,10 +241,10 @@ DIRECTIVE = on_use(
     r"(?:to|no|use|keep|prefer|run|write|add)\b",
     re.IGNORECASE,
 )
-"""What is told is an order and no news, so that further orders behind it are told as well."""
+"""The report is an order, not news, so that further orders after it are reported, too."""
 
 LACKS = on_use(r"\b(?:it|they|he|she|we|you|which|that|\w+s) (?:don't|do not)\b", re.IGNORECASE)
-"""What somebody does not do, which is no order."""
+"""What somebody does not do, which is not an order."""
 
 LASTING = on_use(
     r"\b(?:always|never|from (?:now|here|today)|going forward|henceforth|ever|every|each|all|any|must"
@@ -260,7 +263,7 @@ ASKS_ABOUT = on_use(
     r"(?:below|as follows|underneath)[.!:]?\Z",
     re.IGNORECASE,
 )
-"""A question about a text that stands below, or a sentence that points to it."""
+"""A question about a text below, or a sentence that points to it."""
 
 PROSE = on_use(
     rf"\b(?:following|below|underneath|follows|meant? by|{_LETTERS}|paragraph|sentence|passage|quote|text"
@@ -270,7 +273,7 @@ PROSE = on_use(
 ADDRESS_ALONE = on_use(rf"^[-–—\[(<]*{_URL}[\])>]*:?\Z", re.IGNORECASE)
 
 
-# --- what stands before a colon -----------------------------------------------------------------------------------------
+# --- introductions before a colon -----------------------------------------------------------------
 
 _START = (
     r"^(?:(?:and|but|so|also|then|well|hi|hey|hello|ok(?:ay)?|now|first|second|third|today|yesterday|btw|fyi"
@@ -302,14 +305,14 @@ _MINE = on_use(
     r"|constraints?|conventions?)\b",
     re.IGNORECASE,
 )
-"""The user's own words announced."""
+"""Announces the user's own words."""
 
 _TOPIC = on_use(
     _START + r"(?:for|about|regarding|concerning|as for|when(?:ever)?|if|once|before|after|while|until|unless"
     r"|every time|each time|with|to|in case|as soon as)\b(?![^,]*,)",
     re.IGNORECASE,
 )
-"""Says what the words behind the colon are about, or in which case they hold."""
+"""Says what the words after the colon are about, or in which case they apply."""
 
 _PLACE = on_use(_START + r"(?:in|on|inside|within|under|at)\b", re.IGNORECASE)
 _BARE_TOPIC = on_use(
@@ -385,7 +388,7 @@ _MAKES = on_use(
     r"|name|design|implement|remember|note|create|build|set|consider|obey|respect|treat|do)\b",
     re.IGNORECASE,
 )
-"""An order to the agent: what follows its colon says how it is to be done."""
+"""An order to the agent: the text after its colon says how to do it."""
 
 _WORK_ON_TEXT = on_use(
     r"(?:^|\bplease |\byou |\balso )(?:check|fix|address|evaluate|eval|handle|look (?:at|into)|investigate"
@@ -413,7 +416,10 @@ _SPEAKER = on_use(
     r"|this morning))?$",
     re.IGNORECASE,
 )
-"""The label of somebody's turn or of a version's notes: "Anna (QA)", "@anna", "[10:42] Anna", "v3.1 (2026-10-01)"."""
+"""The label of somebody's turn or of a version's notes.
+
+Examples: "Anna (QA)", "@anna", "[10:42] Anna", "v3.1 (2026-10-01)".
+"""
 _WHERE = on_use(rf"\b(?:{_ELSEWHERE})\b", re.IGNORECASE)
 _ADDRESS = on_use(_URL, re.IGNORECASE)
 
@@ -430,7 +436,7 @@ _THIRD_PERSON = on_use(
     rf"|\b(?!(?:it|that|here|there|what|let|who|where|how|today|this)'s)[\w-]+(?:'s|s')\s+\w",
     re.IGNORECASE,
 )
-"""A clause or a name of something in the third person, as it stands before words that are not the user's."""
+"""A clause or a name in the third person, as it precedes words that are not the user's."""
 
 _NUMBERED = on_use(
     rf"{_START}(?!(?:rules?|steps?|parts?|points?|tasks?|items?|phase|option|no|number|requirement"
@@ -439,7 +445,7 @@ _NUMBERED = on_use(
     r"|django|rails|postgres|laravel|spring|bootstrap|tailwind)\b)[a-z][a-z-]{2,20} #?\d+(?:\.\d+)*$",
     re.IGNORECASE,
 )
-"""The number of a piece of something that was read: "Finding 2", "Slide 14"."""
+"""The number of a part of something that was read: "Finding 2", "Slide 14"."""
 
 _OWN_NOUN = on_use(
     rf"{_START}(?:the|this|that|these|those)\s+(?:[\w-]+\s+){{0,2}}?(?:rules?|things?|points?|goal|aim"
@@ -450,7 +456,7 @@ _OWN_NOUN = on_use(
     r"(?=\s+(?:is|are|here|for|of|in|on|that|about|when|now|applies|stands?)\b|$)",
     re.IGNORECASE,
 )
-"""What users name when they announce a demand of their own."""
+"""What users name when they announce a demand."""
 
 CONTINUES = on_use(
     r"^\W*(?:(?:and|then|but),? )?(?:(?:it|he|she|they) \w+ )?(?:(?:a (?:bit|little)|a few lines|much"
@@ -459,7 +465,7 @@ CONTINUES = on_use(
     r"(?: (?:that|it|this))?$",
     re.IGNORECASE,
 )
-"""Goes on with the words of a source that was named before."""
+"""Continues the words of a source that was named before."""
 
 
 _WHOLE_REPORT = on_use(
@@ -469,22 +475,24 @@ _WHOLE_REPORT = on_use(
     rf"|will|take|cost|fail|break|broke|\w{{4,}}s|\w{{3,}}ed)\b[^:]{{0,80}}$",
     re.IGNORECASE,
 )
-"""A whole report, whose end is what stands before the colon."""
+"""A complete report, which ends before the colon."""
 
 
 class Introduced(NamedTuple):
-    """What introduces the words behind a colon: where in the lead it begins, and whose words they are."""
+    """What introduces the words after a colon: its start in the lead, and whose words they are."""
 
     at: int
     source: Source
 
 
 def introduces(lead: str, *, inline: bool, after: bool = False) -> Introduced | None:
-    """What a lead, the words before a colon, says of the source of those behind it; None where they are the user's own.
+    """Return what a lead, the words before a colon, says about the source of the words after it.
+
+    ``None`` if they are the user's own.
 
     Args:
         lead: The words of the sentence before the colon.
-        inline: Whether words stand behind the colon on the same line.
+        inline: Whether words follow the colon on the same line.
         after: Whether the message named a source before.
 
     >>> introduces("Comment on the PR", inline=True)
@@ -504,7 +512,10 @@ def introduces(lead: str, *, inline: bool, after: bool = False) -> Introduced | 
 def _signs(
     lead: str, *, inline: bool, after: bool
 ) -> Iterator[tuple[Source | Literal["own", ""], re.Match[str] | None]]:
-    """The signs of whose the words behind a lead are, the surest first; empty where its words name the source."""
+    """Yield signs of whose words follow a lead, the most certain first.
+
+    The source is empty if the lead's own words name it.
+    """
     if after:
         yield "text", CONTINUES.match(lead)
     yield "person", _SPEAKER.match(lead)
@@ -535,7 +546,9 @@ def _signs(
 
 
 def heads(line: str) -> Source | None:
-    """What a line without a colon, alone above other words, says of their source; None where it is the user's own.
+    """Return what a heading without a colon says about the source of the text below.
+
+    ``None`` if the text is the user's own.
 
     >>> heads("From the docs of the parser")
     'text'
@@ -565,7 +578,7 @@ def heads(line: str) -> Source | None:
 
 
 def is_own_heading(line: str) -> bool:
-    """Whether a line that stands alone is the user's: a topic, a demand, an order or a question."""
+    """Return whether a line on its own is the user's: a topic, a demand, an order or a question."""
     if len(line.split()) not in range(_TWO, _HEADING_WORDS) or line[-1] in "!?:" or LASTING.search(line):
         return True
     own = _MINE.search(line) or _OWN_NOUN.match(line) or _BARE_TOPIC.match(line) or _TOPIC.match(line)
@@ -595,7 +608,7 @@ _FRAGMENT = on_use(
     r" (?:by|from) \w",
     re.IGNORECASE,
 )
-"""A noun phrase that names a text or who wrote it."""
+"""A noun phrase that names a text or its author."""
 
 
 def _said_by(lead: str) -> "re.Match[str] | None":
@@ -628,13 +641,13 @@ _NOT_A_PERSON = on_use(r"\b(?:error|commit|log|exit) messages?\b|\brelease notes
 
 
 def source_of(words: str) -> Source:
-    """Whose words an attribution announces."""
+    """Return whose words an attribution announces."""
     if _PERSONAL.search(_NOT_A_PERSON.sub(" ", words)):
         return "person"
     return "tool" if _TOOL.search(words) else "text"
 
 
-# --- what stands behind the words ---------------------------------------------------------------------------------------
+# --- sources named after the words ----------------------------------------------------------------
 
 _WHO = (
     r"(?!(?:in|i|we|you|what|whatever|whoever|which|when|whenever|if|unless|until|because|since|as|like"
@@ -676,7 +689,10 @@ TRAILING = on_use(
     rf"|an) [^.,;:!?\n]{{0,30}}?\b{_OTHERS}(?!\w)[^.,;:!?\n]{{0,40}})[\s.!)\]]*\Z",
     re.IGNORECASE,
 )
-"""Who said the words that stand before it; ``cites`` where a whole quote is meant, and not one sentence."""
+"""Names the source of the words before it.
+
+The group ``cites`` is set if a whole quote is meant, and not one sentence.
+"""
 
 MIDDLE = on_use(
     rf"[,;–—]\s*(?:as )?(?:{_WHO} (?:\w+ )?(?:{_TELLS}|puts it|has it|announced|declared|keeps?"
@@ -685,7 +701,7 @@ MIDDLE = on_use(
     r"\s*[,;–—]",
     re.IGNORECASE,
 )
-"""Who says a sentence, in the middle of it."""
+"""Names the source of a sentence, in the middle of it."""
 
 MARKED = on_use(
     rf"(?:\s|\A)(?:\^{{1,3}}|<[-=]+|←)\s+(?!(?:for|in|as|to|when|operator|instead|and|or|if|is|are"
@@ -723,9 +739,9 @@ CITES = on_use(
     r")[\s.!)\]]*\Z",
     re.IGNORECASE,
 )
-"""A sentence that says of what stands before it whose words it is."""
+"""A sentence that names the source of the words before it."""
 
-# --- where the user speaks again ----------------------------------------------------------------------------------------
+# --- where the user speaks again ------------------------------------------------------------------
 
 _AGAIN = (
     r"^(?:(?:and|but|so|also|then|well|ok(?:ay)?|now|anyway|hm+|oh|yes|no|thanks|thank you|thx)[\s,.!-]+)*"
@@ -782,7 +798,7 @@ WORK = on_use(
     r"|that)\b)",
     re.IGNORECASE,
 )
-"""A request for work on something else than words."""
+"""A request for work on something other than words."""
 
 ABOUT_WORDS = on_use(
     rf"{_AGAIN}(?:(?:please|pls|plz|just|kindly|(?:can|could|would|will) (?:you|u))\s+)*"
@@ -807,7 +823,7 @@ ORDERS_WORK = on_use(
     r"(?! (?:it|this|that|them|these|those)\b(?! to\b))",
     re.IGNORECASE,
 )
-"""An order for a piece of work that has nothing to do with words that were quoted."""
+"""An order for a piece of work that has nothing to do with quoted words."""
 
 USES = on_use(r"^\w+ (?:it|this|that|them|these|those)\b[.!]?\Z", re.IGNORECASE)
 
@@ -816,7 +832,7 @@ MEANS_IT = on_use(
     r"|could you)\b",
     re.IGNORECASE,
 )
-"""A request that is about the words quoted just before."""
+"""A request about the words quoted just before."""
 
 CONCLUDES = on_use(
     r"(?:[\s,;.–—-]+(?:so|therefore|thus|hence|that's why|which is why|which means)[\s,]+|:\s+)"
@@ -856,12 +872,12 @@ ENDORSED = on_use(
     r" (?:project|repo)))*\s*[.!]*\s*\Z",
     re.IGNORECASE,
 )
-"""The user's own word for what somebody else says, at the end of a paragraph: then it is theirs."""
+"""The user's agreement with somebody else's words, at the end of a paragraph, which makes them the user's."""
 
 _PARAGRAPH_END = on_use(r"\n[ \t]*\n|\Z")
 
 
 def paragraph_end(text: str, position: int) -> int:
-    """Where the paragraph ends in which a place stands."""
+    """Return where the paragraph around a position ends."""
     match = _PARAGRAPH_END.search(text, position)
     return match.start() if match else len(text)

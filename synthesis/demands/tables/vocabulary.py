@@ -1,7 +1,7 @@
-"""The vocabulary of demands: lists of words, and the features that a clause may have. Tables to read and to extend.
+"""The vocabulary of demands: word lists, and the features of a clause. Tables to read and to extend.
 
-Patterns are matched without regard to case against clauses of bounded length. None has a repetition inside a repetition
-that could match the same text in two ways.
+Patterns are matched without regard to case against clauses of bounded length. None has a repetition inside a
+repetition that could match the same text in two ways.
 """
 
 import re
@@ -15,14 +15,17 @@ Certainty = Literal["active", "proposed"]
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern that ignores case, in which ``[^.;!?]`` and its like run to the end of a sentence."""
-    # "[^.;!?]" means: to the end of the sentence; a dot inside a name ("requirements.txt") does not end one.
+    """Return a pattern that ignores case.
+
+    ``[^.;!?]`` and similar sets in it run to the end of a sentence.
+    """
+    # "[^.;!?]" means "to the end of the sentence"; a dot inside a name ("requirements.txt") does not end it.
     for stops in (".;!?", ".,;!?", ".?!", ".!?"):
         pattern = pattern.replace(f"[^{stops}]", rf"(?:[^{stops}]|\.(?=\w))")
     return on_use(pattern, re.IGNORECASE)
 
 
-# --- vocabulary -------------------------------------------------------------------------------------------------------
+# --- vocabulary -----------------------------------------------------------------------------------
 
 NO_BASE_VERB = vocabulary(
     "\n    a an the this that these those my your our his her its their i you he she it we they one two"
@@ -42,7 +45,10 @@ NO_BASE_VERB = vocabulary(
     "\n    worked failed happened existed will would can could should may might must shall"
     "\n    "
 )
-"""Words after "always" or "never" that show that no order follows ("always the same error", "never got it to work")."""
+"""Words after "always" or "never" that show that no order follows.
+
+Examples: "always the same error", "never got it to work".
+"""
 
 BASE_VERBS_IN_S = vocabulary("focus alias bias canvas has")
 BASE_VERBS_IN_ED = vocabulary(
@@ -60,13 +66,13 @@ POLICY_VERBS = (
     "|say|tell|refer|link|ensure|make sure|do|have|set|define|declare|express|translate|abbreviate"
     "|capitali[sz]e|highlight|prioriti[sz]e|bump|squash|rebase|generate|split|separate|opt|choose|pick"
 )
-"""Verbs of orders that can stand as a rule."""
+"""Verbs of orders that can be a rule."""
 
 LASTING_PLACE_VERBS = (
     "use|write|prefer|keep|follow|format|name|document|indent|avoid|stick|answer|reply|respond|speak"
     "|annotate|spell|sort"
 )
-"""Verbs that, after the name of a kind of file or the project, order a manner and not one piece of work."""
+"""Verbs that order a manner, not one piece of work, after the name of a file type or the project."""
 
 HABITS = (
     "adding|using|suggesting|apologi[sz]ing|creating|writing|putting|proposing|recommending|asking|saying"
@@ -75,7 +81,7 @@ HABITS = (
     "|reformatting|importing|ignoring|guessing|assuming|offering|praising|leaving|hardcoding|mocking"
     "|catching|swallowing|printing|inventing|making up|over-?engineering|touching"
 )
-"""What one asks an agent to stop when it has done it more than once."""
+"""What users ask an agent to stop when it has done it more than once."""
 
 IDEA_HABITS = (
     "suggesting|proposing|recommending|offering|bringing up|mentioning|pushing|pitching|asking (?:about|for)"
@@ -103,7 +109,7 @@ KINDS = (
     "|models|schemas|templates|emails|summaries|explanations|examples|docs|flags|commands|agents|hooks"
     "|fixtures|helpers"
 )
-"""The same in the plural, where no article makes them the ones at hand ("tests should …")."""
+"""The same in the plural, where no article limits them to the ones at hand ("tests should …")."""
 
 QUALITIES = (
     "configurable|strict|optional|idempotent|consistent|deterministic|(?:backwards?[- ])?compatible|robust"
@@ -112,7 +118,7 @@ QUALITIES = (
     "|flexible|opt-in|opt-out|non-?blocking|read-?only|immutable|portable|cross-platform|locali[sz]ed"
     "|translated|lightweight"
 )
-"""What a thing is to be for good, and not what is to be done to it."""
+"""Permanent properties of a thing, not what is to be done with it."""
 
 LANGUAGES = (
     "(?:british |american |us |uk |simple |plain |brazilian |formal |informal )?(?:english|german|french"
@@ -123,12 +129,12 @@ LANGUAGES = (
 ALL_OF_THEM = compiled(
     rf"\b(?:to|in|for|from|into|inside|within|of|on) (?:the|our|your|my|his|their) (?:[\w-]+ )?(?:{KINDS})\b"
 )
-"""A place that is all of a kind ("to the tests"), and no one thing at hand."""
+"""A place that covers a whole kind ("to the tests"), not one thing at hand."""
 
-# --- features of a clause -----------------------------------------------------------------------------------------------
+# --- features of a clause -------------------------------------------------------------------------
 
 FEATURES: dict[str, re.Pattern[str]] = {
-    # It is meant to last.
+    # The demand is meant to last.
     "standing": compiled(
         r"\b(?:from now on(?:wards?)?|from here on(?: out)?|from this (?:point|moment) (?:on|forward)"
         r"(?:wards?)?|from today on(?:wards?)?"
@@ -139,7 +145,7 @@ FEATURES: dict[str, re.Pattern[str]] = {
         r"|^(?:(?:(?:please )?note|remember|keep in mind|bear in mind|and|also|but|so|please),? (?:that )?)*"
         r"(?:in (?:the )?future|as a (?:general )?rule|by default|in general|generally|permanently)\b"
     ),
-    # The same for something forbidden.
+    # The same for a ban.
     "ever": compiled(
         r"\bever\b(?! since)|\bagain\b|\bany ?more\b|\bunder (?:no|any) circumstances?\b|\bat any time\b"
         r"|\bin any (?:case|file|way)\b"
@@ -149,19 +155,19 @@ FEATURES: dict[str, re.Pattern[str]] = {
         r"|as a (?:temporary|stopgap) \w+"
         r"|this (?:week|weekend|sprint|month|quarter|iteration|release))\b"
     ),
-    # It holds from here on, and is no mere remark on how things are.
+    # It applies from now on, and is not just a remark about the current state.
     "onward": compiled(
         r"\b(?:from now on(?:wards?)?|from here on(?: out)?|from (?:this|that) (?:point|moment)"
         r" (?:on|forward)|from today on(?:wards?)?|starting (?:now|today)"
         r"|(?:going|moving) forwards?|henceforth|hereafter|until further notice)\b"
     ),
-    # A wish for the case that something at hand is so, or is not.
+    # A wish that depends on something at hand.
     "conditional": compiled(
         r"\b(?:if (?:not|so|it|that|this|they|the|he|she|none|neither|needed|necessary|you can't|you cannot"
         r"|you could|you can)\b|unless|otherwise|or else|in that case)\b"
     ),
     "until": compiled(r"\b(?:until|till|'til|as long as|while we(?:'re| are))\s"),
-    # It speaks of things still to be made.
+    # It is about things still to be made.
     "any_new": compiled(
         r"\b(?:any|every|each)(?: of the)? (?:new|further|additional|future|subsequent)\b|\b(?:all|your)"
         r" (?:future|subsequent)\b"
@@ -178,7 +184,7 @@ FEATURES: dict[str, re.Pattern[str]] = {
     "universal": compiled(
         r"\b(?:all|every|each|any|everywhere|anywhere|everything|anything|whatever|wherever)\b"
     ),
-    # It points to the thing at hand, so it is one piece of work and not a rule.
+    # It points to the thing at hand, so it is one piece of work, not a rule.
     "deictic": compiled(
         r"\b(?:this|that|these|those|it|them|here|above|below|now(?!adays)|yet|today|tonight|tomorrow"
         r"|already|first|next|then|last(?!-)"
@@ -201,7 +207,7 @@ DONE_LEAD = compiled(
     r"(?:all |fully |both )?(?:done|finish(?:ed)?|ready|complete[ds]?|happy|works?|passes|pass|got|back"
     r"|merged|fixed|green)\b"
 )
-"""A condition that comes true once ("when you're done, …"): what follows is one piece of work."""
+"""A condition that becomes true once ("when you're done, …"): an order after it is one piece of work."""
 
 AGENT_LEAD = compiled(
     r"^(?:(?:you(?:'re| are)?|we(?:'re| are)?) (?:ever )?\w+"
@@ -214,9 +220,9 @@ AGENT_LEAD = compiled(
     r"|(?:adding|creating|changing|updating|modifying|editing|touching|testing|deleting|removing|renaming"
     rf"|importing|generating|making|implementing)\b.{{0,40}}\b(?:{ARTEFACTS})\b)"
 )
-"""A condition on the agent's own work that comes true again and again ("when writing about …", "when I ask about …").
+"""A recurring condition on the agent's own work ("when writing about …", "when I ask about …").
 
-"When creating a user, send an email" is about the program that is being written, and no rule for the agent.
+"When creating a user, send an email" is about the program being written, and not a rule for the agent.
 """
 
 PROCESS_VERB = compiled(
@@ -224,9 +230,9 @@ PROCESS_VERB = compiled(
     r"|iterate|loop|work|hold|go on"
     r"|carry on|pause|leave it|let's|stay|start|stop|poll|watch|monitor|proceed)\b"
 )
-"""Verbs that with "until" give the end of one piece of work, and not of a rule."""
+"""Verbs that, with "until", give the end of one piece of work, not of a rule."""
 
-# --- what comes before a demand and is no part of it --------------------------------------------------------------------
+# --- words before a demand that are not part of it ------------------------------------------------
 
 LEAD_INS = compiled(
     r"^(?:(?:so|and|but|though|also|ok|okay|yes|yeah|yep|no(?=\s*[,;:!.-])|well|then|please|pls|plz|just|btw"
@@ -246,7 +252,10 @@ LABEL = compiled(
     r"|status|fact|todo|task|context|background|hypothesis|theory|assumption|example))"
     r"(?:[\w'./;#-]+[ \t]+){0,4}[\w'./;#-]+:[ \t]+(?=(?:all|every|each|any|no)\b)"
 )
-"""What stands before a colon and announces a demand on all of a kind ("Requirement: every endpoint …", "Tests: all names …")."""
+"""A label before a colon that announces a demand on all of a kind.
+
+Examples: "Requirement: every endpoint …", "Tests: all names …".
+"""
 
 ORDER_FRAME = compiled(
     r"^(?:(?:can|could|would|will) (?:you|we)(?: please| kindly)?\s+|(?:make|be) (?:absolutely )?sure"
@@ -260,7 +269,7 @@ ORDER_FRAME = compiled(
     r"|i(?:'m| am) asking you to\s+|please\s+|just\s+"
     r"|it(?:'s| is) (?:very |really )?(?:important|essential|vital|crucial) (?:to|that you|you)\s+|let's\s+)"
 )
-"""What may stand before the verb of an order; taken off, again and again, before the rows are tried."""
+"""Words that may precede the verb of an order; removed repeatedly before the rows are tried."""
 
 VETOES = compiled(
     r"^(?:never ?mind|never again will|always wondered|always wanted|never say never|never fear|never heard"
@@ -276,13 +285,13 @@ VETOES = compiled(
     r"|we|you|not|don't|revert|write|just)\b"
     r"|stop (?:here|there|it|now|the|hook|hooks|working|running|waiting|session)\b)"
 )
-"""Idioms and one-offs that begin like a demand."""
+"""Idioms and one-off orders that begin like a demand."""
 
 SAYING = compiled(
     r"\bas (?:my|his|her|our|their|the|they|people|some)\b[^,;]{0,40}?\b(?:used to say"
     r"|(?:likes?|loved?) to say|always (?:says?|said)|would say|goes|once said|puts? it|says?|said)\b"
 )
-"""Marks a sentence as the words of someone else."""
+"""Marks a sentence as the words of somebody else."""
 
 TO_BE_RECORDED = compiled(
     r"\b(?:add|create|make|save|store|write|record|put|update|note)\b[^.;?!]{0,60}?\b"
@@ -296,14 +305,14 @@ TO_BE_RECORDED = compiled(
     r"|from now on|going forward)\b"
     r"|^(?:(?:and|so|please),? )*(?:remember|memori[sz]e) (?:this|that)(?: please)?\s*[.!]*$"
 )
-"""Asks that what was said last be written down, and so that it lasts."""
+"""Asks to record what was stated last, so that it lasts."""
 
 RHETORICAL = compiled(r"^(?:can|could|will|would|do|did) (?:you|we) (?:never|not ever)\b(?!.*\bplease\b)")
-"""A question ("can you never stop?"), where an order would say "please" or how long it holds."""
+"""A question ("can you never stop?"), where an order would say "please" or how long it applies."""
 
 # More features, searched in the whole clause.
 FEATURES |= {
-    # It comes round again and again, though for how long it does not say.
+    # It recurs, but does not say for how long.
     "recurring": compiled(
         r"\b(?:after|before|with|on|at|for|in) (?:each|every|any)(?: (?:single|of the|new|one))?"
         r" (?:[\w-]+ ){0,2}(?:change|commit|edit|step|(?:sub)?task|fix|iteration|feature|phase|push|pr|merge"
@@ -357,14 +366,15 @@ FEATURES |= {
     ),
     "later": compiled(r"\b(?:in (?:the )?future|as a (?:general )?rule|by default|generally)\s*[.!]*$"),
     "your": compiled(r"^your\b"),
-    # "Padding/shadows" may be two things; what lies in it, a slash behind it, or where sources mostly lie says that it is a folder.
+    # "Padding/shadows" may be two things. It is a folder if the words mention its contents, a slash follows,
+    # or it is a usual place for sources.
     "a_folder": compiled(
         r"/(?![\w.@-])|\b(?:folder|directory|dir)\b|\b(?:in|inside|under|below|within|out of|hands off)\b|ˣ"
         r"|(?<![\w/])\.?/?(?:src|libs?|apps?|packages|pkg|cmd|internal|docs?|tests?|specs?|vendor"
         r"|third_party|scripts|tools|configs?|build|dist|bin|assets|public|static|data|db|migrations|deploy"
         r"|infra)/"
     ),
-    # What "can" not be may be told as a fact.
+    # "Cannot" may just state a fact.
     "may_be": compiled(r"\b(?:can|could|might)\b"),
     "this_work": compiled(
         r"^\W*(?:just|only|then|while)\b|\b(?:yet|only|this time|in this (?:pr|task|change|commit|step"
@@ -376,7 +386,7 @@ FEATURES |= {
     "you_frame": compiled(r"\byou\b"),
     "each_one": compiled(r"^(?:each|every)\b"),
     "promised": compiled(r"\bi(?:'ll| will) always\b"),
-    # An order that is to be looked after each time: "make sure you … before …".
+    # An order to take care of something each time: "make sure you … before …".
     "takes_care": compiled(
         r"\b(?:make|be) sure (?:that )?(?:you|to)\b.{3,160}\bbefore (?:you|we|\w+ing)\b"
         r"|\b(?:ask|consult|tell|check with) me\b.{0,40}\bbefore (?:you|\w+ing)\b"
@@ -385,11 +395,11 @@ FEATURES |= {
         r"\b(?:a different|another|a new|a simpler|a better|an alternative|recommended|proposed|suggested"
         r"|your)\b"
     ),
-    # An aim that outlives the work at hand, which is mostly what "the goal is to …" tells.
+    # An aim beyond the work at hand; "the goal is to …" is mostly about that work.
     "lasting_aim": compiled(r"\b(?:always|never|not|any|every|each|all|philosophy|rule of thumb|priority)\b"),
     "all_of_them": ALL_OF_THEM,
     "negated": compiled(r"\b(?:never|not|don't|no|avoid|without|stop|nothing|none)\b"),
-    # Forbidden is what lies beside the work at hand ("do not change anything else"): that bounds one task.
+    # A ban on anything beside the work at hand ("do not change anything else") only limits one task.
     "bounds": compiled(
         r"\b(?:any|no|some|every)(?:thing|one|body|where) (?:\w+ )?(?:other than|beyond|outside|more)\b"
         r"|\belse(?:where)?\b|\b(?:any|the) (?:others?|rest|unrelated)\b|\bunrelated\b"
@@ -421,7 +431,7 @@ BODY_FEATURES: dict[str, re.Pattern[str]] = {
     "everywhere": compiled(
         r"\b(?:everywhere|throughout|across the board|consistently|in all places)\s*[.!]*$"
     ),
-    # One file is one piece of work, and so is an explanation.
+    # An order about one file is one piece of work, and so is one to explain.
     "a_file": compiled(
         r"^(?:format|document|sort|name|write|follow|annotate|indent|spell)\b (?:(?:the|my|our|up) )*"
         r"(?:ˣ+|[\w./-]*\w\.[a-z][a-z0-9]{0,4})(?![\w./])(?! files?\b)"
@@ -438,10 +448,11 @@ BODY_FEATURES: dict[str, re.Pattern[str]] = {
         r"|kebab[_ -]?case|spelling|indentation|quotes|tabs|date format|units)\b"
     ),
 }
-"""Features searched in the order alone, without what leads it."""
+"""Features searched in the order alone, without its leads."""
 
 OBJECT_FEATURES: dict[str, re.Pattern[str]] = {
-    # A choice among what was offered ("option 2"), or the thing at hand ("that", "the first"): no standing preference.
+    # A choice among offered options ("option 2"), or the thing at hand ("that", "the first"), which is not a
+    # lasting preference.
     "choice": compiled(
         r"\b(?:option|approach|version|solution|variant|alternative|way|one|idea|name|wording) ?"
         r"(?:[b-e\d]|a(?= *(?:[.,;!]|$)))\b(?!-)"
@@ -453,7 +464,7 @@ OBJECT_FEATURES: dict[str, re.Pattern[str]] = {
         r"|(?:the (?:first|second|third|latter|former|last|other|one)|option|#?\d|not\b|to (?:start|do|begin"
         r"|go|see|use (?:it|this|that))\b|if\b|its\b|or\b))"
     ),
-    # What makes a choice a manner of working: a reason, something that it is weighed against, a means.
+    # What makes a choice a way of working: a reason, an alternative, a means.
     "reason": compiled(
         r"\b(?:due to|because|thanks to|in order to|for (?:its|their|better|more|the sake of|\w+ and \w+"
         r"|\w+(?:ity|ness|cy|ce))\b"
@@ -469,7 +480,7 @@ OBJECT_FEATURES: dict[str, re.Pattern[str]] = {
         r"^(?:use|keep|work|write|rely|stick|stay|go|build|avoid|limit|focus|prioriti[sz]e|\w+ing)\b"
         r"|\b(?:using|by \w+ing)\b"
     ),
-    # What makes it an event: a date, a sum, a number, a person.
+    # What makes it an event: a date, a sum, a number or a person.
     "dated": compiled(
         r"\$|\b(?:january|february|march|april|may \d+|june|july|august|september|october|november|december"
         r"|monday|tuesday|wednesday|thursday|friday|saturday"
@@ -489,7 +500,7 @@ DETERMINED = vocabulary(
     " there just to at on in into from with for up down out off back either both one much anything"
     " everything something"
 )
-"""Words that show that one thing is meant and not a kind of things."""
+"""Words that show that one thing is meant, and not a kind of things."""
 
 PROJECT_LEAD = compiled(
     r"^(?:in|for|throughout|within) (?:this|our|the) (?:whole |entire )?(?:repo(?:sitory)?|project"
@@ -503,7 +514,7 @@ COMMA_LEAD = compiled(
     r"(?<!\bwho)\s+(?=please\b|always\b|you (?:should|must)\b|(?<!\bwe )(?<!\bi )(?<!\bthey )(?<!\bif you )"
     r"(?:never|don't|do not)\b))"
 )
-"""A condition, place or time before an order, to its comma or to the word that begins the order."""
+"""A condition, place or time before an order, up to its comma or to the first word of the order."""
 
 STANDING_LEAD = compiled(
     r"^(?:from now on(?:wards?)?|going forwards?|moving forwards?|henceforth|hereafter|in (?:the )?future"
@@ -520,4 +531,4 @@ TRAILING_CONDITION = compiled(
     r"\b(?P<word>whenever|when|every time|each time|any ?time)\s+(?P<what>.{3,160})$"
 )
 SOFTENED = compiled(r"^(?:\w+ ){0,4}?(?:try to|ideally|preferably|if possible)\b")
-"""An order that is a wish."""
+"""An order that is only a wish."""
