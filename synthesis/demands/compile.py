@@ -50,7 +50,7 @@ _FORBIDDEN_FILE = on_use(
     re.IGNORECASE | re.DOTALL,
 )
 _CHANGING = ("touch", "edit", "modify", "chang")
-"""Verbs that say a file must stay as it is; deleting or moving it is a change, too."""
+"""Verbs that protect a file from changes; deleting or moving it is a change, too."""
 
 _FILE_NAME = on_use(
     _FILE.format("file").replace("{{", "{").replace("}}", "}") + r"(?:\s+files?)?", re.IGNORECASE

@@ -1,6 +1,6 @@
 """Finds the existing rules that a user's words mean.
 
-Mostly the one that fits, and none if several fit equally well.
+A rule is found only if it fits best: if several fit equally well, mostly none is returned.
 """
 
 import re

@@ -13,7 +13,7 @@ from agentx.synthesis.language.words import stem, subject_words, vocabulary
 
 
 class Group(NamedTuple):
-    """Alternatives of which one demand can want only one.
+    """Alternatives; a demand can want only one of them.
 
     Attributes:
         members: Patterns, one for each alternative; spelled out if a single word would be ambiguous.

@@ -1,7 +1,8 @@
 """Shapes of orders and statements of practice: rows to read and to extend.
 
 Each row gives a certainty for each set of features, an example that it must accept and one that it must not
-accept; the tests walk through the rows. The features are in :mod:`agentx.synthesis.demands.tables.vocabulary`.
+accept; the tests walk through the rows. The features are in
+:mod:`agentx.synthesis.demands.tables.vocabulary`.
 """
 
 from agentx.synthesis.demands.tables.places import HANDS_OFF
