@@ -281,7 +281,7 @@ class ObjectReader:
     def compare(
         self, old: str, new: str, on_missing: OnMissing, prefix: str = ""
     ) -> Iterator[tuple[str, TreeEntry | None, TreeEntry | None]]:
-        """Yield files that differ between two trees (empty for none), before and after; report missing objects.
+        """Yield files that differ between two trees (empty for none), before and after; report missing ones.
 
         Shared subtrees are not read. New trees are read; new files are only checked for existence.
         """
@@ -387,7 +387,7 @@ def _changed_ns(found: os.DirEntry[str]) -> int:
 
 
 def _alternates(objects: Path) -> list[Path]:
-    """Return the other object directories of a shared clone (gitrepository-layout, objects/info/alternates)."""
+    """Return other object directories of a shared clone (gitrepository-layout, objects/info/alternates)."""
     return [objects / line for line in _lines(objects / "info" / "alternates") if not line.startswith("#")]
 
 

@@ -140,7 +140,7 @@ class IndexFile:
         self._parsed: tuple[str, _Index] | None = None
 
     def hold(self, seq: int = 0) -> None:
-        """Keep git commands off the index until :meth:`refresh` releases it; cheap if the lock is held already.
+        """Keep git commands off the index until :meth:`refresh` releases it; cheap if it is held already.
 
         Args:
             seq: The last event that is committed and synced; 0 if unknown.
