@@ -218,7 +218,7 @@ class Packer:
         left = len(nofollow.listed(self._folder, suffix=".idx"))
         return PackReport(len(loose), len(merged), left, tuple(dict.fromkeys(damaged)))
 
-    # --- what is to be packed --------------------------------------------------------------------------------------
+    # --- what is to be packed -------------------------------------------------------------------------------
 
     def _settled(self) -> list[_Loose]:
         """The loose objects that no writer is about to commit, each behind everything that it names.
@@ -282,7 +282,7 @@ class Packer:
                 total += pack.count
         return {pack: chosen[pack] for pack in packs if pack in chosen}
 
-    # --- writing it ------------------------------------------------------------------------------------------------
+    # --- writing it -----------------------------------------------------------------------------------------
 
     def _write(self, fresh: Sequence[_Loose], packs: dict[Pack, _Entries], damaged: list[str]) -> Path:
         """One pack of it all: whole objects first, so that every delta has its base before it."""

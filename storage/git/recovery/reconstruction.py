@@ -115,7 +115,7 @@ class Remaking:
             if path and not path.endswith("/"):
                 self._make_blob(path, oid, commit)
 
-    # --- blobs -------------------------------------------------------------------------------------------------------
+    # --- blobs ----------------------------------------------------------------------------------------------
 
     def _make_blob(self, path: str, oid: str, commit: CommitInfo) -> None:
         content, source = self._find(path, oid, commit)
@@ -148,7 +148,7 @@ class Remaking:
                     found[blob_id(content)] = path.relative_to(self._root).as_posix()
         return found
 
-    # --- trees -------------------------------------------------------------------------------------------------------
+    # --- trees ----------------------------------------------------------------------------------------------
 
     def _make_tree(self, commit: CommitInfo, parent_tree: str, span: tuple[int, int]) -> bool:
         """Build the tree of an engine's commit as the write path did: from its parent's, and from its events."""
