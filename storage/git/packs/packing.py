@@ -225,7 +225,7 @@ class Packer:
         left = len(nofollow.listed(self._folder, suffix=".idx"))
         return PackReport(len(loose), len(merged), left, tuple(dict.fromkeys(damaged)))
 
-    # --- what is to be packed -------------------------------------------------------------------------------
+    # --- selecting ------------------------------------------------------------------------------------------
 
     def _settled(self) -> list[_Loose]:
         """Return the loose objects that no writer is about to commit, each behind the objects that it names.
@@ -290,7 +290,7 @@ class Packer:
                 total += pack.count
         return {pack: chosen[pack] for pack in packs if pack in chosen}
 
-    # --- writing it -----------------------------------------------------------------------------------------
+    # --- writing --------------------------------------------------------------------------------------------
 
     def _write(self, fresh: Sequence[_Loose], packs: dict[Pack, _Entries], damaged: list[str]) -> Path:
         """Write the new pack: whole objects first, so that every delta comes after its base."""
