@@ -347,7 +347,7 @@ class GitRepository:
     def resolve(self, revision: str) -> str:
         """Resolve a revision given by the user to a commit id.
 
-        A revision is an id or its beginning, or a ref, with an optional ``~2`` or ``^`` behind it.
+        A revision is an id or its beginning, or a ref, with an optional ``~2`` or ``^`` after it.
 
         Raises:
             ObjectDamaged: There is no such commit.

@@ -7,7 +7,7 @@ from agentx.storage.events.codec import GENESIS, Codec, DamagedLine, Parts, spli
 from agentx.storage.events.types import Event
 
 Following = Callable[[], Iterable[bytes]]
-"""Returns the lines behind the one in question, as many as are needed to judge it."""
+"""Returns the lines after the one in question, as many as are needed to judge it."""
 
 _CUT_OUT = 10
 """Maximum gap before the last event of the log; an event further ahead is taken to be forged."""
@@ -28,7 +28,7 @@ def next_event(codec: Codec, line: bytes, seq: int, previous: str) -> Event | No
 class Chain:
     """Follows the hash chain over lines and decides for each whether it is an event of this history.
 
-    A damaged or missing line hides nothing else: the event behind it is accepted, and the problem is
+    A damaged or missing line hides nothing else: the event after it is accepted, and the problem is
     reported. An intact line that does not follow from any event here is foreign: the loser of two writers
     without a lock, a line of another history, or a forged one. It is rejected, like everything that follows
     from it.
@@ -106,7 +106,7 @@ class Chain:
     def _jumps_to(self, event: Event, parts: Parts, following: Following) -> bool:
         """Return whether to accept an event that does not follow from the last one.
 
-        It is accepted if it comes after damage, and not if it belongs to another history. The lines behind it
+        It is accepted if it comes after damage, and not if it belongs to another history. The lines after it
         decide: the longer chain is the history. If neither continues, the gap may be as large as the number
         of damaged lines seen, plus a few events that someone may have cut out.
         """

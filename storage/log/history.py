@@ -36,7 +36,7 @@ _SEGMENT_EVENTS = SEGMENT_BYTES // 200
 """Upper limit for the number of events in a segment."""
 
 _AHEAD_BYTES = 2 * SEGMENT_BYTES
-"""Bytes to read behind a line that does not follow, to judge it."""
+"""Bytes to read after a line that does not follow, to judge it."""
 
 
 class HistoryDamaged(AgentXError):
@@ -169,11 +169,13 @@ class History:
     def read(
         self, after: int | Position = 0, on_damage: OnDamage | None = None, *, live: bool = True
     ) -> "Reading":
-        """Return the events after ``after``, in order, each checked against the hash of the one before it.
+        """Return the events after ``after``, in order, each once.
+
+        Each is checked against the hash of the one before it.
 
         Args:
             after: Number of the event to start after; 0 for all, from the first hash on. A position from
-                :meth:`locate` needs no search, and the first event behind it is checked against its hash.
+                :meth:`locate` needs no search, and the first event after it is checked against its hash.
             on_damage: Called with each line that is not the expected event.
             live: Whether to read the live log after the sealed segments.
 
@@ -221,7 +223,7 @@ class History:
         return Position(event.seq, event.hash, segment)
 
     def read_whole(self, start: Position, last: int) -> Iterator[tuple[Event, bytes]]:
-        """Yield the events of sealed segments, each with its line; stop at the first problem.
+        """Yield the events of sealed segments, each with its line; fail at the first problem.
 
         Args:
             start: Start of the first segment.
@@ -341,7 +343,7 @@ class History:
         return segment or count_segments(self._root) + 1
 
     def _following(self, segment: int, file: IO[bytes]) -> Iterable[bytes]:
-        """Return the lines behind the one just read, up to some way into the next file."""
+        """Return the lines after the one just read, up to some way into the next file."""
         content = os.pread(file.fileno(), _AHEAD_BYTES, file.tell())
         if segment:
             for _, behind in islice(self._files(segment + 1), 1):

@@ -1,8 +1,8 @@
 """Idempotency keys: find the event with a given key without reading the history.
 
-The table is an SQLite cache. It records the position in the log up to which it was filled. It is used only if
-the log still holds that position, and is caught up from there. Each event found is read from the log and
-checked. If the cache is deleted or damaged, it is rebuilt by reading the log once.
+The table is an SQLite cache, beside the other caches. It records the position in the log up to which it was
+filled. It is used only if the log still holds that position, and is caught up from there. Each event found is
+read from the log and checked. If the cache is deleted or damaged, it is rebuilt by reading the log once.
 """
 
 import contextlib

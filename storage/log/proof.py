@@ -3,7 +3,7 @@
 A reader accepts what it can (:class:`agentx.storage.log.history.Chain`); this module reports what is wrong. A
 line that does not follow is in doubt until the next line resolves it. If the next line follows from it, the
 line itself was changed. If the next line follows from the line before, the line in doubt is not an event of
-this history. Or it follows from neither.
+this history. It may also follow from neither.
 """
 
 import os

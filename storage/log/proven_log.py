@@ -143,7 +143,7 @@ class Rebuilding:
         return (seq, own_hash) if whole else None
 
     def _first_behind(self, number: int, segments: int) -> int:
-        """Return the first readable event in the file behind a segment."""
+        """Return the first readable event in the file after a segment, or else the next one to be written."""
         path = segment_path(number + 1) if number < segments else LIVE
         for content in (self._read(path), self._committed(path)):
             for line in (content or b"").splitlines(keepends=True):

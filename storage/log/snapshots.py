@@ -22,7 +22,7 @@ from agentx.storage.log.history import History, Position
 KEPT = 2
 """Number of snapshots kept.
 
-The second one is for when the log was set back behind the newest, or the newest is torn.
+The second one is for when the log was set back to before the newest, or the newest is torn.
 """
 
 _SUFFIX = ".snapshot"

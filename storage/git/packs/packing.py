@@ -228,7 +228,7 @@ class Packer:
     # --- selecting ------------------------------------------------------------------------------------------
 
     def _settled(self) -> list[_Loose]:
-        """Return the loose objects that no writer is about to commit, each behind the objects that it names.
+        """Return the loose objects that no writer is about to commit, each after the objects that it names.
 
         So the objects that stay loose, here or if a packer is killed, are still reachable from a ref through
         loose objects.

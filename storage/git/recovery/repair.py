@@ -42,7 +42,7 @@ from agentx.storage.git.recovery.reconstruction import Remaking
 from agentx.storage.git.trees import SUBMODULE, entries
 
 WHOLE = "agentx-whole"
-"""Names the latest commit found intact, and the state of Git's own housekeeping at that time.
+"""File with the latest commit found intact, and the state of Git's own housekeeping at that time.
 
 Earlier commits are not checked again. Written at each open and at each end of a turn, so that an open after a
 crash checks only one turn.
@@ -155,7 +155,7 @@ def require_whole(root: Path) -> None:
         raise RepositoryDamaged(
             f"The repository in {root} is damaged, and it cannot be mended where nothing can be written. "
             "Copy the whole directory to a place where you can write, for example with `cp -a`, "
-            f"and run `agentx repair` there."
+            "and run `agentx repair` there."
         )
 
 
@@ -357,7 +357,7 @@ def _traces(git_dir: Path) -> list[str]:
     return found
 
 
-# --- mending ------------------------------------------------------------------------------------------------
+# --- repairs ------------------------------------------------------------------------------------------------
 
 
 def _remove(git_dir: Path, aside: Aside, faults: list[Fault], how: str) -> Iterator[Mended]:
