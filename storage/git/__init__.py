@@ -1,4 +1,4 @@
-"""The Git repository of a workspace: objects, trees, the one ref, and the index file. The only home of pygit2.
+"""The Git repository of a workspace: objects, trees, the branch and the index file. The only user of pygit2.
 
 May import: storage.errors, storage.files.
 """

@@ -1,8 +1,9 @@
-"""The one ref of a workspace: read, and moved by compare-and-swap in Git's own way.
+"""The one branch of a workspace: read it, and move it by compare-and-swap in Git's own file format.
 
-Git's files backend is three small files: ``refs/heads/main`` with the commit's id, ``…/main.lock`` that keeps other
-writers out while it is replaced, and ``logs/refs/heads/main``, a line for each move. libgit2 does the same, but reads
-its whole reflog and the person's configuration for it, so that a move would cost more with every commit.
+Git's files backend uses three small files: ``refs/heads/main`` holds the commit id, ``…/main.lock`` keeps
+other writers out while the branch is replaced, and ``logs/refs/heads/main`` (the reflog) gets a line for each
+move. libgit2 can do the same, but it reads the whole reflog and the user's configuration for each move, so a
+move would cost more with every commit.
 """
 
 import contextlib
@@ -27,11 +28,11 @@ _TAIL_BYTES = 64 * 1024
 
 
 class RefLocked(AgentXError):
-    """A git command, or one that died, holds the lock of the branch."""
+    """A running or dead git command holds the lock of the branch."""
 
 
 class Move(msgspec.Struct, frozen=True):
-    """One line of the reflog: the branch went from one commit (empty for none) to another."""
+    """One line of the reflog: the branch moved from one commit (empty for none) to another."""
 
     old: str
     new: str
@@ -53,7 +54,7 @@ class Branch:
         self._log = git_dir / "logs" / BRANCH
 
     def read(self) -> str:
-        """The commit that the branch names; empty before the first."""
+        """Return the commit that the branch names; empty before the first."""
         with contextlib.suppress(FileNotFoundError):
             found = nofollow.read(self._path).strip()
             return found.decode() if _OID.fullmatch(found) else ""
@@ -65,18 +66,18 @@ class Branch:
         return ""
 
     def move(self, new: str, expected: str, note: str, who: str) -> None:
-        """Name another commit, where the branch still names ``expected`` (empty for none).
+        """Move the branch to another commit if it still names ``expected`` (empty for none).
 
         Args:
             new: The commit.
-            expected: What the branch must name now.
+            expected: The commit that the branch must name now.
             note: For the reflog, one line.
             who: For the reflog: ``name <address>``.
 
         Raises:
-            WriterConflict: It names another commit.
-            RefLocked: Git's lock of the branch is held and not let go.
-            OSError: The disk refuses.
+            WriterConflict: The branch names another commit.
+            RefLocked: Git's lock of the branch was not released in time.
+            OSError: A file could not be written.
         """
         self._take(new)
         try:
@@ -96,10 +97,11 @@ class Branch:
             )
 
     def _take(self, new: str) -> None:
-        """Take the lock with the new id inside in one step: an empty one, left by a crash, would pass for Git's.
+        """Take the lock in one step, with the new id inside.
 
-        The lock is a second name of a scratch file that is kept until the move is done. So a lock that a crash of the
-        engine left is known by its scratch file, whoever's commit it names. Runs under the workspace's lock.
+        An empty lock, left by a crash, would be mistaken for Git's. So the lock is a hard link to a scratch
+        file that is kept until the move is done: after a crash, the scratch file shows that the engine took
+        the lock, whichever commit it names. Runs under the workspace's lock.
         """
         if nofollow.exists(self._scratch):
             self._remove_left()
@@ -110,28 +112,29 @@ class Branch:
             try:
                 nofollow.link(self._scratch, self._lock)
             except FileExistsError:
-                if time.monotonic() > deadline:  # `git gc` holds it for a moment only
+                if time.monotonic() > deadline:  # `git gc` holds the lock only briefly
                     nofollow.remove(self._scratch)
                     raise RefLocked(
                         f"{self._lock} is held, so what was recorded is not committed yet. "
                         "If no git command is running, delete that file."
                     ) from None
                 time.sleep(_PAUSE_S)
-            except FileNotFoundError as error:  # Git removes directories of refs that became empty
+            except FileNotFoundError as error:  # Git removes ref directories that became empty
                 nofollow.make_directory(self._lock.parent, parents=True)
-                if not nofollow.exists(self._scratch):  # the workspace's lock does not keep others out
+                if not nofollow.exists(self._scratch):  # the workspace's lock did not keep another writer out
                     raise WriterConflict(
-                        f"Another writer moves {self._path} at this moment; what was recorded is committed next time."
+                        f"Another writer moves {self._path} at this moment; "
+                        "what was recorded is committed next time."
                     ) from error
             else:
                 return
 
     def break_lock(self) -> None:
-        """Remove the lock, of whomever: the machine went down since it was taken."""
+        """Remove the lock, whoever took it: the machine has restarted since."""
         nofollow.remove(self._lock, missing_ok=True)
 
     def _remove_left(self) -> None:
-        """Remove the lock where the scratch file shows that the engine took it, and died."""
+        """Remove the lock if the scratch file shows that the engine took it and then crashed."""
         with contextlib.suppress(FileNotFoundError):
             if nofollow.same_file(self._scratch, self._lock):
                 nofollow.remove(self._lock)
@@ -150,7 +153,7 @@ class Branch:
             os.close(fd)
 
     def moves(self, limit: int) -> list[Move]:
-        """The latest lines of the reflog, newest first; it is read from its end."""
+        """Return the latest lines of the reflog, newest first, reading from its end."""
         try:
             with nofollow.open_file(self._log) as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
@@ -161,7 +164,7 @@ class Branch:
         return found[:limit]
 
     def sync(self) -> None:
-        """Make what the branch names, and how it came to it, durable."""
+        """Sync the branch and its reflog to disk."""
         for path in (self._path, self._log):
             with contextlib.suppress(FileNotFoundError):
                 fd = nofollow.open_descriptor(path, os.O_RDONLY)
@@ -173,7 +176,7 @@ class Branch:
 
 
 def _move(line: bytes) -> Move | None:
-    """One line of a reflog; ``None`` for one that a crash left torn."""
+    """Parse one line of a reflog; ``None`` for a line that a crash left torn."""
     ids, _, note = line.partition(b"\t")
     old, new = ids[:40], ids[41:81]
     if not (_OID.fullmatch(old) and _OID.fullmatch(new)):

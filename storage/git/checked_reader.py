@@ -1,7 +1,7 @@
-"""Git objects read without trust: every object is inflated within its declared size and hashed here.
+"""Read Git objects without trusting them: each is inflated within its declared size, and its hash is checked.
 
-libgit2 reads no object: it spins for ever on a loose one that is truncated, and has no limit for what one inflates to.
-What is missing and what is damaged is told apart, and named.
+libgit2 is not used to read objects: it loops for ever on a truncated loose object, and has no limit on the
+inflated size. Missing and damaged objects raise different errors, and both name the object.
 """
 
 import contextlib
@@ -27,32 +27,32 @@ _TAGGED = re.compile(rb"object ([0-9a-f]{40})\n")
 _OID = re.compile("[0-9a-f]{40}")
 _LOOSE_FOLDER = re.compile("[0-9a-f]{2}")
 _LOOSE_NAME = re.compile("[0-9a-f]{38}")
-_TREES_KEPT = 300  # the folders of history/blobs, and some
+_TREES_KEPT = 300  # enough for the folders of history/blobs and a few more
 _COMMITS_KEPT = 16
 _BLOBS_KEPT = 4
 _TAGS_FOLLOWED = 10
 
 OnMissing = Callable[[str, str, ObjectDamaged], None]
-"""Told path and id of what a tree names and cannot be read, and why; the path of a directory ends in a slash."""
+"""Called with path, id and problem of each unreadable tree entry; a directory's path ends in a slash."""
 
 
 class ObjectMissing(ObjectDamaged):
-    """A Git object is not there."""
+    """A Git object does not exist."""
 
 
 class TreeEntry(msgspec.Struct, frozen=True):
-    """What a tree says of a path: blob id in hex, and Git's file mode (100644, 100755 or 120000, octal)."""
+    """A tree's entry for a path: blob id in hex, and Git's file mode (100644, 100755 or 120000, octal)."""
 
     oid: str
     mode: int
 
 
 class CommitInfo(msgspec.Struct, frozen=True):
-    """A commit, as much of it as a person or the engine asks for.
+    """The parts of a commit that the user or the engine needs.
 
     Attributes:
         at: UTC, seconds since 1970.
-        committer: Mail address of whoever made the commit object, which `git commit --amend` changes.
+        committer: Mail address of whoever made the commit object; `git commit --amend` changes it.
         trailers: ``AgentX-…`` trailers of its message.
     """
 
@@ -86,32 +86,32 @@ class ObjectReader:
         self.follow()
 
     def follow(self) -> bool:
-        """Open the packs that came and let go of those that went; whether anything changed."""
+        """Open new packs and close removed ones; return whether anything changed."""
         seen = tuple(_folder_ns(folder / "pack") for folder in self.folders)
         if seen == self._seen:
             return False
         there: dict[Path, Pack] = {}
         for folder in self.folders:
             for path in nofollow.listed(folder / "pack", "pack-", ".idx"):
-                with contextlib.suppress(PackDamaged):  # told by `verify`
+                with contextlib.suppress(PackDamaged):  # `verify` reports it
                     there[path] = self._packs.get(path) or Pack(path.with_suffix(".pack"))
         self._cut = frozenset(_lines(self._git_dir / "shallow"))
         self._packs, self._seen = there, seen
         for known in (self.entries, self.commit, self.blob):
-            known.cache_clear()  # a purge removes what they hold
+            known.cache_clear()  # a purge may have removed the objects that they hold
         return True
 
     def read(self, oid: str) -> tuple[str, bytes]:
-        """Type and content of an object.
+        """Return type and content of an object.
 
         Raises:
-            ObjectMissing: It is nowhere.
-            ObjectTooLarge: It, or what it is a delta against, is over the limit for its kind.
-            ObjectDamaged: It is not what its name says.
+            ObjectMissing: It does not exist.
+            ObjectTooLarge: It, or the base of its delta, is over the limit for its kind.
+            ObjectDamaged: Its content does not match its name.
         """
         if not _OID.fullmatch(oid):
             raise ObjectMissing(f"The Git object {oid!r} is missing.")
-        for _ in range(2):  # `git gc` may move it between the two looks
+        for _ in range(2):  # `git gc` may move it between the loose and the packed look-up
             for folder in self.folders:
                 if (found := read_loose(_loose(folder, oid), oid)) is not None:
                     return found
@@ -122,7 +122,7 @@ class ObjectReader:
         raise ObjectMissing(f"The Git object {oid} is missing.")
 
     def _packed(self, oid: str) -> tuple[str, bytes] | None:
-        """An object from the first pack that has it whole; see :meth:`read`."""
+        """Return an object from the first pack that holds it intact; see :meth:`read`."""
         problem: ObjectDamaged | None = None
         for pack in list(self._packs.values()):
             try:
@@ -141,7 +141,7 @@ class ObjectReader:
         return None
 
     def exists(self, oid: str) -> bool:
-        """Whether an object is there, whole or not."""
+        """Return whether an object exists, intact or not."""
         if not _OID.fullmatch(oid):
             return False
         if any(nofollow.exists(_loose(folder, oid)) for folder in self.folders) or self._is_packed(oid):
@@ -149,7 +149,7 @@ class ObjectReader:
         return self.follow() and self._is_packed(oid)
 
     def packed(self) -> Iterator[str]:
-        """Id of every object in a pack."""
+        """Yield the id of every packed object."""
         self.follow()
         return (oid for pack in list(self._packs.values()) for oid in pack.oids())
 
@@ -158,10 +158,10 @@ class ObjectReader:
         return any(name in pack for pack in list(self._packs.values()))
 
     def peel(self, oid: str, kind: str) -> str:
-        """The commit or tree that an object is, or leads to as a tag or a commit.
+        """Follow tags and commits from an object to a commit or tree.
 
         Raises:
-            ObjectDamaged: It leads to none.
+            ObjectDamaged: It does not lead to one.
         """
         for _ in range(_TAGS_FOLLOWED):
             found, content = self.read(oid)
@@ -176,7 +176,7 @@ class ObjectReader:
         raise ObjectDamaged(f"The Git object {oid} is not a {kind}, and does not lead to one.")
 
     def full_id(self, prefix: str) -> str:
-        """The only object whose id begins so.
+        """Return the only object whose id begins with a prefix.
 
         Args:
             prefix: Four hex digits or more.
@@ -197,10 +197,10 @@ class ObjectReader:
         return found.pop()
 
     def descends(self, commit: str, ancestor: str) -> bool:
-        """Whether a commit has another among its ancestors; false where either cannot be read.
+        """Return whether a commit descends from another; false if either cannot be read.
 
-        Searches back from both at once: of two commits that are close together the search reads few, whichever of them is
-        the later one, and not the whole history.
+        Searches back from both at once. For two commits that are close together this reads few commits, not
+        the whole history, whichever is the later one.
         """
         for found, other in zip_longest(self._ancestors(commit), self._ancestors(ancestor)):
             if found == ancestor:
@@ -210,7 +210,7 @@ class ObjectReader:
         return False
 
     def _ancestors(self, commit: str) -> Iterator[str]:
-        """The ancestors of a commit, nearest first."""
+        """Yield the ancestors of a commit, nearest first."""
         seen: set[str] = set()
         waiting = deque([commit])
         while waiting:
@@ -224,7 +224,7 @@ class ObjectReader:
             yield from fresh
 
     def _blob(self, oid: str) -> bytes:
-        """The content of a blob; see :meth:`read`."""
+        """Return the content of a blob; see :meth:`read`."""
         return self._read_as("blob", oid)
 
     def _read_as(self, kind: str, oid: str) -> bytes:
@@ -234,11 +234,11 @@ class ObjectReader:
         return content
 
     def is_cut_off(self, oid: str) -> bool:
-        """Whether a shallow clone ends with a commit: its parents are elsewhere."""
+        """Return whether a shallow clone ends with a commit, so that its parents are not here."""
         return oid in self._cut
 
     def _commit(self, oid: str) -> CommitInfo:
-        """A commit, without parents that a shallow clone lacks; see :meth:`read`."""
+        """Return a commit, without parents that a shallow clone lacks; see :meth:`read`."""
         head, _, message = self._read_as("commit", oid).decode("utf-8", "replace").partition("\n\n")
         fields = [line.partition(" ")[::2] for line in head.splitlines()]
         named = dict(fields)
@@ -263,14 +263,14 @@ class ObjectReader:
         )
 
     def _entries(self, oid: str) -> dict[str, TreeEntry]:
-        """Everything in a tree, by name."""
+        """Return all entries of a tree, by name."""
         return {
             name.decode("utf-8", "surrogateescape"): TreeEntry(raw.hex(), int(mode, 8))
             for mode, name, raw in _ENTRY.findall(self._read_as("tree", oid))
         }
 
     def entry(self, tree: str, path: str) -> TreeEntry | None:
-        """What a tree says of a file or directory; see :meth:`read`."""
+        """Return a tree's entry for a file or directory; see :meth:`read`."""
         found: TreeEntry | None = TreeEntry(tree, _TREE)
         for name in path.split("/"):
             if found is None or found.mode != _TREE:
@@ -281,9 +281,9 @@ class ObjectReader:
     def compare(
         self, old: str, new: str, on_missing: OnMissing, prefix: str = ""
     ) -> Iterator[tuple[str, TreeEntry | None, TreeEntry | None]]:
-        """Files that differ between two trees (empty for none), before and after; what they share is not read.
+        """Yield files that differ between two trees (empty for none), before and after; report missing ones.
 
-        Everything that is new is looked for: trees are read, of files it is asked whether they exist.
+        Shared subtrees are not read. New trees are read; new files are only checked for existence.
         """
         before = self._known(old)
         after = self._wanted(new, on_missing, prefix)
@@ -296,7 +296,7 @@ class ObjectReader:
     def differences(
         self, old: str, new: str, prefix: str = ""
     ) -> Iterator[tuple[str, TreeEntry | None, TreeEntry | None]]:
-        """Files that differ between two trees (empty for none), before and after; see :meth:`read`."""
+        """Yield files that differ between two trees (empty for none), before and after; see :meth:`read`."""
         before = self.entries(old) if old else {}
         after = self.entries(new) if new else {}
         for name in sorted(before.keys() | after.keys()):
@@ -325,7 +325,7 @@ class ObjectReader:
             yield path, before, after
 
     def _known(self, tree: str) -> dict[str, TreeEntry]:
-        """What was there before, as far as it can be read: what it lacks is told where it was new."""
+        """Return the old tree's entries if readable; what it lacks was reported when it was new."""
         try:
             return self.entries(tree) if tree else {}
         except ObjectDamaged:
@@ -339,7 +339,7 @@ class ObjectReader:
             return None
 
     def files(self, tree: str, prefix: str = "") -> Iterator[tuple[str, TreeEntry]]:
-        """Every file below a tree, with its path; see :meth:`read`."""
+        """Yield every file below a tree, with its path; see :meth:`read`."""
         for name, entry in sorted(self.entries(tree).items()) if tree else ():
             if entry.mode == _TREE:
                 yield from self.files(entry.oid, f"{prefix}{name}/")
@@ -355,15 +355,15 @@ def _folder_ns(folder: Path) -> int:
 
 
 def _loose(folder: Path, oid: str) -> Path:
-    return Path(f"{folder}/{oid[:2]}/{oid[2:]}")  # put together by `/` it would take as long as reading it
+    return Path(f"{folder}/{oid[:2]}/{oid[2:]}")  # joining with `/` would take as long as reading the file
 
 
 def loose_objects(objects: Path, since_ns: int = 0) -> Iterator[tuple[str, Path]]:
-    """Id and path of every loose object in an objects directory.
+    """Yield id and path of every loose object in an objects directory.
 
     Args:
         objects: The directory.
-        since_ns: Only of those whose files changed since then (st_ctime_ns, which no program can set back).
+        since_ns: Only objects whose files changed since then (st_ctime_ns, which no program can set back).
     """
     try:
         folders = nofollow.names(objects)
@@ -387,7 +387,7 @@ def _changed_ns(found: os.DirEntry[str]) -> int:
 
 
 def _alternates(objects: Path) -> list[Path]:
-    """Where else objects lie: of a clone that shares them (gitrepository-layout, objects/info/alternates)."""
+    """Return other object directories of a shared clone (gitrepository-layout, objects/info/alternates)."""
     return [objects / line for line in _lines(objects / "info" / "alternates") if not line.startswith("#")]
 
 

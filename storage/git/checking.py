@@ -1,6 +1,7 @@
-"""What ``git fsck`` looks for, of a workspace: that refs, index, loose objects and packs are what they should be.
+"""Integrity checks on a workspace's repository, like ``git fsck``: refs, index, loose objects and packs.
 
-No object reaches libgit2 here. A pack is judged by its checksum, and object by object only where that is wrong.
+No object is passed to libgit2 here. A pack is checked by its checksum; its objects are looked at only if that
+is wrong.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ from agentx.storage.git.checked_reader import loose_objects
 from agentx.storage.git.objects import ObjectDamaged, ObjectTooLarge, read_loose
 
 STALE_S = 10.0
-"""Git holds the lock of a ref for milliseconds; one that is so old was left by a process that died."""
+"""Git holds a ref lock for milliseconds; a lock of this age was left by a process that died."""
 
 _PAUSE_S = 0.05
 _DIGEST_BYTES = 20
@@ -29,17 +30,17 @@ _OID = re.compile(rb"[0-9a-f]{40}\n?")
 _PACKED = re.compile(rb"#.*|\^[0-9a-f]{40}|[0-9a-f]{40} refs/[^\0 ]+")
 
 Told = Callable[[int, int], None]
-"""Told how much is done and how much there is."""
+"""Called with the number of checks done and the total."""
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """Something in ``.git`` that is not as it should be.
+    """A problem found in ``.git``.
 
     Attributes:
         path: Relative to ``.git``.
         what: What is wrong with it, to follow the path in a sentence.
-        oid: The object that it is; empty for other files.
-        whole: Whether it may be whole: it is over a limit, so it was not read.
+        oid: Its id if it is an object; empty for other files.
+        whole: Whether it may be intact: it is over a size limit, so it was not read.
     """
 
     path: str
@@ -49,7 +50,7 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 def find_faults(git_dir: Path, told: Told) -> Iterator[Fault]:
-    """Everything that is wrong with refs, index, locks and objects."""
+    """Yield all problems of refs, index, locks and objects."""
     yield from ref_faults(git_dir)
     yield from index_faults(git_dir)
     yield from stale_locks(git_dir)
@@ -66,7 +67,7 @@ def find_faults(git_dir: Path, told: Told) -> Iterator[Fault]:
 
 
 def pack_faults(git_dir: Path) -> Iterator[Fault]:
-    """Packs and their indexes that are damaged."""
+    """Yield damaged packs and pack indexes."""
     return (fault for path in _packs(git_dir) if (fault := _pack_fault(git_dir, path)))
 
 
@@ -75,7 +76,7 @@ def _packs(git_dir: Path) -> list[Path]:
 
 
 def ref_faults(git_dir: Path) -> Iterator[Fault]:
-    """What is wrong with ``HEAD``, the branch and the packed refs."""
+    """Yield problems of ``HEAD``, the branch and the packed refs."""
     if not _HEAD.fullmatch(_content(git_dir / "HEAD")):
         yield Fault("HEAD", "names no branch")
     packed = _content(git_dir / "packed-refs")
@@ -94,18 +95,20 @@ def _was_there(git_dir: Path) -> bool:
 
 
 def index_faults(git_dir: Path) -> Iterator[Fault]:
-    """What is wrong with Git's index file, by its own checksum (gitformat-index)."""
+    """Check Git's index file against its own checksum (gitformat-index)."""
     content = _content(git_dir / "index")
     if not nofollow.exists(git_dir / "index"):
         return
     body, checksum = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
     unchecked = not any(checksum)  # `index.skipHash`
-    if not body.startswith(b"DIRC") or not (unchecked or hashlib.sha1(body).digest() == checksum):  # noqa: S324 - Git's
+    if not body.startswith(b"DIRC") or not (
+        unchecked or hashlib.sha1(body).digest() == checksum  # noqa: S324 - Git's format
+    ):
         yield Fault("index", "is not what its checksum says")
 
 
 def stale_locks(git_dir: Path) -> Iterator[Fault]:
-    """Locks of refs that a process left when it died."""
+    """Yield ref locks left by processes that died."""
     for name in (f"{BRANCH}.lock", "HEAD.lock", "packed-refs.lock"):
         with contextlib.suppress(FileNotFoundError):
             age_s = time.time() - nofollow.status(git_dir / name).st_mtime
@@ -114,8 +117,8 @@ def stale_locks(git_dir: Path) -> Iterator[Fault]:
 
 
 def release_lock(lock: Path) -> None:
-    """Wait until Git lets go of a lock file; remove one that a process left when it died."""
-    latest = time.monotonic() + STALE_S  # whatever the clock of the file says
+    """Wait until Git releases a lock file; remove a lock left by a process that died."""
+    latest = time.monotonic() + STALE_S  # bounds the wait even if the file's time is wrong
     with contextlib.suppress(FileNotFoundError):
         while time.time() - nofollow.status(lock).st_mtime <= STALE_S and time.monotonic() < latest:
             time.sleep(_PAUSE_S)
@@ -123,7 +126,7 @@ def release_lock(lock: Path) -> None:
 
 
 def loose_fault(git_dir: Path, oid: str, path: Path) -> Fault | None:
-    """What is wrong with a loose object; ``None`` where it is whole, or was packed meanwhile."""
+    """Return the problem of a loose object; ``None`` if it is intact, or was packed in the meantime."""
     try:
         read_loose(path, oid)
     except ObjectTooLarge:
@@ -141,13 +144,13 @@ def loose_fault(git_dir: Path, oid: str, path: Path) -> Fault | None:
 
 
 def _pack_fault(git_dir: Path, path: Path) -> Fault | None:
-    """What is wrong with a pack or its index; other files beside them are caches of Git's."""
+    """Return the problem of a pack or its index; other files beside them are only caches."""
     if path.suffix not in {".pack", ".idx"}:
         return None
     try:
         wrong = _pack_damage(path)
     except FileNotFoundError:
-        return None  # `git gc` put another in its place
+        return None  # `git gc` replaced it
     except OSError as error:
         wrong = f"cannot be read: {error.strerror}"
     return Fault(path.relative_to(git_dir).as_posix(), wrong) if wrong and nofollow.exists(path) else None
@@ -167,7 +170,7 @@ def _pack_damage(path: Path) -> str:
 
 
 def _content(path: Path) -> bytes:
-    """The content of a small file; empty where there is none."""
+    """Return the content of a small file; empty if there is none."""
     try:
         return nofollow.read(path)
     except OSError:

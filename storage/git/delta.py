@@ -1,8 +1,8 @@
-"""Deltas between Git objects, and which earlier object a new one resembles (gitformat-pack, "Deltified representation").
+"""Deltas between Git objects, and the choice of a base for each (gitformat-pack, "Deltified representation").
 
-The objects of a workspace resemble one another in few ways: the live log is an append-only file, so each of its blobs
-is the beginning of a later one; a tree differs from the one before it in an entry or two; a file is edited in places. So
-the candidates for a base are few and known: whatever began or ended with the same bytes most recently.
+The objects of a workspace resemble one another in few ways. The live log is append-only, so each of its blobs
+is a prefix of a later one. A tree differs from its predecessor in an entry or two. A file is edited in
+places. So there are few candidates for a base: the latest objects that began or ended with the same bytes.
 """
 
 from collections import deque
@@ -12,10 +12,10 @@ import msgspec
 from agentx.storage.git.objects import ObjectDamaged
 
 MAX_DEPTH = 50
-"""So many deltas are followed to read one object, at most; Git's own limit."""
+"""Maximum number of deltas to follow for one object; Git's own limit."""
 
 LARGEST_BYTES = 1 << 20
-"""A larger object is kept whole."""
+"""Larger objects are stored without a delta."""
 
 _KEY_BYTES = 40
 _MEMORY_BYTES = 64 << 20
@@ -28,13 +28,13 @@ _MORE = 0x80
 
 
 class Base(msgspec.Struct):
-    """An object that others may be written against.
+    """An object that can be the base of deltas.
 
     Attributes:
-        at: Where it stands in the pack.
-        depth: How many deltas lead to it from a whole object.
-        root: That whole object; ``None`` for itself.
-        content: ``None`` once it is forgotten.
+        at: Its offset in the pack.
+        depth: Number of deltas between it and a whole object.
+        root: That whole object; ``None`` if this is one.
+        content: ``None`` once it is dropped from memory.
     """
 
     at: int
@@ -43,12 +43,12 @@ class Base(msgspec.Struct):
     root: "Base | None" = None
 
     def resembles(self, content: bytes) -> bool:
-        """Whether the sizes are alike."""
+        """Return whether a content has a similar size."""
         return self.content is not None and len(content) < 2 * len(self.content) < 4 * len(content)
 
 
 class Bases:
-    """The objects of one kind that were written lately, within 64 MB."""
+    """The most recently written objects of one kind, within 64 MB."""
 
     def __init__(self) -> None:
         self._by_start: dict[bytes, Base] = {}
@@ -58,11 +58,11 @@ class Bases:
         self._size = 0
 
     def best(self, content: bytes, height: int) -> tuple[Base, bytes] | None:
-        """The base that makes the shortest delta, and that delta; ``None`` where there is none.
+        """Return the base that gives the shortest delta, and that delta; ``None`` if there is no base.
 
         Args:
-            content: What is to be written.
-            height: How many deltas stand on it already.
+            content: The content to be written.
+            height: Length of the delta chain that already depends on it.
         """
         best: tuple[Base, bytes] | None = None
         for base in self._candidates(content):
@@ -83,7 +83,7 @@ class Bases:
         return list({id(base): base for base in found if base is not None}.values())
 
     def add(self, base: Base, content: bytes) -> None:
-        """Remember what was written; the oldest are forgotten."""
+        """Remember a written object; drop the oldest if memory is used up."""
         start, end = content[:_KEY_BYTES], content[-_KEY_BYTES:]
         self._by_start[start] = self._by_end[end] = self._latest = base
         self._order.append((base, start, end))
@@ -98,7 +98,7 @@ class Bases:
 
 
 def delta(base: bytes, target: bytes) -> bytes:
-    """How to make ``target`` out of pieces of ``base``.
+    """Return a delta that builds ``target`` from pieces of ``base``.
 
     >>> delta(b"abc", b"abcd").hex()
     '030490030164'
@@ -114,7 +114,7 @@ def delta(base: bytes, target: bytes) -> bytes:
 
 
 def _same(base: bytes, at: int, target: bytes, place: int, room: int) -> int:
-    """How many bytes are the same from two places on (bisection: the comparing is done by slices)."""
+    """Count the equal bytes from two offsets on (bisection, so that slices do the comparing)."""
     low, high = 0, room
     while low < high:
         middle = (low + high + 1) // 2
@@ -137,7 +137,7 @@ def _same_end(base: bytes, target: bytes, room: int) -> int:
 
 
 def _between(out: bytearray, base: bytes, start: int, target: bytes) -> None:
-    """The part that differs: blocks of the base are found in it by their content."""
+    """Encode the part that differs: find blocks of the base in it by content."""
     if len(target) - start < 2 * _BLOCK:
         _insert(out, target[start:])
         return
@@ -188,7 +188,7 @@ def _size(number: int) -> bytes:
 
 
 def result_size(delta: bytes, base_bytes: int) -> tuple[int, int]:
-    """Size that a delta declares for its result, and where its instructions begin.
+    """Return the size that a delta declares for its result, and the offset of its instructions.
 
     Args:
         delta: The delta, or its first bytes.
@@ -208,7 +208,7 @@ def result_size(delta: bytes, base_bytes: int) -> tuple[int, int]:
 
 
 def _number(content: bytes, at: int) -> tuple[int, int]:
-    """A number of seven bits a byte, and where it ends."""
+    """Decode a number of seven bits a byte; return it and the offset behind it."""
     value = shift = 0
     while True:
         byte, at = content[at], at + 1
@@ -225,7 +225,7 @@ def apply(base: bytes, delta: bytes) -> bytes:
     b'abcd'
 
     Raises:
-        ObjectDamaged: It is cut off, or does not give what it declares.
+        ObjectDamaged: It is cut off, or does not produce the declared size.
     """
     size, at = result_size(delta, len(base))
     out = bytearray()

@@ -1,15 +1,16 @@
 """Git's index file, kept in step with the commits so that ``git status`` is clean whenever nobody is writing.
 
-While a commit has moved on and the index file has not, the engine holds Git's own ``.git/index.lock``: otherwise a
-person's ``git stash``, ``git reset --hard`` or ``git add; git commit`` would work from the old index and revert what was
-just written. All of it happens under the workspace's lock.
+While the index file is behind the latest commit, the engine holds Git's own ``.git/index.lock``. Otherwise a
+user's ``git stash``, ``git reset --hard`` or ``git add; git commit`` would work from the old index and revert
+what was just written. All of this happens under the workspace's lock.
 
-What stands in the lock is a mark (:class:`Mark`). It also says from which event on the working files are not synced yet,
-so that the next open knows after a power cut which of them to look at.
+The lock contains a mark (:class:`Mark`). It also records the event up to which the working files are synced.
+After a power cut, the next open checks only the files of later events.
 
-Reading the index file takes time that grows with the number of files, so it is read only where someone else wrote it.
-Its last 20 bytes are the SHA-1 of what comes before them (gitformat-index), so they identify the content. The engine notes
-them, with the tree that the content equals, in ``.git/agentx-index-clean``; the note survives the process.
+Reading the index file takes time that grows with the number of files, so it is read only if another program
+wrote it. Its last 20 bytes are the SHA-1 of what comes before them (gitformat-index), so they identify the
+content. The engine records them, with the tree that the content equals, in ``.git/agentx-index-clean``; this
+note survives the process.
 """
 
 import contextlib
@@ -38,10 +39,13 @@ _PAUSE_S = 0.02
 _DIGITS = 18
 _CHECKSUM_BYTES = 20
 _RACY_NS = 2_000_000_000
-"""Without a checksum, a file younger than this has no identity: a change within one clock tick (2 s on FAT) shows nowhere."""
+"""Without a checksum, a younger file has no identity.
+
+A second change within one clock tick (2 s on FAT) would be invisible.
+"""
 
 _SKIP_WORKTREE = 1 << 14
-"""Extended flag of an index entry (gitformat-index): Git takes the working file as unchanged and never looks at it."""
+"""Extended flag of an index entry (gitformat-index): Git never checks the working file for changes."""
 
 
 class GitIsBusy(AgentXError):
@@ -53,12 +57,12 @@ class IndexNotWritten(DiskRefused):
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """What the engine's lock says.
+    """The content of the engine's lock.
 
     Attributes:
         pid: Process that took it.
-        seq: Everything up to this event is settled: committed, and on the disk in working files and Git objects.
-        boot: Identifies the run of the machine; empty where the system does not tell.
+        seq: Everything up to this event is committed, and synced in working files and Git objects.
+        boot: Identifies the boot of the machine; empty if the system does not provide it.
     """
 
     pid: int
@@ -67,26 +71,26 @@ class Mark(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_this_process(cls, seq: int) -> "Mark":
-        """The mark that this process leaves."""
+        """Return the mark of this process."""
         return cls(os.getpid(), seq, this_boot())
 
     @property
     def rebooted(self) -> bool:
-        """Whether the machine may have gone down since: what was not synced may be lost."""
+        """Whether the machine may have restarted since, so that unsynced data may be lost."""
         return not self.boot or self.boot != this_boot()
 
     @property
     def is_left(self) -> bool:
-        """Whether the process that took it is gone."""
+        """Whether the process that took the lock has died."""
         return self.boot != this_boot() or not _alive(self.pid)
 
     def encode(self) -> bytes:
-        """As it stands in the file: ``agentx PID SEQ BOOT``."""
+        """Encode as in the file: ``agentx PID SEQ BOOT``."""
         return _MARK + f"{self.pid} {self.seq} {self.boot}".rstrip().encode()
 
 
 def read_mark(git_dir: Path) -> Mark | None:
-    """The engine's mark in ``.git/index.lock``; ``None`` where nobody, or Git, holds it."""
+    """Read the engine's mark in ``.git/index.lock``; ``None`` if nobody, or Git, holds the lock."""
     try:
         content = nofollow.read(git_dir / "index.lock")
     except OSError:
@@ -98,13 +102,13 @@ def read_mark(git_dir: Path) -> Mark | None:
 
 
 def _number(text: str) -> int:
-    """The number that a text says; 0 where it says none that a process or an event could have."""
+    """Parse a number; 0 if the text cannot be a process id or an event number."""
     return int(text) if text.isdecimal() and len(text) <= _DIGITS else 0
 
 
 @functools.cache
 def this_boot() -> str:
-    """Identifies the run of the machine, on Linux; empty elsewhere."""
+    """Return an identifier of the current boot, on Linux; empty elsewhere."""
     try:
         return nofollow.read_text(_BOOT_ID).strip()
     except (OSError, ValueError):
@@ -112,7 +116,7 @@ def this_boot() -> str:
 
 
 class _Index(pygit2.Index):
-    """An index file that is read; pygit2's own prints an error on stderr where the file is damaged."""
+    """A readable index file. pygit2's own class prints an error on stderr if the file is damaged."""
 
     _index: Any = ffi.NULL
 
@@ -122,7 +126,8 @@ class IndexFile:
 
     Args:
         git_dir: The ``.git`` directory.
-        outer: Whether the artifacts lie outside the working directory, so that Git must not look for them there.
+        outer: Whether the artifacts are outside the working directory, so that Git must not look for them
+            there.
     """
 
     def __init__(self, git_dir: Path, *, outer: bool = False) -> None:
@@ -135,14 +140,14 @@ class IndexFile:
         self._parsed: tuple[str, _Index] | None = None
 
     def hold(self, seq: int = 0) -> None:
-        """Keep git commands off the index until :meth:`refresh` releases it; cheap where it is held already.
+        """Keep git commands off the index until :meth:`refresh` releases it; cheap if it is held already.
 
         Args:
-            seq: The last event that is settled now; 0 where it is not known.
+            seq: The last event that is committed and synced; 0 if unknown.
 
         Raises:
-            GitIsBusy: A git command holds the lock and does not let go.
-            IndexNotWritten: The disk refuses.
+            GitIsBusy: A git command holds the lock and does not release it.
+            IndexNotWritten: The lock file could not be written.
         """
         deadline = 0.0
         while True:
@@ -150,7 +155,7 @@ class IndexFile:
                 mark = self.mark
                 if mark is not None and not mark.is_left:
                     return
-                if mark is not None:  # a dead engine's is taken over: what it left unsettled is so still
+                if mark is not None:  # take over a dead engine's lock; its events are still not synced
                     self._put(Mark.of_this_process(mark.seq), os.replace)
                     return
                 self._put(Mark.of_this_process(seq), os.link)
@@ -168,9 +173,10 @@ class IndexFile:
                 return
 
     def _patience_s(self) -> float:
-        """Return how long to wait for the git command that holds the lock: less if it has held it for long already.
+        """Return how long to wait for the git command that holds the lock.
 
-        Writers come one after another, and each waits while it holds the workspace's lock.
+        It is less if the command has held it for long already. Writers come one after another, and each waits
+        while it holds the workspace's lock.
         """
         with contextlib.suppress(OSError):
             age_s = time.time() - nofollow.status(self._lock).st_mtime
@@ -178,7 +184,10 @@ class IndexFile:
         return _GIT_WAIT_S
 
     def _put(self, mark: Mark, name: Callable[[Path, Path], None]) -> None:
-        """Make the lock with its mark inside in one step, durably: an empty one, left by a crash, would pass for Git's."""
+        """Create the lock durably in one step, with its mark inside.
+
+        An empty lock, left by a crash, would be mistaken for Git's.
+        """
         beside = self._lock.with_name("agentx-index-mark")
         write_synced(beside, mark.encode())
         try:
@@ -189,7 +198,7 @@ class IndexFile:
 
     @property
     def mark(self) -> Mark | None:
-        """What the engine's lock says; ``None`` where nobody, or Git, holds it."""
+        """The engine's mark in the lock; ``None`` if nobody, or Git, holds the lock."""
         return read_mark(self._lock.parent)
 
     @property
@@ -198,10 +207,12 @@ class IndexFile:
         return self.mark is not None
 
     def is_clean(self, tree: str) -> bool:
-        """Whether the file is as the engine left it, with nothing staged by a person; does not read the whole file.
+        """Return whether the file is as the engine wrote it, with nothing staged.
+
+        Does not read the whole file.
 
         Args:
-            tree: The tree of the latest commit; a note of another process counts only for the tree that it names.
+            tree: The tree of the latest commit. A note of another process counts only if it names this tree.
         """
         identity = self._identity()
         if identity and identity == self._clean:
@@ -213,7 +224,7 @@ class IndexFile:
         return False
 
     def _identity(self) -> str:
-        """Identifies the content of the file; empty where nothing does, or where there is no file."""
+        """Return an identifier of the file's content; empty if there is no file or no reliable identifier."""
         try:
             fd = nofollow.open_descriptor(self._path)
         except FileNotFoundError:
@@ -225,12 +236,12 @@ class IndexFile:
             os.close(fd)
         if any(checksum):
             return f"{info.st_size} {checksum.hex()}"
-        if info.st_ctime_ns > time.time_ns() - _RACY_NS:  # `index.skipHash`: only the file system can tell
+        if info.st_ctime_ns > time.time_ns() - _RACY_NS:  # `index.skipHash`: rely on file times
             return ""
         return f"{info.st_size} {info.st_ino} {info.st_mtime_ns} {info.st_ctime_ns}"
 
     def discard_damaged(self, tree: str) -> bool:
-        """Remove an index file that cannot be read, as a power cut leaves it; whether it was one.
+        """Remove an index file that cannot be read, as after a power cut; return whether it was removed.
 
         Args:
             tree: As for :meth:`is_clean`.
@@ -244,14 +255,14 @@ class IndexFile:
         return False
 
     def _read(self) -> _Index:
-        """The whole file; read once for each content."""
+        """Parse the whole file, once for each content."""
         identity = self._identity()
         if self._parsed is None or not identity or self._parsed[0] != identity:
             self._parsed = identity, _Index(str(self._path))
         return self._parsed[1]
 
     def staged(self, names: Collection[str], tree: str) -> dict[str, TreeEntry]:
-        """What the file says of some names, where a person may have staged something; otherwise nothing.
+        """Return the file's entries for some names if the user may have staged something; otherwise nothing.
 
         Args:
             names: Paths relative to the working directory.
@@ -260,7 +271,7 @@ class IndexFile:
         if not names or self.is_clean(tree):
             return {}
         found: dict[str, TreeEntry] = {}
-        with contextlib.suppress(pygit2.GitError):  # damaged: it is made again at the end of the turn
+        with contextlib.suppress(pygit2.GitError):  # damaged: it is rebuilt at the end of the turn
             index = self._read()
             for name in names:
                 with contextlib.suppress(KeyError):
@@ -268,10 +279,12 @@ class IndexFile:
         return found
 
     def _differences(self, tree: str) -> dict[str, TreeEntry | None]:
-        """What the file must be told in order to equal a tree; a damaged file is removed, so that is everything then.
+        """Return the changes that make the file equal a tree.
+
+        A damaged file is removed, so everything changes.
 
         Returns:
-            An entry by path, ``None`` for a path that goes.
+            An entry by path, ``None`` for a path to remove.
         """
         try:
             index = _Index(str(self._path))
@@ -287,18 +300,22 @@ class IndexFile:
         return {path: entry for path, entry in wanted.items() if known.get(path) != entry or entry is None}
 
     def release(self) -> None:
-        """Let git commands in although the index file is behind: they are needed to mend what stops the engine."""
+        """Release Git's index lock although the index file is behind.
+
+        Git commands are needed to fix what stops the engine.
+        """
         if self.held:
             nofollow.remove(self._lock, missing_ok=True)
 
     def refresh(self, changes: Mapping[str, TreeEntry | None] | None, root: Path, tree: str) -> None:
-        """Bring the index file up to the commits and let git commands in again.
+        """Update the index file to the latest commit and release Git's index lock.
 
         Args:
-            changes: Every path that differs from what the index file says; ``None`` for a path that is gone. Where all of
-                this is ``None``, the file is made to equal the tree, whatever it says.
-            root: The working directory, whose files' times and sizes go in, so that ``git status`` need not read them.
-            tree: The tree that the changes lead to.
+            changes: Every path that differs from the index file's entry; ``None`` for a removed path. If the
+                whole argument is ``None``, the file is made to equal the tree, whatever it contains.
+            root: The working directory. Times and sizes of its files are stored, so that ``git status`` need
+                not read them.
+            tree: The tree that results from the changes.
         """
         self.hold()
         try:
@@ -323,7 +340,7 @@ class IndexFile:
         clean = clean and not unmerged
         for path, entry in changes.items():
             if path in unmerged:
-                continue  # a person's merge: to resolve it is theirs
+                continue  # a merge of the user, who must resolve it
             if entry is not None:
                 index.add(_StatEntry(path, entry, root, skip=self._outer and path.startswith("artifacts/")))
             elif path in index:
@@ -331,7 +348,7 @@ class IndexFile:
         index.write()
         sync_file(self._scratch)
         nofollow.replace(self._scratch, self._path)
-        sync_directory(self._path.parent)  # before the lock goes
+        sync_directory(self._path.parent)  # before the lock is released
         self._parsed = None
         self._clean = self._identity() if clean else ""
         if clean:
@@ -339,9 +356,10 @@ class IndexFile:
                 nofollow.write(self._note, _noted(self._clean, tree).encode())
 
     def _copy(self) -> _Index:
-        """A copy of the file, to be changed and renamed over it."""
+        """Return a copy of the file, to be changed and renamed over it."""
         for leftover in (self._scratch, self._scratch.with_name(f"{self._scratch.name}.lock")):
-            nofollow.remove(leftover, missing_ok=True)  # by a crash
+            nofollow.remove(leftover, missing_ok=True)  # from a crash
+
         if nofollow.exists(self._path):
             nofollow.write(self._scratch, nofollow.read(self._path))
         return _Index(str(self._scratch))
@@ -352,9 +370,9 @@ def _noted(identity: str, tree: str) -> str:
 
 
 class _StatEntry(pygit2.IndexEntry):
-    """An index entry with the working file's stat data, which pygit2's own leaves out.
+    """An index entry with the working file's stat data, which pygit2's own class leaves out.
 
-    A file that was edited since gets none: Git would take the edit for what the entry says, and hide it.
+    A file edited since the commit gets no stat data: Git would take it as unchanged and hide the edit.
     """
 
     def __init__(self, path: str, entry: TreeEntry, root: Path, *, skip: bool) -> None:
@@ -388,7 +406,7 @@ def _content(path: Path, info: os.stat_result) -> bytes:
 
 
 def is_abandoned(git_dir: Path) -> bool:
-    """Whether an engine that is dead now left the lock: it was cut off while it wrote."""
+    """Return whether a dead engine left the lock: it was interrupted while writing."""
     mark = read_mark(git_dir)
     return mark is not None and mark.is_left
 

@@ -1,4 +1,7 @@
-"""What a repository needs so that files are taken byte for byte: it is in no commit, and so a clone does not bring it."""
+"""Configuration that makes Git keep files byte for byte.
+
+It is not part of any commit, so a clone does not have it.
+"""
 
 import contextlib
 import re
@@ -31,16 +34,16 @@ _EXCLUDE = f"{TEMPORARY_PREFIX}*\n"
 
 
 class SettingsRefused(AgentXError):
-    """A repository's configuration cannot be read, or not be changed."""
+    """A repository's configuration cannot be read or changed."""
 
 
 def is_set_up(git_dir: Path) -> bool:
-    """Whether the engine has worked in a repository; in a fresh clone it has not."""
+    """Return whether the engine has worked in a repository; false in a fresh clone."""
     return nofollow.is_file(git_dir / "info" / "attributes")
 
 
 def setting(path: Path, key: str) -> str:
-    """A value in a configuration file of Git's; empty where it is not set, or the file cannot be read."""
+    """Return a value from a Git configuration file; empty if it is not set, or the file cannot be read."""
     try:
         config = pygit2.Config(str(path))
         return str(config[key]) if key in config else ""
@@ -49,9 +52,10 @@ def setting(path: Path, key: str) -> str:
 
 
 def remotes(git_dir: Path) -> dict[str, str]:
-    """URL of each remote, by name, as the repository's own configuration says, without ``url.*.insteadOf``.
+    """Return the URL of each remote by name, from the repository's configuration.
 
-    libgit2 would apply what the repository itself says there, and send a push for one address to another.
+    ``url.*.insteadOf`` is ignored: libgit2 would apply such rules of the repository itself, and so send a
+    push to another address.
     """
     found: dict[str, str] = {}
     with contextlib.suppress(OSError, ValueError, pygit2.GitError):
@@ -62,7 +66,7 @@ def remotes(git_dir: Path) -> dict[str, str]:
 
 
 def problem(path: Path) -> str:
-    """Why a configuration file cannot be read, for the middle of a sentence; empty where it can."""
+    """Return why a configuration file cannot be read, for the middle of a sentence; empty if it can."""
     try:
         for _ in pygit2.Config(str(path)):
             pass
@@ -72,10 +76,10 @@ def problem(path: Path) -> str:
 
 
 def set_up(git_dir: Path) -> None:
-    """Give a repository what it lacks; cheap where it lacks nothing.
+    """Add missing settings to a repository; cheap if none is missing.
 
     Raises:
-        SettingsRefused: Its configuration cannot be read, or not be changed.
+        SettingsRefused: Its configuration cannot be read or changed.
     """
     added = ""
     try:
@@ -84,16 +88,16 @@ def set_up(git_dir: Path) -> None:
             values = list(config.get_multivar(key))
             if values[-1:] == [wanted]:
                 continue
-            if (
-                len(values) > 1 or None in values
-            ):  # libgit2 refuses to set the one, and crashes over the other
+            # libgit2 cannot set a value that occurs more than once, and crashes if one has no value.
+            if len(values) > 1 or None in values:
                 section, _, name = key.rpartition(".")
-                added += f"\n[{section}]\n\t{name} = {wanted}\n"  # the last one counts
+                added += f"\n[{section}]\n\t{name} = {wanted}\n"  # Git uses the last one
             else:
                 config[key] = wanted
     except (ValueError, pygit2.GitError) as error:
         raise SettingsRefused(
-            f"{git_dir}/config cannot be used: {error}. Correct it with `git config --file {git_dir}/config --edit`."
+            f"{git_dir}/config cannot be used: {error}. "
+            f"Correct it with `git config --file {git_dir}/config --edit`."
         ) from error
     if added:
         write_file(git_dir / "config", nofollow.read(git_dir / "config") + added.encode())

@@ -1,8 +1,8 @@
-"""Git objects, written durably and never trusted before they are checked.
+"""Write Git objects durably, and check them before use.
 
-libgit2 neither syncs objects nor notices that one is truncated (it spins for ever on reading it, and writing the same
-content again does not repair it), so blobs go through here: a loose object is a zlib stream of ``type size NUL content``
-under the SHA-1 of that, in ``objects/ab/cdef…``.
+libgit2 does not sync objects. It also does not notice a truncated one: reading it loops for ever, and writing
+the same content again does not repair it. So blobs are written here. A loose object is a zlib stream of
+``type size NUL content``, stored under the SHA-1 of that in ``objects/ab/cdef…``.
 """
 
 import contextlib
@@ -24,11 +24,11 @@ _COMPRESSION = 1
 
 
 _TEMPORARY = "tmp_obj_"
-"""As Git names its own, which it prunes."""
+"""Git's own prefix for such files, so that it prunes them."""
 
 
 LARGEST = {"commit": 4 << 20, "tag": 4 << 20, "tree": 64 << 20, "blob": 256 << 20}
-"""Size limit for each kind of object, inflated: zlib packs a gigabyte of zeros into a megabyte."""
+"""Limit for the inflated size of each kind of object: zlib packs a gigabyte of zeros into a megabyte."""
 
 _HEADER = re.compile(rb"(commit|tree|blob|tag) (0|[1-9][0-9]{0,15})")
 _HEADER_BYTES = 32
@@ -36,7 +36,7 @@ _PART_BYTES = 1 << 18
 
 
 class ObjectDamaged(AgentXError):
-    """A Git object is truncated, or its content is not what its name says."""
+    """A Git object is truncated, or its content does not match its name."""
 
 
 class ObjectTooLarge(ObjectDamaged):
@@ -44,10 +44,10 @@ class ObjectTooLarge(ObjectDamaged):
 
 
 def require_size(oid: str, kind: str, size: int) -> None:
-    """Refuse a size over the limit for a kind of object.
+    """Check a size against the limit for a kind of object.
 
     Raises:
-        ObjectTooLarge: It is.
+        ObjectTooLarge: It is over the limit.
     """
     if size > LARGEST[kind]:
         raise ObjectTooLarge(
@@ -59,10 +59,10 @@ def require_size(oid: str, kind: str, size: int) -> None:
 def inflate(stream: "zlib._Decompress", size: int, more: Callable[[], bytes]) -> bytes | None:
     """Inflate exactly ``size`` bytes; ``None`` if the stream holds fewer or more.
 
-    Memory is bounded by ``size``, whatever the stream inflates to.
+    Memory is bounded by ``size``, whatever the stream contains.
 
     Args:
-        stream: A decompressor; what it has not consumed is used first.
+        stream: A decompressor; its unconsumed input is used first.
         size: The declared size.
         more: Returns further compressed bytes; empty at the end.
 
@@ -81,7 +81,7 @@ def inflate(stream: "zlib._Decompress", size: int, more: Callable[[], bytes]) ->
 
 
 def blob_id(content: bytes) -> str:
-    """The name that Git gives a content, in hex.
+    """Return Git's id of a content, in hex.
 
     >>> blob_id(b"")
     'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
@@ -90,12 +90,12 @@ def blob_id(content: bytes) -> str:
 
 
 def loose_path(git_dir: Path, oid: str) -> Path:
-    """Where the loose object of that name lies."""
+    """Return the path of a loose object."""
     return Path(f"{git_dir}/objects/{oid[:2]}/{oid[2:]}")
 
 
 def read_loose(path: Path, oid: str, kinds: Collection[str] = LARGEST.keys()) -> tuple[str, bytes] | None:
-    """Read a loose object; its type and content, or ``None`` where there is none.
+    """Read a loose object; return type and content, or ``None`` if it does not exist.
 
     Args:
         path: Its file.
@@ -104,7 +104,7 @@ def read_loose(path: Path, oid: str, kinds: Collection[str] = LARGEST.keys()) ->
 
     Raises:
         ObjectTooLarge: It declares a size over the limit for its kind.
-        ObjectDamaged: It is there, but is not what its name says.
+        ObjectDamaged: It exists, but does not match its name.
     """
     try:
         with nofollow.open_file(path) as file:
@@ -138,7 +138,7 @@ def _read(file: IO[bytes], oid: str, kinds: Collection[str]) -> tuple[str, bytes
 
 
 def write_blob(git_dir: Path, content: bytes) -> str:
-    """Make sure that a blob is there, whole and on the disk, as a loose object.
+    """Ensure that an intact blob is on disk as a loose object.
 
     Returns:
         Its id in hex.
@@ -149,23 +149,23 @@ def write_blob(git_dir: Path, content: bytes) -> str:
     oid = blob_id(content)
     path = loose_path(git_dir, oid)
     if _is_whole(path, oid):
-        sync_loose(git_dir, [oid])  # whoever wrote it may not have synced it, or died before
+        sync_loose(git_dir, [oid])  # its writer may not have synced it, or crashed before
     else:
         _write(path, b"blob %d\0%s" % (len(content), content), _COMPRESSION, sync=True)
     return oid
 
 
 def write_unsynced(git_dir: Path, kind: str, content: bytes) -> str:
-    """Write an object that can be made again from what is on the disk: neither synced nor compressed.
+    """Write an object that can be rebuilt from data already on disk: neither synced nor compressed.
 
-    It is read back only until the next packing, which compresses it well; compressing it here costs as much as all the
-    rest of a commit. A loose object that is there and whole is kept: it may be durable and part of an earlier commit, and
-    a power cut could take its replacement, which is not. A damaged one is replaced.
+    It is read back only until the next packing, which compresses it well. Compressing it here would cost as
+    much as all the rest of a commit. An intact loose object is kept: it may be synced and belong to an
+    earlier commit, and a power cut could destroy its unsynced replacement. A damaged one is replaced.
 
     Args:
         git_dir: The ``.git`` directory.
         kind: ``blob``, ``tree`` or ``commit``.
-        content: What it holds.
+        content: Its content.
 
     Returns:
         Its id in hex.
@@ -184,7 +184,7 @@ def write_unsynced(git_dir: Path, kind: str, content: bytes) -> str:
 
 
 def _is_whole(path: Path, oid: str) -> bool:
-    """Whether a loose object is there and is what its name says."""
+    """Return whether a loose object exists and matches its name."""
     try:
         return read_loose(path, oid) is not None
     except ObjectDamaged:
@@ -192,7 +192,7 @@ def _is_whole(path: Path, oid: str) -> bool:
 
 
 def _freshen(path: Path) -> None:
-    """Give an object the time of now, as Git does: pruning beside the writer takes old ones that no commit names yet."""
+    """Set an object's file time to now, as Git does: a concurrent prune deletes old unreachable objects."""
     with contextlib.suppress(OSError), nofollow.opened_directory(path.parent) as folder:
         os.utime(path.name, dir_fd=folder, follow_symlinks=False)
 
@@ -230,14 +230,17 @@ def _write(path: Path, whole: bytes, level: int, *, sync: bool) -> None:
 
 
 def make_directories(git_dir: Path) -> None:
-    """Make the directories of loose objects in a new repository, durably: a write then need make none."""
+    """Create the directories of loose objects in a new repository, so that writes need not create any.
+
+    Their names are synced.
+    """
     for number in range(256):
         nofollow.make_directory(git_dir / "objects" / f"{number:02x}")
     sync_directory(git_dir / "objects")
 
 
 def sync_loose(git_dir: Path, oids: Iterable[str]) -> None:
-    """Make some loose objects durable; one that was packed since is durable already."""
+    """Sync some loose objects; one that was packed in the meantime is durable already."""
     folders: set[Path] = set()
     for oid in oids:
         path = loose_path(git_dir, oid)

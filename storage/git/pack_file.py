@@ -1,6 +1,6 @@
-"""Pack files and their indexes, read and written as Git lays them out (gitformat-pack, version 2).
+"""Read and write pack files and their indexes in Git's format (gitformat-pack, version 2).
 
-A pack becomes visible when its index gets its name: both are on the disk before that.
+A pack becomes visible when its index gets its name; both are on disk before that.
 """
 
 import hashlib
@@ -25,27 +25,29 @@ from agentx.storage.git.objects import ObjectDamaged, ObjectTooLarge, inflate, r
 KINDS = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 OFFSET_DELTA, NAMED_DELTA = 6, 7
 TEMPORARY = "tmp_agentx_"
-"""What a packer that died leaves begins with this; ``git gc`` removes such files too."""
+"""Prefix of files that a crashed packer leaves; ``git gc`` removes such files too."""
 
 _INDEX_MAGIC = b"\xfftOc\x00\x00\x00\x02"
 _FANOUT = struct.Struct(">256I")
 _OIDS_AT = len(_INDEX_MAGIC) + _FANOUT.size
 _HASH_BYTES = 20
 _INDEXED_BYTES = _HASH_BYTES + 4 + 4
-"""Of each object its index has at least the name, a checksum and an offset."""
+"""The index has at least a name, a checksum and an offset for each object."""
 
 _HEADER = struct.Struct(">4sII")
 _LARGE = 1 << 31
 
 _NAMES = {number: kind for kind, number in KINDS.items()}
 _DEEPEST = 4_095
-"""Git makes no longer chains of deltas."""
+"""Git creates no longer delta chains."""
 
 _LARGEST_DELTA_BYTES = 64 << 20
 _DELTA_WEIGHT = 32
 _CHAIN_BYTES = 4 << 30
-"""Limit for the sizes along one chain, inflated, where a byte of a delta costs as much as 32 of a result: a
-megabyte can declare thousands of deltas, each of which is within the limit."""
+"""Limit for the summed inflated sizes along one chain; a byte of a delta counts as much as 32 of a result.
+
+A megabyte can declare thousands of deltas, each of which is within the limit.
+"""
 
 _READ_BYTES = 1 << 14
 _HEAD_BYTES = 4_096
@@ -56,19 +58,19 @@ _CACHED = 64
 
 
 class PackDamaged(ObjectDamaged):
-    """A pack file or its index is not what Git wrote."""
+    """A pack file or its index is damaged."""
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One object of a pack, as it stands there.
+    """One object of a pack, as stored.
 
     Attributes:
-        at: Where it begins.
+        at: Offset of its first byte.
         kind: Git's number of its kind; 6 and 7 for a delta.
-        size: Of the object, or of the delta, inflated, in bytes.
-        base: Where the base of an offset delta begins; 0 for others.
-        body: Where the compressed content begins; for a delta that names its base, where that name does.
-        end: Where the next entry begins.
+        size: Inflated size of the object or delta, in bytes.
+        base: Offset of the base of an offset delta; 0 for others.
+        body: Offset of the compressed content; for a delta that names its base, offset of that name.
+        end: Offset of the next entry.
     """
 
     at: int
@@ -80,13 +82,13 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Pack:
-    """A pack file on the disk, opened for reading; use it in a ``with``.
+    """A pack file opened for reading; use it in a ``with``.
 
     Args:
         path: Its ``.pack`` file.
 
     Raises:
-        PackDamaged: It or its index is none, is older than version 2, or is gone.
+        PackDamaged: The pack or its index is not of version 2, is damaged, or does not exist.
     """
 
     def __init__(self, path: Path) -> None:
@@ -121,17 +123,17 @@ class Pack:
         return self._find(oid) is not None
 
     def _find(self, oid: bytes) -> int | None:
-        """Place of an object in the index."""
+        """Return the position of an object in the index."""
         low, high = self._fanout[oid[0] - 1] if oid[0] else 0, self._fanout[oid[0]]
         place = bisect_left(range(high), oid, low, key=self._oid)
         return place if place < high and self._oid(place) == oid else None
 
     def oids(self) -> Iterator[str]:
-        """Name of every object, in hex."""
+        """Yield the name of every object, in hex."""
         return (self._oid(place).hex() for place in range(self.count))
 
     def beginning(self, prefix: str) -> Iterator[str]:
-        """Names, in hex, that begin so."""
+        """Yield the names, in hex, that begin with a prefix."""
         first = bytes.fromhex(prefix + "0" * (2 * _HASH_BYTES - len(prefix)))
         place = bisect_left(range(self.count), first, key=self._oid)
         while place < self.count and (name := self._oid(place).hex()).startswith(prefix):
@@ -139,12 +141,12 @@ class Pack:
             place += 1
 
     def read(self, oid: str) -> tuple[str, bytes] | None:
-        """Kind and content of an object, or ``None`` where it is not in this pack; its hash is not checked.
+        """Return kind and content of an object, or ``None`` if it is not in this pack.
 
-        Sizes are checked before anything is inflated to them.
+        Its hash is not checked. Sizes are checked before anything is inflated to them.
 
         Raises:
-            ObjectTooLarge: It, or an object that it is a delta against, is over a limit.
+            ObjectTooLarge: It, or a base of its deltas, is over a limit.
             ObjectDamaged: It cannot be read.
         """
         place = self._find(bytes.fromhex(oid))
@@ -176,14 +178,15 @@ class Pack:
             work += self._weigh(oid, kind, entry, len(content))
             if work > _CHAIN_BYTES:
                 raise ObjectTooLarge(
-                    f"The Git object {oid} is a chain of deltas of more than {_CHAIN_BYTES:,} bytes, so it is not read."
+                    f"The Git object {oid} is a chain of deltas of more than {_CHAIN_BYTES:,} bytes, "
+                    "so it is not read."
                 )
             content = delta.apply(content, self.content(entry))
             self._remember(entry.at, kind, content)
         return kind, content
 
     def _weigh(self, oid: str, kind: str, entry: Entry, base_bytes: int) -> int:
-        """What it costs to apply a delta, by its declared sizes."""
+        """Return the cost of applying a delta, by its declared sizes."""
         if entry.size > _LARGEST_DELTA_BYTES:
             raise ObjectTooLarge(
                 f"The Git object {oid} is a delta of {entry.size:,} bytes, so it is not read."
@@ -195,7 +198,7 @@ class Pack:
         return size + _DELTA_WEIGHT * entry.size
 
     def content(self, entry: Entry) -> bytes:
-        """Inflate an object that is whole, or a delta, to its declared size.
+        """Inflate a whole object, or a delta, to its declared size.
 
         Raises:
             PackDamaged: It inflates to another size, or not at all.
@@ -209,14 +212,14 @@ class Pack:
         return content
 
     def _remember(self, at: int, kind: str, content: bytes) -> None:
-        """Keep what other deltas may be against."""
+        """Cache a content that may be the base of other deltas."""
         if len(content) <= _CACHED_BYTES:
             self._cache[at] = kind, content
             if len(self._cache) > _CACHED:
                 self._cache.pop(next(iter(self._cache)), None)
 
     def _base(self, entry: Entry) -> int:
-        """Where the base of a delta begins."""
+        """Return the offset of a delta's base."""
         if entry.kind == OFFSET_DELTA:
             return entry.base
         if entry.kind == NAMED_DELTA:
@@ -245,15 +248,14 @@ class Pack:
         return int(offset)
 
     def entries(self) -> Iterator[tuple[bytes, Entry]]:
-        """Every object's name (20 bytes) and entry, in the order of the file.
+        """Yield every object's name (20 bytes) and entry, in the order of the file.
 
         Raises:
-            PackDamaged: An entry is not as its index says.
+            PackDamaged: An entry does not match the index.
         """
         places = sorted((self._offset(place), place) for place in range(self.count))
-        ends = [*(at for at, _ in places[1:]), len(self._data) - _HASH_BYTES][
-            : self.count
-        ]  # Git makes empty packs too
+        # Git also creates empty packs, which have no last entry to end.
+        ends = [*(at for at, _ in places[1:]), len(self._data) - _HASH_BYTES][: self.count]
         for (at, place), end in zip(places, ends, strict=True):
             (crc,) = struct.unpack_from(">I", self._index, self._crc_at + place * 4)
             if not _HEADER.size <= at < end or zlib.crc32(self._data[at:end]) != crc:
@@ -285,24 +287,24 @@ class Pack:
         return Entry(at, kind, size, base, place, end)
 
     def raw(self, start: int, end: int) -> bytes:
-        """The bytes of the file between two places."""
+        """Return the bytes of the file between two offsets."""
         return self._data[start:end]
 
 
 def _body(entry: Entry) -> int:
-    """Where the compressed content begins."""
+    """Return the offset of the compressed content."""
     return entry.body + (_HASH_BYTES if entry.kind == NAMED_DELTA else 0)
 
 
 class _Reader:
-    """Reads a map in parts, from one place on."""
+    """Reads a memory map in parts, from an offset on."""
 
     def __init__(self, data: mmap.mmap, at: int) -> None:
         self._data = data
         self._at = at
 
     def read(self) -> bytes:
-        """The next part; empty at the end."""
+        """Return the next part; empty at the end."""
         start, self._at = self._at, self._at + _READ_BYTES
         return self._data[start : self._at]
 
@@ -313,7 +315,7 @@ def _mapped(path: Path) -> mmap.mmap:
 
 
 class PackWriter:
-    """Writes one new pack; nothing of it is visible before :meth:`finish`.
+    """Writes one new pack, which is invisible before :meth:`finish`.
 
     Args:
         folder: ``objects/pack``.
@@ -330,14 +332,14 @@ class PackWriter:
         self._crcs: dict[bytes, int] = {}
 
     def add(self, oid: bytes, kind: int, size: int, body: bytes, base: int = 0) -> int:
-        """Append an object; where it begins.
+        """Append an object; return its offset.
 
         Args:
             oid: Its name, 20 bytes.
             kind: Git's number of its kind, or that of a delta.
             size: Inflated, in bytes.
-            body: Compressed; behind the name of its base where a delta names it.
-            base: Where the base of an offset delta begins.
+            body: Compressed content, preceded by the name of the base if the delta names it.
+            base: Offset of the base of an offset delta.
         """
         at = self._end
         entry = b"".join(
@@ -349,16 +351,16 @@ class PackWriter:
         return at
 
     def discard(self) -> None:
-        """Take away what was written."""
+        """Delete what was written."""
         self._file.close()
         nofollow.remove(self._path, missing_ok=True)
         nofollow.remove(self._path.with_suffix(".idx"), missing_ok=True)
 
     def finish(self) -> Path:
-        """Bring pack and index to the disk and give them their names.
+        """Sync pack and index, and give them their final names.
 
         Raises:
-            OSError: The disk refuses; nothing is visible.
+            OSError: They could not be written; nothing is visible.
         """
         self._file.seek(0)
         self._file.write(_HEADER.pack(b"PACK", 2, len(self.offsets)))

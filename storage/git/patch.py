@@ -1,4 +1,4 @@
-"""Two contents of a file compared line by line, as ``git diff`` does."""
+"""Compare two contents of a file line by line, as ``git diff`` does."""
 
 import msgspec
 import pygit2
@@ -7,12 +7,12 @@ _BINARY_BYTES = 8_000
 
 
 class Patch(msgspec.Struct, frozen=True):
-    """How one content differs from another.
+    """The difference between two contents.
 
     Attributes:
-        added: Lines that only the later one has.
-        removed: Lines that only the earlier one has.
-        binary: Whether one of them is no text; then no lines are counted.
+        added: Number of lines that only the later one has.
+        removed: Number of lines that only the earlier one has.
+        binary: Whether one of them is binary; then no lines are counted.
         text: The unified diff, headed by both names; empty for binary contents and for equal ones.
     """
 
@@ -26,8 +26,8 @@ def compare(before: bytes | None, after: bytes | None, old: str, new: str) -> Pa
     r"""Compare two contents.
 
     Args:
-        before: The earlier one; ``None`` where there was no file.
-        after: The later one; ``None`` where there is none.
+        before: The earlier one; ``None`` if there was no file.
+        after: The later one; ``None`` if there is no file.
         old: Name of the earlier one.
         new: Name of the later one.
 
@@ -42,5 +42,8 @@ def compare(before: bytes | None, after: bytes | None, old: str, new: str) -> Pa
     _, added, removed = made.line_stats
     text = (made.data or b"").decode("utf-8", "replace")
     at = text.find("\n@@ ") + 1
-    names = f"--- {f'a/{old}' if before is not None else '/dev/null'}\n+++ {f'b/{new}' if after is not None else '/dev/null'}\n"
+    names = (
+        f"--- {f'a/{old}' if before is not None else '/dev/null'}\n"
+        f"+++ {f'b/{new}' if after is not None else '/dev/null'}\n"
+    )
     return Patch(added, removed, text=names + text[at:] if at else "")

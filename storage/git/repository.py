@@ -1,7 +1,7 @@
-"""The repository: trees changed along one path, commits, and the one ref, moved by compare-and-swap.
+"""The repository: trees changed by path, commits, and the one branch, moved by compare-and-swap.
 
-Nothing here runs the git program, reads a person's Git configuration, or touches the working files. libgit2 reads refs
-and configuration; objects are read by :mod:`agentx.storage.git.checked_reader`, within limits.
+Nothing here runs the git program, reads the user's Git configuration, or touches the working files. libgit2
+reads refs and configuration; objects are read by :mod:`agentx.storage.git.checked_reader`, within limits.
 """
 
 import contextlib
@@ -25,10 +25,10 @@ LINK = int(FileMode.LINK)
 SUBMODULE = int(FileMode.COMMIT)
 
 HOST = ".agentx.invalid"
-"""How the mail address of every actor ends, and of nobody else (RFC 2606 keeps ``.invalid`` free)."""
+"""End of every actor's mail address, and of nobody else's (RFC 2606 keeps ``.invalid`` free)."""
 
 TREES_KEPT = 64
-"""So many trees are kept in memory."""
+"""Number of trees kept in memory."""
 
 _TREE = int(FileMode.TREE)
 _REVISION = re.compile(r"(.*?)((?:~\d{0,6}|\^\d?)*)", re.DOTALL)
@@ -41,11 +41,11 @@ _ENGINE = f"agentx <engine@engine{HOST}>"
 
 
 class NotARepository(AgentXError):
-    """The directory has no Git repository that can be used."""
+    """The directory has no usable Git repository."""
 
 
 class NotCommitted(DiskRefused):
-    """Git's objects could not be written: a full disk, missing rights. What was recorded is kept."""
+    """Git's objects could not be written: a full disk, missing rights. The recorded events are kept."""
 
 
 class GitRepository:
@@ -73,21 +73,21 @@ class GitRepository:
 
     @classmethod
     def init(cls, root: Path) -> "GitRepository":
-        """Make a repository whose files are taken as they are, byte for byte, on the branch ``main``."""
+        """Create a repository with the branch ``main`` that keeps files byte for byte."""
         pygit2.init_repository(str(root), initial_head="main")
         local.set_up(root / ".git")
         objects.make_directories(root / ".git")
         return cls(root)
 
     def follow_packs(self) -> None:
-        """Open packs that came, and let go of those that went: until then their disk is not given back."""
+        """Open new packs and close removed ones; while they are open, their disk space is not freed."""
         self._reader.follow()
 
     def close(self) -> None:
         """Release libgit2's handles."""
         self._repo.free()
 
-    # --- the ref ---------------------------------------------------------------------------------------------------
+    # --- the branch -----------------------------------------------------------------------------------------
 
     @property
     def head(self) -> str:
@@ -96,14 +96,16 @@ class GitRepository:
 
     @property
     def branch(self) -> str:
-        """The branch that ``HEAD`` names, in full; the commit where it is detached."""
+        """Full name of the branch that ``HEAD`` names; the commit id if it is detached."""
         return str(self._repo.lookup_reference("HEAD").target)
 
     def go_back(self) -> bool:
-        """Put ``HEAD`` back on the engine's branch, where Git left it for a new branch at its last commit or the one before.
+        """Point ``HEAD`` back at the engine's branch after it was switched to a new branch.
+
+        Only done if the new branch is at the engine's latest commit or one of its parents.
 
         Returns:
-            Whether it was put back; the new branch stays where it is.
+            Whether ``HEAD`` was changed; the new branch itself stays.
         """
         main = self.head
         try:
@@ -121,31 +123,31 @@ class GitRepository:
         Raises:
             WriterConflict: The branch names another commit than ``expected``.
             RefLocked: A git command holds the branch.
-            NotCommitted: The disk refuses.
+            NotCommitted: The branch could not be written.
         """
         with self._writing():
             self._branch.move(new, expected, note, _ENGINE)
 
     def break_lock(self) -> None:
-        """Remove the branch's lock, of whomever: the machine went down since it was taken."""
+        """Remove the branch's lock, whoever took it: the machine has restarted since."""
         self._branch.break_lock()
 
-    # --- objects ---------------------------------------------------------------------------------------------------
+    # --- objects --------------------------------------------------------------------------------------------
 
     def write_blob(self, content: bytes) -> str:
-        """Keep a content durably; its id in hex."""
+        """Store a content durably; return its id in hex."""
         return objects.write_blob(self.git_dir, content)
 
     def write_blob_unsynced(self, content: bytes) -> str:
-        """Keep a content that can be made again from a file that is already on the disk."""
+        """Store a content that can be rebuilt from a file already on disk."""
         with self._writing():
             return self._put("blob", content)
 
     def read_blob(self, oid: str) -> bytes:
-        """The content of a blob.
+        """Return the content of a blob.
 
         Raises:
-            ObjectDamaged: It is not there, or not what its name says.
+            ObjectDamaged: It does not exist, or does not match its name.
         """
         with self._reading(oid):
             kind, content = self._reader.read(oid)
@@ -154,21 +156,21 @@ class GitRepository:
         return content
 
     def has_blob(self, oid: str) -> bool:
-        """Whether a blob can be read whole."""
+        """Return whether a blob can be read intact."""
         try:
             self.read_blob(oid)
         except objects.ObjectDamaged:
             return False
         return True
 
-    # --- trees -----------------------------------------------------------------------------------------------------
+    # --- trees ----------------------------------------------------------------------------------------------
 
     def update_tree(self, base: str, changes: Mapping[str, TreeEntry | None]) -> str:
-        """Make the tree that differs from ``base`` in some paths; only the directories along them are read.
+        """Create a tree that differs from ``base`` in some paths; only the directories along them are read.
 
         Args:
             base: Tree id in hex; empty for the empty tree.
-            changes: New entry by path; ``None`` removes it. A directory that becomes empty goes too.
+            changes: New entry by path; ``None`` removes it. A directory that becomes empty is removed too.
         """
         nested: _Nested = {}
         for path, entry in changes.items():
@@ -184,7 +186,7 @@ class GitRepository:
             return self._build(base, nested) or self._put("tree", b"")
 
     def _build(self, base: str, nested: "_Nested") -> str:
-        """The new tree's id; empty where nothing is left in it."""
+        """Return the new tree's id; empty if the tree is empty."""
         old = self._raw(base) if base else b""
         changes: dict[bytes, trees.Entry | None] = {}
         for name, entry in nested.items():
@@ -193,7 +195,7 @@ class GitRepository:
                 found = trees.find(old, key)
                 below = self._build(found.oid if found and found.mode == trees.DIRECTORY else "", entry)
                 if not below and found is not None and found.mode != trees.DIRECTORY:
-                    continue  # nothing below a file was to go
+                    continue  # a path below a file does not exist, so nothing is to be removed
                 changes[key] = trees.Entry(trees.DIRECTORY, below) if below else None
             else:
                 changes[key] = trees.Entry(b"%o" % entry.mode, entry.oid) if entry is not None else None
@@ -208,11 +210,12 @@ class GitRepository:
             yield
         except ObjectMissing as error:
             raise objects.ObjectDamaged(
-                f"The Git object {oid}, or one that it names, is not in {self.root}; `agentx repair` may restore it."
+                f"The Git object {oid}, or one that it names, is not in {self.root}; "
+                "`agentx repair` may restore it."
             ) from error
 
     def entry(self, tree: str, path: str) -> TreeEntry | None:
-        """What a tree says of a file; ``None`` where it has none there."""
+        """Return a tree's entry for a file; ``None`` if there is no file."""
         if not tree:
             return None
         *folders, name = (part.encode("utf-8", "surrogateescape") for part in path.split("/"))
@@ -227,7 +230,7 @@ class GitRepository:
         return TreeEntry(found.oid, int(found.mode, 8))
 
     def _raw(self, tree: str) -> bytes:
-        """A tree as bytes; those that were used lately are kept, for the next write needs them again."""
+        """Return a tree as bytes; recent ones are cached, because the next write needs them again."""
         known = self._trees.get(tree)
         if known is None:
             with self._reading(tree):
@@ -244,19 +247,19 @@ class GitRepository:
         return tree
 
     def subtree(self, tree: str, path: str) -> str:
-        """Id of a directory in a tree; empty where there is none. ``""`` names the tree itself."""
+        """Return the id of a directory in a tree; empty if there is none. ``""`` names the tree itself."""
         for name in path.split("/") if path else ():
             found = trees.find(self._raw(tree), name.encode("utf-8", "surrogateescape")) if tree else None
             tree = found.oid if found is not None and found.mode == trees.DIRECTORY else ""
         return tree
 
     def names(self, tree: str, path: str) -> list[str]:
-        """What lies in a directory of a tree; nothing where there is none."""
+        """Return the names in a directory of a tree; none if there is no such directory."""
         found = self.subtree(tree, path)
         return list(self._reader.entries(found)) if found else []
 
     def files(self, tree: str, prefix: str = "") -> Iterator[tuple[str, TreeEntry]]:
-        """Every file below a tree, with its path, in Git's order; no submodules."""
+        """Yield every file below a tree, with its path, in Git's order; no submodules."""
         if not tree:
             return
         with self._reading(tree):
@@ -268,16 +271,19 @@ class GitRepository:
                 yield prefix + name, entry
 
     def diff(self, old: str, new: str) -> dict[str, tuple[TreeEntry | None, TreeEntry | None]]:
-        """Files that differ between two trees: before and after, by path; only what differs is read."""
+        """Return the files that differ between two trees: before and after, by path.
+
+        Shared subtrees are not read.
+        """
         if old == new:
             return {}
         with self._reading(new):
             return {path: (was, now) for path, was, now in self._reader.differences(old, new)}
 
-    # --- commits ---------------------------------------------------------------------------------------------------
+    # --- commits --------------------------------------------------------------------------------------------
 
     def commit(self, tree: str, parent: str, message: str, author: tuple[str, str]) -> str:
-        """Make a commit object; no ref moves.
+        """Create a commit object; no ref moves.
 
         Args:
             tree: Its tree.
@@ -298,20 +304,20 @@ class GitRepository:
             return self._put("commit", content.encode("utf-8", "replace"))
 
     def _put(self, kind: str, content: bytes) -> str:
-        """Write an object that :meth:`sync` makes durable."""
+        """Write an object that :meth:`sync` makes durable later."""
         oid = objects.write_unsynced(self.git_dir, kind, content)
         self._unsynced.append(oid)
         return oid
 
     @property
     def settled(self) -> bool:
-        """Whether every commit that was made here is on the disk."""
+        """Whether every commit created here is synced."""
         return not self._unsynced
 
     def sync(self) -> None:
-        """Make the commits since the last call durable: after a power cut they need not be made again from the log.
+        """Sync the commits since the last call: after a power cut they need not be rebuilt from the log.
 
-        Needs no lock; what is committed meanwhile is left to the next call.
+        Needs no lock; commits made in the meantime are left to the next call.
         """
         with self._writing():
             objects.sync_loose(self.git_dir, [self._unsynced.popleft() for _ in range(len(self._unsynced))])
@@ -323,7 +329,8 @@ class GitRepository:
             yield
         except (pygit2.GitError, OSError) as error:
             raise NotCommitted(
-                f"{self.git_dir} could not be written ({error}). What was recorded is kept, and is committed next time."
+                f"{self.git_dir} could not be written ({error}). "
+                "What was recorded is kept, and is committed next time."
             ) from error
 
     def info(self, commit: str) -> CommitInfo:
@@ -338,12 +345,14 @@ class GitRepository:
             raise objects.ObjectDamaged(f"There is no commit {commit} in {self.root}.") from error
 
     def resolve(self, revision: str) -> str:
-        """Id of the commit that a person names: an id or its beginning, a ref, either with ``~2`` or ``^`` behind it.
+        """Resolve a revision given by the user to a commit id.
+
+        A revision is an id or its beginning, or a ref, with an optional ``~2`` or ``^`` after it.
 
         Raises:
             ObjectDamaged: There is no such commit.
         """
-        name, steps = _REVISION.fullmatch(revision).groups()  # type: ignore[union-attr]  # it matches every text
+        name, steps = _REVISION.fullmatch(revision).groups()  # type: ignore[union-attr]  # matches any text
         oid = name if _OID.fullmatch(name) else self._of_ref(name) or self._reader.full_id(name)
         oid = self._reader.peel(oid, "commit")
         for kind, number in _STEP.findall(steps):
@@ -355,36 +364,36 @@ class GitRepository:
         return oid
 
     def _of_ref(self, name: str) -> str:
-        """The object that a ref names; empty where there is no such ref."""
+        """Return the object that a ref names; empty if there is no such ref."""
         try:
-            if "\0" in name:  # libgit2 sees what stands before it
+            if "\0" in name:  # libgit2 would stop reading at the NUL
                 return ""
             return str(self._repo.lookup_reference_dwim(name).resolve().target)
         except (KeyError, ValueError, pygit2.GitError):
             return ""
 
     def has_commit(self, commit: str) -> bool:
-        """Whether a commit is there."""
+        """Return whether a commit exists."""
         return self._reader.exists(commit)
 
     def log(self, start: str = "") -> Iterator[CommitInfo]:
-        """Commits from the branch (or from ``start``) back, along first parents; read one by one."""
+        """Yield commits from the branch (or from ``start``) back, along first parents; read one by one."""
         commit = start or self.head
-        while commit and self.has_commit(commit):  # a shallow clone has no more
+        while commit and self.has_commit(commit):  # a shallow clone ends here
             info = self.info(commit)
             yield info
             commit = info.parents[0] if info.parents else ""
 
     def moves(self, limit: int) -> list[Move]:
-        """The latest moves of the branch, newest first."""
+        """Return the latest moves of the branch, newest first."""
         return self._branch.moves(limit)
 
     def descends(self, commit: str, ancestor: str) -> bool:
-        """Whether a commit has another among its ancestors; false where either is unknown."""
+        """Return whether a commit descends from another; false if either is unknown."""
         return self._reader.descends(commit, ancestor)
 
     def stashes(self) -> list[str]:
-        """The commits of ``git stash``, oldest first."""
+        """Return the commits of ``git stash``, oldest first."""
         try:
             log = self._repo.references["refs/stash"].log()
         except KeyError:
@@ -392,7 +401,7 @@ class GitRepository:
         return [str(entry.oid_new) for entry in log][::-1]
 
     def tree_of(self, commit: str) -> str:
-        """The tree of a commit; empty for no commit."""
+        """Return the tree of a commit; empty for no commit."""
         if commit and commit != self._tree_of[0]:
             with self._reading(commit):
                 self._tree_of = commit, self._reader.peel(commit, "tree")
@@ -408,4 +417,7 @@ def _refusal(root: Path, reason: str) -> str:
             f"{root} belongs to another user, so Git refuses it. Run as that user, or allow it with "
             f"`git config --global --add safe.directory {root}`."
         )
-    return f"{root} has no Git repository that can be opened: {reason}. Undo the last change to {root}/.git, or clone a backup."
+    return (
+        f"{root} has no Git repository that can be opened: {reason}. "
+        f"Undo the last change to {root}/.git, or clone a backup."
+    )

@@ -1,8 +1,9 @@
-"""Git trees as bytes: one tree is made from another by changing some of its entries.
+"""Git trees as bytes: derive a tree from another by changing some of its entries.
 
-A tree is a row of ``mode SP name NUL oid`` without separators, the oid as 20 bytes, sorted by name, a directory's name
-counting as if it ended in ``/`` (https://git-scm.com/book/en/v2/Git-Internals-Git-Objects). To change an entry that is
-there costs a look along the row, all of it in C: a folder gets an entry more with every file, and is written anew for each.
+A tree is a sequence of ``mode SP name NUL oid`` without separators, the oid as 20 bytes. It is sorted by
+name; a directory's name sorts as if it ended in ``/``
+(https://git-scm.com/book/en/v2/Git-Internals-Git-Objects). Trees are edited as bytes for speed: changing an
+existing entry costs one search in C. A folder gains an entry with every file, and is rewritten each time.
 """
 
 import re
@@ -22,14 +23,14 @@ _ENTRY = re.compile(rb"[0-7]+ [^\0]*\0.{20}", re.DOTALL)
 _ENTRIES = re.compile(rb"(?:[0-7]+ [^\0]*\0.{20})*+", re.DOTALL)
 
 _MODE_BYTES = (len(SUBMODULE), len(DIRECTORY))
-"""A mode has so many."""
+"""Possible lengths of a mode."""
 
 
 class Entry(msgspec.Struct, frozen=True):
     """One entry of a tree.
 
     Attributes:
-        mode: As it stands in the tree: ``100644``, ``100755``, ``120000``, ``40000``, ``160000``.
+        mode: As stored: ``100644``, ``100755``, ``120000``, ``40000``, ``160000``.
         oid: In hex.
     """
 
@@ -38,24 +39,26 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def edit(tree: bytes, changes: Mapping[bytes, Entry | None]) -> bytes:
-    """The tree that differs in some entries.
+    """Return the tree with some entries changed.
 
     Args:
-        tree: The tree as it is.
-        changes: New entry by name; ``None`` takes the name away, where it is there.
+        tree: The current tree.
+        changes: New entry by name; ``None`` removes the name, if it is there.
     """
     added: dict[bytes, bytes] = {}
     for name, new in changes.items():
         start, end = _span(tree, name) or (0, 0)
         row = b"" if new is None else _row(name, new)
         if row and (start == end or row.startswith(DIRECTORY) != tree.startswith(DIRECTORY, start)):
-            added[_place(row)], row = row, b""  # of another sort it has its place elsewhere among the names
+            # A new entry, or a file that becomes a directory (or the reverse), sorts elsewhere.
+            added[_place(row)], row = row, b""
+
         tree = tree[:start] + row + tree[end:]
     return _insert(tree, added) if added else tree
 
 
 def _insert(tree: bytes, added: Mapping[bytes, bytes]) -> bytes:
-    """Put entries in, each by the place that it has among the names."""
+    """Insert entries at their places in the sort order."""
     _require_whole(tree)
     starts = [found.start() for found in _ENTRY.finditer(tree)]
     pieces, done = list[bytes](), 0
@@ -68,7 +71,7 @@ def _insert(tree: bytes, added: Mapping[bytes, bytes]) -> bytes:
 
 
 def _place(tree: bytes, start: int = 0) -> bytes:
-    """What an entry is sorted by."""
+    """Return the sort key of an entry."""
     name = tree[tree.index(b" ", start) + 1 : tree.index(b"\0", start)]
     return name + b"/" if tree.startswith(DIRECTORY, start) else name
 
@@ -78,13 +81,13 @@ def _row(name: bytes, entry: Entry) -> bytes:
 
 
 def entries(tree: bytes) -> Iterator[Entry]:
-    """Every entry of a tree."""
+    """Yield every entry of a tree."""
     _require_whole(tree)
     return (_entry(*found.span(), tree) for found in _ENTRY.finditer(tree))
 
 
 def find(tree: bytes, name: bytes) -> Entry | None:
-    """The entry of a name; ``None`` where there is none."""
+    """Return the entry of a name; ``None`` if there is none."""
     span = _span(tree, name)
     return _entry(*span, tree) if span else None
 
@@ -94,7 +97,7 @@ def _entry(start: int, end: int, tree: bytes) -> Entry:
 
 
 def _span(tree: bytes, name: bytes) -> tuple[int, int] | None:
-    """Begin and end of the entry of a name."""
+    """Return start and end of the entry of a name."""
     wanted = b" " + name + b"\0"
     at = tree.find(wanted)
     while at >= 0:
@@ -107,7 +110,10 @@ def _span(tree: bytes, name: bytes) -> tuple[int, int] | None:
 
 
 def _begins(tree: bytes, start: int) -> bool:
-    """Whether an entry begins here: what looks like one may stand in an oid, or at the end of a longer name."""
+    """Return whether an entry begins here.
+
+    The same bytes may occur in an oid, or at the end of a longer name.
+    """
     before = _ENTRIES.match(tree, 0, start) if start >= 0 else None
     return before is not None and before.end() == start
 

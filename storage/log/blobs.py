@@ -1,6 +1,6 @@
 """Long content beside the log: ``history/blobs/ab/cdef…``, named by its Git blob id, tracked by Git.
 
-What an event names lies in the tree of a commit, or ``git gc`` and a clone would lose it.
+Content that an event names must be in a commit's tree, or ``git gc`` and a clone would lose it.
 """
 
 import re
@@ -19,16 +19,16 @@ FOLDER = "history/blobs"
 _OID = re.compile("[0-9a-f]{40}")
 
 WHOLE_BYTES = 6_000
-"""A text whose JSON is not longer stands in the event itself."""
+"""A text whose JSON is not longer is stored in the event itself."""
 
 _LONGEST_ESCAPE = 6
-"""Bytes that one character takes in JSON at most: a control character, or half of one beyond the BMP."""
+"""Maximum number of bytes for one character in JSON: a control character, or half of one beyond the BMP."""
 
 _HEAD_BYTES, _TAIL_BYTES = 2_500, 1_500
 
 
 class BlobDamaged(AgentXError):
-    """A blob is missing or is not what its name says."""
+    """A blob is missing, or does not match its name."""
 
 
 class BlobNotKept(DiskRefused):
@@ -43,11 +43,14 @@ class BlobStore:
 
     @staticmethod
     def is_long(text: str, whole_bytes: int = WHOLE_BYTES) -> bool:
-        """Whether a text is kept as a blob: its JSON is longer than that."""
+        """Return whether a text is stored as a blob because its JSON is longer than the limit."""
         return len(text) > whole_bytes // _LONGEST_ESCAPE and len(msgspec.json.encode(text)) > whole_bytes
 
     def body(self, text: str, whole_bytes: int = WHOLE_BYTES) -> Body:
-        """Keep a text: in the body itself where it is short, otherwise as a blob with an extract of head and tail."""
+        """Store a text in the body itself if it is short, otherwise as a blob.
+
+        The body of a blob holds an extract of its head and tail.
+        """
         if not self.is_long(text, whole_bytes):
             return Body(text)
         data = text.encode()
@@ -57,7 +60,7 @@ class BlobStore:
         return Body(extract, self.put(data), len(data))
 
     def text(self, body: Body) -> str:
-        """The whole text of a body.
+        """Return the whole text of a body.
 
         Raises:
             BlobDamaged: Its blob is missing or damaged.
@@ -65,10 +68,10 @@ class BlobStore:
         return self.get(body.blob).decode("utf-8", "replace") if body.blob else body.text
 
     def put(self, data: bytes) -> str:
-        """Keep a content durably; its id.
+        """Store a content durably; return its id.
 
         Raises:
-            BlobNotKept: The disk refused it.
+            BlobNotKept: It could not be written.
         """
         oid = blob_id(data)
         path = self._root / blob_path(oid)
@@ -77,22 +80,24 @@ class BlobStore:
                 write_file(path, data)
             except OSError as error:
                 raise BlobNotKept(
-                    f"{blob_path(oid)} could not be written: {error.strerror}. Nothing was recorded; make room or mend the rights."
+                    f"{blob_path(oid)} could not be written: {error.strerror}. "
+                    "Nothing was recorded; make room or mend the rights."
                 ) from error
         return oid
 
     def get(self, oid: str) -> bytes:
-        """The content of a blob.
+        """Return the content of a blob.
 
         Raises:
-            BlobDamaged: It is missing or is not what its name says.
+            BlobDamaged: It is missing, or does not match its name.
         """
         path = self._root / blob_path(oid)
         try:
             data = nofollow.read(path)
         except OSError as error:
             raise BlobDamaged(
-                f"{blob_path(oid)} cannot be read: {error.strerror}. `git checkout -- {FOLDER}` may restore it."
+                f"{blob_path(oid)} cannot be read: {error.strerror}. "
+                f"`git checkout -- {FOLDER}` may restore it."
             ) from error
         if blob_id(data) != oid:
             raise BlobDamaged(f"{blob_path(oid)} is damaged. `git checkout -- {FOLDER}` may restore it.")
@@ -100,13 +105,13 @@ class BlobStore:
 
 
 def blob_path(oid: str) -> str:
-    """Where a blob lies, relative to the workspace.
+    """Return the path of a blob, relative to the workspace.
 
     >>> blob_path("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391")
     'history/blobs/e6/9de29bb2d1d6434b8b29ae775ad8c2e48c5391'
 
     Raises:
-        BlobDamaged: It is no id: what a history from elsewhere names may be a path.
+        BlobDamaged: It is not an id. A history from elsewhere may contain a path in its place.
     """
     if not _OID.fullmatch(oid):
         raise BlobDamaged(f"{oid[:80]!r} is no id of a blob.")
@@ -114,13 +119,13 @@ def blob_path(oid: str) -> str:
 
 
 def named_blobs(payload: Payload) -> list[str]:
-    """Ids of the blobs that a payload names."""
+    """Return the ids of the blobs that a payload names."""
     values = (getattr(payload, name) for name in payload.__struct_fields__)
     return [value.blob for value in values if isinstance(value, Body) and _OID.fullmatch(value.blob)]
 
 
 def _fit(text: str, limit_bytes: int) -> str:
-    """The longest beginning whose JSON is at most so long (an escaped control character takes six bytes)."""
+    """Return the longest prefix whose JSON fits the limit (an escaped control character takes six bytes)."""
     part = text[:limit_bytes]
     while part and len(msgspec.json.encode(part)) > limit_bytes:
         part = part[: len(part) * limit_bytes // (len(msgspec.json.encode(part)) + 1)]

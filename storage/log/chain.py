@@ -1,4 +1,4 @@
-"""The hash chain, followed line by line: which line is the next event, which is damage, and which is foreign."""
+"""Follow the hash chain line by line: decide which line is the next event, damaged, or foreign."""
 
 import contextlib
 from collections.abc import Callable, Iterable
@@ -7,16 +7,16 @@ from agentx.storage.events.codec import GENESIS, Codec, DamagedLine, Parts, spli
 from agentx.storage.events.types import Event
 
 Following = Callable[[], Iterable[bytes]]
-"""The lines behind the one in question, as far as it takes to judge it."""
+"""Returns the lines after the one in question, as many as are needed to judge it."""
 
 _CUT_OUT = 10
-"""Where the log ends with one event and so few before it are missing, it is taken; one that is far ahead is forged."""
+"""Maximum gap before the last event of the log; an event further ahead is taken to be forged."""
 
 
 def next_event(codec: Codec, line: bytes, seq: int, previous: str) -> Event | None:
     """Decode a line if it is event ``seq`` and its hash follows from the previous one; otherwise ``None``."""
     event = codec.follow(line, seq, previous)
-    if event is None and line.endswith(b"\n"):  # a type or version that this release does not know
+    if event is None and line.endswith(b"\n"):  # a type or version unknown to this release
         with contextlib.suppress(DamagedLine, ValueError):
             parts = split(line)
             found = codec.decode_parts(parts)
@@ -26,19 +26,20 @@ def next_event(codec: Codec, line: bytes, seq: int, previous: str) -> Event | No
 
 
 class Chain:
-    """Follows the hash chain over lines and says of each whether it is an event of this history.
+    """Follows the hash chain over lines and decides for each whether it is an event of this history.
 
-    A damaged or missing line hides nothing else: the event behind it is taken, with the problem told. A whole line that
-    follows from nothing here (the loser of two writers without a lock, a line of another history, a forged one) is
-    foreign: it is not taken, nor is what follows from it.
+    A damaged or missing line hides nothing else: the event after it is accepted, and the problem is
+    reported. An intact line that does not follow from any event here is foreign: the loser of two writers
+    without a lock, a line of another history, or a forged one. It is rejected, like everything that follows
+    from it.
 
     Args:
         codec: Knows the event types.
-        seq: The event to go on behind.
-        own_hash: Its hash; empty where the chain is entered in its middle and nothing is known yet.
+        seq: The event to continue after.
+        own_hash: Its hash; empty to start in the middle of the chain, where no hash is known yet.
 
     Attributes:
-        seq: The last event that was taken.
+        seq: The last accepted event.
         hash: Its hash.
     """
 
@@ -51,18 +52,18 @@ class Chain:
         self.enter()
 
     def enter(self, above: int = 0, lost: int = 0) -> None:
-        """Go on in another file, which may repeat what was taken already.
+        """Continue in another file, which may repeat events that were accepted already.
 
         Args:
-            above: Its next events come above this one.
-            lost: At most so many events stood in files before it that are not there.
+            above: Its next events come after this one.
+            lost: Maximum number of events in missing files before it.
         """
         self._entered, self._repeated = self.seq, above
         self._lost += lost
         self._foreign.clear()
 
     def take(self, line: bytes, following: Following = tuple) -> tuple[Event | None, str]:
-        """Look at the next line. One without its newline is not there yet.
+        """Process the next line. A line without its newline does not count yet.
 
         Returns:
             The event, or ``None``, and the problem in one sentence, or the empty string.
@@ -74,7 +75,7 @@ class Chain:
         return event, ""
 
     def _judge(self, line: bytes, following: Following) -> tuple[Event | None, str]:
-        """Look closely at a line that is not simply the next event."""
+        """Judge a line that is not simply the next event."""
         if not line.endswith(b"\n"):
             return None, ""
         try:
@@ -96,24 +97,24 @@ class Chain:
     def _look_back(self, event: Event) -> str:
         behind = self.seq if self.seq > self._entered else self._repeated
         if event.seq > behind:
-            # A seal that a crash cut off leaves the segment under both names: the same events come twice.
+            # A crash during a seal leaves the segment under both names: the same events come twice.
             self._repeated = event.seq
             return ""
         self._mark_foreign(event)
         return f"A second event {event.seq} stands behind event {behind}."
 
     def _jumps_to(self, event: Event, parts: Parts, following: Following) -> bool:
-        """Whether an event that does not follow from the last one stands behind damage, and is none of another history.
+        """Return whether to accept an event that does not follow from the last one.
 
-        What stands behind it decides: the longer chain is the history. Where neither goes on, as many events may be
-        missing as damaged lines were seen, and a few that someone may have cut out.
+        It is accepted if it comes after damage, and not if it belongs to another history. The lines after it
+        decide: the longer chain is the history. If neither continues, the gap may be as large as the number
+        of damaged lines seen, plus a few events that someone may have cut out.
         """
         missing = event.seq - self.seq - 1
         foreign = any(parts.extends(other) for other in self._foreign.get(event.seq - 1, ()))
         if not missing and not foreign:
-            self._lost += (
-                1  # it may be the next event with another content, so that what follows from it is ours
-            )
+            # It may be the next event with changed content; then what follows from it is ours.
+            self._lost += 1
         if missing and not foreign:
             here, there = self._lengths(event.hash, following())
             if there > here or (there == here and missing <= self._lost + (0 if here else _CUT_OUT)):
@@ -123,7 +124,7 @@ class Chain:
         return False
 
     def _lengths(self, other: str, lines: Iterable[bytes]) -> tuple[int, int]:
-        """How many lines go on from the last event that was taken, and how many from another one."""
+        """Count the lines that continue from the last accepted event, and from another event."""
         ends, lengths = [self.hash, other], [0, 0]
         for line in lines:
             try:

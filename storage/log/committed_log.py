@@ -1,4 +1,4 @@
-"""The history as a commit holds it: what stands there cannot change any more, so it is read without a lock."""
+"""The history in a commit. It cannot change any more, so it is read without a lock."""
 
 from collections.abc import Iterator
 
@@ -18,10 +18,10 @@ class CommittedLog:
 
     Attributes:
         entries: Everything below ``history/`` in the commit, and the live log, by path.
-        files: Paths of the sealed segments in their order, then of the live log.
+        files: Paths of the sealed segments in order, then of the live log.
 
     Raises:
-        HistoryDamaged: The commit holds no history, or one of which a part is missing.
+        HistoryDamaged: The commit holds no history, or part of it is missing.
     """
 
     def __init__(self, repo: GitRepository, commit: str, codec: Codec) -> None:
@@ -38,7 +38,7 @@ class CommittedLog:
         self.entries[LIVE] = live
 
     def content(self, path: str) -> bytes:
-        """The bytes of one of its files.
+        """Return the bytes of one of its files.
 
         Raises:
             ObjectDamaged: They cannot be read.
@@ -47,14 +47,14 @@ class CommittedLog:
 
     @property
     def last(self) -> Event | None:
-        """Its last event; ``None`` where it has none."""
+        """Its last event; ``None`` if it has none."""
         for path in reversed(self.files):
             if lines := self.content(path).splitlines():
                 return self._decode(path, lines[-1])
         return None
 
     def file_with(self, seq: int) -> int:
-        """Number, from 0, of the file that holds an event, or that the event would be appended to."""
+        """Return the index, from 0, of the file that holds an event, or that it would be appended to."""
         low, high = 0, len(self.files) - 1
         while low < high:
             middle = (low + high + 1) // 2
@@ -76,13 +76,13 @@ class CommittedLog:
             raise HistoryDamaged(f"{path} in the commit {self._commit}: {error}") from error
 
     def events(self, after: int = 0, own_hash: str = "") -> Iterator[Event]:
-        """The events after ``after``, each the next one of the hash chain: it ends where an event is missing or damaged.
+        """Yield the events after ``after`` along the hash chain; stop where an event is missing or damaged.
 
-        Lines that are no event of the chain are passed over.
+        Lines that are not events of the chain are skipped.
 
         Args:
-            after: Seq to begin behind.
-            own_hash: The hash of that event, where it is known.
+            after: Number of the event to start after.
+            own_hash: The hash of that event, if known.
         """
         seq, previous = after, own_hash or ("" if after else GENESIS)
         for path in self.files[self.file_with(after + 1) :]:
@@ -97,13 +97,13 @@ class CommittedLog:
                 yield event
 
     def begins(self, number: int) -> int:
-        """Seq of the first event of a file; where it has none, of the one that will be."""
+        """Return the number of the first event in a file; if it is empty, of the next event to be written."""
         first = self.content(self.files[number]).partition(b"\n")[0]
         last = self.last
         return self._decode(self.files[number], first).seq if first else (last.seq if last else 0) + 1
 
     def until(self, seq: int) -> tuple[list[str], bytes]:
-        """The log as it was after an event: the segments that were sealed by then, and the live log."""
+        """Return the log as it was after an event: the segments sealed by then, and the live log."""
         number = self.file_with(seq + 1)
         kept = b""
         for line in self.content(self.files[number]).splitlines(keepends=True):

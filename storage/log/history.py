@@ -1,10 +1,11 @@
-"""The history log: an append-only file of events, sealed into segments so that no cost grows with its length.
+"""The history log: an append-only file of events, split into segments so that no cost grows with its length.
 
-The live log is ``history.jsonl``. When it would pass 64 KB it is sealed: it gets a second name, ``history/000/001.jsonl``
-(segment *n* is ``history/{n // 100:03}/{n % 100:03}.jsonl``), and a new live log takes its place. Sealed segments never change.
+The live log is ``history.jsonl``. Before it would exceed 64 KB it is sealed: it gets a second name,
+``history/000/001.jsonl`` (segment *n* is ``history/{n // 100:03}/{n % 100:03}.jsonl``), and a new live log
+takes its place. Sealed segments never change.
 
-Readers take no lock: they follow the segments into the live log, ignore a last line without its newline, and see one log.
-The writer (:class:`HistoryWriter`) runs under the workspace's lock.
+Readers take no lock. They read the segments and then the live log as one log, and ignore a last line without
+its newline. The writer (:class:`HistoryWriter`) runs under the workspace's lock.
 """
 
 import contextlib
@@ -32,14 +33,14 @@ ORPHANS = "history/orphans.jsonl"
 SEGMENT_BYTES = 64 * 1024
 _FAN_OUT = 100
 _SEGMENT_EVENTS = SEGMENT_BYTES // 200
-"""More events than so many do not fit in a segment."""
+"""Upper limit for the number of events in a segment."""
 
 _AHEAD_BYTES = 2 * SEGMENT_BYTES
-"""So much behind a line that does not follow is looked at to judge it."""
+"""Bytes to read after a line that does not follow, to judge it."""
 
 
 class HistoryDamaged(AgentXError):
-    """A part of the history cannot be read, or does not follow from what stands before it."""
+    """Part of the history cannot be read, or does not follow from what comes before it."""
 
 
 class HistoryRewound(HistoryDamaged):
@@ -47,20 +48,20 @@ class HistoryRewound(HistoryDamaged):
 
 
 class HistoryWriteFailed(DiskRefused):
-    """Events could not be made durable; the sentence says whether any of them were recorded."""
+    """Events could not be made durable; the message says whether any of them were recorded."""
 
 
 _Place = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
-"""A cache that was tampered with may hold a number that a search would never come to."""
+"""Bounded, because a cache that was tampered with may hold a number that no search would reach."""
 
 
 class Position(msgspec.Struct, frozen=True):
-    """A place in the log, behind an event.
+    """A place in the log, directly after an event.
 
     Attributes:
         seq: The event; 0 for none.
         hash: Its hash.
-        segment: Number of the segment that it stands in; for the live log the number that it gets when it is sealed.
+        segment: Number of its segment; for the live log, the number that it gets when it is sealed.
         offset: Bytes of that segment up to the end of the event's line.
     """
 
@@ -71,13 +72,13 @@ class Position(msgspec.Struct, frozen=True):
 
 
 class Damage(msgspec.Struct, frozen=True):
-    """A line that is not the event it should be.
+    """A line that is not the expected event.
 
     Attributes:
         path: File, relative to the workspace.
         line: Line in it, from 1.
         reason: One sentence.
-        missing: Whether events are missing; otherwise it is a line that is no event.
+        missing: Whether events are missing; otherwise the line itself is not an event.
     """
 
     path: str
@@ -90,11 +91,11 @@ OnDamage = Callable[[Damage], None]
 
 
 def told_already(_damage: Damage) -> None:
-    """For readers that come after the log was folded: what is damaged was told of then."""
+    """Ignore damage already reported while folding."""
 
 
 def segment_path(number: int) -> str:
-    """Where segment ``number`` (from 1) lies, relative to the workspace.
+    """Return the path of segment ``number`` (from 1), relative to the workspace.
 
     >>> segment_path(1), segment_path(250)
     ('history/000/001.jsonl', 'history/002/050.jsonl')
@@ -103,7 +104,7 @@ def segment_path(number: int) -> str:
 
 
 def segment_number(path: str) -> int:
-    """The number of the segment that lies at a path; 0 for any other file.
+    """Return the number of the segment at a path; 0 for any other file.
 
     >>> segment_number("history/002/050.jsonl"), segment_number("history/orphans.jsonl")
     (250, 0)
@@ -114,7 +115,7 @@ def segment_number(path: str) -> int:
 
 
 def count_segments(root: Path) -> int:
-    """How many sealed segments a workspace has."""
+    """Return the number of a workspace's sealed segments."""
     highest = 0
     with contextlib.suppress(FileNotFoundError):
         for folder in sorted(
@@ -124,24 +125,24 @@ def count_segments(root: Path) -> int:
                 name[:-6] for name in nofollow.names(root / SEGMENTS / folder) if name.endswith(".jsonl")
             ]
             numbers = [int(name) for name in names if name.isdigit()]
-            if numbers:  # the newest folder is empty where a crash cut its first seal off
+            if numbers:  # the newest folder is empty if a crash interrupted its first seal
                 highest = int(folder) * _FAN_OUT + max(numbers)
                 break
     return highest
 
 
 class Reading(Iterator[Event]):
-    """Events as they are read.
+    """An iterator over events.
 
     Attributes:
         events: The events.
-        segment: The segment that the last one stands in; for the live log the number that it gets when it is sealed.
+        segment: Segment of the last event; for the live log, the number that it gets when it is sealed.
     """
 
     events: Iterator[Event]
     segment = 0
 
-    def __iter__(self) -> Iterator[Event]:  # noqa: PYI034 - a loop then makes no call of ours for each event
+    def __iter__(self) -> Iterator[Event]:  # noqa: PYI034 - a loop then skips our `__next__` for each event
         return self.events
 
     def __next__(self) -> Event:
@@ -162,19 +163,21 @@ class History:
 
     @property
     def fingerprint(self) -> str:
-        """Of the event types that it knows: what was made from events with another one may be out of date."""
+        """Identifies the set of known event types; results computed with another one may be out of date."""
         return self._codec.fingerprint
 
     def read(
         self, after: int | Position = 0, on_damage: OnDamage | None = None, *, live: bool = True
     ) -> "Reading":
-        """The events after ``after``, in order, each once and each checked against the hash of the one before it.
+        """Return the events after ``after``, in order, each once.
+
+        Each is checked against the hash of the one before it.
 
         Args:
-            after: Seq to begin behind; 0 for all, from the first hash on. A position that :meth:`locate` gave costs no
-                search, and the first event behind it is checked against its hash.
-            on_damage: Called with each line that is not the event it should be.
-            live: Whether to read on into the live log behind the sealed segments.
+            after: Number of the event to start after; 0 for all, from the first hash on. A position from
+                :meth:`locate` needs no search, and the first event after it is checked against its hash.
+            on_damage: Called with each line that is not the expected event.
+            live: Whether to read the live log after the sealed segments.
 
         Raises:
             HistoryDamaged: A line is damaged and ``on_damage`` was not given.
@@ -206,11 +209,11 @@ class History:
                     yield event
 
     def start_of(self, segment: int) -> Position:
-        """Where a sealed segment begins: behind the last event of the one before it.
+        """Return the start of a sealed segment: the position after the last event of the one before it.
 
         Raises:
-            DamagedLine: That is none.
-            OSError: The one before it cannot be read.
+            DamagedLine: The last line of the segment before it is not an event.
+            OSError: The segment before it cannot be read.
         """
         if segment == 1:
             return Position()
@@ -220,14 +223,15 @@ class History:
         return Position(event.seq, event.hash, segment)
 
     def read_whole(self, start: Position, last: int) -> Iterator[tuple[Event, bytes]]:
-        """The events of sealed segments, each with its line, as long as there is nothing to judge.
+        """Yield the events of sealed segments, each with its line; fail at the first problem.
 
         Args:
-            start: Where the first of them begins.
-            last: Number of the last one.
+            start: Start of the first segment.
+            last: Number of the last segment.
 
         Raises:
-            HistoryDamaged: A line does not simply follow from the one before it; :meth:`read` says what it is.
+            HistoryDamaged: A line does not simply follow from the one before it; :meth:`read` reports what it
+                is.
             OSError: A segment cannot be read.
         """
         chain = Chain(self._codec, start.seq, start.hash)
@@ -241,7 +245,10 @@ class History:
                     yield event, line
 
     def lines(self) -> Iterator[tuple[str, int, bytes]]:
-        """Every whole line as it stands, with its file, relative to the workspace, and its number in it, from 1."""
+        """Yield every complete line without checks.
+
+        Each comes with its file, relative to the workspace, and its number in it, from 1.
+        """
         for segment, file in self._files(1):
             for number, line in enumerate(file, 1):
                 if line.endswith(b"\n"):
@@ -254,12 +261,14 @@ class History:
         return Position(segment=first), Chain(self._codec, own_hash=GENESIS if first == 1 else "")
 
     def locate(self, seq: int, own_hash: str, near: int = 0) -> Position | None:
-        """Where an event ends, or ``None`` where the log does not hold it. Costs one segment, not the history.
+        """Return the position of an event, or ``None`` if the log does not hold it.
+
+        Reads one or two segments, not the whole history.
 
         Args:
             seq: The event.
             own_hash: Its hash.
-            near: The segment that it stands in, or the one before, where that is known.
+            near: Its segment, or the one before, if known.
         """
         if seq == 0:
             return Position()
@@ -272,7 +281,7 @@ class History:
         return None
 
     def event_at(self, position: Position) -> Event | None:
-        """The event of a position, or ``None`` where it does not stand there. Reads its line and nothing else."""
+        """Return the event at a position, or ``None`` if it is not there. Reads only its line."""
         if position.seq == 0:
             return None
         for segment, file in islice(self._files(position.segment), 1):
@@ -287,11 +296,14 @@ class History:
         return None
 
     def holds(self, position: Position) -> bool:
-        """Whether the event of a position stands there."""
+        """Return whether the event of a position is there."""
         return position == Position() or self.event_at(position) is not None
 
     def stamp(self, before: int) -> str:
-        """Changes if a sealed segment before this one was touched; compares size and time, and reads none."""
+        """Return a digest that changes if a sealed segment before this one was touched.
+
+        Compares size and modification time, and reads no content.
+        """
         mark = blake2b(digest_size=16)
         for number in range(1, before):
             try:
@@ -302,7 +314,7 @@ class History:
         return mark.hexdigest()
 
     def _files(self, segment: int, *, live: bool = True) -> Iterator[tuple[int, IO[bytes]]]:
-        """The segments from one on, each open; the live log comes last, as number 0."""
+        """Yield the segments from one on, each open; the live log comes last, as number 0."""
         while True:
             sealed = self._root / segment_path(segment)
             with (
@@ -313,7 +325,7 @@ class History:
                 segment += 1
                 continue
             if segment < count_segments(self._root):
-                segment += not nofollow.exists(sealed)  # it is lost, or was sealed between the two looks
+                segment += not nofollow.exists(sealed)  # it is lost, or was sealed between the two checks
                 continue
             if not live:
                 return
@@ -323,7 +335,7 @@ class History:
                 return
             with file:
                 if nofollow.exists(sealed):
-                    continue  # sealed between the two looks: what is open may be a later log
+                    continue  # sealed between the two checks: the open file may be a later log
                 yield 0, file
                 return
 
@@ -331,7 +343,7 @@ class History:
         return segment or count_segments(self._root) + 1
 
     def _following(self, segment: int, file: IO[bytes]) -> Iterable[bytes]:
-        """The lines behind the one that was just read, up to some way into the next file."""
+        """Return the lines after the one just read, up to some way into the next file."""
         content = os.pread(file.fileno(), _AHEAD_BYTES, file.tell())
         if segment:
             for _, behind in islice(self._files(segment + 1), 1):
@@ -339,7 +351,7 @@ class History:
         return io.BytesIO(content)
 
     def _first_segment(self, after: int) -> int:
-        """The last segment whose first event is at or before the one behind ``after`` (binary search)."""
+        """Return the last segment whose first event is at or before ``after`` + 1 (binary search)."""
         low, high = 1, count_segments(self._root)
         if after <= 0 or high == 0:
             return 1
@@ -353,7 +365,7 @@ class History:
         return low
 
     def _first_seq(self, segment: int) -> int | None:
-        """The first event of a segment that can be read."""
+        """Return the number of the first readable event in a segment."""
         with (
             contextlib.suppress(FileNotFoundError),
             nofollow.open_file(self._root / segment_path(segment)) as file,
@@ -383,7 +395,8 @@ def _path(segment: int) -> str:
 def _report(on_damage: OnDamage | None, damage: Damage) -> None:
     if on_damage is None:
         raise HistoryDamaged(
-            f"{damage.path}, line {damage.line}: {damage.reason} Everything else is intact; `agentx doctor` lists what is damaged."
+            f"{damage.path}, line {damage.line}: {damage.reason} "
+            "Everything else is intact; `agentx doctor` lists what is damaged."
         )
     on_damage(damage)
 
@@ -392,11 +405,11 @@ class HistoryWriter:
     """Appends to the live log. Every method runs under the workspace's lock.
 
     Attributes:
-        seq: The last event that is known to stand in the log.
+        seq: The last event known to be in the log.
         hash: Its hash.
-        segments: How many segments are sealed.
-        known: What was read from the live log and appended to it, up to that event.
-        unsound: Why the log must be healed before anything is appended; empty where it need not.
+        segments: Number of sealed segments.
+        known: The content of the live log up to that event, as read or appended.
+        unsound: Why the log must be repaired before anything is appended; empty if it need not be.
     """
 
     def __init__(self, root: Path, codec: Codec) -> None:
@@ -414,27 +427,28 @@ class HistoryWriter:
         self.unsound = ""
 
     def close(self) -> None:
-        """Release the file."""
+        """Close the file."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
     def start_at(self, seq: int, own_hash: str) -> None:
-        """Take a position in the log that was reached by reading; :meth:`catch_up` goes on from there."""
+        """Set the position in the log that was reached by reading; :meth:`catch_up` continues from there."""
         self.close()
         self.seq, self.hash, self._inode, self._offset = seq, own_hash, 0, 0
         self.known, self.unsound = b"", ""
 
     def catch_up(self, on_damage: OnDamage | None = None, *, strict: bool = False) -> list[Event]:
-        """Read what others appended since, set torn and foreign lines aside, and be ready to append.
+        """Read what others appended since, set torn and foreign lines aside, and prepare to append.
 
         Args:
-            on_damage: Called with each line that is not the event it should be.
-            strict: Change nothing where more is wrong than a torn last line, and say so in :attr:`unsound`.
+            on_damage: Called with each line that is not the expected event.
+            strict: Change nothing if there is more damage than a torn last line, and describe it in
+                :attr:`unsound`.
 
         Raises:
             HistoryRewound: The log no longer holds what was already read from it.
-            HistoryWriteFailed: The log cannot be opened for writing, or what must be set aside cannot be written.
+            HistoryWriteFailed: The log cannot be opened for writing, or lines cannot be set aside.
         """
         try:
             return self._catch_up(on_damage, strict=strict)
@@ -467,7 +481,12 @@ class HistoryWriter:
         return fresh
 
     def _changed(self, before: bytes, sealed: int | None) -> bool:
-        """Whether what was read of the live log has changed; ``sealed`` segments were there before a new file."""
+        """Return whether the part of the live log already read has changed.
+
+        Args:
+            before: That part.
+            sealed: Number of segments before a new file was opened; ``None`` if it is still the same file.
+        """
         if sealed is None:
             size = min(os.fstat(self._fd).st_size, len(before))  # a shorter log was set back
             return os.pread(self._fd, size, 0) != before[:size]
@@ -483,13 +502,15 @@ class HistoryWriter:
         )
 
     def append(self, drafts: Sequence[Draft]) -> list[Event]:
-        """Append events and sync; when this returns they exist. Call :meth:`catch_up` first, under the same lock.
+        """Append events and sync; when this returns they exist.
 
-        One sync for each segment that is touched. What fits in one segment is appended whole or not at all.
+        Call :meth:`catch_up` first, under the same lock. There is one sync for each segment that is touched.
+        Events that fit in one segment are appended all or none.
 
         Raises:
-            HistoryWriteFailed: The log could not be written (a full disk, a read-only file system). Of more than fits in
-                one segment a part may have been recorded: the sentence says so, and the next :meth:`catch_up` gives it.
+            HistoryWriteFailed: The log could not be written (a full disk, a read-only file system). If the
+                events need more than one segment, some of them may have been recorded: the message says so,
+                and the next :meth:`catch_up` returns them.
             EventTooLarge: A draft is too long; nothing was appended.
         """
         if self._fd < 0:
@@ -523,7 +544,7 @@ class HistoryWriter:
         self.known += content
 
     def _fail(self, error: OSError, recorded: Sequence[Event], wanted: int, *, sealing: bool) -> NoReturn:
-        """Take back what can be: the last part; parts that are sealed stay, for readers may have seen them."""
+        """Undo the last part; sealed parts stay, because readers may have seen them."""
         said = "Nothing was recorded."
         try:
             os.ftruncate(self._fd, self._offset)
@@ -534,7 +555,7 @@ class HistoryWriter:
                 f"Of {wanted} events the first {len(recorded)} were recorded, up to event {recorded[-1].seq}."
             )
         if sealing or said != "Nothing was recorded.":
-            self.close()  # the next look finds what was recorded, and which file is the live log
+            self.close()  # the next read finds what was recorded, and the current live log
         raise HistoryWriteFailed(f"Could not append to {self._live}: {error.strerror}. {said}") from error
 
     def _encode(self, drafts: Sequence[Draft]) -> tuple[list[Event], list[bytes]]:
@@ -549,7 +570,7 @@ class HistoryWriter:
         return events, lines
 
     def _open_live(self) -> bool:
-        """Open the live log; true where it is another file than before."""
+        """Open the live log; return whether it is another file than before."""
         try:
             inode = nofollow.status(self._live).st_ino
         except FileNotFoundError:
@@ -567,7 +588,7 @@ class HistoryWriter:
         self._inode, self._offset, self.known = os.fstat(self._fd).st_ino, 0, b""
 
     def _read_sealed(self, on_damage: OnDamage | None) -> list[Event]:
-        """Finish a seal that a crash cut off, then read the segments that others sealed since."""
+        """Finish a seal that a crash interrupted, then read the segments that others sealed since."""
         self.segments = count_segments(self._root)
         if not self.segments:
             return []
@@ -612,7 +633,7 @@ class HistoryWriter:
         return events
 
     def _set_aside(self, orphans: Sequence[tuple[bytes, str]], end: int, length: int) -> None:
-        """Keep lines that are no events beside the log; what stands behind the last event is told of once."""
+        """Store lines that are not events in the orphans file; cut off what follows the last event."""
         if orphans:
             self._orphans.keep(orphans)
         if end < length:
@@ -621,16 +642,15 @@ class HistoryWriter:
     def _seal(self) -> None:
         target = self._root / segment_path(self.segments + 1)
         make_directory(target.parent)
-        if not (
-            nofollow.exists(target) and nofollow.same_file(target, self._live)
-        ):  # an earlier seal may have failed half-way
+        # An earlier seal may have failed half-way.
+        if not (nofollow.exists(target) and nofollow.same_file(target, self._live)):
             nofollow.link(self._live, target)
             sync_directory(target.parent)
         self._start_live()
         self.segments += 1
 
     def _start_live(self) -> None:
-        """Put an empty log in the place of the sealed one."""
+        """Replace the sealed log with an empty one."""
         fresh = self._root / f"{TEMPORARY_PREFIX}{LIVE}"
         os.close(nofollow.open_descriptor(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644))
         nofollow.replace(fresh, self._live)
@@ -639,7 +659,7 @@ class HistoryWriter:
 
 
 def _parts(lines: Sequence[bytes], taken: int) -> list[list[bytes]]:
-    """Cut a batch at segment boundaries: the first part goes into the live log, of which ``taken`` bytes are taken.
+    """Split a batch at segment boundaries; the first part goes into the live log, which has ``taken`` bytes.
 
     >>> _parts([b"x" * 40_000, b"y" * 40_000], taken=60_000) == [[], [b"x" * 40_000], [b"y" * 40_000]]
     True

@@ -1,8 +1,8 @@
-"""Idempotency keys: which event has a key, found without reading the history.
+"""Idempotency keys: find the event with a given key without reading the history.
 
-The table is a cache in SQLite beside the other caches. It remembers the place in the log up to which it was filled, is
-used only where the log still holds that place, and is caught up from there. What it finds is read from the log and
-checked. Deleted or damaged, it is filled again by reading the log once.
+The table is an SQLite cache, beside the other caches. It records the position in the log up to which it was
+filled. It is used only if the log still holds that position, and is caught up from there. Each event found is
+read from the log and checked. If the cache is deleted or damaged, it is rebuilt by reading the log once.
 """
 
 import contextlib
@@ -21,21 +21,22 @@ _SCHEMA = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
 CREATE TABLE IF NOT EXISTS keys (key TEXT PRIMARY KEY, seq INTEGER, hash TEXT, segment INTEGER) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS filled (id INTEGER PRIMARY KEY, seq INTEGER, hash TEXT, segment INTEGER, offset INTEGER);
+CREATE TABLE IF NOT EXISTS filled (id INTEGER PRIMARY KEY, seq INTEGER, hash TEXT, segment INTEGER, \
+offset INTEGER);
 """
 _UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
-"""What a damaged file gives; the names in its schema may be no text."""
+"""Errors from a damaged file; names in its schema may not be valid text."""
 
 _BATCH = 10_000
 _WORTH_NOTING = 1_000
-"""After so many events without a key the place is written down all the same."""
+"""After this many events without a key, the position is saved anyway."""
 
 
 class Keys:
     """The keys of one workspace. Every method runs under the workspace's lock.
 
     Args:
-        path: The cache's file; its folder is made where it is missing.
+        path: The cache's file; its folder is created if missing.
         history: The log.
     """
 
@@ -48,9 +49,9 @@ class Keys:
         self._noted = 0
 
     def find(self, keys: Iterable[str]) -> dict[str, Event]:
-        """The events that have some keys, by key; a key that no event has is left out.
+        """Return the events with some keys, by key; a key without an event is left out.
 
-        Costs what was appended since the last look, and a look-up for each key.
+        The cost is that of the events appended since the last call, and one look-up for each key.
         """
         self.catch_up()
         wanted = list(dict.fromkeys(keys))
@@ -62,7 +63,7 @@ class Keys:
         return found
 
     def catch_up(self) -> None:
-        """Take in what was appended since the last look; a good moment is when a snapshot is saved."""
+        """Process what was appended since the last call; a good time is when a snapshot is saved."""
         try:
             self._fill()
         except _UNREADABLE:
@@ -75,7 +76,7 @@ class Keys:
                 self._fill()
 
     def close(self) -> None:
-        """Release the file."""
+        """Close the file."""
         if self._table is not None:
             self._table.close()
             self._table = None
@@ -103,7 +104,7 @@ class Keys:
     ) -> None:
         filled = self._history.locate(last.seq, last.hash, near=segment)
         if filled is None:
-            return  # the log was set back this moment; the next look begins where this one did
+            return  # the log was set back just now; the next call starts from the same place
         self._filled = filled
         if rows or filled.seq - self._noted >= _WORTH_NOTING:
             table.execute("BEGIN IMMEDIATE")
@@ -114,7 +115,7 @@ class Keys:
             self._noted = filled.seq
 
     def _look_up(self, keys: Iterable[str]) -> dict[str, Event] | None:
-        """The events by key; ``None`` where the table is wrong."""
+        """Return the events by key; ``None`` if the table is wrong."""
         found: dict[str, Event] = {}
         if self._table is None:
             return None
@@ -158,10 +159,10 @@ class Keys:
 
 
 def _position(seq: Any, own_hash: Any, segment: Any, offset: Any = 0) -> Position:
-    """What a row says of a place in the log; a damaged file may hold anything.
+    """Convert a row to a position in the log; a damaged file may hold anything.
 
     Raises:
-        DatabaseError: It says nothing of the kind.
+        DatabaseError: It is not a valid position.
     """
     row = {"seq": seq, "hash": own_hash, "segment": segment, "offset": offset}
     try:

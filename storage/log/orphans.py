@@ -1,4 +1,4 @@
-"""Lines that were found in the log and are no events of it: kept where a person can look at them, each once."""
+"""Lines found in the log that are not events of it: kept in a file for inspection, each once."""
 
 import json
 import os
@@ -13,7 +13,7 @@ class Orphans:
     """The file of orphans. Every method runs under the workspace's lock.
 
     Args:
-        path: The file; made with the first orphan.
+        path: The file; created with the first orphan.
     """
 
     def __init__(self, path: Path) -> None:
@@ -22,9 +22,9 @@ class Orphans:
         self._read_bytes = 0
 
     def keep(self, found: Iterable[tuple[bytes, str]]) -> None:
-        """Keep some lines, each with the reason why it is no event; what is there already is not written again.
+        """Append lines, each with the reason why it is not an event; known lines are not written again.
 
-        What others wrote meanwhile is read, never what was read before.
+        Only what others appended since the last call is read.
 
         Raises:
             OSError: They could not be made durable.
@@ -41,7 +41,7 @@ class Orphans:
             fresh = {_mark(entry): entry for entry in map(_entry, found)}
             lines = [entry for mark, entry in fresh.items() if mark not in self._known]
             if lines:
-                file.writelines(lines if whole else [b"\n", *lines])  # a crash cut the last one off
+                file.writelines(lines if whole else [b"\n", *lines])  # a crash tore the last line
                 file.flush()
                 os.fsync(file.fileno())
             self._known |= fresh.keys()

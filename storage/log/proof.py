@@ -1,8 +1,9 @@
-"""The hash chain, followed line by line, so that each damage is told once and where it is.
+"""Follow the hash chain line by line, to report each damage once and at the right place.
 
-A reader takes what it can (:class:`agentx.storage.log.history.Chain`); this says what is wrong. A line that does not follow
-is in doubt until the next one shows what it was: the next one follows from it (then the line itself was changed), from
-the line before it (then it is no event of this history), or from neither.
+A reader accepts what it can (:class:`agentx.storage.log.history.Chain`); this module reports what is wrong. A
+line that does not follow is in doubt until the next line resolves it. If the next line follows from it, the
+line itself was changed. If the next line follows from the line before, the line in doubt is not an event of
+this history. It may also follow from neither.
 """
 
 import os
@@ -16,16 +17,17 @@ from agentx.storage.files import nofollow
 from agentx.storage.log.history import LIVE, count_segments, segment_path
 
 Line = tuple[str, int, bytes]
-"""A line of the log: its file, its number in it from 1, and its bytes; 0 and nothing for a file without one."""
+"""A line of the log: its file, its number from 1, and its bytes; 0 and nothing for a file without one."""
 
 Told = Callable[[str, str], None]
-"""Told the place (file and line) and what is wrong there."""
+"""Called with the place (file and line) and the problem there."""
 
 
 def log_lines(root: Path, first: int = 1) -> Iterator[Line]:
-    """Every whole line of the log as it stands, from a segment on. Takes no lock.
+    """Yield every complete line of the log unchecked, from a segment on. Takes no lock.
 
-    A segment that is lost, or holds no line, is given without one. A last line without its end is not there yet.
+    A segment that is missing, or holds no line, is given without one. A last line without its newline does
+    not count yet.
     """
     number, sealed = first, os.stat_result([0] * 10)
     while True:
@@ -44,9 +46,9 @@ def log_lines(root: Path, first: int = 1) -> Iterator[Line]:
         with file:
             info = os.fstat(file.fileno())
             if path == LIVE and nofollow.exists(root / segment_path(number)):
-                continue  # sealed between the two looks: what is open may be a later log
+                continue  # sealed between the two checks: the open file may be a later log
             if path == LIVE and os.path.samestat(info, sealed):
-                return  # a seal that a crash cut off: the segment stands under both names
+                return  # a crash interrupted a seal: the segment has both names
             yield from _lines(path, file)
         if path == LIVE:
             return
@@ -64,7 +66,7 @@ def _lines(path: str, file: IO[bytes]) -> Iterator[Line]:
 
 
 class _Doubt(NamedTuple):
-    """A line that does not follow from the one before it; seq 0 where it cannot be read."""
+    """A line that does not follow from the one before it; seq 0 if it cannot be read."""
 
     place: str
     seq: int
@@ -77,15 +79,15 @@ class Proof:
 
     Args:
         codec: Knows the event types.
-        told: Told what is wrong.
-        aside: Whether a line was set aside by the engine already: then it is told of there.
-        seq: The event to begin behind.
+        told: Called with each problem.
+        aside: Returns whether the engine set a line aside; then it was reported already.
+        seq: Number of the event to start after.
         own_hash: Its hash.
 
     Attributes:
         seq: The last event whose place is known.
         hash: Its hash, as far as it can be trusted.
-        faults: How many were told.
+        faults: Number of reported problems.
     """
 
     def __init__(
@@ -109,7 +111,7 @@ class Proof:
         self.faults = 0
 
     def follow(self, lines: Iterable[Line]) -> Iterator[tuple[Event, bytes]]:
-        """The events that can be read, each with its line; what is wrong is told meanwhile."""
+        """Yield the readable events, each with its line, and report problems."""
         for path, number, line in lines:
             if not number:
                 self._settle()
@@ -118,7 +120,7 @@ class Proof:
                 continue
             if self._doubt is None and not self._lost:
                 following = self._codec.follow(line, self.seq + 1, self.hash)
-                if following is not None:  # as nearly every line does
+                if following is not None:  # the case for nearly every line
                     self.seq, self.hash = following.seq, following.hash
                     self._file, self._line = path, line
                     yield following, line
@@ -143,17 +145,17 @@ class Proof:
         self._settle()
 
     def _enter(self, event: Event, place: str) -> None:
-        """Pass over what stands before the event to begin behind, and look at that one's hash."""
+        """Skip lines before the start event, and check the hash of that event."""
         self._doubt = None
         if event.seq == self._entered and event.hash != self.hash:
             self._tell(place, f"is another event {event.seq} than the one to begin behind")
             self.hash = event.hash
 
     def _takes(self, parts: Parts, event: Event, place: str, before: str) -> bool:
-        """Whether a line is the next event, or as good as: what was in doubt is settled by it."""
+        """Return whether to accept a line as the next event; resolve the line in doubt by it."""
         doubt, lost, self._lost = self._doubt, self._lost, False
         if lost and doubt is None:
-            pass  # what stood before it is gone with its file
+            pass  # the events before it were lost with their file
         elif parts.extends(self.hash):
             if doubt is not None:
                 self._tell(doubt.place, "is no event of this history", doubt.line)
@@ -170,7 +172,10 @@ class Proof:
         return True
 
     def _hold(self, parts: Parts, event: Event, place: str, before: str) -> bool:
-        """Wait for what the next line says of one that does not follow; behind a gap, take it."""
+        """Put a line that does not follow in doubt, until the next line resolves it.
+
+        If it begins a file after a gap, it is accepted.
+        """
         if event.seq > self.seq + 1 and place.endswith(":1"):
             self._tell(before, f"lacks {_events(self.seq + 1, event.seq - 1)}")
             self.seq, self.hash = event.seq, event.hash
@@ -180,14 +185,14 @@ class Proof:
         return False
 
     def _explain(self, doubt: _Doubt, following: int) -> None:
-        """The next event follows from the line in doubt."""
+        """Report the line in doubt, from which the next event follows."""
         if doubt.seq > self.seq + 1 and following == doubt.seq + 1:
             self._tell(doubt.place, f"comes where {_events(self.seq + 1, doubt.seq - 1)} should be")
         else:
             self._tell(doubt.place, f"is event {following - 1}, and is damaged")
 
     def _settle(self) -> None:
-        """No later line says what the one in doubt was."""
+        """Report the line in doubt, which no later line explains."""
         doubt, self._doubt = self._doubt, None
         if doubt is None:
             return

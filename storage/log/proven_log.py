@@ -1,8 +1,9 @@
 """Rebuild a damaged log from every place that holds parts of it. Only what the hash chain proves is used.
 
-The log is walked file by file. A file that holds the next events without a gap is kept. Otherwise its committed
-content is used, if that does; otherwise the file is assembled event by event. An event is searched for as bytes and
-not as a line: a changed newline, a carriage return, a byte order mark or zeros around it do not hide it.
+The log is processed file by file. A file that holds the next events without a gap is kept. Otherwise its
+committed content is used, if that has no gap. Otherwise the file is assembled event by event. Events are
+searched for as bytes, not as lines, so a changed newline, a carriage return, a byte order mark or zeros
+around an event do not hide it.
 """
 
 import re
@@ -25,11 +26,11 @@ _HASH = slice(-67, -3)
 THIS_PROCESS = "what this process had read"
 
 Source = tuple[bytes, str]
-"""A content that may hold lines of the log, and what to call it in a message."""
+"""A content that may hold lines of the log, and its name in messages."""
 
 
 class Lost(msgspec.Struct, frozen=True):
-    """Events that no place holds.
+    """Events that are not found anywhere.
 
     Attributes:
         first: The first of them.
@@ -45,18 +46,18 @@ class Lost(msgspec.Struct, frozen=True):
 
     @property
     def events(self) -> str:
-        """Which events."""
+        """The events as text."""
         return f"event {self.first}" if self.first == self.last else f"events {self.first} to {self.last}"
 
 
 class Rebuilt(msgspec.Struct):
-    """What a log should be.
+    """The result of rebuilding a log.
 
     Attributes:
-        files: Content of each file that is not as it should be, by path, in the order of the log.
-        sources: Where what was missing was found, by path of the file.
+        files: New content of each file that must change, by path, in the order of the log.
+        sources: Where missing events were found, by path of the file.
         foreign: Lines that are not events of this history, each with the reason.
-        lost: Events that no place holds.
+        lost: Events that are not found anywhere.
         seq: The last event.
         hash: Its hash.
     """
@@ -75,10 +76,11 @@ class Rebuilding:
     Args:
         root: The workspace's directory.
         codec: Knows the event types.
-        committed: Returns a file of the log from the last commit of the engine; ``None`` if it holds none.
-        recorded: How many segments that commit holds, its last event, and what to call it.
-        sources: Other contents to search, the likeliest first; read only as far as needed.
-        accept_loss: Keep the place of events that no place holds (:func:`agentx.storage.events.codec.lost_line`).
+        committed: Returns a file of the log from the engine's last commit; ``None`` if it is not there.
+        recorded: The number of segments in that commit, its last event, and its name in messages.
+        sources: Other contents to search, most promising first; read only as far as needed.
+        accept_loss: Write a placeholder for each event that is not found
+            (:func:`agentx.storage.events.codec.lost_line`).
     """
 
     def __init__(
@@ -103,7 +105,7 @@ class Rebuilding:
         self._result = Rebuilt()
 
     def run(self) -> Rebuilt:
-        """Walk the whole log."""
+        """Process the whole log."""
         segments = max(count_segments(self._root), self._segments)
         for number in range(1, segments + 1):
             self._segment(number, segments)
@@ -124,13 +126,13 @@ class Rebuilding:
         self._add(found or b"", "")
         lines = self._assemble(path, self._first_behind(number, segments) - 1, found or b"")
         if found is not None and found == committed and set(lines) <= set(found.splitlines(keepends=True)):
-            return  # what stands beside its events is committed, and does no harm
+            return  # extra lines beside its events are committed, and harmless
         self._put(path, found, lines)
 
     def _end(self, content: bytes) -> tuple[int, str] | None:
-        """Where a content ends that holds the next events without a gap; ``None`` for any other.
+        """Return where a content ends that holds the next events without a gap; ``None`` for any other.
 
-        A line between them that is not an event of the chain is skipped. Behind the last one it may be a damaged one.
+        Lines in it that are not events of the chain are skipped, but the last line must be an event.
         """
         seq, own_hash, whole = self._result.seq, self._result.hash, False
         for line in content.splitlines(keepends=True):
@@ -141,7 +143,7 @@ class Rebuilding:
         return (seq, own_hash) if whole else None
 
     def _first_behind(self, number: int, segments: int) -> int:
-        """The first event that the file behind a segment holds, as far as that can be read."""
+        """Return the first readable event in the file after a segment, or else the next one to be written."""
         path = segment_path(number + 1) if number < segments else LIVE
         for content in (self._read(path), self._committed(path)):
             for line in (content or b"").splitlines(keepends=True):
@@ -170,7 +172,7 @@ class Rebuilding:
     # --- assembling -----------------------------------------------------------------------------------------
 
     def _assemble(self, path: str, last: int, found: bytes) -> list[bytes]:
-        """The next events up to ``last``; of the live log also those that follow behind it."""
+        """Return the next events up to ``last``; for the live log also those that follow."""
         result, lines = self._result, list[bytes]()
         while result.seq < last or path == LIVE:
             line, source = self._find(result.seq + 1, search=result.seq < last)
@@ -186,20 +188,19 @@ class Rebuilding:
         return lines
 
     def _find(self, seq: int, *, search: bool) -> tuple[bytes, str]:
-        """Find the next event: its line, and where it was if not in its file; empty if no place holds it."""
+        """Find the next event: its line, and where it was if not in its file; empty if it is not found."""
         while not (held := self._following(seq, self._result.hash)):
             source = next(self._sources, None) if search else None
             if source is None:
                 return b"", ""
             self._add(*source)
-        if not search:  # behind the end, what a remote or a fork goes on with is not ours
+        if not search:  # behind the end, a remote's or fork's next events are not ours
             held = [line for line in held if self._lines[seq][line] in self._own]
             if not held:
                 return b"", ""
         line = held[0]
-        if (
-            len(held) > 1
-        ):  # of two writers without a lock one lost: what is committed, or longer, is the history
+        # Of two writers without a lock one lost: the committed or longer chain is the history.
+        if len(held) > 1:
             line = max(held, key=lambda one: (one in self._preferred, self._length(seq, one)))
         return line, self._lines[seq][line]
 
@@ -207,14 +208,14 @@ class Rebuilding:
         return [line for line in self._lines.get(seq, ()) if next_event(self._codec, line, seq, own_hash)]
 
     def _length(self, seq: int, line: bytes) -> int:
-        """How many events follow from a line, as the first way goes."""
+        """Count the events that follow from a line, taking the first candidate each time."""
         begin = seq
         while more := self._following(seq + 1, line[_HASH].decode()):
             seq, line = seq + 1, more[0]
         return seq - begin
 
     def _pass_gap(self, path: str, last: int, found: bytes, number: int) -> list[bytes]:
-        """Go on behind events that no place holds, with the next line that can be read."""
+        """Skip events that are not found anywhere, and continue with the next readable line."""
         result, previous = self._result, self._result.seq
         behind = None
         for line in found.splitlines(keepends=True):
@@ -237,13 +238,13 @@ class Rebuilding:
 
     @staticmethod
     def _hash_before(line: bytes, found: bytes) -> str:
-        """The hash that a line follows from, if what is left of the lost event shows it."""
+        """Return the hash that a line follows from, if the remains of the lost event show it."""
         parts = split(line)
         hashes = {match[1].decode() for match in _END.finditer(found)}
         return next((one for one in hashes if parts.extends(one)), UNKNOWN)
 
     def _add(self, content: bytes, source: str) -> None:
-        """Take in every line that a content may hold."""
+        """Collect every line that a content may hold."""
         for begin in _BEGIN.finditer(content):
             start = begin.start()
             for end in _END.finditer(content, start, start + MAX_LINE_BYTES):
@@ -266,7 +267,7 @@ class Rebuilding:
 
 
 def _foreign(found: bytes, lines: list[bytes]) -> list[tuple[bytes, str]]:
-    """The lines of a file that are neither its events nor damaged forms of them."""
+    """Return the lines of a file that are neither its events nor damaged forms of them."""
     kept, whole = set(lines), b"".join(lines)
     beginnings = {line[: len(line) // 2] for line in lines}
     endings = {line[_HASH] for line in lines}

@@ -1,7 +1,7 @@
-"""Snapshots: what was folded from the log up to one event, so that opening costs the tail and not the history.
+"""Snapshots: state folded from the log up to one event, so that opening reads only the events after it.
 
-A snapshot is a cache. It is written atomically and not synced, carries a checksum, and is used only where the log still
-holds the event that it was taken behind; anything wrong with one means that it is passed over.
+A snapshot is a cache. It is written atomically and not synced, carries a checksum, and is used only if the
+log still holds the event that it was taken after. A snapshot with any problem is ignored.
 
 A file is one line of JSON, the label, and then the content.
 """
@@ -20,7 +20,10 @@ from agentx.storage.files.durable import TEMPORARY_PREFIX
 from agentx.storage.log.history import History, Position
 
 KEPT = 2
-"""So many are kept: a second one in case that the log was set back behind the newest, or that it is torn."""
+"""Number of snapshots kept.
+
+The second one is for when the log was set back to before the newest, or the newest is torn.
+"""
 
 _SUFFIX = ".snapshot"
 
@@ -38,12 +41,12 @@ class Snapshots:
     """The snapshots of one workspace.
 
     Args:
-        folder: Where they lie; made with the first.
+        folder: Their folder; created with the first.
         history: The log that they are checked against.
-        version: Of everything that the content depends on but the events: the fold, the set of event types. A snapshot
-            of another version is passed over.
-        sealed: Also pass over one if a sealed segment before it was touched since: it may be damaged, and only
-            reading it shows that.
+        version: Identifies what the content depends on besides the events: the fold, the set of event types.
+            A snapshot of another version is ignored.
+        sealed: Also ignore a snapshot if a sealed segment before it changed since: the segment may be
+            damaged, and only reading it shows that.
     """
 
     def __init__(self, folder: Path, history: History, version: str, *, sealed: bool = False) -> None:
@@ -53,10 +56,15 @@ class Snapshots:
         self._sealed = sealed
 
     def load(self, decode: Callable[[bytes], _Content]) -> tuple[_Content, Position] | None:
-        """The newest that can be used, with the position that :meth:`agentx.storage.log.history.History.read` goes on from.
+        """Load the newest usable snapshot.
 
         Args:
-            decode: Makes the content from its bytes; a snapshot for which it raises a ``ValueError`` is passed over.
+            decode: Converts its bytes to the content; a snapshot for which it raises a ``ValueError`` is
+                ignored.
+
+        Returns:
+            The content, and the position from which :meth:`agentx.storage.log.history.History.read`
+            continues; ``None`` if there is no usable snapshot.
         """
         for path in self._newest_first():
             with contextlib.suppress(OSError, ValueError, RecursionError):
@@ -72,15 +80,16 @@ class Snapshots:
         return None
 
     def save(self, seq: int, own_hash: str, content: bytes) -> bool:
-        """Keep what was folded up to an event.
+        """Save the state folded up to an event.
 
         Args:
             seq: The event.
             own_hash: Its hash.
-            content: What was folded. Where damage was found on the way, save nothing: it would not be told again.
+            content: The folded state. If damage was found while folding, save nothing: it would not be
+                reported again.
 
         Returns:
-            Whether it is kept now; a full disk or missing rights are no error, for it is a cache.
+            Whether it was saved. A full disk or missing rights raise no error, because it is a cache.
         """
         position = self._history.locate(seq, own_hash)
         if position is None:
@@ -94,7 +103,7 @@ class Snapshots:
         return True
 
     def clear(self) -> None:
-        """Delete them all."""
+        """Delete all snapshots."""
         for path in self._newest_first():
             nofollow.remove(path, missing_ok=True)
 
@@ -110,7 +119,7 @@ class Snapshots:
                 nofollow.remove(temporary)
             raise
         kept = self._newest_first()[:KEPT]
-        for path in nofollow.listed(self._folder):  # and what a crash left of a temporary file
+        for path in nofollow.listed(self._folder):  # also removes temporary files left by a crash
             if path not in kept:
                 nofollow.remove(path, missing_ok=True)
 
@@ -118,7 +127,7 @@ class Snapshots:
         return self._history.stamp(position.segment) if self._sealed else ""
 
     def _newest_first(self) -> list[Path]:
-        """By the time of writing, for a log that was set back has new snapshots of lower events."""
+        """Return the snapshots by time of writing; if the log was set back, newer ones have lower events."""
         found = []
         with (
             contextlib.suppress(FileNotFoundError, NotADirectoryError),

@@ -1,4 +1,4 @@
-"""A clone that Git made of a workspace: what it lacks is set up, and files that Git converted get their own bytes back."""
+"""Set up a clone of a workspace: add missing settings, and undo Git's line-end conversions."""
 
 import stat
 from pathlib import Path
@@ -14,15 +14,15 @@ from agentx.storage.git.repository import EXECUTABLE, LINK, GitRepository
 
 
 def is_fresh(root: Path) -> bool:
-    """Whether a directory is a clone in which the engine has not worked yet."""
+    """Return whether a directory is a clone in which the engine has not worked yet."""
     return nofollow.is_directory(root / ".git") and not local.is_set_up(root / ".git")
 
 
 def set_up(root: Path) -> None:
-    """Make a clone what the engine works in; cheap where it is that already.
+    """Prepare a clone for the engine; cheap if it is prepared already.
 
-    ``core.autocrlf``, or a ``.gitattributes`` in the artifacts, has Git write other line ends than the record has. So in
-    a fresh clone a file that differs from its commit in nothing but line ends is written anew.
+    With ``core.autocrlf``, or a ``.gitattributes`` in the artifacts, Git writes other line ends than were
+    committed. So in a fresh clone, a file that differs from its commit only in line ends is rewritten.
 
     Args:
         root: The working directory that holds ``.git``.
@@ -40,7 +40,7 @@ def set_up(root: Path) -> None:
             files = repo.files(tree)
             mended = {path: entry for path, entry in files if _mend_line_ends(root / path, entry, repo)}
             for left in nofollow.tree(git_dir / "info"):
-                if left.name.startswith(TEMPORARY_PREFIX):  # by a first opening that was killed
+                if left.name.startswith(TEMPORARY_PREFIX):  # from a first open that was killed
                     nofollow.remove(left)
             local.set_up(git_dir)
             if mended:
@@ -50,7 +50,7 @@ def set_up(root: Path) -> None:
 
 
 def _mend_line_ends(path: Path, entry: TreeEntry, repo: GitRepository) -> bool:
-    """Write a file anew where Git gave it other line ends; whether it did."""
+    """Rewrite a file if Git changed its line ends; return whether it did."""
     if entry.mode == LINK or not _is_regular(path):
         return False
     content = nofollow.read(path)

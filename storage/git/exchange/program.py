@@ -1,8 +1,8 @@
 """Run the git program so that it reads nothing of a workspace's ``.git`` but the objects.
 
 A copied workspace brings its own ``.git/config``, hooks and attributes, and these can name programs to run.
-So git works in a temporary repository of ours, with the workspace's objects (``GIT_OBJECT_DIRECTORY``). Garbage
-collection must never run there: without refs, every object would be garbage.
+So git works in a temporary repository of ours, with the workspace's objects (``GIT_OBJECT_DIRECTORY``).
+Garbage collection must never run there: without refs, every object would be garbage.
 
 A run has a time limit for silence, not for its total duration.
 """
@@ -24,10 +24,10 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is."""
+"""Called with the current step, the amount done, and the total."""
 
 SILENT_S = 300.0
-"""Git reports progress about once a second; a server may check a push for minutes without a word."""
+"""Git reports progress about once a second; a server may check a push for minutes without output."""
 
 _END_S = 5.0
 """Time to remove temporary files on SIGTERM, before SIGKILL."""
@@ -37,7 +37,7 @@ _LOOK_UP_S = 0.25
 
 _LINES_KEPT = 20
 _LINE_BYTES = 1_000
-"""Bounds for what is kept of standard error, which the other side can fill at will."""
+"""Limits for the kept part of standard error, which the other side can fill without bound."""
 
 _READ_BYTES = 1 << 16
 _NOT_FOUND = 127
@@ -51,12 +51,14 @@ _UNSET = (
     *("GIT_IMPLICIT_WORK_TREE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_DEFAULT_HASH", "GIT_ATTR_SOURCE"),
     "SSH_ASKPASS",
 )  # fmt: skip
-"""Variables of another repository, set when we run in one of its hooks: those of ``git rev-parse
---local-env-vars``, and some more."""
+"""Variables of another repository, set when we run in one of its hooks.
+
+These are the variables of ``git rev-parse --local-env-vars``, and some more.
+"""
 
 _ENVIRON = {
-    "LC_ALL": "C",  # its sentences are read
-    "GIT_TERMINAL_PROMPT": "0",  # nobody is asked anything
+    "LC_ALL": "C",  # error messages are parsed
+    "GIT_TERMINAL_PROMPT": "0",  # never prompt
     "GIT_ASKPASS": "",
     "SSH_ASKPASS_REQUIRE": "never",
     "GCM_INTERACTIVE": "never",
@@ -64,7 +66,8 @@ _ENVIRON = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_GRAFT_FILE": os.devnull,
-    "GIT_ALLOC_LIMIT": "1g",  # a megabyte from elsewhere may declare an object of gigabytes; large files are streamed
+    # A received megabyte may declare an object of gigabytes. Large files are streamed.
+    "GIT_ALLOC_LIMIT": "1g",
 }
 
 _NOBODYS = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
@@ -98,12 +101,12 @@ _CONFIG = """\
 	fsckObjects = true
 	bundleURI = false
 """
-"""Configuration of the temporary repository; commit graphs, bitmaps and multi-pack indexes are not trusted."""
+"""Configuration of the temporary repository; commit graphs, bitmaps and multi-pack indexes are ignored."""
 
 _THERE = {
     "core.hooksPath": os.devnull,
     "core.fsync": "all",
-    "core.alternateRefsCommand": "true",  # in quarantine, git takes every ref of this repository for complete
+    "core.alternateRefsCommand": "true",  # in quarantine, git assumes that all refs here are complete
     "core.commitGraph": "false",
     "core.multiPackIndex": "false",
     "core.useReplaceRefs": "false",
@@ -113,7 +116,7 @@ _THERE = {
     "maintenance.auto": "false",
     "receive.autogc": "false",  # `gc.recentObjectsHook` runs a program
     "receive.unpackLimit": "1",
-    "safe.directory": "*",  # who owns it was checked when it was opened
+    "safe.directory": "*",  # its owner was checked when it was opened
 }
 """Overrides for commands in a repository in another directory."""
 
@@ -127,7 +130,7 @@ class GitFailed(AgentXError):
 
     Attributes:
         said: Lines of its standard error without progress.
-        printed: What it printed on standard output.
+        printed: Its standard output.
     """
 
     def __init__(self, sentence: str, said: Sequence[str], printed: str) -> None:
@@ -137,7 +140,7 @@ class GitFailed(AgentXError):
 
     @property
     def named(self) -> list[str]:
-        """The objects that it complains of on this side, as far as it names any."""
+        """The local objects that its error messages name."""
         ours = (line for line in self.said if not line.startswith("remote: "))
         return list(dict.fromkeys(oid for line in ours for oid in _DAMAGED.findall(line)))
 
@@ -160,14 +163,14 @@ class Objects:
         """Return the command line of a git command.
 
         Args:
-            arguments: The command and what belongs to it.
-            person: Whether the person's own configuration counts (credential helpers, proxies).
+            arguments: The command and its arguments.
+            person: Whether to use the user's own configuration (credential helpers, proxies).
         """
         places = {"GIT_DIR": str(self.own), "GIT_OBJECT_DIRECTORY": str(self._objects)}
         return [*_environ(places if person else _NOBODYS | places), "git", *arguments]
 
     def ref(self, name: str) -> str:
-        """The commit that a ref of the temporary repository names; empty where there is none."""
+        """Return the commit that a ref of the temporary repository names; empty if there is none."""
         try:
             return (self.own / name).read_text("ascii").strip()
         except FileNotFoundError:
@@ -180,7 +183,7 @@ def objects_of(git_dir: Path, refs: Mapping[str, str] | None = None) -> Iterator
 
     Args:
         git_dir: The repository.
-        refs: What the temporary one names, by full name of the ref: taken for complete in fetches.
+        refs: Refs of the temporary repository, by full name; fetches assume that they are complete.
     """
     with tempfile.TemporaryDirectory(prefix="agentx-git-", ignore_cleanup_errors=True) as folder:
         own = Path(folder)
@@ -204,11 +207,11 @@ def there(git_dir: Path, *arguments: str) -> list[str]:
 
 
 def service(name: str, branch: str) -> str:
-    """Return what ``git push --receive-pack`` or ``git fetch --upload-pack`` takes for a directory.
+    """Return the value of ``git push --receive-pack`` or ``git fetch --upload-pack`` for a directory.
 
     Args:
         name: ``receive-pack`` or ``upload-pack``.
-        branch: The one ref that is shown, and so the one that a push takes for complete.
+        branch: The only ref that is shown, and so the only one that a push assumes to be complete.
     """
     shown = ("-c", "transfer.hideRefs=refs/", "-c", f"transfer.hideRefs=!{branch}")
     return shlex.join(["env", f"GIT_GRAFT_FILE={os.devnull}", "git", *_settings(_THERE), *shown, name])
@@ -234,20 +237,20 @@ def run(
     silent_s: float = SILENT_S,
     environ: Mapping[str, str] | None = None,
 ) -> str:
-    """Run a command, or several, each reading what the one before prints.
+    """Run a command, or a pipeline of several.
 
     Args:
-        commands: Command lines, as :meth:`Objects.command` and :func:`there` make them.
+        commands: Command lines, from :meth:`Objects.command` and :func:`there`.
         given: Lines for the first one's standard input.
-        progress: Told how far it is.
-        silent_s: How long it may say nothing.
+        progress: Called with the progress.
+        silent_s: Maximum time without output.
         environ: The whole environment to start with; this process's own by default, which holds no keys.
 
     Returns:
-        What the last one printed.
+        Standard output of the last command.
 
     Raises:
-        GitFailed: One failed, or said nothing for too long.
+        GitFailed: One failed, or was silent for too long.
         GitMissing: There is no git program.
     """
     started: list[subprocess.Popen[bytes]] = []
@@ -280,11 +283,11 @@ def run(
 
 
 class _SilentError(Exception):
-    """Nothing was said for too long."""
+    """There was no output for too long."""
 
 
 def _name(command: Sequence[str]) -> str:
-    """``push`` of the command line of a push."""
+    """Return the subcommand of a git command line, such as ``push``."""
     rest = list(command[command.index("git") + 1 :])
     while rest[0] == "-c":
         del rest[:2]
@@ -298,7 +301,7 @@ def _start(
     opened: contextlib.ExitStack,
     environ: Mapping[str, str] | None,
 ) -> dict[int, str]:
-    """Start processes joined by pipes; the descriptors to listen to, and what each is."""
+    """Start processes joined by pipes; return the descriptors to read, and what each is."""
     errors, errors_end = os.pipe()
     opened.callback(os.close, errors)
     try:
@@ -311,7 +314,7 @@ def _start(
                 stderr=errors_end,
                 cwd="/",
                 env=environ,
-                start_new_session=True,  # no terminal to ask at, and one group to end
+                start_new_session=True,  # no terminal for prompts, and one process group to end
             )
             started.append(process)
             assert process.stdout is not None
@@ -320,7 +323,7 @@ def _start(
             opened.callback(process.stdout.close)
         for process in started[:-1]:
             assert process.stdout is not None
-            process.stdout.close()  # so that a writer hears it when its reader dies
+            process.stdout.close()  # so that a writer gets SIGPIPE when its reader dies
     finally:
         os.close(errors_end)
     assert started[-1].stdout is not None
@@ -357,7 +360,7 @@ def _listen(
 
 
 def _end(started: Sequence["subprocess.Popen[bytes]"]) -> None:
-    """End what is still at work, with everything that it started."""
+    """End the processes that still run, with everything that they started."""
     for process in [process for process in started if process.poll() is None]:
         for number in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):
@@ -367,7 +370,7 @@ def _end(started: Sequence["subprocess.Popen[bytes]"]) -> None:
 
 
 class _Said:
-    """Standard error as it comes: progress is passed on, and the last of the other lines are kept."""
+    """Collects standard error: passes progress on, and keeps the last of the other lines."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
@@ -375,7 +378,7 @@ class _Said:
         self._lines: list[str] = []
 
     def take(self, part: bytes) -> None:
-        """Take what was read."""
+        """Process a chunk of output."""
         *lines, self._rest = re.split(rb"[\r\n]+", self._rest + part)
         self._rest = self._rest[:_LINE_BYTES]
         for line in lines:
@@ -391,6 +394,6 @@ class _Said:
             self._lines.append(line)
 
     def lines(self) -> list[str]:
-        """What was said but progress."""
+        """Return the kept lines, without progress."""
         self.take(b"\n")
         return self._lines

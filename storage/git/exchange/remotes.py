@@ -46,30 +46,30 @@ _BROKEN = re.compile(
 
 
 class RemoteFailed(AgentXError):
-    """A remote could not be reached, is damaged, or does not let us in."""
+    """A remote could not be reached, is damaged, or denied access."""
 
 
 class PushRefused(RemoteFailed):
-    """The remote did not take what was pushed; its branch is as it was."""
+    """The remote rejected a push; its branch is unchanged."""
 
 
 class NoRemote(UsageError):
-    """No remote of that name is set, or it is another one."""
+    """No remote of that name is set, or it has another URL."""
 
 
 class _Complete(msgspec.Struct, frozen=True):
-    """A backup as it was when everything that ``commit`` leads to was known to be there."""
+    """A backup's state when everything reachable from ``commit`` was known to be there."""
 
     commit: str
     files: str
 
 
 class Remote:
-    """Another repository that the branch comes from and goes to. Use :meth:`find`.
+    """A repository to fetch the branch from and push it to. Use :meth:`find`.
 
     Attributes:
-        name: What it is called here.
-        url: Where it is; see :meth:`shown` for what a person may be shown.
+        name: Its name here.
+        url: Its URL or path; may contain a password, see :meth:`shown`.
     """
 
     def __init__(self, root: Path, name: str, url: str, environ: Mapping[str, str] | None = None) -> None:
@@ -84,16 +84,17 @@ class Remote:
     def find(
         cls, root: Path, name: str = "", url: str = "", environ: Mapping[str, str] | None = None
     ) -> "Remote":
-        """The remote of a name, or a new one at a URL, which :meth:`fetch` keeps once it was reached.
+        """Return the remote of a name, or a new one at a URL; :meth:`fetch` saves it once it was reached.
 
         Args:
             root: The working directory that holds ``.git``.
-            name: What it is called; by default the only one that there is, or ``origin``.
-            url: Where it is: a directory, or what Git takes as a URL.
-            environ: The environment of git where it talks to a server; this process's own, without keys, by default.
+            name: Its name; by default the only remote, or ``origin``.
+            url: A directory, or a URL that Git accepts.
+            environ: The environment of git when it talks to a server; by default this process's own, which
+                holds no keys.
 
         Raises:
-            NoRemote: There is none of that name, it is somewhere else, or its URL is refused.
+            NoRemote: There is none of that name, it has another URL, or its URL is refused.
         """
         known = local.remotes(root / ".git")
         name = name or (next(iter(known)) if len(known) == 1 and not url else _DEFAULT)
@@ -120,13 +121,13 @@ class Remote:
         return _shown(self.url)
 
     def fetch(self, progress: Progress | None = None) -> str:
-        """Bring the objects of its branch here, and check that they are complete and well-formed.
+        """Fetch the objects of its branch, and check that they are complete and well-formed.
 
         Args:
-            progress: Told how far it is.
+            progress: Called with the progress.
 
         Returns:
-            The commit that its branch ``main`` names; empty where it has none.
+            The commit that its branch ``main`` names; empty if it has none.
 
         Raises:
             RemoteFailed: It cannot be reached, is not a readable repository, or its branch is incomplete.
@@ -158,19 +159,20 @@ class Remote:
     def complete(self, commit: str, progress: Progress | None = None) -> int:
         """Ensure that a backup in a directory holds everything reachable from its branch.
 
-        Skipped while its object files are those that the last push from here left. Otherwise they are checked,
-        and missing objects are sent. Servers are trusted: their objects cannot be inspected from outside.
+        Skipped if its object files are still those that the last push from here left. Otherwise they are
+        checked, and missing objects are sent. Servers are trusted: their objects cannot be inspected from
+        outside.
 
         Args:
-            commit: What its branch names.
-            progress: Told how far it is.
+            commit: The commit that its branch names.
+            progress: Called with the progress.
 
         Returns:
-            How many objects it lacked.
+            The number of missing objects.
 
         Raises:
             RemoteFailed: Something in it is damaged, or it cannot be written.
-            ObjectDamaged: What it lacks is missing here too, or damaged.
+            ObjectDamaged: An object that it lacks is missing here too, or damaged.
         """
         if not self._path or not commit:
             return 0
@@ -183,17 +185,17 @@ class Remote:
         return sent
 
     def push(self, commit: str, expected: str, progress: Progress | None = None) -> None:
-        """Move its branch ``main`` forward to the commit that ours names.
+        """Fast-forward its branch ``main`` to our commit.
 
         Args:
             commit: The commit.
-            expected: What its branch named when it was looked at, an ancestor of ``commit``; empty for none.
-            progress: Told how far it is.
+            expected: The commit that its branch named before, an ancestor of ``commit``; empty for none.
+            progress: Called with the progress.
 
         Raises:
-            PushRefused: Its branch was moved meanwhile, or it takes nothing.
+            PushRefused: Its branch was moved in the meantime, or it rejects pushes.
             RemoteFailed: It cannot be reached.
-            ObjectDamaged: What is to be pushed is missing here, or damaged.
+            ObjectDamaged: An object to be pushed is missing here, or damaged.
             GitMissing: There is no git program.
         """
         with self._translated(), self._ours() as ours:
@@ -225,7 +227,7 @@ class Remote:
         program.run(command, progress=progress, environ=None if self._path else self._environ)
 
     def _refusal(self, reason: str, error: GitFailed) -> str:
-        """Why a push was refused."""
+        """Return why a push was rejected."""
         if reason in ("stale info", "fetch first", "non-fast-forward"):
             return f"{self.shown} was pushed to meanwhile ({reason})."
         why = (line.removeprefix("remote: ") for line in error.said if line.startswith("remote: "))
@@ -245,12 +247,12 @@ class Remote:
         return repo
 
     def _backup(self) -> Path:
-        """The Git directory of a bare repository, ready to be pushed to."""
+        """Return the Git directory of a bare repository, ready for a push."""
         repo = self._opened_there()
         if not repo.is_bare:
             raise PushRefused(
-                f"{self._path} has working files, which a push would leave behind. Pull there instead, or push "
-                "to a bare repository (`git init --bare -b main DIR`)."
+                f"{self._path} has working files, which a push would leave behind. Pull there instead, "
+                "or push to a bare repository (`git init --bare -b main DIR`)."
             )
         git_dir = Path(repo.path)
         for name in ("HEAD", "packed-refs", BRANCH):
@@ -260,7 +262,7 @@ class Remote:
         return git_dir
 
     def _tip_there(self) -> str:
-        """What the branch of a directory names, be it there or not; empty for none, and for a server."""
+        """Return the commit that a directory's branch names, even if missing; empty for none or a server."""
         if not self._path:
             return ""
         references = self._opened_there().references
@@ -284,14 +286,14 @@ class Remote:
 
     @contextlib.contextmanager
     def _ours(self) -> Iterator[Objects]:
-        """Our objects, with the branch."""
+        """Yield our objects, with the branch."""
         with self._opened() as repo:
             head = {BRANCH: str(repo.references[BRANCH].target)} if BRANCH in repo.references else {}
         with objects_of(self._git_dir, head) as ours:
             yield ours
 
     def _is_ours(self, commit: str) -> bool:
-        """Whether our branch leads to a commit."""
+        """Return whether a commit is reachable from our branch."""
         if not commit:
             return False
         with self._opened() as repo:
@@ -300,7 +302,7 @@ class Remote:
         return bool(head) and reader.exists(commit) and (head == commit or reader.descends(head, commit))
 
     def _keep(self, commit: str) -> None:
-        """Remember the remote, and what its branch names, as git does."""
+        """Save the remote and its branch's commit, as git does."""
         for name in ("config", f"refs/remotes/{self.name}/main", "packed-refs"):
             release_lock(self._git_dir / f"{name}.lock")  # of an earlier push or pull that was killed
         with self._opened() as repo:
@@ -327,14 +329,14 @@ class Remote:
             raise RemoteFailed(self._unreached(str(error))) from error
 
     def _failure(self, error: GitFailed) -> str:
-        """Why git failed, in a sentence."""
+        """Explain git's failure in a sentence."""
         said = [line for line in error.said if not line.startswith(_HINTS)] or [str(error)]
         why = _shown("; ".join(line.removeprefix("remote: ").removeprefix("fatal: ") for line in said))
         if any(asked in why for asked in _ASKED):
             return (
                 f"{self.shown} asks for credentials that neither the ssh agent nor Git's credential helpers "
-                f"have ({why}). Set up a helper (`git config --global credential.helper …`), or use plain Git: "
-                f"`git push {self.name} main`."
+                f"have ({why}). Set up a helper (`git config --global credential.helper …`), "
+                f"or use plain Git: `git push {self.name} main`."
             )
         if "No space left on device" in why:
             return (
@@ -363,10 +365,10 @@ class Remote:
 
 
 def _check_url(name: str, url: str) -> None:
-    """Refuse a URL that could ask a credential helper for another host than the one that it goes to.
+    """Check that a URL cannot make a credential helper return the password of another host.
 
-    The protocol of credential helpers has one value per line, and takes no host for any host (CVE-2020-5260,
-    CVE-2020-11008, CVE-2024-52006); not every Git that is in use refuses such URLs itself.
+    The protocol of credential helpers has one value per line, and treats a missing host as any host
+    (CVE-2020-5260, CVE-2020-11008, CVE-2024-52006). Not every Git version in use refuses such URLs itself.
 
     Raises:
         NoRemote: It holds a control character, or names no host.
@@ -375,8 +377,8 @@ def _check_url(name: str, url: str) -> None:
     for text in (url, unquote(url)) if is_url else (url,):
         if _CONTROL.search(text):
             raise NoRemote(
-                f"The URL of the remote {name!r} holds a control character ({_shown(ascii(url))}), so it is not "
-                f"used. Set another: `git remote set-url {name} URL`."
+                f"The URL of the remote {name!r} holds a control character ({_shown(ascii(url))}), "
+                f"so it is not used. Set another: `git remote set-url {name} URL`."
             )
     try:
         parts = urlsplit(url)
@@ -406,7 +408,7 @@ def _listing(git_dir: Path) -> str:
 
 
 def _local(root: Path, url: str) -> Path | None:
-    """The directory that a URL means; ``None`` where it is elsewhere."""
+    """Return the directory that a URL means; ``None`` if it is not on this machine."""
     if url.startswith("file://"):
         return Path(unquote(urlsplit(url).path))
     if "://" in url or re.match(r"[^/]+:", url):
@@ -415,7 +417,7 @@ def _local(root: Path, url: str) -> Path | None:
 
 
 def _shown(text: str) -> str:
-    """A text without the passwords of URLs in it.
+    """Return a text with the passwords of URLs replaced.
 
     >>> _shown("https://me:secret@example.org/x.git")
     'https://me:…@example.org/x.git'

@@ -20,13 +20,13 @@ _CONNECTED = ("rev-list", "--objects", "--quiet", "--stdin", "--progress=Checkin
 
 
 def copy(source: Path, target: Path, tips: Iterable[str], progress: Progress | None = None) -> None:
-    """Copy objects and everything that they lead to, as one pack; return when it is on the disk and complete.
+    """Copy objects and everything reachable from them, as one pack; return when it is synced and complete.
 
     Args:
-        source: Git directory that has them.
-        target: Directory with ``objects`` in it that is to have them.
+        source: Git directory to copy from.
+        target: Directory to copy to, with ``objects`` in it.
         tips: Commits, trees or blobs, as ids in hex.
-        progress: Told how far it is.
+        progress: Called with the progress.
 
     Raises:
         ObjectDamaged: Something is missing or damaged in ``source``.
@@ -57,7 +57,7 @@ def raise_damaged(git_dir: Path, error: GitFailed) -> None:
     Packed objects are copied without inflating them, so only the receiver notices damage. So check the packs.
 
     Raises:
-        ObjectDamaged: An object that the failure names is missing or damaged, or a pack is.
+        ObjectDamaged: An object that the failure names is missing or damaged, or a pack is damaged.
     """
     reader = ObjectReader(git_dir)
     found: list[str] = []
@@ -77,22 +77,23 @@ def raise_damaged(git_dir: Path, error: GitFailed) -> None:
 
 
 def complete(source: Path, backup: Path, tip: str, progress: Progress | None = None) -> int:
-    """Ensure that a repository holds everything reachable from a commit, undamaged, whatever its refs say.
+    """Ensure that a repository holds everything reachable from a commit, undamaged, whatever its refs claim.
 
-    Every loose object is hashed and every pack compared with its checksum. What is missing is sent from here.
+    Every loose object is hashed and every pack compared with its checksum. Missing objects are sent from
+    here.
 
     Args:
         source: Our Git directory, which holds the commit.
         backup: The other.
         tip: The commit.
-        progress: Told how far it is.
+        progress: Called with the progress.
 
     Returns:
-        How many objects were sent.
+        The number of objects sent.
 
     Raises:
         ObjectDamaged: Something in the backup is damaged, or is missing in both.
-        GitFailed: What is missing could not be written.
+        GitFailed: The missing objects could not be written.
     """
     _refuse_damage(backup, progress)
     if _is_connected(backup, tip, progress):

@@ -1,4 +1,4 @@
-"""Packing loose objects, taking damaged packs apart, and removing objects for a purge.
+"""Pack loose objects, take damaged packs apart, and remove objects for a purge.
 
 May import: storage.errors, storage.files, storage.git, storage.git.exchange.
 """

@@ -1,16 +1,19 @@
-"""Objects are packed as it goes: without the git program, without the workspace's lock, and history is never rewritten.
+"""Pack objects in the background, without the git program or the workspace's lock.
 
-Loose objects (seven or so for each commit, 4 KB of disk each) become one pack once there are many, together with the
-packs that are small against it: each pack that stays has twice as many objects as all smaller ones, so there are few,
-and an object is copied a logarithmic number of times.
+History is never rewritten.
 
-What other processes do meanwhile is safe:
+There are about seven loose objects for each commit, with 4 KB of disk each. Once there are many, they are
+merged into one pack, together with the packs that are small compared with it. Each remaining pack has twice
+as many objects as all smaller ones together. So there are few packs, and an object is copied a logarithmic
+number of times.
 
-- A loose object is packed only where a ref reaches it, or after an hour: what a writer has made and not yet committed
-  stays loose, for ``git repack -a -d`` drops packed objects that nothing reaches, and keeps loose ones.
-- It is inflated and hashed first. One that is damaged stays where it is and is told.
-- It is removed only once it stands in a pack that is on the disk. A reader that misses it then looks for new packs.
-- One packer works at a time. One that is killed leaves a temporary file, or an object in two places.
+Other processes can work at the same time, because:
+
+- A loose object is packed only if a ref reaches it, or after an hour. What a writer has made and not yet
+  committed stays loose: ``git repack -a -d`` drops unreachable packed objects, and keeps loose ones.
+- An object is inflated and hashed first. A damaged one stays where it is and is reported.
+- A loose object is removed only once its pack is on disk. A reader that misses it then looks for new packs.
+- Only one packer works at a time. A killed packer leaves a temporary file, or an object in two places.
 """
 
 import contextlib
@@ -41,18 +44,18 @@ from agentx.storage.git.pack_file import (
 )
 
 LOOSE_OBJECTS = 2_000
-"""So many loose objects are worth a pack."""
+"""Number of loose objects that makes packing worthwhile."""
 
 MOST_OBJECTS = 20_000
-"""So many loose objects go into one pack at most; the rest waits for the next."""
+"""Maximum number of loose objects in one pack; the rest waits for the next run."""
 
 MOST_MERGED = 500_000
-"""A pack of more objects is left as it is."""
+"""A pack with more objects is never merged."""
 
 _LARGEST_LOOSE_BYTES = 16 << 20
 _FLIGHT_NS = 3_600 * 10**9
 _COLLECTION_S = 12 * 3_600
-"""So long Git takes ``gc.pid`` for that of a ``git gc`` that is at work."""
+"""Git ignores a ``gc.pid`` older than this; a younger one means that ``git gc`` is running."""
 
 _SAMPLE = ("17", "5b", "a3", "e8")
 _OID = re.compile(r"[0-9a-f]{40}")
@@ -72,18 +75,18 @@ _Entries = list[tuple[bytes, Entry]]
 
 
 class PackingFailed(AgentXError):
-    """Loose objects could not be packed: a full disk, missing rights. They are all there."""
+    """Loose objects could not be packed: a full disk, missing rights. None was lost."""
 
 
 class PackReport(msgspec.Struct, frozen=True):
-    """What one run of the packer did.
+    """The result of one run of the packer.
 
     Attributes:
-        packed: Loose objects that stand in a pack instead now.
-        merged: Packs that became part of the new one.
-        packs: Packs that there are now.
-        damaged: Loose objects and packs that are not what they should be; they were left alone.
-        busy: Another packer, or ``git gc``, was at work; nothing was done.
+        packed: Number of loose objects that are now in a pack.
+        merged: Number of packs merged into the new one.
+        packs: Number of packs after the run.
+        damaged: Damaged loose objects and packs; they were left alone.
+        busy: Another packer, or ``git gc``, was running; nothing was done.
     """
 
     packed: int = 0
@@ -100,16 +103,16 @@ class _Loose(msgspec.Struct, frozen=True):
 
 
 class Running:
-    """A packer at work in a process of its own."""
+    """A packer running in a separate process."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
 
     def poll(self) -> PackReport | None:
-        """What it did; ``None`` while it is at work.
+        """Return its report; ``None`` while it is running.
 
         Raises:
-            PackingFailed: It could not be done.
+            PackingFailed: Packing failed.
         """
         if self._process.poll() is None:
             return None
@@ -119,13 +122,16 @@ class Running:
         return msgspec.json.decode(said, type=PackReport)
 
     def stop(self) -> None:
-        """End it; what it has not finished is done the next time."""
+        """End the process; the next run continues its work."""
         self._process.terminate()
         self._process.communicate()
 
 
 def run_apart(git_dir: str) -> int:
-    """Run a packer and tell of it on the standard streams: what :meth:`Packer.start` runs; the exit status."""
+    """Run a packer and report on the standard streams; return the exit status.
+
+    This is the process that :meth:`Packer.start` starts.
+    """
     try:
         report = Packer(Path(git_dir)).run()
     except PackingFailed as error:
@@ -149,7 +155,7 @@ class Packer:
         self._folder = git_dir / "objects" / "pack"
 
     def due(self) -> bool:
-        """Whether there are many loose objects: four of the 256 directories are counted."""
+        """Return whether there are many loose objects, estimated from four of the 256 directories."""
         found = 0
         for name in _SAMPLE:
             with contextlib.suppress(FileNotFoundError):
@@ -157,27 +163,28 @@ class Packer:
         return found * 256 >= LOOSE_OBJECTS * len(_SAMPLE)
 
     def start(self) -> "Running":
-        """Run in a process of its own: in a thread it would hold up this process's writes."""
+        """Run in a separate process: a thread would slow down this process's writes."""
         pipe = subprocess.PIPE
         return Running(subprocess.Popen(self._command(), stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe))
 
     def start_detached(self) -> None:
-        """Run in a process that outlives this one, as ``git gc --auto`` does; nobody hears how it went."""
+        """Run in a process that outlives this one, like ``git gc --auto``; its result is ignored."""
         null = subprocess.DEVNULL
         started = subprocess.Popen(
             self._command(), stdin=null, stdout=null, stderr=null, cwd="/", start_new_session=True
         )
-        started.returncode = 0  # nobody will wait for it
+        started.returncode = 0  # nobody waits for it: prevents a ResourceWarning
 
     def _command(self) -> list[str]:
         root = str(Path(__file__).parents[4])
         return [sys.executable, "-I", "-c", _RUN, root, str(self._git_dir)]
 
     def run(self) -> PackReport:
-        """Pack what is loose, and merge small packs into it.
+        """Pack loose objects, and merge small packs with them.
 
         Raises:
-            PackingFailed: The disk refuses. Nothing is lost; a temporary file may stay until the next run.
+            PackingFailed: The pack could not be written. Nothing is lost; a temporary file may stay until the
+                next run.
         """
         try:
             with FileLock(self._git_dir / "agentx-pack.lock", timeout_s=0).hold():
@@ -191,7 +198,7 @@ class Packer:
             ) from error
 
     def _git_collects(self) -> bool:
-        """Whether ``git gc`` is at work."""
+        """Return whether ``git gc`` is running."""
         try:
             return time.time() - nofollow.status(self._git_dir / "gc.pid").st_mtime < _COLLECTION_S
         except FileNotFoundError:
@@ -218,14 +225,15 @@ class Packer:
         left = len(nofollow.listed(self._folder, suffix=".idx"))
         return PackReport(len(loose), len(merged), left, tuple(dict.fromkeys(damaged)))
 
-    # --- what is to be packed --------------------------------------------------------------------------------------
+    # --- selecting ------------------------------------------------------------------------------------------
 
     def _settled(self) -> list[_Loose]:
-        """The loose objects that no writer is about to commit, each behind everything that it names.
+        """Return the loose objects that no writer is about to commit, each after the objects that it names.
 
-        So whatever is left, here or by a packer that is killed, is still within reach of a ref by way of loose objects.
+        So the objects that stay loose, here or if a packer is killed, are still reachable from a ref through
+        loose objects.
         """
-        tips = list(self._refs())  # before the objects are listed: then those of the tips are among them
+        tips = list(self._refs())  # before the objects are listed, so that the tips are among them
         loose = {one.oid: one for one in self._loose()}
         reached: dict[str, None] = {}
         entered: set[str] = set()
@@ -266,7 +274,7 @@ class Packer:
                 damaged.append(str(error))
 
     def _small(self, packs: Sequence[Pack], fresh: int, damaged: list[str]) -> dict[Pack, _Entries]:
-        """The packs that are to become part of the new one, with their entries, the newest pack first."""
+        """Return the packs to merge into the new one, with their entries, the newest pack first."""
         if nofollow.exists(self._folder / "multi-pack-index"):
             return {}
         total, chosen = fresh, {}
@@ -282,13 +290,13 @@ class Packer:
                 total += pack.count
         return {pack: chosen[pack] for pack in packs if pack in chosen}
 
-    # --- writing it ------------------------------------------------------------------------------------------------
+    # --- writing --------------------------------------------------------------------------------------------
 
     def _write(self, fresh: Sequence[_Loose], packs: dict[Pack, _Entries], damaged: list[str]) -> Path:
-        """One pack of it all: whole objects first, so that every delta has its base before it."""
+        """Write the new pack: whole objects first, so that every delta comes after its base."""
         composer = _Composer(PackWriter(self._folder))
         try:
-            for one in reversed(fresh):  # the newest is the whole one, and what came before is a delta
+            for one in reversed(fresh):  # the newest becomes a whole object, older ones become deltas
                 try:
                     found = read_loose(Path(one.path), one.oid)
                 except ObjectDamaged:
@@ -301,7 +309,7 @@ class Packer:
                     composer.wholes(pack, entries)
                 except PackDamaged as error:
                     damaged.append(str(error))
-                    del packs[pack]  # it stays
+                    del packs[pack]  # keep this pack file
             for pack, entries in packs.items():
                 composer.deltas(pack, entries)
             return composer.writer.finish()
@@ -311,10 +319,10 @@ class Packer:
 
 
 class _Composer:
-    """Puts objects into a new pack, as deltas where they resemble others.
+    """Adds objects to a new pack, as deltas if they resemble others.
 
     Args:
-        writer: Of the new pack.
+        writer: Writes the new pack.
     """
 
     def __init__(self, writer: PackWriter) -> None:
@@ -322,14 +330,14 @@ class _Composer:
         self._bases = {kind: Bases() for kind in KINDS.values()}
 
     def whole(self, oid: bytes, kind: int, content: bytes, height: int = 0, body: bytes = b"") -> None:
-        """Put in an object that is known whole.
+        """Add an object whose content is known.
 
         Args:
             oid: Its name, 20 bytes.
             kind: Git's number of its kind.
             content: Inflated.
-            height: How many deltas stand on it.
-            body: Its content compressed, where that is known.
+            height: Length of the delta chain that depends on it.
+            body: Its compressed content, if known.
         """
         if oid in self.writer.offsets:
             return
@@ -348,7 +356,7 @@ class _Composer:
             bases.add(Base(at, 0, content), content)
 
     def wholes(self, pack: Pack, entries: _Entries) -> None:
-        """Put in what stands whole in another pack."""
+        """Add the objects of another pack that are not deltas."""
         standing = _heights(entries)
         for oid, entry in entries:
             if entry.kind in self._bases and oid not in self.writer.offsets:
@@ -360,7 +368,7 @@ class _Composer:
                     self.writer.add(oid, entry.kind, entry.size, body)
 
     def deltas(self, pack: Pack, entries: _Entries) -> None:
-        """Copy what stands as a delta in another pack; its bases were put in before."""
+        """Copy the deltas of another pack; their bases were added before."""
         names = {entry.at: oid for oid, entry in entries}
         for oid, entry in entries:
             if entry.kind in (OFFSET_DELTA, NAMED_DELTA) and oid not in self.writer.offsets:
@@ -369,7 +377,10 @@ class _Composer:
 
 
 def _heights(entries: _Entries) -> dict[int, int]:
-    """How many deltas stand on each object that is whole, or whose base is not among the entries, by where it begins."""
+    """Return the length of the delta chains on each root, by its offset.
+
+    A root is a whole object, or one whose base is not among the entries.
+    """
     roots: dict[int, tuple[int, int]] = {}
     found: dict[int, int] = {}
     for _, entry in entries:
@@ -380,7 +391,7 @@ def _heights(entries: _Entries) -> dict[int, int]:
 
 
 def _names(one: _Loose) -> list[str]:
-    """The objects that a loose commit, tree or tag names; none for a file, and for what cannot be read."""
+    """Return the objects that a loose commit, tree or tag names; none for a blob, or if it is unreadable."""
     try:
         kind, content = read_loose(Path(one.path), one.oid, ("commit", "tree", "tag")) or ("", b"")
     except ObjectDamaged:
@@ -391,7 +402,7 @@ def _names(one: _Loose) -> list[str]:
 
 
 def _age_ns(path: Path) -> int:
-    """For sorting, the newest first."""
+    """Sort key: the newest first."""
     try:
         return -nofollow.status(path).st_mtime_ns
     except FileNotFoundError:

@@ -1,7 +1,8 @@
-"""Nothing is left in a repository but what its refs lead to: for a purge, after which no byte of the old may be found.
+"""Remove all objects that no ref reaches: after a purge, no removed byte may be found.
 
-Git itself keeps what nothing leads to for weeks, in packs, reflogs and files beside them. Everything that is kept goes
-into one new pack, which is on the disk before anything is removed; so it can be cut off at any point and done again.
+Git itself keeps unreachable objects for weeks, in packs, reflogs and other files. All reachable objects are
+copied into one new pack, which is on disk before anything is removed. So this can be interrupted at any point
+and repeated.
 """
 
 import contextlib
@@ -28,15 +29,19 @@ _LEFT = (
     *("MERGE_RR", "BISECT_LOG", "BISECT_NAMES", "BISECT_START", "BISECT_TERMS", "BISECT_EXPECTED_REV"),
     *("index", "shallow.lock", "gitk.cache"),
 )
-"""Files of Git's that name what was, or quote it; none is needed, and the index file is made again."""
+"""Files of Git that name or quote earlier content. None is needed, and the index file is rebuilt."""
 
 _LEFT_FOLDERS = ("rebase-merge", "rebase-apply", "sequencer", "rr-cache", "lost-found", _NEW)
 
 
 def why_not(git_dir: Path) -> str:
-    """Why what is removed from a repository would not be gone; empty where it would be."""
+    """Return why removed content would remain in a repository; empty if it would not."""
     if nofollow.exists(git_dir / "objects" / "info" / "alternates"):
-        return "it shares objects with another repository (objects/info/alternates); run `git repack -a -d` and delete that file"
+        return (
+            "it shares objects with another repository (objects/info/alternates); "
+            "run `git repack -a -d` and delete that file"
+        )
+
     if nofollow.exists(git_dir / "shallow"):
         return "it is a shallow clone; run `git fetch --unshallow`"
     with contextlib.suppress(FileNotFoundError):
@@ -46,7 +51,7 @@ def why_not(git_dir: Path) -> str:
 
 
 def other_refs(git_dir: Path) -> dict[str, str]:
-    """Every ref but the branch: the commit that it leads to, in hex; empty where it leads to none."""
+    """Return the commit of every ref except the branch, in hex; empty for a ref without a commit."""
     repo, reader = pygit2.Repository(str(git_dir)), ObjectReader(git_dir)
     found: dict[str, str] = {}
     try:
@@ -61,7 +66,7 @@ def other_refs(git_dir: Path) -> dict[str, str]:
 
 
 def remotes_of(refs: Iterable[str]) -> list[str]:
-    """The remotes whose branches some refs follow.
+    """Return the remotes that some remote-tracking refs belong to.
 
     >>> remotes_of(["refs/remotes/origin/main", "refs/remotes/origin/HEAD", "refs/tags/v1"])
     ['origin']
@@ -70,14 +75,14 @@ def remotes_of(refs: Iterable[str]) -> list[str]:
 
 
 def set_refs(git_dir: Path, head: str, drop: Sequence[str], who: str) -> None:
-    """Let the branch name a commit, remove some other refs, and let no reflog tell where any was before.
+    """Point the branch at a commit, remove some other refs, and clear the reflogs of earlier positions.
 
-    Remotes whose branches are among them are forgotten: the next look at one would bring everything back.
+    Remotes of removed remote-tracking refs are removed too: the next fetch would bring everything back.
 
     Args:
         git_dir: The ``.git`` directory.
         head: The commit.
-        drop: Names of refs.
+        drop: Names of refs to remove.
         who: For the reflog: ``name <address> time zone``.
     """
     write_file(git_dir / BRANCH, head.encode() + b"\n")
@@ -100,7 +105,7 @@ def set_refs(git_dir: Path, head: str, drop: Sequence[str], who: str) -> None:
 
 
 def _target(repo: pygit2.Repository, name: str) -> str:
-    """The object that a ref names; empty where it names another ref that is not there."""
+    """Return the object that a ref names; empty if it names another ref that does not exist."""
     try:
         return str(repo.references[name].resolve().target)
     except (KeyError, ValueError, pygit2.GitError):
@@ -108,7 +113,7 @@ def _target(repo: pygit2.Repository, name: str) -> str:
 
 
 def _targets(git_dir: Path) -> list[str]:
-    """The objects that the refs name."""
+    """Return the objects that the refs name."""
     repo = pygit2.Repository(str(git_dir))
     try:
         return [target for name in repo.references if (target := _target(repo, name))]
@@ -117,7 +122,7 @@ def _targets(git_dir: Path) -> list[str]:
 
 
 def _pack_refs(git_dir: Path) -> None:
-    """Take the branch out of the packed refs: it stands in a file of its own."""
+    """Remove the branch from the packed refs: it has its own file."""
     path = git_dir / "packed-refs"
     with contextlib.suppress(FileNotFoundError):
         lines = nofollow.read(path).splitlines(keepends=True)
@@ -125,15 +130,15 @@ def _pack_refs(git_dir: Path) -> None:
 
 
 def sweep(git_dir: Path, progress: Progress) -> None:
-    """Remove every object that no ref leads to, and what Git keeps beside them.
+    """Remove every unreachable object, and the files that Git keeps beside them.
 
     Args:
-        git_dir: The ``.git`` directory; nobody else may write to it meanwhile.
-        progress: Told how far it is.
+        git_dir: The ``.git`` directory; nobody else may write to it at the same time.
+        progress: Called with the progress.
 
     Raises:
-        ObjectDamaged: Something that a ref leads to cannot be read; nothing was removed.
-        OSError: The disk refuses; what is needed is all there.
+        ObjectDamaged: A reachable object cannot be read; nothing was removed.
+        OSError: A file could not be written or removed; all reachable objects are still there.
     """
     objects, fresh = git_dir / "objects", git_dir / _NEW
     nofollow.remove_tree(fresh, ignore_errors=True)
@@ -154,11 +159,15 @@ def sweep(git_dir: Path, progress: Progress) -> None:
 
 
 def _take_in(fresh: Path, folder: Path) -> set[Path]:
-    """Bring a new pack to its place; its files there. One of the same name holds the same objects."""
+    """Move a new pack to its place; return its files there.
+
+    A pack of the same name holds the same objects.
+    """
     names = (nofollow.names(fresh)) if nofollow.is_directory(fresh) else []
     kept = {folder / name for name in names}
     if not all(nofollow.exists(path) for path in kept):
-        for name in sorted(names, key=lambda name: name.endswith(".idx")):  # a pack is seen by its index
+        # The index makes a pack visible, so it comes last.
+        for name in sorted(names, key=lambda name: name.endswith(".idx")):
             nofollow.replace(fresh / name, folder / name)
     sync_directory(folder)
     return kept
@@ -173,7 +182,7 @@ def _remove_traces(git_dir: Path) -> None:
 
 
 def remove_scratch(git_dir: Path, keep: Iterable[str]) -> None:
-    """Remove what the engine left beside Git's own files."""
+    """Remove the engine's own files beside Git's."""
     for name in nofollow.names(git_dir):
         path = git_dir / name
         if name.startswith("agentx-") and nofollow.is_file(path) and name not in {*_KEPT_LOCKS, *keep}:

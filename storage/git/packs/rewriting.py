@@ -1,7 +1,10 @@
-"""Commits made anew without some content: the one place where history is rewritten, for a purge and nothing else.
+"""Rewrite commits without some content.
 
-Every commit is looked at, parents first; one in which nothing changes keeps its id, and what descends from one that was
-made anew is made anew. Author, committer and times stay. What stands in many trees is looked at once.
+This is the only place where history is rewritten, and only for a purge.
+
+Every commit is visited, parents first. A commit in which nothing changes keeps its id; descendants of a
+rewritten commit are rewritten. Author, committer and times stay. Objects shared by many trees are processed
+once.
 """
 
 import hashlib
@@ -16,16 +19,17 @@ from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.git.pack_file import KINDS, PackWriter
 
 EditFile = Callable[[str, str, Callable[[], bytes]], bytes | str]
-"""Given path and id of a file, and a function that reads it: its new content, its id where it stays, or ``""`` where it goes.
+"""Called with path and id of a file, and a function that reads it.
 
-What it says depends on nothing but the id and the first two folders of the path.
+Returns the new content, the id if the file stays, or ``""`` to remove it. The result may depend only on the
+id and the first two folders of the path.
 """
 
 EditMessage = Callable[[bytes], bytes]
-"""Given a commit's message: the new one, or the same."""
+"""Called with a commit's message; returns the new one, or the same."""
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is."""
+"""Called with the current step, the amount done, and the total."""
 
 _ROW = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
 _SIGNATURES = re.compile(rb"\n(?:gpgsig|gpgsig-sha256|mergetag) [^\n]*(?:\n [^\n]*)*")
@@ -37,13 +41,13 @@ _Row = tuple[bytes, bytes, bytes]
 
 
 class Rewriter:
-    """Makes commits of one repository anew.
+    """Rewrites commits of one repository.
 
     Args:
         git_dir: The ``.git`` directory.
-        edit_file: What becomes of each file.
-        edit_message: What becomes of each message.
-        write: Whether the new objects are written; without it, it only shows which commits would be made anew.
+        edit_file: Edits each file.
+        edit_message: Edits each message.
+        write: Whether to write the new objects; otherwise a dry run shows which commits would be rewritten.
     """
 
     def __init__(
@@ -62,18 +66,18 @@ class Rewriter:
         self._clean: dict[str, set[_Row]] = {}
 
     def rewrite(self, tips: Sequence[str], progress: Progress) -> dict[str, str]:
-        """Make everything that some commits lead to anew.
+        """Rewrite everything reachable from some commits.
 
         Args:
             tips: Ids in hex.
-            progress: Told how far it is.
+            progress: Called with the progress.
 
         Returns:
-            The new commit by each of them; the same where nothing in it changes.
+            The new commit for each of them; the same if nothing in it changes.
 
         Raises:
             ObjectDamaged: Something cannot be read.
-            OSError: The disk refuses; nothing is visible of what was written.
+            OSError: The new objects could not be written; none of them is visible.
         """
         try:
             for tip in tips:
@@ -100,7 +104,7 @@ class Rewriter:
                 progress("Making commits anew", number, len(ahead))
 
     def _parents_first(self, tip: str) -> Iterator[str]:
-        """Every commit that was not made anew yet, behind its parents."""
+        """Yield every commit that was not rewritten yet, after its parents."""
         waiting, entered, done = [tip], set[str](), set(self._commits)
         while waiting:
             oid = waiting[-1]
@@ -125,7 +129,7 @@ class Rewriter:
         return self._put("commit", _SIGNATURES.sub(b"", made) + b"\n\n" + told)
 
     def _tree(self, oid: str, folder: str) -> str:
-        """The tree's new id; empty where nothing is left in it."""
+        """Return the tree's new id; empty if the tree is empty."""
         zone = "/".join(folder.split("/")[:2])
         known = self._trees.get((zone, oid))
         if known is not None:

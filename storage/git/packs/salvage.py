@@ -1,8 +1,8 @@
-"""A damaged pack, taken apart: every object of it that is whole becomes a loose one.
+"""Take a damaged pack apart: every intact object in it becomes a loose object.
 
-A pack is a row of compressed objects, some of them deltas against others (gitformat-pack). Where its index can be read,
-it says where each begins; otherwise the row is walked as far as it goes. An object's name is the hash of its content, so
-what is whole proves itself.
+A pack is a sequence of compressed objects, some of them deltas against others (gitformat-pack). If its index
+can be read, it gives the offset of each object. Otherwise the sequence is read as far as possible. An
+object's name is the hash of its content, so an intact object proves itself.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ _PART_BYTES = 1 << 14
 
 
 class _Piece(msgspec.Struct, frozen=True):
-    """What stands at one place: a content, or a delta and what it is against (a place or a name)."""
+    """An object at one offset: a content, or a delta and its base (an offset or a name)."""
 
     kind: int
     size: int
@@ -39,21 +39,21 @@ class _Piece(msgspec.Struct, frozen=True):
 
 
 def salvage(git_dir: Path, pack: Path) -> tuple[int, int]:
-    """Write what is whole in a pack as loose objects.
+    """Write the intact objects of a pack as loose objects.
 
     Args:
         git_dir: The ``.git`` directory.
         pack: The ``.pack`` file; its index may be damaged or missing.
 
     Returns:
-        How many objects were saved, and how many are known to be lost.
+        The number of objects saved, and the number known to be lost.
     """
     data, named = _bytes(pack), _index(_bytes(pack.with_suffix(".idx")))
     pieces = _pieces(data, sorted(named.values()))
     saved: dict[str, int] = {}
     placed: dict[int, str] = {}
     left = dict(pieces)
-    while left:  # a delta waits until its base is there
+    while left:  # a delta waits until its base was saved
         ready = [at for at, piece in left.items() if _is_ready(piece, placed, saved)]
         for at in ready:
             with contextlib.suppress(ObjectDamaged):
@@ -82,7 +82,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _index(content: bytes) -> dict[str, int]:
-    """Where each object begins, by its name, as far as an index of version 2 says so."""
+    """Return the offset of each object by name, as far as an index of version 2 is readable."""
     try:
         (count,) = struct.unpack_from(">I", content, _FANOUT_AT + 255 * 4)
         names_at = _FANOUT_AT + 256 * 4
@@ -94,7 +94,10 @@ def _index(content: bytes) -> dict[str, int]:
 
 
 def _pieces(data: bytes, places: list[int]) -> dict[int, _Piece]:
-    """What can be inflated, by where it begins: as the index says, and in a row as long as each follows the last."""
+    """Return the objects that can be inflated, by offset.
+
+    Offsets come from the index; from each, the objects that follow it are read as well.
+    """
     found: dict[int, _Piece] = {}
     following = _FIRST
     for start in [*places, -1]:
@@ -135,7 +138,7 @@ def _piece(data: bytes, at: int) -> _Piece | None:
 
 
 def _inflated(data: bytes, piece: _Piece) -> tuple[bytes, int]:
-    """What stands in a piece, and where it ends."""
+    """Return the content of a piece, and the offset of its end."""
     stream, parts = zlib.decompressobj(), itertools.count(piece.body, _PART_BYTES)
     try:
         content = inflate(stream, piece.size, lambda: data[(at := next(parts)) : at + _PART_BYTES])
@@ -147,14 +150,14 @@ def _inflated(data: bytes, piece: _Piece) -> tuple[bytes, int]:
 
 
 def _is_ready(piece: _Piece, placed: dict[int, str], saved: dict[str, int]) -> bool:
-    """Whether the base of a piece, if it has one, was saved."""
+    """Return whether the base of a piece, if it has one, was saved."""
     if piece.kind in _KINDS:
         return True
     return piece.base in saved if isinstance(piece.base, str) else piece.base in placed
 
 
 def _resolve(git_dir: Path, data: bytes, piece: _Piece, placed: dict[int, str]) -> tuple[str, bytes]:
-    """Kind and content of an object; its base is read back, so that no more than one is in memory."""
+    """Return kind and content of an object; its base is read back, so that only one is in memory."""
     content, _ = _inflated(data, piece)
     if piece.kind in _KINDS:
         return _KINDS[piece.kind], content

@@ -1,6 +1,6 @@
-"""Every Git object that may hold lines of the log, the likeliest first: for :mod:`agentx.storage.log.proven_log`.
+"""Search Git objects for lines of the log, most promising first; for :mod:`agentx.storage.log.proven_log`.
 
-Objects are read without trust, and what cannot be read is passed over: a line proves itself by its hash.
+Objects are read without trusting them, and unreadable ones are skipped: a line proves itself by its hash.
 """
 
 import contextlib
@@ -23,13 +23,13 @@ _KEPT = "repaired"
 
 
 def log_sources(root: Path, reader: ObjectReader, head: str, *, everywhere: bool) -> Iterator[Source]:
-    """Contents that may hold lines of the log of a workspace.
+    """Yield contents that may hold lines of a workspace's log.
 
     Args:
         root: The workspace's directory.
         reader: Its Git objects.
         head: The commit to begin with.
-        everywhere: Search objects that no commit leads to, and remotes that are directories here, too.
+        everywhere: Also search unreachable objects, and remotes that are directories on this machine.
     """
     git_dir = root / ".git"
     seen: set[str] = set()
@@ -46,7 +46,7 @@ def log_sources(root: Path, reader: ObjectReader, head: str, *, everywhere: bool
 
 
 def _of_commits(reader: ObjectReader, starts: list[str], seen: set[str], where: str = "") -> Iterator[Source]:
-    """The logs of some commits and of those before them, newest first; each content once."""
+    """Yield the logs of some commits and their ancestors, newest first; each content once."""
     waiting = deque(dict.fromkeys(starts))
     while waiting:
         oid = waiting.popleft()
@@ -84,7 +84,7 @@ def _of_entry(reader: ObjectReader, oid: str, prefix: str, seen: set[str], sourc
 
 
 def _beside(root: Path) -> Iterator[Source]:
-    """What was set aside: damaged files, and lines that passed for foreign."""
+    """Yield contents that were set aside: damaged files, and lines that were taken for foreign."""
     kept = [path for path in nofollow.tree(root / ".agentx" / _KEPT) if ".jsonl" in path.name]
     for path in sorted(kept, reverse=True):
         with contextlib.suppress(OSError):
@@ -97,7 +97,7 @@ def _beside(root: Path) -> Iterator[Source]:
 
 
 def _named(git_dir: Path) -> list[str]:
-    """Every commit that a ref, a reflog, a stash or Git's own bookkeeping names."""
+    """Return every commit that a ref, a reflog, a stash or Git's own bookkeeping names."""
     found: dict[str, None] = {}
     files = [git_dir / "packed-refs", *nofollow.listed(git_dir, suffix="_HEAD")]
     files += [path for folder in ("refs", "logs") for path in sorted(nofollow.tree(git_dir / folder))]
@@ -108,7 +108,7 @@ def _named(git_dir: Path) -> list[str]:
 
 
 def _of_objects(reader: ObjectReader, seen: set[str], source: str) -> Iterator[Source]:
-    """Every blob, whether anything leads to it or not."""
+    """Yield every blob that may hold log lines, reachable or not."""
     for oid in _all(reader):
         if oid in seen:
             continue
@@ -125,7 +125,7 @@ def _all(reader: ObjectReader) -> Iterator[str]:
 
 
 def _remotes(git_dir: Path) -> Iterator[tuple[str, Path]]:
-    """Name and Git directory of each remote that is a directory on this machine."""
+    """Yield name and Git directory of each remote that is a directory on this machine."""
     for name, url in local.remotes(git_dir).items():
         with contextlib.suppress(OSError, ValueError):
             place = (git_dir.parent / url.removeprefix("file://")).resolve()

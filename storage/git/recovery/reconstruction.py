@@ -1,6 +1,6 @@
-"""Git objects that are missing, made again: a blob from a file of the same content, a tree from the events of its commit.
+"""Rebuild missing Git objects: a blob from a file of the same content, a tree from its commit's events.
 
-Nothing is believed: what is made must have the very name that is missing.
+Nothing is trusted: a rebuilt object must have the id of the missing one.
 """
 
 import contextlib
@@ -33,19 +33,22 @@ from agentx.storage.log.history import (
 _RANGE = re.compile("([0-9]{1,18})(?:-([0-9]{1,18}))?")
 _ARTIFACTS = "artifacts/"
 _NEAR = 100
-"""So far back a commit that is missing makes the branch go back: pruning beside a writer takes what is new."""
+"""Number of recent commits that must exist; if one is missing, the branch goes back.
+
+Pruning beside a writer deletes only recent commits.
+"""
 _CONFIG = "agentx.toml"
 
 
 class Remaking:
-    """Makes what is missing of some commits.
+    """Rebuilds the missing objects of some commits.
 
     Args:
         root: The workspace's directory.
         reader: Its objects.
 
     Attributes:
-        made: Id of what was made, and from what.
+        made: Id of each rebuilt object, and its source.
     """
 
     def __init__(self, root: Path, reader: ObjectReader) -> None:
@@ -54,19 +57,25 @@ class Remaking:
         self.made: list[tuple[str, str]] = []
 
     def make(self, commit: str, since: str) -> None:
-        """Make what a commit lacks and those before it, up to one that is whole (empty for all), as far as it can be had."""
-        lacking = [(one, parent) for one, parent in self._back(commit, since) if self._missing(one, parent)]
-        for one, parent in reversed(lacking):  # what a commit lacks may be made from the one before it
-            self._make(one, parent)
-
-    def is_usable(self, commit: str, since: str, *, each: bool) -> bool:
-        """Whether everything is there in a commit's tree, and the commits before it that came lately.
+        """Rebuild missing objects of a commit and its ancestors, as far as possible.
 
         Args:
             commit: The commit.
-            since: One before it that is whole; empty for none.
-            each: Whether the trees of the commits between must be whole too. What a power cut took of them can be
-                committed anew; what pruning took of old ones is gone, and must not take the rest with it.
+            since: An intact ancestor to stop at; empty for all.
+        """
+        lacking = [(one, parent) for one, parent in self._back(commit, since) if self._missing(one, parent)]
+        for one, parent in reversed(lacking):  # oldest first: a tree is rebuilt from the one before it
+            self._make(one, parent)
+
+    def is_usable(self, commit: str, since: str, *, each: bool) -> bool:
+        """Return whether a commit's tree is complete, and its recent ancestors exist.
+
+        Args:
+            commit: The commit.
+            since: An intact ancestor; empty for none.
+            each: Whether the trees of the commits between must be complete too. Objects lost in a power cut
+                can be committed again. Old objects removed by pruning cannot, and must not make later commits
+                unusable.
         """
         try:
             tree = self._reader.commit(commit).tree
@@ -74,13 +83,13 @@ class Remaking:
         except ObjectDamaged:
             return False
         back = list(islice(self._back(commit, since), None if each else _NEAR))
-        # There is none where the commit is the whole one itself.
+        # The list is empty if the commit is the intact ancestor itself.
         chained = not back or all(map(self._reader.exists, back[-1][0].parents))
         steps = [(known, tree), *((parent, one.tree) for one, parent in back if each)]
         return chained and not any(self._missing_between(*step) for step in steps)
 
     def _back(self, commit: str, since: str) -> Iterator[tuple[CommitInfo, str]]:
-        """Commits from one back, as far as they can be read, each with the tree of its parent."""
+        """Yield a commit and its readable ancestors, newest first, each with the tree of its parent."""
         with contextlib.suppress(ObjectDamaged):
             here: CommitInfo | None = self._reader.commit(commit)
             while here is not None and here.id != since:
@@ -91,7 +100,10 @@ class Remaking:
                 here = parent
 
     def _missing(self, commit: CommitInfo, parent_tree: str) -> dict[str, str]:
-        """What a commit lacks: ids by path; the path of a directory ends in a slash, that of the tree is empty."""
+        """Return the missing objects of a commit: ids by path.
+
+        The path of a directory ends in a slash; that of the root tree is empty.
+        """
         return self._missing_between(parent_tree, commit.tree)
 
     def _missing_between(self, known: str, tree: str) -> dict[str, str]:
@@ -115,7 +127,7 @@ class Remaking:
             if path and not path.endswith("/"):
                 self._make_blob(path, oid, commit)
 
-    # --- blobs -------------------------------------------------------------------------------------------------------
+    # --- blobs ----------------------------------------------------------------------------------------------
 
     def _make_blob(self, path: str, oid: str, commit: CommitInfo) -> None:
         content, source = self._find(path, oid, commit)
@@ -124,7 +136,10 @@ class Remaking:
             self.made.append((oid, source))
 
     def _find(self, path: str, oid: str, commit: CommitInfo) -> tuple[bytes | None, str]:
-        """A content by its id: in the file of that name, in the log up to the commit, in any other file."""
+        """Find a content by its id: in the file of that name, in the log, or in any other file.
+
+        The log is searched up to the commit.
+        """
         span = _span(commit)
         if path == LIVE and span is not None:
             content = self._log_through(span[1])[1]
@@ -138,7 +153,7 @@ class Remaking:
 
     @cached_property
     def _by_content(self) -> dict[str, str]:
-        """Every file of the workspace by the id of its content; made when it is first needed."""
+        """Path of every file in the workspace, by the id of its content; computed on first use."""
         found: dict[str, str] = {}
         for name in nofollow.names(self._root):
             place = self._root / name
@@ -148,10 +163,10 @@ class Remaking:
                     found[blob_id(content)] = path.relative_to(self._root).as_posix()
         return found
 
-    # --- trees -------------------------------------------------------------------------------------------------------
+    # --- trees ----------------------------------------------------------------------------------------------
 
     def _make_tree(self, commit: CommitInfo, parent_tree: str, span: tuple[int, int]) -> bool:
-        """Build the tree of an engine's commit as the write path did: from its parent's, and from its events."""
+        """Build the tree of an engine's commit like the write path: from its parent's tree and its events."""
         repo = GitRepository(self._root)
         try:
             entries = self._entries(span, parent_tree)
@@ -161,11 +176,11 @@ class Remaking:
         except ObjectDamaged:
             return False
         finally:
-            repo.sync()  # the engine's next sync does not know of these trees
+            repo.sync()  # the engine's next sync does not cover these trees
             repo.close()
 
     def _entries(self, span: tuple[int, int], parent_tree: str) -> dict[str, TreeEntry | None]:
-        """What a commit of some events changed in the tree."""
+        """Return the tree entries that a commit of some events changed."""
         events = list(self._events(span))
         reverted = {(e.data.event, e.data.path) for e in events if isinstance(e.data, WriteReverted)}
         entries: dict[str, TreeEntry | None] = {
@@ -186,7 +201,7 @@ class Remaking:
         return entries | {LIVE: TreeEntry(self._write(live), REGULAR)}
 
     def _beside(self) -> Iterator[dict[str, TreeEntry | None]]:
-        """What may have been in the commit besides, as far as it is there still."""
+        """Yield further entries that may have been in the commit, from files that still exist."""
         more: dict[str, TreeEntry | None] = {}
         yield more
         for name in (_CONFIG, ORPHANS):
@@ -205,7 +220,7 @@ class Remaking:
             yield event
 
     def _log_through(self, seq: int) -> tuple[int, bytes]:
-        """The live log as it was after an event, and the number of the segment that it became or will become."""
+        """Return the live log as it was after an event, and the number of its segment, sealed or not."""
         sealed = count_segments(self._root)
         names = [(sealed + 1, LIVE), *((number, segment_path(number)) for number in range(sealed, 0, -1))]
         for number, name in names:
@@ -222,7 +237,7 @@ def _span(commit: CommitInfo) -> tuple[int, int] | None:
 
 
 def _content(path: Path) -> bytes | None:
-    """What Git would keep of a file: its bytes, or where a link leads."""
+    """Return the content that Git stores for a file: its bytes, or a link's target."""
     try:
         return os.fsencode(nofollow.read_link(path)) if nofollow.is_link(path) else nofollow.read(path)
     except OSError:

@@ -1,10 +1,14 @@
-"""After a crash, a power cut or `git gc --prune=now`: the branch names a commit that is whole, and nothing hangs.
+"""Repair a repository after a crash, a power cut or `git gc --prune=now`.
 
-Trees, commits and the ref are not synced when they are written, for they can be made again from the log. So a power cut
-may leave them truncated, and libgit2 spins for ever on reading such an object; and what a writer has just made is not
-reachable yet, so that pruning beside it deletes it. No object is trusted here before it was inflated and hashed. What is
-damaged is set aside; what is missing is made again where something else holds it (:mod:`agentx.storage.git.recovery.reconstruction`);
-otherwise the branch goes back to the last commit of its reflog that is whole, and the log is committed anew.
+Afterwards the branch names an intact commit.
+
+Trees, commits and the branch are not synced when they are written, because they can be rebuilt from the log.
+So a power cut may leave them truncated, and libgit2 loops for ever on reading such an object. Also, new
+objects are not reachable yet, so a concurrent prune may delete them.
+
+No object is trusted here before it was inflated and hashed. Damaged objects are set aside. Missing objects
+are rebuilt if their content exists elsewhere (:mod:`agentx.storage.git.recovery.reconstruction`). Otherwise
+the branch goes back to the last intact commit of its reflog, and the log is committed again.
 """
 
 import contextlib
@@ -38,29 +42,30 @@ from agentx.storage.git.recovery.reconstruction import Remaking
 from agentx.storage.git.trees import SUBMODULE, entries
 
 WHOLE = "agentx-whole"
-"""Names the latest commit that was found whole, and how Git's own tidying looked then: what came before is not looked at again.
+"""File with the latest commit found intact, and the state of Git's own housekeeping at that time.
 
-Written at each open and at each end of a turn, so that an open after a crash looks at one turn.
+Earlier commits are not checked again. Written at each open and at each end of a turn, so that an open after a
+crash checks only one turn.
 """
 
 _CLOCK_NS = 2_000_000_000
-"""A file that is at most so much older than the note counts as newer: the coarsest clock of a file system (FAT)."""
+"""A file older than the note by at most this counts as newer: the coarsest file system clock (FAT)."""
 
 _OID = re.compile(rb"[0-9a-f]{40}")
 _NAMED = re.compile(rb"^(?:tree|parent) ([0-9a-f]{40})$", re.MULTILINE)
 _LOG_BYTES = 256 * 1024
-"""So much of the reflog's end is read: some thousand moves of the branch."""
+"""Bytes to read from the reflog's end: some thousand moves of the branch."""
 
 _TRACES = ("packed-refs", "objects/info/packs")
-"""What `git gc` writes and the engine does not."""
+"""Files that `git gc` writes and the engine does not."""
 
 
 class RepositoryDamaged(AgentXError):
-    """No commit of the branch can be read whole."""
+    """The branch has no commit that can be read completely."""
 
 
 class Aside:
-    """Where what was damaged is kept.
+    """The folder for damaged files.
 
     Args:
         root: The workspace's directory.
@@ -75,14 +80,14 @@ class Aside:
         self.folder = root / ".agentx" / "repaired" / time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime())
 
     def keep(self, path: Path) -> None:
-        """Move a file there; nothing where there is none."""
+        """Move a file there, if it exists."""
         target = self._target(path)
         with contextlib.suppress(FileNotFoundError):
             nofollow.replace(path, target)
             self.used = True
 
     def copy(self, path: Path) -> None:
-        """Copy a file there that must never be missing; nothing where there is none."""
+        """Copy a file there that must never be missing, if it exists."""
         with contextlib.suppress(FileNotFoundError):
             content = nofollow.read(path)
             write_file(self._target(path), content)
@@ -97,11 +102,11 @@ class Aside:
 
 
 class Mended(msgspec.Struct, frozen=True):
-    """One thing that was mended.
+    """One repair.
 
     Attributes:
         what: The file or object.
-        how: What was done, to follow it in a sentence.
+        how: The action taken, to follow it in a sentence.
     """
 
     what: str
@@ -109,18 +114,18 @@ class Mended(msgspec.Struct, frozen=True):
 
 
 def repair(root: Path) -> str:
-    """Look at the repository of a workspace before it is opened, and mend what a crash or Git's pruning left of it.
+    """Check a workspace's repository before it is opened, and repair damage by a crash or Git's pruning.
 
-    Costs what was committed since the last look, and nothing more where all is well.
+    The cost depends only on what was committed since the last check, if all is well.
 
     Args:
         root: The working directory that holds ``.git``.
 
     Returns:
-        What was done, in one sentence; empty where all is well.
+        The repairs in one sentence; empty if all is well.
 
     Raises:
-        RepositoryDamaged: No commit can be read whole.
+        RepositoryDamaged: No commit can be read completely.
     """
     git_dir = root / ".git"
     if not nofollow.is_directory(git_dir / "objects"):
@@ -139,7 +144,7 @@ def repair(root: Path) -> str:
 
 
 def require_whole(root: Path) -> None:
-    """Look at the repository of a workspace that cannot be mended, for libgit2 hangs on a damaged object.
+    """Check a repository that cannot be repaired, because libgit2 hangs on a damaged object.
 
     Raises:
         RepositoryDamaged: Something that its latest commit needs is damaged or missing.
@@ -148,8 +153,9 @@ def require_whole(root: Path) -> None:
     rebooted = (mark := read_mark(git_dir)) is not None and mark.rebooted
     if any(ref_faults(git_dir)) or not _is_whole_since(git_dir) or (rebooted and not _is_all_whole(git_dir)):
         raise RepositoryDamaged(
-            f"The repository in {root} is damaged, and it cannot be mended where nothing can be written. Copy the whole "
-            f"directory to a place where you can write, for example with `cp -a`, and run `agentx repair` there."
+            f"The repository in {root} is damaged, and it cannot be mended where nothing can be written. "
+            "Copy the whole directory to a place where you can write, for example with `cp -a`, "
+            "and run `agentx repair` there."
         )
 
 
@@ -163,20 +169,20 @@ def _is_all_whole(git_dir: Path) -> bool:
 
 
 def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
-    """Mend the repository; runs under the workspace's lock.
+    """Repair the repository; runs under the workspace's lock.
 
     Args:
         root: The working directory that holds ``.git``.
-        aside: Takes what is damaged.
-        thorough: Look at packs and at every commit, and not only at what came since the last look.
+        aside: Receives damaged files.
+        thorough: Check packs and every commit, not only what is new since the last check.
 
     Raises:
-        RepositoryDamaged: No commit can be read whole.
+        RepositoryDamaged: No commit can be read completely.
     """
     git_dir = root / ".git"
     mark = read_mark(git_dir)
     power_cut = mark is not None and mark.rebooted
-    # What a process wrote before it was killed lies whole in the kernel's cache, so only its last turn is looked at.
+    # The kernel's cache keeps what a killed process wrote, so only its last turn is checked.
     killed = mark is not None and not power_cut and not thorough
     mended = [*_remove(git_dir, aside, [*stale_locks(git_dir), *_stale_index_lock(git_dir)], "was removed")]
     if thorough:
@@ -191,7 +197,7 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
     reader = ObjectReader(git_dir)
     remaking = Remaking(root, reader)
     good = head if not (thorough or power_cut or damaged) and _is_whole_since(git_dir) else ""
-    # The reflog first: where the branch's file is behind it, its last move did not reach the disk.
+    # The reflog first: if the branch's file is behind it, its last move did not reach the disk.
     candidates = [oid for oid in dict.fromkeys([*logged, head]) if oid]
     if not good:
         since = "" if thorough or damaged else _known_whole(git_dir, reader)
@@ -202,8 +208,8 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
     mended += [Mended(f"Git object {oid}", f"was made again from {source}") for oid, source in remaking.made]
     if not good:
         raise RepositoryDamaged(
-            f"No commit in {root} can be read whole. Its history.jsonl and artifacts are untouched; fetch the objects from "
-            "a clone (`git fetch`), or look at `git fsck`."
+            f"No commit in {root} can be read whole. Its history.jsonl and artifacts are untouched; "
+            "fetch the objects from a clone (`git fetch`), or look at `git fsck`."
         )
     if good != head:
         write_file(git_dir / BRANCH, good.encode() + b"\n")
@@ -229,13 +235,13 @@ def _damaged_objects(git_dir: Path, since_ns: int) -> Iterator[Fault]:
 
 
 def _mend_beside(git_dir: Path, aside: Aside) -> list[Mended]:
-    """Mend the reflogs, of what is gone, and Git's index file; a kill alone damages neither."""
+    """Repair reflogs that name missing commits, and Git's index file; a kill alone damages neither."""
     _forget_missing(git_dir, aside, ObjectReader(git_dir))
     return list(_remove(git_dir, aside, list(index_faults(git_dir)), "was damaged and is made again"))
 
 
 def read_ref(git_dir: Path) -> str:
-    """The commit that the branch names; empty where its file is damaged or missing."""
+    """Return the commit that the branch names; empty if its file is damaged or missing."""
     with contextlib.suppress(OSError):
         content = nofollow.read(git_dir / BRANCH)
         return content[:40].decode() if _OID.fullmatch(content.rstrip()) else ""
@@ -247,18 +253,21 @@ def read_ref(git_dir: Path) -> str:
     return ""
 
 
-# --- a quick look ------------------------------------------------------------------------------------------------
+# --- quick check --------------------------------------------------------------------------------------------
 
 
 def _is_cut(git_dir: Path) -> bool:
-    """Whether a crash left Git's index file empty or without its beginning."""
+    """Return whether a crash left Git's index file empty or without its beginning."""
     with contextlib.suppress(FileNotFoundError), nofollow.open_file(git_dir / "index") as file:
         return file.read(4) != b"DIRC"
     return False
 
 
 def _is_whole_since(git_dir: Path) -> bool:
-    """Whether the latest commit is whole, as far as it is new; where Git tidied up meanwhile, each commit."""
+    """Return whether the new part of the latest commit is intact.
+
+    If ``git gc`` ran since the last check, each new commit is checked.
+    """
     head, reader = read_ref(git_dir), ObjectReader(git_dir)
     if not head:
         return True
@@ -284,14 +293,14 @@ def _is_whole_since(git_dir: Path) -> bool:
 
 
 def note_whole(root: Path, head: str) -> None:
-    """Note a commit that :func:`repair` found whole, so that the next look begins with it."""
+    """Record a commit that :func:`repair` found intact, so that the next check begins with it."""
     git_dir = root / ".git"
     if head and _noted(git_dir) != [head, *_traces(git_dir)]:
         _note_whole(git_dir, head)
 
 
 def note_settled(root: Path) -> None:
-    """Note the latest commit, once everything up to it is synced; it is looked at as at an open."""
+    """Check the latest commit as at an open, and record it. Call once everything up to it is synced."""
     if _is_whole_since(root / ".git"):
         note_whole(root, read_ref(root / ".git"))
 
@@ -317,7 +326,7 @@ def _noted(git_dir: Path) -> list[str]:
 
 
 def _noted_ns(git_dir: Path) -> int:
-    """When it was noted, by the clock of the file system; 0 for never."""
+    """Return when the note was written, by the clock of the file system; 0 for never."""
     try:
         return nofollow.status(git_dir / WHOLE).st_mtime_ns
     except FileNotFoundError:
@@ -325,20 +334,20 @@ def _noted_ns(git_dir: Path) -> int:
 
 
 def _known_whole(git_dir: Path, reader: ObjectReader) -> str:
-    """The latest commit that was found whole; empty where none was, or it is gone."""
+    """Return the latest commit that was found intact; empty if there is none, or it no longer exists."""
     found = "".join(_noted(git_dir)[:1])
     return found if _OID.fullmatch(found.encode()) and reader.exists(found) else ""
 
 
 def _note_whole(git_dir: Path, commit: str) -> None:
     beside = git_dir / f"{WHOLE}.new"
-    with contextlib.suppress(OSError):  # of a repository that may only be read, all is looked at each time
+    with contextlib.suppress(OSError):  # a read-only repository is checked in full each time
         nofollow.write(beside, (" ".join([commit, *_traces(git_dir)]) + "\n").encode())
         nofollow.replace(beside, git_dir / WHOLE)
 
 
 def _traces(git_dir: Path) -> list[str]:
-    """How Git's own tidying looks."""
+    """Return the state of Git's own housekeeping."""
     found: list[str] = []
     for name in _TRACES:
         try:
@@ -348,7 +357,7 @@ def _traces(git_dir: Path) -> list[str]:
     return found
 
 
-# --- mending -----------------------------------------------------------------------------------------------------
+# --- repairs ------------------------------------------------------------------------------------------------
 
 
 def _remove(git_dir: Path, aside: Aside, faults: list[Fault], how: str) -> Iterator[Mended]:
@@ -358,9 +367,9 @@ def _remove(git_dir: Path, aside: Aside, faults: list[Fault], how: str) -> Itera
 
 
 def _stale_index_lock(git_dir: Path) -> Iterator[Fault]:
-    """A lock of the index that is not the engine's, is old, and of which no git program can be the owner.
+    """Yield an old lock of the index that is neither the engine's nor a running git program's.
 
-    Git holds it as long as a person writes a commit message, so age alone says nothing.
+    Git holds it while the user writes a commit message, so age alone is not enough.
     """
     lock = git_dir / "index.lock"
     with contextlib.suppress(OSError):
@@ -374,14 +383,17 @@ def _stale_index_lock(git_dir: Path) -> Iterator[Fault]:
 
 
 def _git_at_work(root: Path) -> bool:
-    """Whether a git program runs inside a directory or names a path inside it; where the system does not tell, yes."""
+    """Return whether a git program runs inside a directory or names a path inside it; true if unknown."""
     root = root.resolve()
     processes = list(Path("/proc").glob("[0-9]*"))
     return not processes or any(_is_git_in(process, root) for process in processes)
 
 
 def _is_git_in(process: Path, root: Path) -> bool:
-    """Whether a process of ``/proc`` is Git, and its directory, an argument or a ``GIT_…`` variable lies inside ``root``."""
+    """Return whether a process of ``/proc`` is Git and works inside ``root``.
+
+    Its directory, its arguments and its ``GIT_…`` variables are checked.
+    """
     try:
         if not (process / "comm").read_bytes().startswith(b"git"):
             return False
@@ -399,12 +411,12 @@ def _is_git_in(process: Path, root: Path) -> bool:
 def _lies_in(path: Path, root: Path) -> bool:
     try:
         return path.resolve().is_relative_to(root)
-    except OSError:  # an argument that is no path
+    except OSError:  # an argument that is not a path
         return False
 
 
 def _salvage_packs(git_dir: Path, aside: Aside) -> Iterator[Mended]:
-    """What can be read of damaged packs becomes loose objects."""
+    """Turn the readable objects of damaged packs into loose objects."""
     for name in sorted({Path(fault.path).with_suffix("") for fault in pack_faults(git_dir)}):
         saved, lost = salvage(git_dir, git_dir / name.with_suffix(".pack"))
         for path in nofollow.listed(git_dir / name.parent, f"{name.name}."):
@@ -416,7 +428,7 @@ def _salvage_packs(git_dir: Path, aside: Aside) -> Iterator[Mended]:
 
 
 def _mend_refs(git_dir: Path, aside: Aside, tail_bytes: int | None) -> Iterator[Mended]:
-    """Mend what is wrong with refs and reflogs; of these the last bytes are looked at, ``None`` for all."""
+    """Repair refs and reflogs; only the last bytes of reflogs are checked, ``None`` for all."""
     for fault in list(ref_faults(git_dir)):
         path = git_dir / fault.path
         content = nofollow.read(path) if nofollow.exists(path) else b""
@@ -439,7 +451,7 @@ def _mend_refs(git_dir: Path, aside: Aside, tail_bytes: int | None) -> Iterator[
 
 
 def _settled(reader: ObjectReader, candidates: list[str], seq: int) -> str:
-    """The latest commit of what was on the disk for certain when the power went; empty where that is not known."""
+    """Return the latest commit that was certainly synced before the power cut; empty if unknown."""
     for candidate in candidates:
         with contextlib.suppress(ObjectDamaged):
             commit: CommitInfo | None = reader.commit(candidate)
@@ -452,7 +464,10 @@ def _settled(reader: ObjectReader, candidates: list[str], seq: int) -> str:
 
 
 def _if_whole(remaking: Remaking, commit: str) -> str:
-    """A commit whose whole tree is there; empty for any other, though it was durable: then each commit is looked at."""
+    """Return a commit if its tree is complete, otherwise the empty string, so that each commit is checked.
+
+    A commit can be incomplete although it was synced.
+    """
     return commit if commit and remaking.is_usable(commit, "", each=False) else ""
 
 
@@ -462,7 +477,10 @@ def _is_made_whole(remaking: Remaking, commit: str, since: str, *, each: bool) -
 
 
 def _garbled(log: Path, tail_bytes: int | None) -> set[bytes]:
-    """Lines of a reflog that a crash cut off or filled with zeros: libgit2 reads none of it then."""
+    """Return lines of a reflog that a crash truncated or filled with zeros.
+
+    One such line makes libgit2 reject the whole reflog.
+    """
     with contextlib.suppress(FileNotFoundError):
         return {
             line
@@ -473,7 +491,7 @@ def _garbled(log: Path, tail_bytes: int | None) -> set[bytes]:
 
 
 def _last_lines(log: Path, tail_bytes: int | None) -> list[bytes]:
-    """The whole lines, with their ends, in the last bytes of a file; ``None`` for all of it."""
+    """Return the complete lines, with their ends, in the last bytes of a file; ``None`` for all of it."""
     with nofollow.open_file(log) as file:
         start = max(0, os.fstat(file.fileno()).st_size - tail_bytes) if tail_bytes else 0
         file.seek(max(0, start - 1))
@@ -483,7 +501,7 @@ def _last_lines(log: Path, tail_bytes: int | None) -> list[bytes]:
 
 
 def _logged(git_dir: Path) -> list[str]:
-    """The commits that the branch named lately, newest first, by its reflog."""
+    """Return the commits that the branch named recently, newest first, by its reflog."""
     try:
         lines = _last_lines(git_dir / "logs" / BRANCH, _LOG_BYTES)
     except OSError:
@@ -493,7 +511,7 @@ def _logged(git_dir: Path) -> list[str]:
 
 
 def _forget(git_dir: Path, aside: Aside, commits: list[str]) -> None:
-    """Remove commits that are not whole, and what the reflogs say of them; they are made anew."""
+    """Remove incomplete commits and their reflog entries; they are committed again."""
     lost = {commit.encode() for commit in commits}
     for commit in commits:
         aside.keep(loose_path(git_dir, commit))
@@ -504,7 +522,7 @@ def _forget(git_dir: Path, aside: Aside, commits: list[str]) -> None:
 
 
 def _broken(git_dir: Path) -> list[Fault]:
-    """Loose commits and trees that name what is not there; after a power cut these are what no branch leads to any more."""
+    """Return loose commits and trees that name missing objects; after a power cut these are unreachable."""
     reader = ObjectReader(git_dir)
     links: dict[str, list[str]] = {}
     paths: dict[str, Path] = {}
@@ -530,7 +548,7 @@ def _broken(git_dir: Path) -> list[Fault]:
 
 
 def _forget_missing(git_dir: Path, aside: Aside, reader: ObjectReader) -> None:
-    """Drop what the reflogs say of commits that are gone."""
+    """Drop reflog entries of missing commits."""
     for log in (git_dir / "logs" / BRANCH, git_dir / "logs" / "HEAD"):
         with contextlib.suppress(FileNotFoundError):
             lines = set(nofollow.read(log).splitlines(keepends=True))
@@ -547,7 +565,7 @@ def _drop_lines(log: Path, aside: Aside, lines: set[bytes]) -> None:
 
 
 def _leave_index_behind(git_dir: Path, commit: CommitInfo) -> None:
-    """Leave the engine's lock as a dead engine would: the next open brings the index file up to the commits."""
+    """Leave the engine's lock as a dead engine would, so that the next open updates the index file."""
     through = commit.trailers.get("AgentX-Event", "").rpartition("-")[2]
     mark = Mark(pid=0, seq=int(through) if through.isdecimal() else 0, boot=this_boot())
     with contextlib.suppress(FileExistsError):
