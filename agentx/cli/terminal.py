@@ -69,7 +69,7 @@ class Terminal:
         """Whether a person sits there who can be asked."""
         return not self.unattended and sys.stdin.isatty() and self.err.is_terminal
 
-    # --- results -----------------------------------------------------------------------------------------------------
+    # --- results --------------------------------------------------------------------------------------------
 
     def show(self, *parts: RenderableType) -> None:
         """Print results; strings are taken as they are, without markup.
@@ -102,7 +102,7 @@ class Terminal:
         except BrokenPipeError:
             hang_up()
 
-    # --- beside them -------------------------------------------------------------------------------------------------
+    # --- beside them ----------------------------------------------------------------------------------------
 
     def note(self, text: str, mark: str = "!") -> None:
         """Say on stderr what a person should know."""

@@ -42,7 +42,7 @@ _MARKS = {
 Domain = Annotated[str, typer.Option(metavar="NAME", help="What it belongs to, like payments.")]
 
 
-# --- before ----------------------------------------------------------------------------------------------------------
+# --- before -------------------------------------------------------------------------------------------------
 
 
 def look_before(
@@ -112,7 +112,7 @@ def _row(part: Part, line: Line) -> tuple[str, Text]:
     return plain(line.id), Text.assemble((f"{mark} ", colour), plain(line.text), (why, "dim"))
 
 
-# --- after -----------------------------------------------------------------------------------------------------------
+# --- after --------------------------------------------------------------------------------------------------
 
 
 def grade_after(  # noqa: PLR0913 - each is a part of the fact that is recorded
@@ -204,7 +204,7 @@ def _told(graded: Graded) -> Iterator[tuple[str, str | Text]]:
             yield "type", Text(plain(graded.proposal.command), "bold")
 
 
-# --- what is only words ----------------------------------------------------------------------------------------------
+# --- what is only words -------------------------------------------------------------------------------------
 
 
 def list_lessons(ctx: typer.Context) -> None:
@@ -229,7 +229,7 @@ def list_lessons(ctx: typer.Context) -> None:
     terminal.show(table("ID", "Make it a", "Learned, and what to type", rows=rows))
 
 
-# --- capabilities ----------------------------------------------------------------------------------------------------
+# --- capabilities -------------------------------------------------------------------------------------------
 
 
 def list_capabilities(ctx: typer.Context) -> None:

@@ -70,7 +70,7 @@ def _settle(terminal: Terminal, ws: Workspace, chosen: dict[str, bool]) -> None:
     tell(terminal, [ws.review(name, accept=good) for name, good in chosen.items()])
 
 
-# --- by a model ------------------------------------------------------------------------------------------------------
+# --- by a model ---------------------------------------------------------------------------------------------
 
 
 def _ask_model(terminal: Terminal, ws: Workspace) -> None:
@@ -106,7 +106,7 @@ def show_judged(terminal: Terminal, judged: Judged) -> None:
         terminal.note(f"Not believed: {judged.refusals} of what the model said{example}")
 
 
-# --- by one key ------------------------------------------------------------------------------------------------------
+# --- by one key ---------------------------------------------------------------------------------------------
 
 
 def _walk(terminal: Terminal, ws: Workspace, waiting: list[MemoryItem]) -> None:

@@ -23,7 +23,7 @@ from agentx.synthesis.pipelines.definition.schema import schema
 if TYPE_CHECKING:
     from agentx.cli.terminal import Terminal
 
-# --- graph -----------------------------------------------------------------------------------------------------------
+# --- graph --------------------------------------------------------------------------------------------------
 
 
 def draw(
@@ -70,7 +70,7 @@ def _write(path: Path, text: str, *, new: bool = False) -> None:
         raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
 
 
-# --- schema and new --------------------------------------------------------------------------------------------------
+# --- schema and new -----------------------------------------------------------------------------------------
 
 
 def show_schema(ctx: typer.Context) -> None:

@@ -90,7 +90,7 @@ def _looked_up(terminal: Terminal, plan: Plan, folder: Path) -> Iterator[tuple[F
         yield files, done, models.model_name(ws.engine)
 
 
-# --- all of it -------------------------------------------------------------------------------------------------------
+# --- all of it ----------------------------------------------------------------------------------------------
 
 
 def _parts(plan: Plan, outlook: Outlook, width: int) -> Iterator[RenderableType]:
@@ -230,7 +230,7 @@ def _dollars(amount: float) -> str:
     return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.2g}"
 
 
-# --- one dispatch ----------------------------------------------------------------------------------------------------
+# --- one dispatch -------------------------------------------------------------------------------------------
 
 
 def _show_one(terminal: Terminal, outlook: Outlook, key: str) -> None:

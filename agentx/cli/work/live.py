@@ -119,7 +119,7 @@ class LiveView(Observer):
             self._stop_moving()
             self._release()
 
-    # --- the run -----------------------------------------------------------------------------------------------------
+    # --- the run --------------------------------------------------------------------------------------------
 
     def run_started(self, run: str, model: str, message: str, *, resumed: bool) -> None:
         """Say who works on what."""
@@ -233,7 +233,7 @@ class LiveView(Observer):
         except EOFError:
             return ""
 
-    # --- the bus -----------------------------------------------------------------------------------------------------
+    # --- the bus --------------------------------------------------------------------------------------------
 
     def event_recorded(self, event: Event) -> None:
         """Show the commit that a write became, and edits from outside."""
@@ -258,7 +258,7 @@ class LiveView(Observer):
         label = Text.assemble((mark, style), " ", (_KINDS.get(item.kind, item.kind)[: GUTTER - 2], style))
         self._hold(label, _item_line(item, came=came))
 
-    # --- how it looks ------------------------------------------------------------------------------------------------
+    # --- how it looks ---------------------------------------------------------------------------------------
 
     def _summary(self, result: RunResult) -> str:
         used = result.usage

@@ -90,7 +90,7 @@ def _made(terminal: Terminal, sample: Sample, into: Path | None) -> Path:
     return root
 
 
-# --- the steps -------------------------------------------------------------------------------------------------------
+# --- the steps ----------------------------------------------------------------------------------------------
 
 
 def _played(terminal: Terminal, sample: Sample, step: Step, root: Path, number: int) -> int:
@@ -168,7 +168,7 @@ def _log_tokens(ws: Workspace) -> int:
     return sum(item.tokens for item in whole.items if item.section == "log")
 
 
-# --- what came of it -------------------------------------------------------------------------------------------------
+# --- what came of it ----------------------------------------------------------------------------------------
 
 
 def _show_story(terminal: Terminal, ws: Workspace, sample: Sample) -> None:
