@@ -1,4 +1,4 @@
-"""``agentx pipeline``: what a pipeline's file says, seen before anything runs: who touches what, in which order, at what price."""
+"""``agentx pipeline``: its subcommands, and those that draw a pipeline, print its schema or create one."""
 
 import shlex
 from importlib.resources import files
@@ -89,7 +89,7 @@ def write_new(
     terminal: Terminal = ctx.obj
     path = name if name.suffix in (".yaml", ".yml") else name.with_name(f"{name.name}.yaml")
     text = (files("agentx.pipelines") / "starter.yaml").read_text("utf-8").replace("NAME", path.stem, 1)
-    parse(text, str(path))  # a name that no pipeline can have is refused
+    parse(text, str(path))  # refuses a name that is invalid for a pipeline
     _write(path, text, new=True)
     if terminal.json:
         terminal.document({"pipeline": str(path)})
