@@ -14,7 +14,7 @@ A sample is a directory ``sample_workspaces/NAME`` with a ``sample.toml``. Each 
     yes = true                                    # approve every call that asks
     ends = 1                                      # the exit status that the story expects, 0 by default
 
-    [[steps]]                                     # the user types a command; {sample} is this directory
+    [[steps]]                                     # the user types a command; {sample}: the sample's directory
     run = "agentx memory list"
 
     [[steps]]                                     # time goes by, and others talk
