@@ -1,4 +1,4 @@
-"""The command line: the only place that prints.
+"""The command line. Only this package prints.
 
 May import: agentx, recording, search, settings, storage, trust, workspace.
 """

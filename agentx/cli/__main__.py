@@ -1,4 +1,4 @@
-"""The entry point: arguments in, an exit status out; whatever goes wrong becomes one sentence."""
+"""The entry point: run the arguments, return an exit status, and report any error in one sentence."""
 
 import errno
 import gc
@@ -28,25 +28,29 @@ _TODO = {
     errno.ENOSPC: " Make room, and do it again.",
     errno.EDQUOT: " Make room, and do it again.",
 }
-"""What to do about what a system refuses."""
+"""Advice for errors of the operating system."""
 
 _COLLECT_EACH = 200_000
-"""So many objects are made between two looks for garbage; while a command loads there is none, and looking took a sixth of its time."""
+"""Number of new objects between two runs of the garbage collector.
+
+While a command loads there is no garbage, and the collector took a sixth of its time.
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        arguments: What stands behind the program's name; the process's own by default.
+        arguments: The arguments after the program's name; by default those of this process.
 
     Returns:
-        The exit status: 0, 1 for a failure, 2 for wrong use, 130 after Ctrl-C, 141 where nobody reads on.
+        The exit status: 0, 1 for a failure, 2 for wrong use, 130 after Ctrl-C, 141 if a pipe's reader is gone.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show must not end the program
+        # Characters that a terminal cannot show must not end the program.
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    # Called with arguments, this is a function in somebody else's process, whose environment is left alone.
+    # Called with arguments, this runs inside another program, whose environment must not change.
     terminal = Terminal(take_environment() if arguments is None else read_settings())
     words = list(sys.argv[1:] if arguments is None else arguments)
     notes, log = _Notes(terminal), logging.getLogger("agentx")
@@ -60,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         hang_up()
     except KeyboardInterrupt:
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - a person gets a sentence, and the traceback where they ask for it
+    except Exception as error:  # noqa: BLE001 - the user gets a sentence; a traceback only on request
         if terminal.settings.debug:
             traceback.print_exc()
         return _tell(error, words, terminal)
@@ -68,14 +72,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         gc.set_threshold(*collects)
         log.removeHandler(notes)
     if arguments is None and any(one.name in WORKERS for one in threading.enumerate()):
-        # What a deadline left behind may be inside of a library, which would take seconds, or crash, as Python ends.
+        # A thread left behind by a deadline may be inside a library. Waiting for it at exit would take
+        # seconds, or crash.
         sys.stderr.flush()
         os._exit(status)
     return status
 
 
 def _tell(error: Exception, words: Sequence[str], terminal: Terminal) -> int:
-    """Say what is wrong in one sentence; the exit status."""
+    """Report an error in one sentence and return the exit status."""
     match error:
         case AgentXError():
             terminal.fail(str(error))
@@ -95,14 +100,14 @@ def _tell(error: Exception, words: Sequence[str], terminal: Terminal) -> int:
         case _:
             name = called(words) or "agentx"
             terminal.fail(
-                f"A fault in AgentX itself ended {name}: {type(error).__name__}: {error}. What was recorded is kept; "
-                "set AGENTX_DEBUG=1 to see where it happened."
+                f"A fault in AgentX itself ended {name}: {type(error).__name__}: {error}. "
+                "What was recorded is kept; set AGENTX_DEBUG=1 to see where it happened."
             )
     return 1
 
 
 class _Notes(logging.Handler):
-    """What the engine logs, as notes of one line."""
+    """Prints the engine's log messages as one-line notes."""
 
     def __init__(self, terminal: Terminal) -> None:
         super().__init__(logging.WARNING)

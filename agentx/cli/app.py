@@ -1,6 +1,6 @@
-"""All commands in one table, and the application that is built for the one that is called.
+"""All commands in one table, and the application built for the command that is called.
 
-Only the module of that command is imported; of the others, their line in the help is enough.
+Only the module of that command is imported. For the others, their line in the help is enough.
 """
 
 import functools
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 EPILOG = "-C DIR (where to look for the workspace) and --json work with every command, before or after it."
 
 _HELP = (
-    "Durable work for AI agents, and a memory that can be trusted: every task is a directory that is a Git repository, "
-    "with its artifacts, its whole history, and what was learned from it."
+    "Durable work for AI agents, and a memory that can be trusted: every task is a directory that is a Git "
+    "repository, with its artifacts, its whole history, and what was learned from it."
 )
 _WORK, _LOOK, _KEEP, _SETUP = "Work", "Look", "Take back and keep", "Set up"
 
 
 class Entry(NamedTuple):
-    """A command: its name, the module of this package that has it, and what the help says of it."""
+    """A command: its name, the module in this package that implements it, and its line in the help."""
 
     name: str
     module: str
@@ -36,7 +36,7 @@ class Entry(NamedTuple):
 
     @property
     def found(self) -> Callable[..., None] | dict[str, Callable[..., None]]:
-        """Its function; for a command that has commands of its own, these by name, the default one first."""
+        """The command's function, or its subcommands by name, the default one first."""
         module = import_module(f"agentx.cli.{self.module}")
         commands: Callable[..., None] | dict[str, Callable[..., None]] = module.COMMANDS[self.name]
         return commands
@@ -143,20 +143,23 @@ READING = frozenset(
         *("config show", "config get", "trust list", "doctor"),
     }
 )
-"""Commands that neither speak for the user nor change anything: what an agent's own command or program may call."""
+"""Read-only commands that do not speak for the user.
+
+An agent's own command or program may call them.
+"""
 
 
 class InsideRun(AgentXError):
-    """A command was called from inside an agent's run that only a person may call."""
+    """A command for the user alone was called from inside an agent's run."""
 
 
 def front(arguments: Sequence[str]) -> list[str]:
-    """Arguments with ``-C DIR`` and ``--json`` moved to the front, where the application itself takes them.
+    """Move ``-C DIR`` and ``--json`` to the front, where the application itself accepts them.
 
-    What stands behind ``--`` stays where it is.
+    Arguments after ``--`` keep their place.
 
     Raises:
-        UsageError: No directory stands behind ``-C``.
+        UsageError: No directory follows ``-C``.
 
     >>> front(["say", "hello", "-C", "tasks/report", "--json"])
     ['-C', 'tasks/report', '--json', 'say', 'hello']
@@ -179,7 +182,7 @@ def front(arguments: Sequence[str]) -> list[str]:
 
 
 def called(arguments: Sequence[str]) -> str:
-    """The command that is called, by arguments as :func:`front` gives them; empty for none.
+    """Return the command in arguments from :func:`front`; empty for none.
 
     >>> called(["-C", "tasks/report", "--json", "say", "hello"])
     'say'
@@ -194,14 +197,14 @@ def called(arguments: Sequence[str]) -> str:
 
 
 def execute(arguments: Sequence[str], terminal: "Terminal") -> int:
-    """Run a command line on a terminal; the exit status of what ends without an error.
+    """Run a command line on a terminal. Return the exit status.
 
     Args:
-        arguments: What stands behind the program's name.
-        terminal: Where it prints; ``-C`` and ``--json`` are set in it.
+        arguments: The arguments after the program's name.
+        terminal: Where to print; ``-C`` and ``--json`` are set on it.
 
     Raises:
-        InsideRun: It is called inside an agent's run, and would act as the user or change something.
+        InsideRun: Called inside an agent's run, the command would act as the user or change something.
     """
     words = front(arguments)
     name = called(words)
@@ -218,19 +221,18 @@ def _refuse_to_act(name: str, words: Sequence[str]) -> None:
     if entry is None:
         return
     spoken = [name]
-    if isinstance(
-        found := entry.found, dict
-    ):  # whatever stands before it, a word that names a command counts as it
+    # Any word that names a subcommand counts as one, whatever precedes it.
+    if isinstance(found := entry.found, dict):
         spoken = [f"{name} {word}" for word in words if word in found] or [f"{name} {next(iter(found))}"]
     if refused := [one for one in spoken if one not in READING]:
         raise InsideRun(
-            f"`agentx {refused[0]}` acts as you or changes the workspace, so it is refused inside an agent's run: "
-            "call it in a terminal of your own."
+            f"`agentx {refused[0]}` acts as you or changes the workspace, so it is refused inside an agent's "
+            "run: call it in a terminal of your own."
         )
 
 
 def build(name: str) -> typer.Typer:
-    """The application, with one command that can be called and the others for its help."""
+    """Build the application with one callable command; the others appear only in its help."""
     app = typer.Typer(
         help=_HELP,
         add_completion=False,
@@ -267,7 +269,7 @@ def _shared(
         ),
     ] = False,
 ) -> None:
-    del version  # its callback has answered
+    del version  # handled by its callback
     terminal: Terminal = ctx.obj
     terminal.directory, terminal.json = directory, as_json
 
@@ -279,7 +281,7 @@ def _version(*, wanted: bool) -> None:
 
 
 def _not_called() -> None:
-    """Stands for a command in the help of another."""
+    """Placeholder for a command that appears only in the help."""
 
 
 def _is_given(ctx: typer.Context, option: str) -> bool:
@@ -313,7 +315,7 @@ def _register(app: typer.Typer, entry: Entry) -> None:
 
 
 def command_names() -> list[str]:
-    """Every command as a person types it: ``status``, ``memory list``, …."""
+    """Return every command as the user types it: ``status``, ``memory list``, …."""
     names: list[str] = []
     for entry in ENTRIES:
         found: Any = entry.found

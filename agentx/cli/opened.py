@@ -1,4 +1,4 @@
-"""The workspace that a command works on: found, opened, looked through, and closed again."""
+"""The workspace that a command works on: find, open, check and close it."""
 
 import contextlib
 from collections.abc import Iterator
@@ -12,20 +12,20 @@ from agentx.trust.trust import restricted
 from agentx.workspace import Workspace
 
 MOMENT = "an event's number, a date or time (UTC), '2h ago', or a commit"
-"""How a person can say a moment, for the help of every option that takes one."""
+"""How the user can specify a moment, for the help of every option that takes one."""
 
 
 @contextlib.contextmanager
 def opened(terminal: Terminal, *, look: bool = False) -> Iterator[Workspace]:
-    """Open the workspace at or above the directory of ``-C``; what a person should know is said on stderr.
+    """Open the workspace at or above the directory of ``-C``; print its notes for the user on stderr.
 
     Args:
-        terminal: Where to say it.
-        look: Put people's edits on record first, so that what is shown is what lies there.
+        terminal: Where to print notes.
+        look: Record people's edits first, so that the output matches the files.
 
     Raises:
         UsageError: There is no such directory.
-        NotAWorkspace: No workspace is there or above.
+        NotAWorkspace: There is no workspace there or above.
     """
     if not terminal.directory.is_dir():
         raise UsageError(f"There is no directory {terminal.directory}.")
@@ -42,7 +42,7 @@ def opened(terminal: Terminal, *, look: bool = False) -> Iterator[Workspace]:
         try:
             yield ws
         except ReadOnly:
-            raise  # which says why
+            raise  # the error itself states the reason
         except BaseException:
             _say(terminal, ws, said)
             raise
@@ -60,7 +60,7 @@ def _say(terminal: Terminal, ws: Workspace, said: int, without: str = "") -> int
 
 
 def say_restricted(terminal: Terminal, ws: Workspace) -> None:
-    """Say once that what the workspace brings along is not used, and why."""
+    """Print once that the workspace's own settings are not used, and why."""
     if why := ws.restricted:
         terminal.note(
             f"{restricted(why)}. Its own settings, sources and schedules are not used: `agentx trust`"
@@ -69,7 +69,7 @@ def say_restricted(terminal: Terminal, ws: Workspace) -> None:
 
 
 def scan_sources(terminal: Terminal, ws: Workspace) -> None:
-    """Bring the index up to the read-only sources that ``agentx.toml`` declares, with progress."""
+    """Update the index of the read-only sources that ``agentx.toml`` declares, with progress."""
     if ws.config.sources and not ws.restricted:
         try:
             with terminal.progress() as told:
@@ -79,6 +79,6 @@ def scan_sources(terminal: Terminal, ws: Workspace) -> None:
 
 
 def as_json(event: Event) -> dict[str, Any]:
-    """An event as programs read it: as it stands in the log, without what only the chain needs."""
+    """Return an event for programs: as in the log, without the fields that only the hash chain needs."""
     shown = {name: getattr(event, name) for name in ("seq", "at", "type", "v", "actor", "data")}
     return shown | {name: value for name in ("run", "cause", "key") if (value := getattr(event, name))}

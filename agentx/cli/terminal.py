@@ -1,6 +1,6 @@
-"""What every command speaks through: results on stdout, everything else on stderr, JSON where it is asked for.
+"""Output of every command: results on stdout, everything else on stderr, JSON on request.
 
-It loads nothing of the engine, so that ``agentx --help`` is there at once.
+Loads nothing of the engine, so that ``agentx --help`` appears at once.
 """
 
 import contextlib
@@ -22,37 +22,38 @@ from agentx.settings import Settings
 from agentx.storage.text import plain
 
 PIPE_COLUMNS = 160
-"""Width of tables that go into a pipe or a file; what is longer is cut or wrapped."""
+"""Width of tables in a pipe or a file; longer lines are cut or wrapped."""
 
 PANEL_COLUMNS = 100
-"""Width of a panel, at most: longer lines are hard to read."""
+"""Maximum width of a panel: longer lines are hard to read."""
 
 _GAP = 2
 """Columns between two columns of a table."""
 
 _LAST_COLUMNS = 16
-"""What the last column of a table has at least, or what it needs where that is less."""
+"""Minimum width of the last column of a table, unless its content is narrower."""
 
 PIPE_CLOSED = 141
-"""Exit status where nobody reads on: 128 and the number of SIGPIPE, as of any program that the signal ends."""
+"""Exit status if the reader of a pipe is gone: 128 plus SIGPIPE, as if the signal had ended the program."""
 
 Told = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it is done, and how much there is."""
+"""Progress callback: the task, the amount done, and the total."""
 
 
 class Terminal:
-    """Where a command prints.
+    """The place where a command prints.
 
     Args:
-        settings: What the environment says.
+        settings: Settings from the environment.
 
     Attributes:
         directory: Where to look for the workspace (``-C``).
         json: Whether results are JSON (``--json``).
         out: For results.
         err: For notes, progress and errors.
-        pictures: Where pictures of runs go; ``None`` for none.
-        unattended: Whether a story is told: nobody is asked anything, and of a stream of results each is one line.
+        pictures: Directory for pictures of runs; ``None`` for none.
+        unattended: Whether a story is played: nobody is asked anything, and each of a stream of results is
+            one line.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -66,15 +67,15 @@ class Terminal:
 
     @property
     def interactive(self) -> bool:
-        """Whether a person sits there who can be asked."""
+        """Whether there is a user at the terminal who can be asked."""
         return not self.unattended and sys.stdin.isatty() and self.err.is_terminal
 
-    # --- results -----------------------------------------------------------------------------------------------------
+    # --- results --------------------------------------------------------------------------------------------
 
     def show(self, *parts: RenderableType) -> None:
-        """Print results; strings are taken as they are, without markup.
+        """Print results; strings are printed literally, without markup.
 
-        In a pipe or a file no line is wrapped, and none ends in the blanks that fill a table.
+        In a pipe or a file, text is not wrapped and trailing blanks are removed.
         """
         for part in parts:
             if self.out.is_terminal:
@@ -85,14 +86,14 @@ class Terminal:
             self._write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
     def document(self, value: Any) -> None:
-        """Print a result as one JSON document; as a line, where it is one of many."""
+        """Print a result as one JSON document, or as one line if it is one of many."""
         if self.unattended:
             self.line(value)
             return
         self._write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
     def line(self, value: Any) -> None:
-        """Print a part of a stream as one line of JSON."""
+        """Print one element of a stream as one line of JSON."""
         self._write(msgspec.json.encode(value).decode() + "\n")
 
     def _write(self, text: str) -> None:
@@ -102,14 +103,14 @@ class Terminal:
         except BrokenPipeError:
             hang_up()
 
-    # --- beside them -------------------------------------------------------------------------------------------------
+    # --- notes and progress ---------------------------------------------------------------------------------
 
     def note(self, text: str, mark: str = "!") -> None:
-        """Say on stderr what a person should know."""
+        """Print a note for the user on stderr."""
         self._aside(mark, "yellow", text, "dim")
 
     def fail(self, text: str) -> None:
-        """Say on stderr what is wrong."""
+        """Print an error on stderr."""
         self._aside("agentx:", "bold red", text, "")
 
     def _aside(self, mark: str, mark_style: str, text: str, style: str) -> None:
@@ -127,7 +128,7 @@ class Terminal:
 
     @contextlib.contextmanager
     def progress(self) -> Iterator[Told]:
-        """Show bars on a terminal, one for each thing that is being done."""
+        """Show progress bars on a terminal, one for each task."""
         columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(30), MofNCompleteColumn())
         with Progress(*columns, console=self.err, transient=True, disable=not self.err.is_terminal) as bars:
             tasks: dict[str, Any] = {}
@@ -156,17 +157,17 @@ def _console(settings: Settings, *, stderr: bool) -> Console:
 
 
 def hang_up() -> NoReturn:
-    """End quietly, for nobody reads what is printed."""
+    """Exit quietly, because nobody reads the output."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise SystemExit(PIPE_CLOSED)
 
 
 class _Table(Table):
-    """Where the last column would be squeezed, those between it and the first wrap: nothing is left without room."""
+    """Wraps the middle columns where the last column would become too narrow."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Rows, at the width that there is."""
+        """Yield the rows at the available width."""
         *before, last = (
             max(measure_renderables(console, options, [column.header, *column.cells]).maximum, 1)
             for column in self.columns
@@ -178,12 +179,12 @@ class _Table(Table):
 
 
 def table(*columns: str, rows: Sequence[Sequence[str | Text]], title: str = "") -> Table:
-    """A quiet table: no lines, dim headings; the last column takes what room there is.
+    """Return a plain table: no lines, dim headings; the last column takes the remaining width.
 
     Args:
-        columns: Headings; one that ends in ``>`` is set to the right.
-        rows: Cells; strings of others are made plain.
-        title: What stands above it.
+        columns: Headings; one that ends in ``>`` is right-aligned.
+        rows: Cells; strings are stripped of control characters.
+        title: Title above the table.
     """
     made = _Table(
         box=None,
@@ -209,7 +210,7 @@ def table(*columns: str, rows: Sequence[Sequence[str | Text]], title: str = "") 
 
 
 def row(*cells: Text, wrap: bool) -> Table | Text:
-    """One line of a stream; with ``wrap``, what the last cell has too much goes on below itself."""
+    """Return one line of a stream; with ``wrap``, the last cell wraps within its own column."""
     if not wrap:
         return Text("  ").join(cells)
     grid = Table.grid(padding=(0, 2, 0, 0))
@@ -221,12 +222,12 @@ def row(*cells: Text, wrap: bool) -> Table | Text:
 
 
 def panel(body: RenderableType, *, title: Text, width: int, style: str = "dim") -> Panel:
-    """A frame around what belongs together.
+    """Return a frame around related content.
 
     Args:
-        body: What stands in it.
-        title: What stands in its upper edge.
-        width: Columns that there are.
+        body: The content.
+        title: Title in the upper edge.
+        width: Available columns.
         style: Colour of the frame.
     """
     return Panel(
@@ -239,7 +240,7 @@ def panel(body: RenderableType, *, title: Text, width: int, style: str = "dim") 
 
 
 def facts(rows: Iterable[tuple[str, str | Text]]) -> Table:
-    """Names in the margin and what they are beside them."""
+    """Return a grid with names in the margin and their values beside them."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")

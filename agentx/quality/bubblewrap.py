@@ -1,8 +1,7 @@
-"""The command line of bubblewrap, where it is installed and allowed to work.
+"""The command line of bubblewrap, where it is installed and permitted.
 
-Inside there is nothing but what is named: those files and directories read-only, one writable directory, an
-empty ``/tmp``, devices and a ``/proc`` of its own, no network, no other processes, no capabilities. See
-bwrap(1).
+A command inside sees only what is named: those files and directories read-only, one writable directory, an
+empty ``/tmp``, separate devices and ``/proc``, no network, no other processes, no capabilities. See bwrap(1).
 """
 
 import functools
@@ -19,18 +18,19 @@ NAMESPACES = (
     *("--unshare-cgroup-try", "--die-with-parent", "--cap-drop", "ALL"),
 )
 OWN = {"/dev": "--dev", "/proc": "--proc", "/tmp": "--tmpfs"}  # noqa: S108
-"""What each command has for itself."""
+"""Mounts that each command has to itself."""
 
 
 class IsolationUnavailableError(AgentXError):
-    """Isolation was demanded that does not work here."""
+    """The requested isolation does not work here."""
 
 
 @functools.cache
 def why_unavailable(search_path: str) -> str | None:
-    """Why bubblewrap cannot be used here, as a sentence; None where it works. Tried once for each search path.
+    """Return why bubblewrap cannot be used here, as a sentence, or None if it works.
 
-    Containers often refuse what it needs, so it is really run, on ``true``.
+    Containers often deny what bubblewrap needs, so it is actually run, on ``true``. The result is cached for
+    each search path.
     """
     program = shutil.which("bwrap", path=search_path)
     if program is None:
@@ -49,20 +49,20 @@ def why_unavailable(search_path: str) -> str | None:
 def wrapped(
     argv: Sequence[str], *, readable: Sequence[Path], writable: Path, cwd: Path, search_path: str
 ) -> list[str]:
-    """The command line that runs ``argv`` inside bubblewrap.
+    """Return the command line that runs ``argv`` inside bubblewrap.
 
     Args:
         argv: The program and its arguments.
-        readable: Files and directories that may be read and run; what is not there is skipped.
-        writable: The one directory that may be written.
-        cwd: Where it runs.
-        search_path: The caller's PATH, where bubblewrap is found.
+        readable: Files and directories that may be read and executed; missing ones are skipped.
+        writable: The only writable directory.
+        cwd: Working directory.
+        search_path: The caller's PATH, where bubblewrap is looked up.
     """
     mounts = [(Path(path), [option, path]) for path, option in OWN.items()]
     mounts += [(path, ["--ro-bind-try", str(path), str(path)]) for path in readable]
-    mounts.sort(key=lambda mount: len(mount[0].parts))  # a mount hides what was mounted below it before
+    mounts.sort(key=lambda mount: len(mount[0].parts))  # a mount hides earlier mounts below it
     parts = [shutil.which("bwrap", path=search_path) or "bwrap", *NAMESPACES]
     parts += [word for _, words in mounts for word in words]
-    # As root, a command could otherwise set what the kernel does for everybody (/proc/sys), which takes no capability.
+    # Otherwise a command that runs as root could change kernel settings (/proc/sys): it needs no capability.
     parts += ["--bind", str(writable), str(writable), "--remount-ro", "/proc", "--remount-ro", "/"]
     return [*parts, "--chdir", str(cwd), "--", *argv]

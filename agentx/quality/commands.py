@@ -1,4 +1,4 @@
-"""Which commands check a project, by what its files suggest."""
+"""Detect the commands that check a project, from its files."""
 
 import json
 import re
@@ -10,28 +10,29 @@ from pathlib import Path
 from typing import Any
 
 KINDS = ("tests", "lint", "build")
-"""The three commands, by the names that they have in ``agentx.toml``: ``[checks.tests]`` and so on."""
+"""The three commands, by their names in ``agentx.toml``: ``[checks.tests]`` and so on."""
 
 MAX_READ_BYTES = 1 << 20
 TEST_FILES = 50
-"""How many test files are looked into."""
+"""Maximum number of test files to read."""
 
 NPM_PLACEHOLDER = "no test specified"
-"""What ``npm init`` writes where there are no tests."""
+"""What ``npm init`` writes if there are no tests."""
 
 LOCK_FILES = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun"}
 
 
 def detect_commands(root: Path) -> dict[str, str]:
-    """Suggest commands for a project from its files: what ``agentx init --from`` writes, for a person to change.
+    """Suggest commands for a project from its files.
 
-    The first of Python, Node, Rust, Go and a makefile that knows a command for a kind gives it. Nothing is run.
+    ``agentx init --from`` writes them to the settings, for the user to change. For each kind, the first of
+    Python, Node, Rust, Go and a makefile that suggests a command wins. Nothing is run.
 
     Args:
-        root: Top of the project.
+        root: Root directory of the project.
 
     Returns:
-        A command for ``tests``, ``lint`` and ``build``, where the files tell.
+        A command for each of ``tests``, ``lint`` and ``build`` that the files suggest.
     """
     found: dict[str, str] = {}
     for suggest in (_python, _node, _rust, _go, _make):
@@ -125,7 +126,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
-    """The start of a plain file; empty where there is none or it cannot be read."""
+    """Return the start of a regular file, or an empty string if it is missing or unreadable."""
     try:
         if not path.is_file():
             return ""

@@ -1,17 +1,16 @@
 """Confine this process and become the command: Landlock, a seccomp filter, no capabilities, no core dump.
 
-Run as a program of its own, ``python -I -S confine.py SPEC PROGRAM ARGUMENT…``, so that nothing is done
-between fork and exec of a process with threads. It uses the standard library alone and fails closed: where a
-step fails, the command does not run. Nothing that it sets can be taken back by the command or by what the
-command starts.
+Runs as a separate program, ``python -I -S confine.py SPEC PROGRAM ARGUMENT…``, so that no code runs between
+fork and exec in a process with threads. It uses only the standard library and fails closed: if a step fails,
+the command does not run. Neither the command nor its children can undo the restrictions.
 
-Landlock (landlock(7)) denies all file access but what SPEC names, all access to processes outside (ptrace(2),
-``/proc/PID``, signals), TCP and abstract Unix sockets. It cannot deny a Unix socket that has a path, nor UDP;
-so seccomp(2) denies the calls that make sockets. Calls that go around Landlock are denied as well: kernel
-keyrings, io_uring, System V and POSIX shared memory, setting limits and priorities of another process,
-inotify by path.
+Landlock (landlock(7)) denies all file access except what SPEC names, all access to processes outside
+(ptrace(2), ``/proc/PID``, signals), TCP and abstract Unix sockets. It cannot deny UDP or Unix sockets that
+have a path, so seccomp(2) denies the calls that create sockets. Calls that bypass Landlock are denied as
+well: kernel keyrings, io_uring, System V and POSIX shared memory, setting limits and priorities of another
+process, inotify by path.
 
-Inside bubblewrap, which has namespaces for most of this, the filter alone is set.
+Inside bubblewrap, whose namespaces cover most of this, only the filter is installed.
 """
 
 import ctypes
@@ -32,25 +31,31 @@ from contextlib import suppress
 from pathlib import Path
 
 MIN_ABI = 3
-"""The first Landlock that holds truncate(2): Linux 6.2. Below it a command could empty a file outside its copy."""
+"""The first Landlock ABI that controls truncate(2): Linux 6.2.
+
+Below it a command could empty a file outside its copy.
+"""
 SIGNAL_ABI = 6
-"""The first Landlock that holds signals and abstract sockets: Linux 6.12."""
+"""The first Landlock ABI that controls signals and abstract sockets: Linux 6.12."""
 _NET_ABI, _IOCTL_ABI = 4, 5
 
 FAILED = 125
-"""Exit status where the process could not be confined; what it was to run did not run."""
+"""Exit status if the process could not be confined. The command did not run."""
 FAILURE = "agentx: cannot confine the command"
 _PROBE_TIMEOUT_S = 10.0
 _HEARD = (signal.SIGCHLD, signal.SIGTERM)
 _GRACE_S, _END_S = 1.5, 0.4
-"""Together less than a command has between SIGTERM and SIGKILL (:data:`agentx.quality.process.TERM_GRACE_S`)."""
+"""Together shorter than the time between SIGTERM and SIGKILL.
+
+That time is :data:`agentx.quality.process.TERM_GRACE_S`.
+"""
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 MACHINE = (
     *("/proc/cpuinfo", "/proc/filesystems", "/proc/loadavg", "/proc/meminfo", "/proc/stat", "/proc/sys"),
     *("/proc/uptime", "/proc/version"),
 )
-"""What may be read of ``/proc``: facts about the machine, and no process, not even the command's own."""
+"""Readable parts of ``/proc``: facts about the machine, but no process, not even the command itself."""
 
 # --- Landlock: linux/landlock.h -----------------------------------------------------------------------------
 
@@ -69,17 +74,17 @@ _KILL, _REFUSE, _ALLOW = 0x8000_0000, 0x0005_0000, 0x7FFF_0000
 _NUMBER_AT, _ARCH_AT, _ARGUMENTS_AT = 0, 4, 16
 _X32 = 0x4000_0000
 _NEWEST = 463
-"""System calls from this number on (Linux 6.13) are unknown here and are answered as if there were none."""
+"""System calls from this number on (Linux 6.13) are unknown here and are answered as not implemented."""
 _NEW_NAMESPACE = 0x7E02_0000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
 _SOCK_TYPE, _SOCK_STREAM, _SOCK_SEQPACKET = 0xF, 1, 5
 
 _ARCHES = {"x86_64": (0, 0xC000_003E), "aarch64": (1, 0xC000_00B7)}
-"""The column of the tables below, and the word by which a filter knows the architecture."""
+"""The column of the tables below, and the constant that identifies the architecture to a filter."""
 
 _DENIED: dict[str, tuple[int | None, int | None]] = {
-    # keys of the kernel, which a command would share with the login
+    # kernel keyrings, which a command would share with the login session
     "add_key": (248, 217),
     "request_key": (249, 218),
     "keyctl": (250, 219),
@@ -91,7 +96,7 @@ _DENIED: dict[str, tuple[int | None, int | None]] = {
     "process_madvise": (440, 440),
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
-    # files by other ways than their path, and mounts
+    # access to files other than by path, and mounts
     "open_by_handle_at": (304, 265),
     "mount": (165, 40),
     "umount2": (166, 39),
@@ -150,14 +155,16 @@ _DENIED_UNDER_LANDLOCK: dict[str, tuple[int | None, int | None]] = {
     "inotify_add_watch": (254, 27),
 }
 _UNSUPPORTED_UNDER_LANDLOCK: dict[str, tuple[int, int]] = {
-    # Landlock does not look at them. Answered as by a file system without attributes, which cp(1) and tar(1) accept.
+    # Landlock does not control these. Answered as by a file system without attributes, which cp(1) and tar(1)
+    # accept.
     "setxattr": (188, 5),
     "lsetxattr": (189, 6),
     "removexattr": (197, 14),
     "lremovexattr": (198, 15),
 }
 _OF_ITSELF: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
-    # By number, limits and priorities of any process of the user could be set. Allowed with these first arguments alone.
+    # With a process ID, these could set limits and priorities of any process of the user. Allowed only with
+    # these first arguments.
     "prlimit64": ((302, 261), (0,)),
     "sched_setparam": ((142, 118), (0,)),
     "sched_setscheduler": ((144, 119), (0,)),
@@ -172,12 +179,12 @@ _Filter = list[tuple[int, int, int, int]]
 
 
 def filters_here() -> bool:
-    """Whether the seccomp filter knows this machine's system calls: 64-bit Linux on x86 or ARM."""
+    """Return whether the seccomp filter knows this machine's system calls: 64-bit Linux on x86 or ARM."""
     return sys.platform == "linux" and platform.machine() in _ARCHES and sys.maxsize > 2**32
 
 
 def landlock_abi() -> int:
-    """The version of Landlock in the running kernel; 0 where there is none, or it is switched off."""
+    """Return the Landlock ABI version of the running kernel; 0 if Landlock is missing or switched off."""
     if not filters_here():
         return 0
     try:
@@ -188,7 +195,10 @@ def landlock_abi() -> int:
 
 @functools.cache
 def why_unavailable() -> str | None:
-    """Why commands cannot be isolated by Landlock here, as a sentence; None where they can. Tried once."""
+    """Return why Landlock cannot isolate commands here, as a sentence, or None if it can.
+
+    The result is cached.
+    """
     abi = landlock_abi()
     if not abi:
         return "this system has no Landlock"
@@ -213,12 +223,12 @@ def why_unavailable() -> str | None:
 
 
 def landlocked(argv: Sequence[str], *, readable: Sequence[Path], writable: Path | None) -> list[str]:
-    """The command line that runs ``argv`` under Landlock and the filter.
+    """Return the command line that runs ``argv`` under Landlock and the filter.
 
     Args:
         argv: The program, by its full path, and its arguments.
-        readable: Files and directories that may be read and run; what is not there is skipped.
-        writable: The one directory that may be written.
+        readable: Files and directories that may be read and executed; missing ones are skipped.
+        writable: The only writable directory.
     """
     spec = {
         "landlock": True,
@@ -230,7 +240,7 @@ def landlocked(argv: Sequence[str], *, readable: Sequence[Path], writable: Path 
 
 
 def filtered(argv: Sequence[str]) -> list[str]:
-    """The command line that runs ``argv`` under the filter alone, inside bubblewrap."""
+    """Return the command line that runs ``argv`` under the filter alone, inside bubblewrap."""
     return _command({"landlock": False}, argv)
 
 
@@ -242,7 +252,7 @@ def _command(spec: Mapping[str, object], argv: Sequence[str]) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Confine this process and become the command; returns only where that fails."""
+    """Confine this process and become the command. Return an exit status only on failure."""
     try:
         spec, argv = json.loads(arguments[0]), list(arguments[1:])
         if spec["landlock"] and (child := _fork()):
@@ -253,10 +263,10 @@ def main(arguments: Sequence[str]) -> int:
         if spec["landlock"]:
             _restrict(spec["readable"], spec["writable"], spec["devices"])
         _filter_calls(under_landlock=spec["landlock"])
-    except Exception as error:  # noqa: BLE001 - whatever it is, the command must not run
+    except Exception as error:  # noqa: BLE001 - on any error, the command must not run
         sys.stderr.write(f"{FAILURE}: {type(error).__name__}: {error}\n")
         return FAILED
-    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python, not by programs
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them; programs do not expect that
         signal.signal(ignored, signal.SIG_DFL)
     try:
         os.execv(argv[0], argv)  # noqa: S606 - the command's own shell
@@ -266,7 +276,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _fork() -> int:
-    """Make the process that becomes the command; all that it leaves behind becomes a child of this one."""
+    """Fork the process that becomes the command. Its orphans become children of this process."""
     _prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
@@ -277,17 +287,20 @@ def _fork() -> int:
 
 
 def _outlive(child: int) -> int:
-    """Wait for the command and end what it started, also in sessions of its own; the exit status as shells say it."""
+    """Wait for the command and kill what it started, also in other sessions.
+
+    Returns the exit status as shells report it.
+    """
     status, deadline = None, math.inf
     while status is None and (left_s := deadline - time.monotonic()) > 0:
         heard = signal.sigtimedwait(_HEARD, min(left_s, 60.0))
-        if heard and heard.si_signo == signal.SIGTERM:  # the whole group got it
+        if heard and heard.si_signo == signal.SIGTERM:  # the whole group received it
             deadline = time.monotonic() + _GRACE_S
         status, _ = _reap(child)
     ended, children = False, Path(f"/proc/self/task/{os.getpid()}/children")
     deadline = time.monotonic() + _END_S
     while not ended and time.monotonic() < deadline:
-        with suppress(OSError):  # it has ended meanwhile, or this kernel does not list children
+        with suppress(OSError):  # it has exited meanwhile, or this kernel does not list children
             for left in children.read_text().split():
                 os.kill(int(left), signal.SIGKILL)
         _, ended = _reap(child)
@@ -296,7 +309,7 @@ def _outlive(child: int) -> int:
 
 
 def _reap(child: int) -> tuple[int | None, bool]:
-    """Take the statuses of children that have ended: the command's, if it is among them, and whether none is left."""
+    """Reap exited children. Return the command's status, if it is among them, and whether none is left."""
     found = None
     try:
         while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
@@ -309,14 +322,14 @@ def _reap(child: int) -> tuple[int | None, bool]:
 
 
 def _drop_capabilities() -> None:
-    """Give up what root may: in the bounding set, the ambient set and this process's own."""
+    """Drop root's capabilities: the bounding set, the ambient set and this process's own."""
     for capability in range(64):
         try:
             _prctl(24, capability)  # PR_CAPBSET_DROP
         except OSError as error:
             if error.errno == errno.EINVAL:  # beyond the last one of this kernel
                 break
-            if error.errno != errno.EPERM:  # whoever may not drop any has none
+            if error.errno != errno.EPERM:  # a process that may not drop any has none
                 raise
     _prctl(47, 4)  # PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL
     header = ctypes.create_string_buffer(struct.pack("Ii", 0x20080522, 0))
@@ -327,7 +340,7 @@ def _drop_capabilities() -> None:
 
 
 def _restrict(readable: Sequence[str], writable: Sequence[str], devices: Sequence[str]) -> None:
-    """Deny all file access but this, all network that Landlock knows, and signals to processes outside."""
+    """Deny all other file access, all network access Landlock controls, and signals to outside processes."""
     abi = _syscall(_CREATE_RULESET, 0, 0, _VERSION_FLAG)
     if abi < MIN_ABI:
         raise OSError(errno.ENOSYS, f"Landlock ABI {abi} is too old")
@@ -335,7 +348,7 @@ def _restrict(readable: Sequence[str], writable: Sequence[str], devices: Sequenc
     attributes = struct.pack(
         "QQQ", files, _ALL_NET if abi >= _NET_ABI else 0, _ALL_SCOPES if abi >= SIGNAL_ABI else 0
     )
-    # An older kernel refuses a structure that is longer than its own, unless the rest is zero: it is here.
+    # An older kernel rejects a structure longer than its own unless the rest is zero, as it is here.
     held = ctypes.create_string_buffer(attributes)
     ruleset = _syscall(_CREATE_RULESET, ctypes.addressof(held), len(attributes), 0)
     for path in readable:
@@ -350,7 +363,7 @@ def _restrict(readable: Sequence[str], writable: Sequence[str], devices: Sequenc
 
 
 def _allow(ruleset: int, path: str, rights: int) -> bool:
-    """Allow rights on a file or below a directory; False where it is not there."""
+    """Allow rights on a file or below a directory. Return False if the path does not exist."""
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
@@ -373,7 +386,7 @@ def _filter_calls(*, under_landlock: bool) -> None:
 
 
 def _program(machine: str, *, under_landlock: bool) -> _Filter:
-    """The filter: a call that is not named is allowed."""
+    """Build the filter. Calls that are not listed are allowed."""
     column, arch = _ARCHES[machine]
     refuse, absent = _returns(_REFUSE | errno.EPERM), _returns(_REFUSE | errno.ENOSYS)
     allow = _returns(_ALLOW)
@@ -394,7 +407,7 @@ def _program(machine: str, *, under_landlock: bool) -> _Filter:
         for both in _UNSUPPORTED_UNDER_LANDLOCK.values():
             steps += _where(both[column], _returns(_REFUSE | errno.EOPNOTSUPP))
         steps += _where(_SOCKET[column], refuse)
-        # A datagram pair could still be sent to any socket that has a path.
+        # A datagram pair could still send to any socket that has a path.
         pair = [
             _argument(1),
             (_MASK, 0, 0, _SOCK_TYPE),
@@ -408,19 +421,19 @@ def _program(machine: str, *, under_landlock: bool) -> _Filter:
                 for step in (_argument(place), (_EQUAL, 1, 0, value), *refuse)
             ]
             steps += _where(numbers[column], [*checks, *allow])
-    else:  # other families are not kept apart by a network namespace (virtual machines' sockets, Bluetooth)
+    else:  # a network namespace does not isolate other families (virtual machine sockets, Bluetooth)
         families = (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK)
         steps += _where(_SOCKET[column], [_argument(0), *_unless(families, refuse, allow)])
     return [*steps, *allow]
 
 
 def _where(number: int, then: _Filter) -> _Filter:
-    """Steps for one system call; they end in a verdict."""
+    """Return the steps for one system call; they end in a verdict."""
     return [(_EQUAL, 0, len(then), number), *then]
 
 
 def _unless(values: Sequence[int], other: _Filter, these: _Filter) -> _Filter:
-    """One verdict where the loaded word is one of some values, another where it is not."""
+    """Return one verdict if the loaded word is among the values, and another if it is not."""
     last = len(values) - 1
     checks = [(_EQUAL, last - place + 1, 0, value) for place, value in enumerate(values)]
     return [*checks, *other, *these]

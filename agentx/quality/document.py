@@ -1,4 +1,4 @@
-"""Check a document: spelling, usage, links, headings, fences and what was left to do."""
+"""Check a document: spelling, usage, links, headings, code fences and to-do markers."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,7 @@ from agentx.storage.text import encodable
 from agentx.synthesis.checks.report import printable
 
 MAX_CHARS = 500_000
-"""How much of a document is checked."""
+"""Only this many characters of a document are checked."""
 MAX_FINDINGS = 500
 MAX_SHOWN = 200
 """Characters of a word, heading or target that a message quotes."""
@@ -23,17 +23,17 @@ _TO_DO = re.compile(r"\b(?:TODO|FIXME|XXX|TBD)\b")
 _HOST = re.compile(r"[\w.:-]+")
 
 Problem = tuple[int, str, str]
-"""Line from 1, rule, message."""
+"""Line number (from 1), rule, message."""
 
 
 class DocumentFinding(msgspec.Struct, frozen=True):
-    """One thing that is wrong in a document; as text ``path:line: message [rule]``.
+    """One problem in a document; as text ``path:line: message [rule]``.
 
     Attributes:
         path: The document.
-        line: Line in it, from 1.
+        line: Line number, from 1.
         rule: ``spelling``, ``usage``, ``link``, ``heading``, ``fence`` or ``todo``.
-        message: What is wrong, on one line.
+        message: The problem, on one line.
     """
 
     path: str
@@ -42,17 +42,17 @@ class DocumentFinding(msgspec.Struct, frozen=True):
     message: str
 
     def __str__(self) -> str:
-        """As linters print it."""
+        """Return the finding in the usual format of linters."""
         return f"{self.path}:{self.line}: {self.message} [{self.rule}]"
 
 
 class DocumentReport(msgspec.Struct, frozen=True):
-    """What is wrong in a document.
+    """The problems in a document.
 
     Attributes:
         path: The document.
         findings: By line; 500 at most.
-        omitted: How many more there are.
+        omitted: Number of further findings.
         notes: What was not checked, and why.
     """
 
@@ -63,12 +63,12 @@ class DocumentReport(msgspec.Struct, frozen=True):
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no findings."""
         return not self.findings
 
     @property
     def text(self) -> str:
-        """The report for a person or an agent: one finding a line, then what else there is to say."""
+        """The report for a person or an agent: one finding a line, then the number omitted and the notes."""
         more = [f"... and {self.omitted} more"] if self.omitted else []
         return "\n".join([*map(str, self.findings), *more, *self.notes])
 
@@ -82,18 +82,19 @@ def check_document(
     exists: Callable[[str], bool],
     read: Callable[[str], str | None] | None = None,
 ) -> DocumentReport:
-    r"""Check prose: spelling (the program typos), usage (proselint), and in Markdown links, headings and fences.
+    r"""Check prose: spelling (typos), usage (proselint), and in Markdown also links, headings and fences.
 
-    Code, addresses and tags are not taken for prose. Nothing is fetched: of addresses elsewhere only the form
-    is checked. Spelling and usage know English alone.
+    Code, addresses and tags do not count as prose. Nothing is fetched: external addresses are only checked
+    for their form. Spelling and usage are checked in English only.
 
     Args:
-        path: Where the document stands, relative to the tree; its suffix tells Markdown from plain text.
+        path: Path of the document, relative to the tree; the suffix distinguishes Markdown from plain text.
         text: The document.
         language: ``en`` (either spelling), ``en-GB`` or ``en-US``; any other skips spelling and usage.
-        extra_words: Words that are right here.
-        exists: Whether a file or directory stands at a path relative to the tree.
-        read: The text of another document of the tree, to check anchors in it; without it those pass.
+        extra_words: Further words to accept.
+        exists: Returns whether a file or directory exists at a path relative to the tree.
+        read: Returns the text of another document of the tree, to check anchors in it. Without it, anchors in
+            other documents pass.
 
     Example:
         >>> report = check_document("a.md", "# Plan\n\nWe recieved [it](gone.md).\n", exists=lambda path: False)
@@ -181,7 +182,7 @@ def _links(
 def _link_problem(
     path: str, target: str, exists: Callable[[str], bool], anchors_of: Callable[[str], set[str] | None]
 ) -> str | None:
-    """What is wrong with where a link leads; None where nothing is."""
+    """Return what is wrong with a link target, or None."""
     try:
         parts = urlsplit(target)
         host = parts.hostname
@@ -204,11 +205,14 @@ def _link_problem(
     anchor = unquote(parts.fragment)
     if known is None or not anchor or anchor in known or anchor.lower() in known or anchor == "top":
         return None
-    return f"there is no heading or anchor {_short('#' + anchor)} in {_short(place) if place else 'this document'}"
+    return (
+        f"there is no heading or anchor {_short('#' + anchor)} "
+        f"in {_short(place) if place else 'this document'}"
+    )
 
 
 def _resolve(path: str, target: str) -> str | None:
-    """Where a relative link leads in the tree, ``.`` for its top; None where it leads out."""
+    """Resolve a relative link within the tree: ``.`` for its root, None if it leads outside."""
     parts = [] if target.startswith("/") else list(PurePosixPath(path).parent.parts)
     for part in target.split("/"):
         if part == "..":

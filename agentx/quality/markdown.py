@@ -1,7 +1,7 @@
-"""What a Markdown text consists of, line by line: its prose, headings, links and fences.
+"""Split a Markdown text, line by line, into prose, headings, links and fences.
 
-The invariant: the prose has as many lines as the text, and each stands at its own line number, so that whatever is
-found in it can be pointed at. Code, addresses and tags are blotted out of it, never moved.
+The invariant: the prose has as many lines as the text, each at its original line number, so that findings can
+be located. Code, addresses and tags are blanked out, never moved.
 """
 
 import re
@@ -17,14 +17,17 @@ if TYPE_CHECKING:
 
 SUFFIXES = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 FRONT_MATTER_LINES = 200
-"""How far down the end of a front matter is looked for."""
+"""Maximum number of lines searched for the end of a front matter."""
 NEAR_LINES = 5
 NEAR_CHARS = 5_000
-"""How far a link is looked for: what keeps a text of nothing but links from costing its square."""
+"""How far to search for a link. The limits avoid quadratic time on a text that consists only of links."""
 BLOT = "`"
-"""Stands for each blotted character: neither a letter nor a space, so that no word and no phrase grows out of it."""
+"""Replaces each blanked-out character.
 
-# Every repetition is bounded or cannot start again inside itself, so that no text makes these slow.
+It is neither a letter nor a space, so that no word or phrase can form across it.
+"""
+
+# Every repetition is bounded or cannot restart inside itself, so that no text makes these patterns slow.
 _NOT_PROSE = re.compile(
     r"<!--[^<]{0,2000}?-->"
     r"|</?[A-Za-z][^<>]{0,2000}>"
@@ -42,7 +45,7 @@ _REFERENCE = re.compile(r"(?<![\w\]\\])\[[^\[\]\n]{1,500}\]\[([^\[\]\n]{1,500})\
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading: its line from 1, its level from 1, and its words."""
+    """A heading: its line (from 1), its level (from 1) and its text."""
 
     line: int
     level: int
@@ -51,7 +54,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link or an image: its line from 1, and where it leads, percent-encoded."""
+    """A link or an image: its line (from 1) and its target, percent-encoded."""
 
     line: int
     target: str
@@ -59,17 +62,17 @@ class Link:
 
 @dataclass(slots=True)
 class MarkdownText:
-    """A Markdown text taken apart.
+    """A parsed Markdown text.
 
     Attributes:
-        prose: One string for each line of the text: what of it is prose, the rest blotted out or empty.
+        prose: One string for each line of the text: its prose, with the rest blanked out or empty.
         headings: In order.
         links: Links, images and definitions of references, in order of the blocks that hold them.
-        anchors: What ``#…`` may name: headings as GitHub and as MkDocs write them, and ids in tags.
-        slugs: How often each heading's anchor was asked for: repeats get a number.
+        anchors: Valid targets of ``#…``: headings as GitHub and as MkDocs write them, and ids in tags.
+        slugs: Number of headings for each slug; repeats get a number appended.
         undefined: Line and label of each reference that is not defined.
         open_fences: Line of each code fence that is never closed.
-        has_title: Whether a level-1 heading, a tag ``h1`` or a title in the front matter says what it is about.
+        has_title: Whether there is a level-1 heading, an ``h1`` tag or a title in the front matter.
     """
 
     prose: list[str]
@@ -83,12 +86,12 @@ class MarkdownText:
 
 
 def is_markdown(path: str) -> bool:
-    """Whether a file is Markdown by its name."""
+    """Return whether a file is Markdown, by its name."""
     return PurePosixPath(path).suffix.lower() in SUFFIXES
 
 
 def parse_markdown(text: str) -> MarkdownText:
-    r"""Take a Markdown text (CommonMark, with tables) apart.
+    r"""Parse a Markdown text (CommonMark, with tables).
 
     Args:
         text: With ``\n`` as line ends.
@@ -98,7 +101,7 @@ def parse_markdown(text: str) -> MarkdownText:
         >>> parsed.prose, parsed.links
         (['# Plan`', '', 'See [the ``````````````````````) now.`', ''], [Link(line=3, target='docs/api.md#use')])
     """
-    from markdown_it import MarkdownIt  # noqa: PLC0415  (heavy: loaded with the first text)
+    from markdown_it import MarkdownIt  # noqa: PLC0415  (slow import: loaded with the first text)
 
     lines = text.split("\n")
     body, has_title = _without_front_matter(lines)
@@ -133,7 +136,7 @@ def parse_markdown(text: str) -> MarkdownText:
 
 
 def blot(block: str) -> str:
-    """Blot out code, tags, addresses and where links lead, keeping every line and column.
+    """Blank out code, tags, addresses and link targets, keeping every line and column.
 
     >>> blot("Run `make it` at https://x.org/teh soon")
     'Run ````````` at ````````````````` soon'
@@ -146,7 +149,7 @@ def _blotted(match: re.Match[str]) -> str:
 
 
 def _blot_code(block: str) -> str:
-    """Blot out code spans: a run of backticks up to the next run of the same length (CommonMark 6.1)."""
+    """Blank out code spans: a run of backticks up to the next run of the same length (CommonMark 6.1)."""
     runs = [match.span() for match in _TICKS.finditer(block)]
     by_length: dict[int, list[int]] = {}
     for start, end in reversed(runs):
@@ -168,7 +171,7 @@ def _blot_code(block: str) -> str:
 
 
 def _without_front_matter(lines: list[str]) -> tuple[list[str], bool]:
-    """The lines with a YAML front matter emptied, and whether it holds a title."""
+    """Return the lines with a YAML front matter emptied, and whether it holds a title."""
     if lines[0].rstrip() == "---":
         for end in range(1, min(len(lines), FRONT_MATTER_LINES)):
             if lines[end].rstrip() in {"---", "..."}:
@@ -186,15 +189,15 @@ def _read_prose(
             # markdown-it keeps labels case-folded and with single spaces, in upper case
             if " ".join(match[1].split()).lower().upper() not in defined:
                 parsed.undefined.append((number + 1, match[1]))
-    # The blot at its end keeps the last words of a heading or an item from running on into the next block.
+    # The blot at the end keeps the last words of a heading or an item from joining the next block.
     parsed.prose[start:end] = (blot(block) + BLOT).split("\n")
 
 
 def _links(token: "Token", lines: list[str], defined: set[str]) -> Iterator[Link]:
-    """The links of a block, each with its line; those through a reference are left to its definition.
+    """Yield the links of a block with their lines; links through a reference are left to its definition.
 
-    Line breaks between them are counted; those inside a code span or a tag are not told by the parser, so the next few lines
-    are looked at too.
+    The line is found by counting line breaks. The parser does not report breaks inside a code span or a tag,
+    so the next few lines are searched too.
     """
     assert token.map is not None
     at, end = token.map
@@ -228,12 +231,12 @@ def _read_heading(opening: "Token", token: "Token", parsed: MarkdownText) -> Non
 
 
 def _github_slug(text: str) -> str:
-    """As GitHub makes them (the rules of the package github-slugger)."""
+    """Return the slug that GitHub generates (the rules of the package github-slugger)."""
     return re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-")
 
 
 def _mkdocs_slug(text: str) -> str:
-    """As Python-Markdown's ``toc`` extension makes them, but for keeping letters that are not ASCII."""
+    """Return the slug of Python-Markdown's ``toc`` extension, except that non-ASCII letters are kept."""
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", text).strip().lower())
 
 

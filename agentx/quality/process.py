@@ -1,8 +1,8 @@
-"""Run one program with a time limit and a cap on what is kept of its output.
+"""Run one program with a time limit and a cap on the output that is kept.
 
-The invariant: ``run_process`` returns. A program that never ends, ignores SIGTERM, prints without end, leaves
-a child holding the pipe, or detaches itself into a session of its own is ended, and memory stays bounded
-by ``max_output_bytes`` however much is printed.
+The invariant: ``run_process`` returns. It ends a program even if that never exits, ignores SIGTERM, prints
+without end, leaves a child that holds the pipe, or detaches into a new session. Memory stays bounded by
+``max_output_bytes``, however much is printed.
 """
 
 import codecs
@@ -21,13 +21,13 @@ from agentx.settings import RUN
 
 READ_BYTES = 1 << 16
 TERM_GRACE_S = 2.0
-"""How long a group has between SIGTERM and SIGKILL."""
+"""Time that a process group has between SIGTERM and SIGKILL."""
 DRAIN_S = 0.5
-"""How long the pipe may stay open after the program itself has ended."""
+"""How long the pipe may stay open after the program itself has exited."""
 KILL_WAIT_S = 5.0
 POLL_S = 0.05
 COOKIE = RUN
-"""The environment variable by which processes that left the group are still found (Linux)."""
+"""The environment variable that identifies processes that left the group (Linux)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,15 @@ class ProcessOutcome:
     """How a program ended, and what it printed.
 
     Attributes:
-        exit_code: Its exit status, 128 + N where signal N ended it, as shells say it; None after a time-out.
+        exit_code: Its exit status; 128 + N if signal N ended it, as shells report it; None after a time-out.
         timed_out: Whether the time limit ended it.
-        output: Standard output and standard error as they came, decoded as UTF-8 (what is not becomes U+FFFD);
-            where too long, the first and the last part with a line between that counts what is missing.
-        output_bytes: How much it printed in all.
-        truncated: Whether ``output`` lacks a part of that.
+        output: Standard output and standard error in the order of arrival, decoded as UTF-8 (invalid bytes
+            become U+FFFD). If too long, the first and the last part, with a line between them that counts the
+            missing bytes.
+        output_bytes: Total number of bytes printed.
+        truncated: Whether ``output`` is incomplete.
         duration_ms: Wall-clock time.
-        leftovers: Whether processes that it started outlived it and were ended.
+        leftovers: Whether processes that it started outlived it and were killed.
     """
 
     exit_code: int | None
@@ -74,7 +75,7 @@ class HeadAndTail:
         self._tail_bytes = max_bytes // 2
 
     def add(self, part: bytes) -> None:
-        """Take the next bytes of the stream."""
+        """Add the next bytes of the stream."""
         self.total_bytes += len(part)
         room = self._head_bytes - len(self._head)
         if room > 0:
@@ -88,18 +89,19 @@ class HeadAndTail:
 
     @property
     def left_out_bytes(self) -> int:
-        """How many bytes of the stream are not kept."""
+        """Number of bytes of the stream that are not kept."""
         return max(0, self.total_bytes - len(self._head) - self._tail_bytes)
 
     def text(self) -> str:
-        """What is kept, as text: never cut inside a character, with a line that counts what is missing."""
+        """Return the kept bytes as text, with a line that counts the missing bytes; never cut a character."""
         tail = b"".join(self._tail)
         if not self.left_out_bytes:
             return (bytes(self._head) + tail).decode("utf-8", errors="replace")
         tail = tail[len(tail) - self._tail_bytes :]
-        # An incremental decoder keeps an unfinished character back instead of replacing it.
+        # An incremental decoder holds back an incomplete character instead of replacing it.
         head = codecs.getincrementaldecoder("utf-8")(errors="replace").decode(bytes(self._head))
-        start = next((i for i in range(min(4, len(tail))) if tail[i] & 0xC0 != 0x80), 0)  # noqa: PLR2004 - UTF-8
+        # Start at the first byte that is not a UTF-8 continuation byte (10xxxxxx).
+        start = next((i for i in range(min(4, len(tail))) if tail[i] & 0xC0 != 0x80), 0)  # noqa: PLR2004
         return f"{head}\n[... {self.left_out_bytes} bytes left out ...]\n" + tail[start:].decode(
             "utf-8", errors="replace"
         )
@@ -114,15 +116,15 @@ def run_process(
     timeout_s: float,
     max_output_bytes: int,
 ) -> ProcessOutcome:
-    """Run a program to its end or to the time limit, in a session of its own, reading nothing from a terminal.
+    """Run a program to its end or to the time limit, in a new session and without standard input.
 
     Args:
-        argv: The program and its arguments; it must exist.
-        cwd: Where it runs.
-        env: The whole of its environment.
-        cookie: A word unique to this run; added to the environment so that strays can be found again.
-        timeout_s: After so long the whole group gets SIGTERM, and SIGKILL two seconds later.
-        max_output_bytes: How much of what it prints is kept; the rest is read, counted and dropped.
+        argv: The program and its arguments; the program must exist.
+        cwd: Working directory.
+        env: The complete environment.
+        cookie: A word unique to this run, added to the environment so that stray processes can be found.
+        timeout_s: After this time the whole group gets SIGTERM, and SIGKILL two seconds later.
+        max_output_bytes: How much of the output is kept; the rest is read, counted and dropped.
 
     Raises:
         OSError: The program cannot be started.
@@ -148,7 +150,7 @@ def run_process(
             leftovers = False
         else:
             leftovers = not _read_until_eof(pipe, kept, time.monotonic() + DRAIN_S)
-    finally:  # also on Ctrl-C: nothing that was started here outlives this call
+    finally:  # also on Ctrl-C: nothing started here outlives this call
         strays = end_all(process, cookie)
         _read_until_eof(pipe, kept, time.monotonic() + DRAIN_S)
         process.stdout.close()
@@ -164,7 +166,7 @@ def run_process(
 
 
 def _read_until_exit(process: subprocess.Popen[bytes], pipe: int, kept: HeadAndTail, deadline: float) -> bool:
-    """Read output until the program itself has ended; False where the deadline came first."""
+    """Read output until the program itself has exited. Return False if the deadline came first."""
     open_ = True
     while not has_ended(process):
         left = deadline - time.monotonic()
@@ -172,21 +174,22 @@ def _read_until_exit(process: subprocess.Popen[bytes], pipe: int, kept: HeadAndT
             return False
         if open_:
             open_ = _read_some(pipe, kept, min(left, POLL_S)) is not False
-        else:  # it closed its output and goes on
+        else:  # it closed its output but is still running
             time.sleep(min(left, POLL_S))
     return True
 
 
 def has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether a program itself has ended, whatever it left behind."""
-    # Where the system allows, the exit status is left unread: so the group keeps its number until it is ended.
+    """Return whether the program itself has exited, whatever it left behind."""
+    # Where the system allows it, leave the exit status unread, so that the group keeps its ID until it is
+    # killed.
     if hasattr(os, "waitid"):
         return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     return process.poll() is not None
 
 
 def _read_until_eof(pipe: int, kept: HeadAndTail, deadline: float) -> bool:
-    """Read what is left in the pipe; False where somebody still holds it open at the deadline."""
+    """Read the rest of the pipe. Return False if a process still holds it open at the deadline."""
     while (left := deadline - time.monotonic()) > 0:
         if _read_some(pipe, kept, left) is False:
             return True
@@ -194,7 +197,7 @@ def _read_until_eof(pipe: int, kept: HeadAndTail, deadline: float) -> bool:
 
 
 def _read_some(pipe: int, kept: HeadAndTail, wait_s: float) -> bool | None:
-    """Read once: True where bytes came, None where none came in time, False at the end of the stream."""
+    """Read once: True if bytes came, None if none came in time, False at the end of the stream."""
     poller = select.poll()  # select() itself fails on descriptors above 1023
     poller.register(pipe, select.POLLIN)
     if not poller.poll(max(1, round(wait_s * 1000))):
@@ -205,14 +208,13 @@ def _read_some(pipe: int, kept: HeadAndTail, wait_s: float) -> bool | None:
 
 
 def end_all(process: subprocess.Popen[bytes], cookie: str) -> bool:
-    """End a program with its group and whatever left it with its cookie; True where a stray was found outside the group."""
+    """Kill a program, its group, and strays that carry its cookie. Return whether there were strays."""
     _signal_group(process.pid, signal.SIGKILL)
-    with suppress(
-        subprocess.TimeoutExpired
-    ):  # stuck in the kernel (a dead network disk): it is not waited for
+    # A process stuck in the kernel (a dead network disk) is not waited for.
+    with suppress(subprocess.TimeoutExpired):
         process.wait(timeout=KILL_WAIT_S)
     found = False
-    # A stray may fork between the look and the signal, and takes a while to die: look until nothing is there.
+    # A stray may fork between the scan and the signal, and takes a while to die: scan until none is left.
     end = time.monotonic() + KILL_WAIT_S
     while (strays := _strays(cookie)) and time.monotonic() < end:
         found = True
@@ -230,7 +232,7 @@ def _signal_group(group: int, number: signal.Signals) -> None:
 
 
 def _strays(cookie: str) -> list[int]:
-    """Processes that carry this run's cookie in their environment; none where there is no /proc."""
+    """Return the processes that carry this run's cookie in their environment; none without /proc."""
     wanted = f"{COOKIE}={cookie}".encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*"):

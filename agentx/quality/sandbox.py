@@ -1,10 +1,10 @@
-"""Run a project's own command in a copy of its tree, with a time limit, a cap on output and no secrets.
+"""Run a project's own command in a copy of its tree, with a time limit, capped output and no secrets.
 
-What runs is code that an agent may have written. The invariants: the tree that is checked is never the one
-that the command works in; the environment holds nothing but what is named here and by the caller; the call
-returns in bounded time and memory; nothing that the command started outlives it. Whether the command is also
-kept from the rest of the machine depends on what the machine has: bubblewrap, else Landlock. The result says
-which it was.
+The command is code that an agent may have written. The invariants: the command never works in the tree that
+is checked; the environment holds only what this module and the caller name; the call returns in bounded time
+and memory; nothing that the command started outlives it. Whether the command is also isolated from the rest
+of the machine depends on the machine: bubblewrap if available, otherwise Landlock. The result names which was
+used.
 """
 
 import os
@@ -37,9 +37,9 @@ TOOLCHAINS = (
     "NVM_DIR",
     "RUSTUP_HOME",
 )
-"""Variables that say where a toolchain lies: passed on where they are set, for they hold places, not secrets."""
+"""Variables with the location of a toolchain: passed on if set, because they hold paths, not secrets."""
 NOT_FOUND = 127
-"""The exit status by which a shell says that there is no such program (POSIX, Shell Command Language, 2.8.2)."""
+"""The exit status of a shell for a missing program (POSIX, Shell Command Language, 2.8.2)."""
 _SIGNALS = "this kernel is older than Linux 6.12: the command could send signals to your other processes"
 _UNFILTERED = (
     "no system calls are filtered on this machine: the command could read the keys of the kernel's keyrings"
@@ -48,7 +48,10 @@ _CLOSED = re.compile(r"Operation not permitted|Permission denied|PermissionError
 NO_MODULE = re.compile(r"No module named '?([\w.]{1,100})")
 
 PLACES = ("GOMODCACHE", "GOROOT", "JAVA_HOME", "NVM_DIR", "RUSTUP_HOME")
-"""Those whose directories an isolated command may read; the others lead to credentials or to one's own code."""
+"""Those whose directories an isolated command may read.
+
+The others lead to credentials or to the user's code.
+"""
 SYSTEM = (
     *(
         "/bin",
@@ -65,7 +68,7 @@ SYSTEM = (
     ),
     *("/sys/devices/system", "/sys/kernel/mm/transparent_hugepage"),
 )
-"""What an isolated command may read of the system."""
+"""System directories that an isolated command may read."""
 
 Isolation = Literal["bubblewrap", "landlock", "none"]
 Wanted = Literal["auto", "bubblewrap", "landlock", "none"]
@@ -80,15 +83,16 @@ class SandboxResult:
     """What a command did in its copy of the tree.
 
     Attributes:
-        command: The command as it was given.
-        exit_code: Its exit status (128 + N where signal N ended it); None after a time-out.
+        command: The command as given.
+        exit_code: Its exit status (128 + N if signal N ended it); None after a time-out.
         timed_out: Whether the time limit ended it.
-        output: What it printed, standard error included, as it came; the first and last part where it is too long.
-        output_bytes: How much it printed in all.
-        truncated: Whether ``output`` lacks a part of that.
+        output: Standard output and standard error in the order of arrival; the first and last part if too
+            long.
+        output_bytes: Total number of bytes printed.
+        truncated: Whether ``output`` is incomplete.
         duration_ms: How long it ran.
-        isolation: ``bubblewrap``, ``landlock`` or ``none``: what kept it from the rest of the machine.
-        changes: What it wrote and deleted in the copy, caches and ignored files aside.
+        isolation: What isolated it from the rest of the machine: ``bubblewrap``, ``landlock`` or ``none``.
+        changes: What it wrote and deleted in the copy, except caches and ignored files.
         notes: What a reader should know: why there is no isolation, what was left out, what was missing.
     """
 
@@ -105,22 +109,23 @@ class SandboxResult:
 
     @property
     def passed(self) -> bool:
-        """Whether it ended by itself with exit status 0."""
+        """Whether it exited by itself with status 0."""
         return self.exit_code == 0
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxPolicy:
-    """What a command may see; one for a workspace.
+    """What a command may see; one per workspace.
 
     Attributes:
-        environ: The caller's environment; PATH, LANG, LC_*, TZ, toolchain places and ``env_allow`` are passed on.
+        environ: The caller's environment. PATH, LANG, LC_*, TZ, toolchain locations and ``env_allow`` are
+            passed on.
         env_allow: Names of further variables to pass on.
-        isolation: ``auto`` takes the best that works, ``none`` does without, another value insists on that one.
-        readable: Places that an isolated command may read besides the system and the running Python.
-        hidden: Places that it may not read although they lie in a directory of the system.
+        isolation: ``auto`` uses the best that works, ``none`` uses none, any other value requires that one.
+        readable: Paths that an isolated command may read besides the system and the running Python.
+        hidden: Paths that it may not read although they lie in a system directory.
         exclude: Patterns, as in ``.gitignore``, of what is not copied.
-        limits: How large the tree and its changes may be.
+        limits: Limits for the tree and its changes.
     """
 
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)  # it may hold secrets
@@ -133,10 +138,10 @@ class SandboxPolicy:
 
 
 def isolation_for(policy: SandboxPolicy) -> tuple[Isolation, tuple[str, ...]]:
-    """Say which isolation a command would get, with notes on what it does not hold here; only a probe is run.
+    """Return which isolation a command would get, with notes on its gaps here; only a probe is run.
 
     Raises:
-        IsolationUnavailableError: The policy insists on one that does not work here.
+        IsolationUnavailableError: The policy requires an isolation that does not work here.
     """
     if policy.isolation == "none":
         return "none", ()
@@ -170,23 +175,23 @@ def run_in_copy(
 ) -> SandboxResult:
     r"""Run a command in a copy of a tree.
 
-    A string goes to ``/bin/sh -c`` as it stands, always, so that what works in a terminal works here; a sequence is
-    run as it is, without a shell reading it. The program finds the Python that runs AgentX first on its PATH, a
-    home and a temporary directory of its own, and no input. Without isolation it can still read what the
-    user can read, write outside its copy by an absolute path, and use the network.
+    A string is always passed unchanged to ``/bin/sh -c``, so that what works in a terminal works here. A
+    sequence is run unchanged, without interpretation by a shell. The command gets a PATH that begins with the
+    Python that runs AgentX, a private home and temporary directory, and no input. Without isolation it can
+    still read what the user can read, write outside its copy by an absolute path, and use the network.
 
     Args:
         root: The tree; it is only read.
         command: What to run.
-        timeout_s: After so long it is ended, with all it started.
+        timeout_s: After this time the command is killed, with all it started.
         max_output_bytes: How much of its output is kept.
         policy: What it may see.
-        collect_changes: Whether to look for what it changed.
+        collect_changes: Whether to collect what it changed.
 
     Raises:
-        UsageError: The command is empty, or no shell could take it.
+        UsageError: The command is empty, or a shell cannot accept it.
         TreeTooLargeError: The tree exceeds the limits.
-        IsolationUnavailableError: The policy insists on an isolation that does not work here.
+        IsolationUnavailableError: The policy requires an isolation that does not work here.
         SandboxError: The copy cannot be made, or the shell cannot be started or isolated.
 
     Example:
@@ -249,7 +254,7 @@ def _result(
 def _isolated(
     argv: list[str], isolation: Isolation, policy: SandboxPolicy, box: Path, tree: Path
 ) -> list[str]:
-    """The command line that runs another one isolated."""
+    """Return the command line that runs ``argv`` isolated."""
     if isolation == "none":
         return argv
     readable = _readable(policy)
@@ -265,12 +270,15 @@ def _isolated(
 
 
 def _readable(policy: SandboxPolicy) -> list[Path]:
-    """What an isolated command may read: the system, the running Python, PATH, toolchains, and what is named."""
+    """Return the paths that an isolated command may read.
+
+    These are the system, the running Python, PATH, toolchains, and the policy's own list.
+    """
     home = Path(policy.environ.get("HOME") or "/nonexistent")
     hidden = [place.resolve() for place in (home, *policy.hidden) if place.is_absolute()]
     kept = [Path(entry) for entry in _user_path(policy).split(":") if entry.startswith("/")]
     kept += [Path(place) for name in PLACES if (place := policy.environ.get(name, "")).startswith("/")]
-    # A PATH that names the home itself, or the root, does not open what lies below.
+    # A PATH that names the home directory itself, or the root, does not make its contents readable.
     kept = [place for place in kept if not any(one.is_relative_to(place.resolve()) for one in hidden)]
     needed = [Path(place) for place in (*SYSTEM, sys.base_prefix, sys.prefix)]
     readable = [*(part for place in needed for part in _without(place, hidden)), *kept, *policy.readable]
@@ -278,7 +286,7 @@ def _readable(policy: SandboxPolicy) -> list[Path]:
 
 
 def _without(place: Path, hidden: Sequence[Path]) -> list[Path]:
-    """A directory, or what it holds where something hidden lies in it."""
+    """Return a directory, or its entries where something hidden lies in it."""
     inside = [one for one in hidden if one.is_relative_to(place.resolve())]
     if not inside:
         return [place]
@@ -291,7 +299,7 @@ def _without(place: Path, hidden: Sequence[Path]) -> list[Path]:
 
 
 def _shell_command(command: str | Sequence[str]) -> tuple[str, list[str]]:
-    """The command as a person reads it, and as it is run."""
+    """Return the command as shown to the user, and the arguments that run it."""
     shown = command if isinstance(command, str) else shlex.join(command)
     if not shown.strip():
         raise UsageError('the command is empty: set one, for example "python -m pytest -q"')
@@ -306,7 +314,7 @@ def _shell_command(command: str | Sequence[str]) -> tuple[str, list[str]]:
 
 @contextmanager
 def _box() -> Iterator[Path]:
-    """A private directory with room for the tree, a home and temporary files, gone afterwards."""
+    """Create a private directory for the tree, a home and temporary files; delete it afterwards."""
     try:
         box = Path(tempfile.mkdtemp(prefix="agentx-run-")).resolve()
     except OSError as error:
@@ -320,7 +328,7 @@ def _box() -> Iterator[Path]:
 
 
 def _remove(box: Path) -> None:
-    # What a command left may be nested deeper than Python recurses, or locked against its owner.
+    # A command may leave directories nested deeper than Python's recursion limit, or without permissions.
     with suppress(RecursionError):
         shutil.rmtree(box, ignore_errors=True)
     if box.exists():
@@ -329,10 +337,10 @@ def _remove(box: Path) -> None:
 
 
 def _search_path(policy: SandboxPolicy, box: Path) -> str:
-    """PATH with the Python that runs AgentX first, so that ``python -m pytest`` finds that one."""
+    """Return PATH with the Python that runs AgentX first, so that ``python -m pytest`` finds that one."""
     if sys.prefix != sys.base_prefix:
         own = Path(sys.executable).parent
-    else:  # the directory of a system's Python holds everything else too, and often no plain ``python``
+    else:  # the directory of a system Python also holds all other programs, and often no plain ``python``
         own = box / "bin"
         for name in ("python", "python3"):
             (own / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
@@ -357,7 +365,7 @@ def _environment(policy: SandboxPolicy, box: Path) -> dict[str, str]:
         "TMPDIR": str(box / "tmp"),
         "TERM": "dumb",
         "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONUNBUFFERED": "1",  # or what was printed before a time-out is lost
+        "PYTHONUNBUFFERED": "1",  # otherwise the output before a time-out is lost
     }
     if sys.prefix != sys.base_prefix:
         env["VIRTUAL_ENV"] = sys.prefix
@@ -365,19 +373,28 @@ def _environment(policy: SandboxPolicy, box: Path) -> dict[str, str]:
 
 
 def _missing(command: str, exit_code: int | None, output: str, isolation: Isolation) -> list[str]:
-    """What to do where the command could not start for want of a program or a Python module."""
+    """Return advice if the command failed for want of a program, a Python module or access."""
     if exit_code == NOT_FOUND:
         where = ", or name its directory under [checks] readable" if isolation != "none" else ""
         return [
-            f"{command!r} ended with 127, so a program was not found: install it, or give its full path{where}"
+            (
+                f"{command!r} ended with 127, so a program was not found: "
+                f"install it, or give its full path{where}"
+            )
         ]
     module = NO_MODULE.search(output)
     if exit_code and module and f"-m {module[1]}" in command:
         return [
-            f"the Python that runs AgentX has no {module[1]}: install it there, or name another Python in the command"
+            (
+                f"the Python that runs AgentX has no {module[1]}: "
+                "install it there, or name another Python in the command"
+            )
         ]
     if exit_code and isolation == "landlock" and _CLOSED.search(output):
         return [
-            "it ran under Landlock, which allows no socket, no /tmp and no /dev/shm: what needs them needs bubblewrap"
+            (
+                "it ran under Landlock, which allows no socket, no /tmp and no /dev/shm: "
+                "what needs them needs bubblewrap"
+            )
         ]
     return []

@@ -1,7 +1,8 @@
-"""Known misspellings, found by the program typos, which its package brings along.
+"""Known misspellings, found by the program typos, which ships in the Python package of that name.
 
-Its dictionary holds mistakes and their corrections, so unlike a dictionary of words it accepts names, jargon and new
-words. The program reads standard input only (``--isolated``: no configuration file), so the process takes about 10 ms.
+Its dictionary lists mistakes and their corrections. So, unlike a dictionary of words, it accepts names,
+jargon and new words. The program reads standard input only (``--isolated``: no configuration file); the
+process takes about 10 ms.
 """
 
 import functools
@@ -16,7 +17,7 @@ import msgspec
 from agentx.storage.errors import AgentXError
 
 ACRONYM = 5
-"""Words in capitals up to this length are names of something."""
+"""Words in capitals up to this length count as names."""
 
 TIMEOUT_S = 30.0
 FOUND = (0, 2)
@@ -27,7 +28,7 @@ _AROUND = "_'’-"
 
 
 class SpellingUnavailable(AgentXError):
-    """The program that knows the misspellings is missing or cannot run."""
+    """The program typos is missing or cannot run."""
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -47,11 +48,11 @@ def misspellings(
 
     Args:
         lines: What to check, without lone surrogates.
-        language: ``en``; ``en-GB`` and ``en-US`` also find what is written the other way.
-        known: Words in lower case that are right here.
+        language: ``en``; ``en-GB`` and ``en-US`` also report the spelling of the other variety.
+        known: Words to accept, in lower case.
 
     Yields:
-        Line from 1, the word, and what it should be.
+        Line number (from 1), the word, and its correction.
 
     Raises:
         SpellingUnavailable: The program typos is missing or cannot run.
@@ -101,9 +102,10 @@ def _program() -> str:
 
 
 def _words(line: str) -> dict[int, str]:
-    """Return the words of a line by the byte each begins at.
+    """Return the words of a line by their byte offset.
 
-    The program also looks into ``snake_case``, ``CamelCase`` and ``mis-parse``, whose parts need not be words.
+    The program also checks the parts of ``snake_case``, ``CamelCase`` and ``mis-parse``. Those need not be
+    words.
     """
     words = {}
     seen = place = 0
@@ -117,10 +119,13 @@ def _words(line: str) -> dict[int, str]:
 
 
 def _is_name(word: str, correction: str) -> bool:
-    """Whether it is rather a name: a short word in capitals, or a capitalized one that could be meant as several others."""
+    """Return whether the word is rather a name.
+
+    That is a short word in capitals, or a capitalized one with several possible corrections.
+    """
     return (word.isupper() and len(word) <= ACRONYM) or (word.istitle() and " or " in correction)
 
 
 def _is_oxford(word: str, correction: str) -> bool:
-    """Whether it is British, too: Oxford spelling has ``organize``."""
+    """Return whether the word is British as well: Oxford spelling has ``organize``."""
     return word.replace("iz", "is") == correction

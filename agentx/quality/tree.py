@@ -1,7 +1,7 @@
-"""Copy a tree for a run, and tell afterwards what the run changed in the copy.
+"""Copy a tree for a run, and report afterwards what the run changed in the copy.
 
-The invariants: no symbolic link is ever followed, neither while copying nor while collecting; nothing that is
-not a plain file is opened; and what is collected is bounded in number and size, with a note for what is not.
+The invariants: symbolic links are never followed, neither while copying nor while collecting; only regular
+files are opened; the collected changes are bounded in number and size, with a note for what is left out.
 """
 
 import hashlib
@@ -36,32 +36,35 @@ CACHES = (
     ".coverage.*",
     ".DS_Store",
 )
-"""What runners leave behind, as .gitignore patterns: never reported as a change."""
+"""Caches and leftovers of tools, as .gitignore patterns: never reported as a change."""
 
 RACY_NS = 50_000_000
-"""File times are as coarse as a kernel tick: a time this near to the end of the copy proves nothing."""
+"""File times are as coarse as a kernel tick.
+
+A file time this close to the end of the copy proves nothing.
+"""
 
 CHUNK_BYTES = 1 << 20
 MAX_DEPTH = 100
-"""Directories nested deeper are not entered: nobody means them, and paths would grow past what systems take."""
+"""Directories nested deeper are skipped: paths would exceed what systems accept."""
 SHOWN = 5
-"""How many paths a note names."""
+"""Number of paths that a note names."""
 
 
 class TreeTooLargeError(AgentXError):
-    """The tree holds more than a copy of it may."""
+    """The tree exceeds the limits for a copy."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeLimits:
-    """What a copy may hold and how much change is reported.
+    """Limits for a copy and for the reported changes.
 
     Attributes:
-        max_files: More files and directories than this are refused.
-        max_total_bytes: More than this in all is refused.
+        max_files: Maximum number of files and directories; more are refused.
+        max_total_bytes: Maximum total size; more is refused.
         max_file_bytes: A larger file is left out of the copy, with a note.
-        max_changes: How many changes are reported.
-        max_change_bytes: How much content the reported changes hold in all.
+        max_changes: Maximum number of changes reported.
+        max_change_bytes: Maximum total content of the reported changes.
     """
 
     max_files: int = 50_000
@@ -75,8 +78,8 @@ class ChangedFile(NamedTuple):
     """One file that a run wrote or deleted.
 
     Attributes:
-        path: Where, relative to the tree, with ``/``.
-        content: What it holds now; None where it was deleted.
+        path: Path relative to the tree, with ``/``.
+        content: Its current content; None if it was deleted.
         executable: Whether its owner may execute it.
     """
 
@@ -86,7 +89,7 @@ class ChangedFile(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """What a copied file was when the run began."""
+    """State of a copied file at the start of the run."""
 
     inode: int
     ctime_ns: int
@@ -96,10 +99,10 @@ class _Seen(NamedTuple):
 
 
 class TreeCopy:
-    """A copy of a tree, and what is needed to tell what a run changed in it.
+    """A copy of a tree that can report what a run changed in it.
 
     Attributes:
-        root: Where the copy lies.
+        root: Root directory of the copy.
     """
 
     def __init__(
@@ -107,29 +110,29 @@ class TreeCopy:
     ) -> None:
         """Copy files, directories and links (as links) to a new directory, with modes and times.
 
-        ``.git`` is skipped wherever it lies, as is what ``exclude`` names; files that are too large, cannot be read
-        or are no plain files are left out with a note. An absolute link into the source points into the copy
-        afterwards, so that a program that writes through it does not reach the original.
+        Skips every ``.git`` and what ``exclude`` matches. Files that are too large, unreadable or not regular
+        are left out with a note. An absolute link into the source is redirected into the copy, so that a
+        program that writes through it does not reach the original.
 
         Args:
             source: The tree to copy.
-            target: Where to; must not exist.
+            target: Where to copy it; must not exist.
             limits: How much may be copied, and how much change is reported.
             exclude: Patterns, as in ``.gitignore``, of what is not copied.
 
         Raises:
-            TreeTooLargeError: The tree holds more than the limits allow.
+            TreeTooLargeError: The tree exceeds the limits.
             OSError: The copy cannot be written (a full disk).
         """
-        # Both are canonical, so that no link is followed below them: what a command left running could make one while
-        # its changes are read, and so have a file from elsewhere taken for one that the command wrote.
+        # Both are canonical, so that no link is followed below them. Otherwise a process that the command
+        # left running could create a link while the changes are read, and pass off an outside file as output.
         self.root = nofollow.canonical(target)
         self._source = nofollow.canonical(source)
         self._named = source.absolute()
         self._limits = limits
         self._excluded = GitIgnoreSpec.from_lines([".git", *exclude])
         self._caches = GitIgnoreSpec.from_lines(CACHES)
-        self._ignore = IgnoreRules(source)  # the source's: what a run writes into its copy does not count
+        self._ignore = IgnoreRules(source)  # the source's rules: a run cannot change them in its copy
         self._left_out: dict[str, list[str]] = {}
         self._files: dict[str, _Seen] = {}
         self._links: dict[str, str] = {}
@@ -138,7 +141,7 @@ class TreeCopy:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was left out and why: one sentence for each reason, naming the first few paths."""
+        """What was left out and why: one sentence per reason, naming the first few paths."""
         return tuple(
             f"{reason}: {', '.join(paths[:SHOWN])}"
             + (f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else "")
@@ -146,10 +149,10 @@ class TreeCopy:
         )
 
     def changes(self) -> tuple[ChangedFile, ...]:
-        """What differs from the tree as it was copied: deletions first, then what was written, each sorted by path.
+        """Return the differences from the original copy: deletions first, then writes, each sorted by path.
 
-        Caches and what the tree's own ``.gitignore`` files name do not count. Links are never followed and never
-        reported as changes; a note says which were made or changed.
+        Caches and files ignored by the tree's own ``.gitignore`` files do not count. Links are never followed
+        and never reported as changes; a note names those that were created or changed.
         """
         try:
             files, links = self._list_now()
@@ -192,7 +195,7 @@ class TreeCopy:
                 self._leave_out("left out of the copy, being neither files nor directories", path)
             if total > self._limits.max_total_bytes:
                 raise self._too_large(f"{self._limits.max_total_bytes} bytes")
-        for original, made in reversed(directories):  # last, for writing into a directory changes its times
+        for original, made in reversed(directories):  # last: writing into a directory changes its times
             _give_mode_and_times(made, original.lstat(), at_least=stat.S_IRWXU)
 
     def _copy_link(self, path: str) -> None:
@@ -231,7 +234,7 @@ class TreeCopy:
         return now.st_size
 
     def _list_now(self) -> tuple[dict[str, os.stat_result], dict[str, str]]:
-        """Every file and every link of the copy that counts as content."""
+        """Return the files and links of the copy that count as content."""
         files: dict[str, os.stat_result] = {}
         links: dict[str, str] = {}
         for path, entry in self._walk(self.root, self._is_ignored):
@@ -242,7 +245,7 @@ class TreeCopy:
         return files, links
 
     def _walk(self, root: Path, skip: Callable[[str, bool], bool]) -> Iterator[tuple[str, os.DirEntry[str]]]:
-        """All entries below a directory with their relative paths, parents before children, in sorted order."""
+        """Yield all entries below a directory with relative paths, sorted, parents before children."""
         most = self._limits.max_files
         seen = 0
         waiting = [""]
@@ -275,14 +278,14 @@ class TreeCopy:
             finally:
                 os.close(held)
 
-    def _is_excluded(self, path: str, is_dir: bool) -> bool:  # noqa: FBT001 - the shape that _walk asks for
+    def _is_excluded(self, path: str, is_dir: bool) -> bool:  # noqa: FBT001 - as _walk calls it
         return self._excluded.match_file(path + "/" * is_dir)
 
     def _is_ignored(self, path: str, is_dir: bool) -> bool:  # noqa: FBT001 - as above
         return self._caches.match_file(path + "/" * is_dir) or self._ignore.ignores(path, directory=is_dir)
 
     def _is_content(self, path: str) -> bool:
-        """Whether neither a file nor a directory above it is ignored."""
+        """Return whether neither the file nor a directory above it is ignored."""
         above = (str(directory) for directory in PurePosixPath(path).parents if directory.name)
         return not self._is_ignored(path, is_dir=False) and not any(
             self._is_ignored(d, is_dir=True) for d in above
@@ -311,7 +314,8 @@ class TreeCopy:
 
     def _too_large(self, limit: str) -> TreeTooLargeError:
         return TreeTooLargeError(
-            f"{self._source} holds more than {limit}, so it is not copied for a check: exclude what the check does not need"
+            f"{self._source} holds more than {limit}, so it is not copied for a check: "
+            "exclude what the check does not need"
         )
 
     def _leave_out(self, reason: str, path: str) -> None:

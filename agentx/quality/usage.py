@@ -1,7 +1,8 @@
-"""Mistakes of usage, by proselint.
+"""Mistakes of usage, found by proselint.
 
-It is used as its own command uses it: checks registered once, a ``LintFile``, a configuration. Only checks for what
-a copy editor would correct are on: matters of taste (typography in plain text, "very", contested words) are not.
+Calls proselint as its own command line does: checks registered once, a ``LintFile``, a configuration. Only
+checks that a copy editor would act on are enabled. Matters of taste (typography in plain text, "very",
+contested words) are not.
 """
 
 import functools
@@ -36,7 +37,7 @@ CHECKS = (
     "typography.punctuation.misplaced",
     "uncomparables",
 )
-"""The checks that are on, by the names that proselint gives them."""
+"""The enabled checks, by their proselint names."""
 
 
 def usage_mistakes(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -46,7 +47,7 @@ def usage_mistakes(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
         lines: The prose, without lone surrogates.
 
     Yields:
-        Line from 1, and what is wrong, as a sentence.
+        Line number (from 1) and a sentence that states the mistake.
 
     Example:
         >>> list(usage_mistakes(["All is well.", "He should of gone to the the bank."]))

@@ -1,7 +1,8 @@
-"""Capabilities: the tools and credentials that exist, each with a command that says whether it works, and what it said last.
+"""Capabilities: tools and credentials, each with a command that checks whether it works and its last result.
 
-Only a person names such a command. It is run where the checks of the task are run: in a copy of the artifacts, with a time
-limit and without the environment's secrets; isolated, without network and home (:mod:`agentx.quality.sandbox`).
+Only the user adds such a command. It runs like the checks of the task: in a copy of the artifacts, with a
+time limit and without the environment's secrets; isolated, without network and home directory
+(:mod:`agentx.quality.sandbox`).
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from agentx.tools.quality_tools import sandbox_policy
 from agentx.trust.items import of_capability
 
 TIMEOUT_S = 20.0
-"""A capability answers by then, or it does not work."""
+"""A capability that takes longer counts as broken."""
 
 MAX_OUTPUT_BYTES = 10_000
 MAX_COMMAND = 1_000
@@ -39,25 +40,26 @@ class Capabilities:
     engine: Engine
 
     def all(self, status: Status | None = "active") -> list[MemoryItem]:
-        """The capabilities with a status (``None`` for all), oldest first, each with its last result."""
+        """Return the capabilities with a status (``None`` for all), oldest first, with their last results."""
         return editing.listed(self.engine.snapshot(), "capability", status)
 
     def credentials(self) -> list[str]:
-        """The names of environment variables that look like credentials; never their values."""
+        """Return the names of environment variables that look like credentials; never their values."""
         settings = self.engine.settings
         return credentials({**settings.environ, **settings.keys})
 
     def add(self, name: str, command: str, *, domain: str = "", agent: str = "") -> MemoryItem:
-        """Name a tool or a credential, and the command that finds out whether it works; it is not run yet.
+        """Add a tool or a credential and the command that checks it; the command is not run yet.
 
         Args:
-            name: What it is: "GitHub access".
-            command: Exits with 0 where it works; its first line says more.
+            name: A name such as "GitHub access".
+            command: Exits with 0 if the capability works; its first output line gives details.
             domain: What it belongs to ("payments").
             agent: Role of the agent that has it; empty for all.
 
         Raises:
-            UsageError: One of them is empty or too long, or there is another of that name and role.
+            UsageError: The name or the command is empty or too long, the command holds a secret, or there is
+                another capability with this name and role.
         """
         name, command, agent = one_line(clean(name)), command.strip(), one_line(agent)
         if not name or not command:
@@ -77,7 +79,8 @@ class Capabilities:
             same = next((one for one in self.all() if (one.text.casefold(), one.agent) == named), None)
             if same is not None:
                 raise UsageError(
-                    f"There is a capability of that name, {same.id}; retire it first with `agentx memory retire`."
+                    f"There is a capability of that name, {same.id}; "
+                    "retire it first with `agentx memory retire`."
                 )
             detail, actor = CapabilityDetail(command=command), self.engine.settings.actor
             item = editing.write_down(
@@ -88,18 +91,18 @@ class Capabilities:
         return item
 
     def check(self, names: Sequence[str] = ()) -> list[MemoryItem]:
-        """Run the commands of some capabilities (of all where none is named), and record what each said.
+        """Run the commands of some capabilities (all, if none is named), and record each result.
 
         Args:
-            names: Their ids.
+            names: Their IDs.
 
         Returns:
-            They as they are now.
+            The checked capabilities in their new state.
 
         Raises:
-            NoSuchItem: There is no item of such an id.
-            UsageError: It is no capability.
-            Restricted: Its command came with the workspace, and nobody trusts it.
+            NoSuchItem: There is no item with this ID.
+            UsageError: The item is not a capability.
+            Restricted: The command came with the workspace and is not trusted.
         """
         items = [self._find(name) for name in dict.fromkeys(names)] or self.all()
         for item in items:

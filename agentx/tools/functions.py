@@ -1,4 +1,4 @@
-"""Tools that a program brings: its own functions, called by agents and executors through the same gate and record."""
+"""Tools brought by a program: its own functions, called through the same gate and record as all tools."""
 
 import inspect
 import json
@@ -18,32 +18,34 @@ from agentx.tools.toolset import IDEMPOTENCY_KEY, Job, ToolSet
 
 
 class ToolFailed(AgentXError):
-    """A function that a program brought as a tool raised."""
+    """A function that a program provided as a tool raised an exception."""
 
 
 class Answered(msgspec.Struct, frozen=True):
-    """What a function returned."""
+    """The return value of a function."""
 
     value: Any
 
     def render(self) -> str:
-        """Text as it is, all else as JSON."""
+        """Return text unchanged, and anything else as JSON."""
         return self.value if isinstance(self.value, str) else json.dumps(self.value, default=str)
 
 
 class FunctionTools(ToolSet):
     """Runs functions for one actor.
 
-    Each call is announced with all of its arguments before it runs; so a crash in it leaves an outcome that is unknown. A
-    function with a parameter ``idempotency_key`` is given one: the same for the same call, so that it can tell a second try
-    from a second order. A call with the arguments of one whose outcome is unknown is that call, in whatever run it is tried again.
+    Each call is announced with all of its arguments before it runs, so a crash leaves a call with unknown
+    outcome. If a function has a parameter ``idempotency_key``, it gets a key that is the same for the same
+    call, so that it can distinguish a retry from a second order. A call with the same arguments as one whose
+    outcome is unknown counts as that call, in whatever run it is retried.
 
     Args:
         engine: The workspace's engine.
-        functions: By the name of the tool. Types of parameters become its schema, the docstring what an agent is told.
-        actor: Who calls; set by the channel.
+        functions: By the name of the tool. The types of the parameters become its schema, the docstring the
+            description that an agent sees.
+        actor: The caller; set by the channel.
         run: Run that the calls belong to.
-        gates: What is looked at before each call; of its own by default.
+        gates: Checks before each call; by default a separate set for this object.
     """
 
     def __init__(
@@ -59,30 +61,29 @@ class FunctionTools(ToolSet):
         self._announced: set[str] = set()
 
     def acting(self, actor: str, run: str) -> "FunctionTools":
-        """The same tools for another actor or run."""
+        """Return the same tools for another actor or run."""
         made = FunctionTools(self.engine, self._functions, actor, run, self.gates)
         made._announced = self._announced
         return made
 
     def names(self) -> list[str]:
-        """The tools, in the order in which they were given."""
+        """Return the tools, in the order in which they were given."""
         return list(self._functions)
 
     def declared(self, name: str) -> Callable[..., Any]:
-        """The function."""
+        """Return the function."""
         return self._functions[name]
 
     def body(self, name: str) -> Callable[..., Any]:
-        """Announces the call, and calls the function."""
+        """Return code that announces the call and calls the function."""
         function = self._functions[name]
 
         def run(_tools: ToolSet, job: Job, **arguments: Any) -> Answered:
             whole = json.dumps(clean_value(arguments), default=str)
             began = self._cut_off(name, whole)
             if began is not None:
-                job.call_id = (
-                    began.call_id
-                )  # the same call: its result settles the one whose outcome was unknown
+                # The same call: its result settles the earlier one, whose outcome was unknown.
+                job.call_id = began.call_id
             job.announce(whole)
             self._announced.add(job.call_id)
             if IDEMPOTENCY_KEY in inspect.signature(function).parameters:
@@ -97,7 +98,10 @@ class FunctionTools(ToolSet):
         return run
 
     def _cut_off(self, name: str, whole: str) -> PendingCall | None:
-        """A call of the same tool with the same arguments that another process began, and of which nobody knows what came."""
+        """Find an unfinished call of the same tool with the same arguments that another process began.
+
+        Its outcome is unknown.
+        """
         return next(
             (
                 call
@@ -111,5 +115,5 @@ class FunctionTools(ToolSet):
 
 
 def key_of(run: str, call_id: str, tool: str) -> str:
-    """The key of a call, 32 hexadecimal digits: the same wherever the call is tried again."""
+    """Return the key of a call, 32 hexadecimal digits: the same for every retry of the call."""
     return blake2b(f"{run}\0{call_id}\0{tool}".encode(), digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""The memory tools: how an agent asks what is known. All of them work without a model."""
+"""The memory tools: query what is known. All of them work without a model."""
 
 from typing import Annotated
 
@@ -23,13 +23,13 @@ _SUMMARY_BYTES = 200_000
 
 
 class Hits(msgspec.Struct, frozen=True):
-    """What a search found, best first."""
+    """The hits of a search, best first."""
 
     query: str
     hits: tuple[SearchHit, ...]
 
     def render(self) -> str:
-        """Each passage with where it stands."""
+        """Return each passage with its location."""
         if not self.hits:
             return f"Nothing was found for {self.query!r}."
         return "\n\n".join(
@@ -43,12 +43,12 @@ class Summary(msgspec.Struct, frozen=True):
     text: str
 
     def render(self) -> str:
-        """The text."""
+        """Return the text."""
         return self.text
 
 
 class MemoryTools(QualityTools):
-    """Asking the memory."""
+    """Tools that query the memory."""
 
     @tool
     def search_memory(
@@ -101,7 +101,7 @@ class MemoryTools(QualityTools):
         return Summary(summarize_decisions(state.items.values(), state.messages))
 
     def _texts(self, tree: str, folder: str) -> dict[str, str | None]:
-        """The files below a directory with their texts; of a very large tree, all names and the first files' texts."""
+        """Return the files below a directory with their texts; beyond a limit, only the names."""
         prefix = folder + "/" if folder else ""
         repo = self.engine.write_path.repo
         found: dict[str, str | None] = {}

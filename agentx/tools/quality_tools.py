@@ -1,6 +1,6 @@
-"""The quality tools: a task's own checks, run in a copy of the artifacts, with a structured result.
+"""The quality tools: run a task's own checks in a copy of the artifacts, with a structured result.
 
-They run code that the agent wrote. What they change is recorded as theirs.
+The checks run code that the agent wrote. Files that they change are recorded as changed by the check.
 """
 
 import shlex
@@ -30,19 +30,19 @@ from agentx.tools.storage_tools import PathArgument, StorageTools
 from agentx.tools.toolset import Job, NotApproved, WriteDenied, tool
 
 SHOWN_OUTPUT = 4_000
-"""Characters of a program's output in an agent's answer; the record keeps all that was kept of it."""
+"""Characters of a program's output in an agent's answer; the record holds all of the captured output."""
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a check run said.
+    """The result of a check run.
 
     Attributes:
-        tool: Which tool ran.
+        tool: The tool that ran.
         command: The command line.
-        report: What failed, where, and what else the runner told.
+        report: What failed, where, and what else the runner reported.
         exit_code: The exit status; ``None`` after a time-out.
-        output: What it printed, cut in the middle where it was long.
-        notes: What a reader should know of the run (no isolation, time-out, files that were left out).
+        output: What it printed, cut in the middle if it was long.
+        notes: What a reader should know about the run (no isolation, time-out, files that were left out).
         changed: Files in the artifacts that it changed.
     """
 
@@ -60,7 +60,7 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
         return self.report.outcome == "failed" or self.exit_code not in (0, None) or self.exit_code is None
 
     def render(self) -> str:
-        """The result as an agent reads it: the verdict, each failing check, then the output."""
+        """Return the result as an agent reads it: the verdict, each failing check, then the output."""
         verdict = "failed" if self.failed else "passed"
         counts = [f"{self.report.ran} ran" if self.report.ran is not None else "", _exit(self.exit_code)]
         lines = [f"{self.tool} {verdict}: `{self.command}` ({', '.join(part for part in counts if part)})"]
@@ -77,7 +77,7 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QualityTools(StorageTools):
-    """Running the task's checks."""
+    """Tools that run the task's checks."""
 
     @tool
     def run_tests(
@@ -137,7 +137,7 @@ class QualityTools(StorageTools):
             notes=report.notes,
         )
 
-    # --- running -------------------------------------------------------------------------------------------------
+    # --- running --------------------------------------------------------------------------------------------
 
     def _run_check(self, job: Job, name: str, section: CheckSection, select: str = "") -> CheckResult:
         if not section.command:
@@ -163,7 +163,7 @@ class QualityTools(StorageTools):
         if result.timed_out:
             notes.append(f"it was ended after {section.timeout_s:g} s")
         job.command, job.exit_code = section.command, result.exit_code
-        output = clean(result.output)  # once, before anything reads or cuts it
+        output = clean(result.output)  # once, before anything reads or truncates it
         job.printed = output
         changed = self._keep_changes(job, result, notes)
         report = parse_output(output, command=section.command, exit_code=result.exit_code)
@@ -180,7 +180,7 @@ class QualityTools(StorageTools):
         return made
 
     def _keep_changes(self, job: Job, result: SandboxResult, notes: list[str]) -> tuple[str, ...]:
-        """Take over what the command wrote in its copy, in an event of its own before the call's."""
+        """Apply what the command wrote in its copy, in a separate event before the call's event."""
         contents: dict[str, Content | None] = {}
         for made in result.changes:
             try:
@@ -193,7 +193,7 @@ class QualityTools(StorageTools):
             return ()
 
         def payload(changes: tuple[FileChange, ...]) -> ToolCallExecuted:
-            # What the command printed stands in the call's own event, or its failing checks would be counted twice.
+            # The output is only in the call's own event; otherwise its failing checks would be counted twice.
             return ToolCallExecuted(
                 call_id=job.call_id,
                 tool=job.tool,
@@ -206,7 +206,7 @@ class QualityTools(StorageTools):
         with self.engine.write_path.exclusive():
             if refused := self._refused(job, contents):
                 notes.append(f"what it changed was left out. {refused}")
-                job.printed += f"\n[{notes[-1]}]"  # on record as well: an agent tried it
+                job.printed += f"\n[{notes[-1]}]"  # also in the record: an agent tried it
                 return ()
             try:
                 events = self.engine.write_path.write(
@@ -218,7 +218,7 @@ class QualityTools(StorageTools):
         return tuple(made.path for event in events for made in changes_of(event))
 
     def _refused(self, job: Job, contents: dict[str, Content | None]) -> str:
-        """Why what a command wrote is not taken over; nobody can be asked any more."""
+        """Return why the command's changes are not applied. It is too late to ask the user."""
         if broken := self.engine.check_write(contents):
             denied = WriteDenied(broken)
             job.denied_by = denied.rules
@@ -234,11 +234,13 @@ class QualityTools(StorageTools):
 
 
 def sandbox_policy(engine: Engine, command: str) -> SandboxPolicy:
-    """What a command that runs in a copy of the artifacts may see; nothing runs without it, so it is the gate.
+    """Return what a command may see that runs in a copy of the artifacts. This is also the trust gate.
+
+    No command runs without this policy.
 
     Args:
         engine: The workspace.
-        command: What names the command: a setting, or where else it comes from.
+        command: Where the command comes from: a setting, or another source.
 
     Raises:
         Restricted: The workspace is not trusted.
@@ -254,7 +256,7 @@ def sandbox_policy(engine: Engine, command: str) -> SandboxPolicy:
 
 
 def _not_copied(engine: Engine) -> list[str]:
-    """The workspace itself, where it lies inside its own artifacts (an outer work tree)."""
+    """Return a pattern for the workspace itself if it lies inside its artifacts (an outer work tree)."""
     place, root = engine.write_path.artifacts.root, engine.root
     return [f"/{root.relative_to(place).as_posix()}/"] if place in root.parents else []
 

@@ -1,4 +1,4 @@
-"""The storage tools: how an agent reads and changes artifacts. Each successful write is one commit."""
+"""The storage tools: read and change artifacts. Each successful write is one commit."""
 
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from agentx.transfer import linked_workspaces as links
 from agentx.transfer.linked_workspaces import is_linked
 
 LONG_FILE_LINES = 400
-"""A longer file is answered with its outline unless a range is asked for."""
+"""A longer file is answered with its outline unless a range is requested."""
 
 MAX_READ_LINES = 1_000
 MAX_READ_BYTES = 100_000
@@ -28,7 +28,7 @@ PathArgument = Annotated[str, Field(description="Path relative to the artifacts,
 
 
 class EditRefused(AgentXError):
-    """An edit does not say exactly one place."""
+    """An edit does not identify exactly one place."""
 
 
 class NotText(AgentXError):
@@ -39,13 +39,13 @@ class FileText(msgspec.Struct, frozen=True, kw_only=True):
     """Some lines of a file, or the outline of a long one.
 
     Attributes:
-        text: The lines, joined by line feeds; empty where only the outline is given.
+        text: The lines, joined by line feeds; empty if only the outline is given.
         start_line: First line given, from 1.
         end_line: Last line given, inclusive.
-        total_lines: Lines of the whole file.
-        outline: Definitions and headings with their lines, where the file is long.
-        cut: Whether lines that were asked for are missing because they are too many.
-        note: Where it comes from and how old it is, for a file of a linked workspace.
+        total_lines: Number of lines of the whole file.
+        outline: Definitions and headings with their lines, if the file is long.
+        cut: Whether requested lines are missing because they exceed the limit.
+        note: For a file of a linked workspace: its origin and age.
     """
 
     path: str
@@ -58,14 +58,17 @@ class FileText(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
     def render(self) -> str:
-        """The file as an agent reads it."""
+        """Return the file as an agent reads it."""
         told = [f"[{self.note}]"] if self.note else []
         if self.outline:
             entries = [f"  {e.start_line}-{e.end_line}: {e.signature or e.symbol}" for e in self.outline]
             return "\n".join(
                 [
                     *told,
-                    f"{self.path} has {self.total_lines} lines. Its outline; read a part with start_line and end_line:",
+                    (
+                        f"{self.path} has {self.total_lines} lines. "
+                        "Its outline; read a part with start_line and end_line:"
+                    ),
                     *entries,
                 ]
             )
@@ -75,12 +78,12 @@ class FileText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
-    """What a write did.
+    """The effect of a write.
 
     Attributes:
-        paths: Files that were changed; empty where the content was the same.
-        seq: The event that recorded it; 0 where nothing changed.
-        summary: It in one line.
+        paths: Files that were changed; empty if the content was the same.
+        seq: The event that recorded it; 0 if nothing changed.
+        summary: One-line summary.
     """
 
     paths: tuple[str, ...]
@@ -88,12 +91,12 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
 
     def render(self) -> str:
-        """The summary."""
+        """Return the summary."""
         return self.summary
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One name in a directory; ``size_bytes`` of a directory is 0, ``files`` counts what lies below it."""
+    """One entry of a directory. A directory has ``size_bytes`` 0; ``files`` counts the files below it."""
 
     path: str
     directory: bool
@@ -112,7 +115,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     links: tuple[str, ...] = ()
 
     def render(self) -> str:
-        """The listing, a line each."""
+        """Return the listing, one entry per line."""
         lines = [
             f"{e.path}/  ({e.files} files)" if e.directory else f"{e.path}  {e.size_bytes:,} B"
             for e in self.entries
@@ -125,7 +128,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StorageTools(ToolSet):
-    """Reading and writing artifacts."""
+    """Tools that read and write artifacts."""
 
     @tool
     def read_file(
@@ -213,7 +216,8 @@ class StorageTools(ToolSet):
             if count > 1:
                 lines = ", ".join(str(line) for line in _lines_of(text, old))
                 raise EditRefused(
-                    f"The text to replace stands in {path} {count} times (lines {lines}); give more of what is around it."
+                    f"The text to replace stands in {path} {count} times (lines {lines}); "
+                    "give more of what is around it."
                 )
             data = _encode(text.replace(old, new, 1))
             line = text[: text.index(old)].count("\n") + 1
@@ -271,7 +275,7 @@ class StorageTools(ToolSet):
         linked = () if folder else links.names(self.engine)
         return Listing(path=folder, entries=shown, total=len(entries), page=page, pages=pages, links=linked)
 
-    # --- what the tools share ------------------------------------------------------------------------------------
+    # --- what the tools share -------------------------------------------------------------------------------
 
     def _own(self, path: str) -> tuple[str, str, str]:
         path = check_path(path)
@@ -282,10 +286,10 @@ class StorageTools(ToolSet):
         return found.name, _decoded(found.name, found.data), found.note
 
     def read_text(self, path: str) -> str:
-        """A file's text.
+        """Return a file's text.
 
         Raises:
-            ArtifactMissing: There is none.
+            ArtifactMissing: There is no such file.
             NotText: It is binary or not UTF-8.
         """
         target = self.engine.write_path.artifacts.locate(path, follow=True)
@@ -311,7 +315,8 @@ class StorageTools(ToolSet):
         target = self.engine.write_path.artifacts.locate(path)
         if nofollow.is_link(target):
             raise EditRefused(
-                f"{path} is a link to {nofollow.read_link(target)!r}; write that file, or delete the link first."
+                f"{path} is a link to {nofollow.read_link(target)!r}; "
+                "write that file, or delete the link first."
             )
 
     def _is_executable(self, path: str) -> bool:
@@ -327,7 +332,7 @@ class StorageTools(ToolSet):
         artifacts = self.engine.write_path.artifacts
         target = artifacts.locate(path)
         if nofollow.is_directory(target) and not nofollow.is_link(target):
-            # What a person put there goes with it, once it is on record.
+            # Record files that the user put there first, so that the change includes them.
             self.engine.write_path.scan(noticed="write")
             found = [name for name in self.engine.write_path.manifest() if name.startswith(path + "/")]
             if found:
@@ -376,7 +381,7 @@ def _bounded(lines: list[str]) -> list[str]:
 
 
 def _entries(files: "list[tuple[str, int]]", folder: str, depth: int) -> list[Entry]:
-    """Files and directories below a folder down to a depth, directories with the number of files in them."""
+    """Return files and directories below a folder down to a depth; directories with their number of files."""
     prefix = folder + "/" if folder else ""
     found: list[Entry] = []
     counts: dict[str, int] = {}

@@ -1,8 +1,8 @@
-"""What every tool goes through: validation, the gate, a person's word where it is asked for, the record.
+"""The path of every tool call: validation, the gate, approval where required, the record.
 
-A tool is a method with a typed signature, marked with :func:`tool`. Called from Python it returns its typed result and
-raises our errors; called by an agent (:meth:`ToolSet.call`) the same becomes a :class:`ToolResult`. Either way the
-history gets one ``ToolCallExecuted``.
+A tool is a method with a typed signature, marked with :func:`tool`. Called from Python, it returns its typed
+result and raises our errors. Called by an agent (:meth:`ToolSet.call`), it returns a :class:`ToolResult`.
+Either way one ``ToolCallExecuted`` is added to the history.
 """
 
 import functools
@@ -50,13 +50,16 @@ R = TypeVar("R", bound="Rendered")
 S = TypeVar("S", bound="ToolSet")
 
 ARGUMENT_CHARACTERS = 300
-"""Longer arguments are cut in the record; what a write wrote is named by its blob id."""
+"""Longer arguments are truncated in the record; the content of a write is identified by its blob ID."""
 
 IDEMPOTENCY_KEY = "idempotency_key"
-"""A parameter of this name is filled by the engine: the same for the same call, however often it is tried."""
+"""The engine fills a parameter of this name.
+
+The value is the same for the same call, however often it is retried.
+"""
 
 OWN_PARAMETERS = frozenset(("self", "job", IDEMPOTENCY_KEY))
-"""Parameters that the engine fills, so that no agent is told of them."""
+"""Parameters that the engine fills; agents do not see them."""
 
 _SHORTER = (ARGUMENT_CHARACTERS, 30, 10)
 _ARGUMENTS_BYTES = 5_000
@@ -67,7 +70,7 @@ _FAULTS = 10
 
 
 class WriteDenied(AgentXError):
-    """A rule of the user forbids it.
+    """A rule of the user forbids the write.
 
     Attributes:
         violations: Each rule, with the sentence that it came from.
@@ -80,19 +83,19 @@ class WriteDenied(AgentXError):
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Ids of the rules, each once."""
+        """IDs of the rules, without duplicates."""
         return tuple(dict.fromkeys(violation.item_id for violation in self.violations))
 
 
 class NotApproved(AgentXError):
-    """A person refused the call, or it is off in ``agentx.toml``."""
+    """The user denied the call, or it is off in ``agentx.toml``."""
 
 
 class ApprovalNeeded(AgentXError):
-    """The call waits for a person's word.
+    """The call waits for approval.
 
     Attributes:
-        call_id: What ``agentx approve`` is to be given.
+        call_id: The argument for ``agentx approve``.
     """
 
     def __init__(self, tool: str, call_id: str, why: str = "") -> None:
@@ -101,14 +104,14 @@ class ApprovalNeeded(AgentXError):
 
 
 _REFUSED = (NotApproved, SecretRefused, FileRuleBroken, Restricted)
-"""What denies a call, beside the rules of the user."""
+"""Further reasons to deny a call, besides the user's rules."""
 
 
 class Rendered(Protocol):
-    """A result that can say itself in text, for an agent."""
+    """A result that can render itself as text for an agent."""
 
     def render(self) -> str:
-        """The result as an agent reads it."""
+        """Return the result as an agent reads it."""
         ...
 
 
@@ -117,10 +120,10 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         status: ``SUCCEEDED``, ``FAILED`` or ``DENIED``.
-        output: The answer, or one sentence that says what is wrong.
-        value: The typed result where there is one.
-        approval_needed: The call waits for a person's word; it was not run.
-        denied_by: Ids of the rules that denied it.
+        output: The answer, or one sentence that states the error.
+        value: The typed result, if any.
+        approval_needed: The call waits for approval; it was not run.
+        denied_by: IDs of the rules that denied it.
     """
 
     call_id: str
@@ -133,18 +136,18 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Job(msgspec.Struct):
-    """One call of a tool, as it runs; the tool notes here what the record is to hold beside its answer.
+    """One running call of a tool. The tool stores here what the record needs besides its answer.
 
     Attributes:
         changes: Files that it changed.
         command: The command line that it ran.
         exit_code: Its exit status.
-        failed: Whether the call counts as failed although it answers.
-        printed: What the program printed: all of it is kept, in place of the answer.
-        denied_by: Ids of the rules that kept some of what it did from being taken over.
-        event: The event that recorded the call, where it was recorded with a write.
-        given: The arguments as they came; the record holds them bounded and redacted.
-        approved: A person has allowed this very call.
+        failed: Whether the call counts as failed although it returns an answer.
+        printed: The program's output, kept in full in place of the answer.
+        denied_by: IDs of the rules that kept some of its changes from being applied.
+        event: The event that recorded the call, if it was recorded with a write.
+        given: The original arguments; the record holds them truncated and redacted.
+        approved: The user has approved exactly this call.
     """
 
     tools: "ToolSet"
@@ -164,13 +167,13 @@ class Job(msgspec.Struct):
     noted: str = ""
 
     def write(self, contents: Mapping[str, Content | None], output: str) -> tuple[FileChange, ...]:
-        """Change artifacts: the gate, the event of this call, the files, one commit.
+        """Change artifacts: check the gate, then record this call and the files in one commit.
 
         Raises:
             WriteDenied: A rule of the user forbids it; nothing was written.
-            FileRuleBroken: The class of a file forbids it, or another run has its lease.
-            ApprovalNeeded: It would change a static file, or put a secret into one.
-            SecretRefused: The latter, and nobody is to be asked.
+            FileRuleBroken: The class of a file forbids it, or another run holds its lease.
+            ApprovalNeeded: It would change a static file, or put a secret into a file.
+            SecretRefused: It would put a secret into a file, and the settings deny that without asking.
         """
         tools = self.tools
 
@@ -193,7 +196,7 @@ class Job(msgspec.Struct):
         return tuple(made for event in events for made in changes_of(event))
 
     def _ask_about(self, contents: Mapping[str, Content | None], amended: list[FileAmended]) -> None:
-        """Ask a person about static files that would change and secrets that files would hold, in one question."""
+        """Ask the user once about both static files that would change and secrets that files would hold."""
         engine = self.tools.engine
         check_marks(engine.write_path, contents)
         if self.approved:
@@ -204,7 +207,8 @@ class Job(msgspec.Struct):
             secret = f"What looks like a secret would stand in {tell(found)}"
             if rule == "deny":
                 raise SecretRefused(
-                    f"Denied. {secret}. Keep it out of the files: read it from the environment (secrets.artifacts)."
+                    f"Denied. {secret}. Keep it out of the files: "
+                    "read it from the environment (secrets.artifacts)."
                 )
             why = f"{why} {secret}.".lstrip()
         if why:
@@ -212,21 +216,21 @@ class Job(msgspec.Struct):
             raise ApprovalNeeded(self.tool, self.call_id, f"{why} ")
 
     def _amendment(self, made: FileAmended) -> Draft:
-        """A static file changes by this call, which a person allowed: their reason, for the record."""
+        """Record the change of a static file with the reason that the user gave on approval."""
         allowed = self.tools.engine.write_path.state.pending[self.call_id]
         said = msgspec.structs.replace(made, reason=allowed.reason, call_id=self.call_id)
         return Draft(data=said, actor=self.tools.actor, run=self.tools.run, cause=allowed.seq)
 
     def ask(self) -> None:
-        """Put the call on record as one that waits for a person's word."""
-        # Redacted before it becomes JSON, in which a secret can have a quotation mark as its neighbour.
+        """Record the call as pending, waiting for approval."""
+        # Redact before encoding as JSON, where a quotation mark can directly follow a secret.
         whole = json.dumps(clean_value(self.given), default=str)
         if whole != json.dumps(self.given, default=str):
             keep_arguments(self.tools.engine, self.call_id, self.given)
         self.announce(whole, awaits_approval=True)
 
     def announce(self, whole: str = "", *, awaits_approval: bool = False) -> None:
-        """Put the call on record before it runs, so that a crash in it leaves a trace: an outcome that is unknown."""
+        """Record the call before it runs, so that a crash leaves a trace: a call with unknown outcome."""
         tools = self.tools
         if self.call_id in tools.engine.write_path.state.pending:
             return
@@ -242,7 +246,7 @@ class Job(msgspec.Struct):
     def payload(
         self, status: ToolStatus, output: str, changes: tuple[FileChange, ...] = ()
     ) -> ToolCallExecuted:
-        """The event of this call."""
+        """Return the event of this call."""
         body = self.tools.engine.write_path.body(self.printed or _extract(output))
         return ToolCallExecuted(
             call_id=self.call_id,
@@ -260,7 +264,10 @@ class Job(msgspec.Struct):
 
 
 def tool(method: Callable[Concatenate[S, Job, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Make a method of a :class:`ToolSet` a tool; its docstring's first paragraph is what a model is told of it."""
+    """Turn a method of a :class:`ToolSet` into a tool.
+
+    The first paragraph of the method's docstring is the description that a model sees.
+    """
     name = method.__name__
 
     signature = inspect.signature(method)
@@ -283,9 +290,9 @@ class ToolSet:
 
     Args:
         engine: The workspace's engine.
-        actor: Who calls; set by the channel.
+        actor: The caller; set by the channel.
         run: Run that the calls belong to.
-        gates: What is looked at before each call; of its own by default.
+        gates: Checks before each call; by default a separate set for this object.
     """
 
     def __init__(
@@ -297,24 +304,24 @@ class ToolSet:
         self.gates = gates or Gates(engine)
 
     def acting(self, actor: str, run: str) -> "ToolSet":
-        """The same tools for another actor or run."""
+        """Return the same tools for another actor or run."""
         return type(self)(self.engine, actor, run, self.gates)
 
     def names(self) -> list[str]:
-        """The tools that this workspace allows, in a stable order."""
+        """Return the tools that this workspace allows, in a stable order."""
         off = set() if self.engine.config.tools.run_command else {"run_command"}
         return [name for name in _BODIES if hasattr(type(self), name) and name not in off]
 
     def body(self, name: str) -> Callable[..., Any]:
-        """The code of a tool: it takes the tool set, the job, and the tool's arguments by their names."""
+        """Return the code of a tool: it takes the tool set, the job, and the tool's arguments by name."""
         return _BODIES[name]
 
     def declared(self, name: str) -> Callable[..., Any]:
-        """The function whose signature and docstring say what a tool takes and does."""
+        """Return the function whose signature and docstring describe the tool."""
         return _BODIES[name]
 
     def schemas(self) -> list[ToolSchema]:
-        """The tools as a model is told of them."""
+        """Return the schemas of the tools, for a model."""
         return [_schema(name, self.declared(name)) for name in self.names()]
 
     def call(
@@ -326,10 +333,10 @@ class ToolSet:
         run: str = "",
         actor: str = "",
     ) -> ToolResult:
-        """Run a tool for an agent; whatever goes wrong is told in the result, never raised."""
+        """Run a tool for an agent. Every AgentX error is reported in the result, never raised."""
         if run or actor:
             return self.acting(actor or self.actor, run or self.run).call(name, arguments, call_id=call_id)
-        if call_id:  # another process may know of it, and of a person's word on it
+        if call_id:  # another process may have recorded it, and an approval
             self.engine.write_path.refresh()
         call_id = call_id or uuid.uuid4().hex[:12]
         job = self._job(name, _parse(name, arguments), call_id)
@@ -348,17 +355,17 @@ class ToolSet:
         except AgentXError as error:
             return ToolResult(call_id=call_id, tool=name, status="FAILED", output=str(error))
         status: ToolStatus = "FAILED" if getattr(value, "failed", False) else "SUCCEEDED"
-        output = clean(value.render())  # what a model reads is what the record holds
+        output = clean(value.render())  # a model reads the same text as the record holds
         output = f"{output}\n{job.noted}" if job.noted else output
         return ToolResult(call_id=call_id, tool=name, status=status, output=output, value=value)
 
     def run_tool(self, name: str, arguments: dict[str, Any], call_id: str) -> Any:
-        """Run a tool and record it; its typed result.
+        """Run a tool, record the call, and return the typed result.
 
         Raises:
-            UsageError: There is no such tool, or the arguments do not fit it.
-            ApprovalNeeded: It waits for a person's word.
-            AgentXError: Whatever the tool raises.
+            UsageError: There is no such tool, or its arguments are invalid.
+            ApprovalNeeded: The call waits for approval.
+            AgentXError: Any error of the tool.
         """
         return self._execute(name, self._job(name, arguments, call_id))
 
@@ -372,7 +379,7 @@ class ToolSet:
             if name not in self.names():
                 raise UsageError(f"There is no tool {job.tool!r}. The tools are: {', '.join(self.names())}.")
             if job.call_id not in self.engine.write_path.state.pending:
-                # a call that cannot run is not worth a person's word
+                # do not ask the user to approve a call that cannot run
                 _arguments(name, self.declared(name)).model_validate(arguments)
             look = self._look(job, arguments)
             checked = _arguments(name, self.declared(name)).model_validate(
@@ -411,26 +418,27 @@ class ToolSet:
             self._forget(job)
 
     def _forget(self, job: Job) -> None:
-        """The call has its result: what was kept for it goes, and what a person allowed is used up."""
+        """Delete what was stored for the call, which has its result, and consume its approval."""
         forget_arguments(self.engine.root, job.call_id)
         if job.approved:
             self.engine.trust.used(job.call_id, job.tool, job.given)
 
     def _record(self, job: Job, status: ToolStatus, output: str) -> None:
         if self.engine.write_path.read_only:
-            return  # the record is read, and nothing is added to it
+            return  # read-only: nothing can be recorded
         if job.approved or job.call_id in self.engine.write_path.state.pending:
             self._forget(job)
         payload = job.payload(status, output, job.changes)
         (job.event,) = self.engine.write_path.record([Draft(data=payload, actor=self.actor, run=self.run)])
         if status == "DENIED" or job.exit_code is not None:
-            self.engine.write_path.commit()  # a verdict stands in `git log` by itself, with what it led to
+            # A verdict gets its own commit, so that `git log` shows it with its effects.
+            self.engine.write_path.commit()
 
     def _look(self, job: Job, arguments: dict[str, Any]) -> Look:
-        """The gate before the call.
+        """Check the gate before the call.
 
         Raises:
-            WriteDenied: It is what the user ruled out.
+            WriteDenied: A rule of the user forbids the call.
         """
         agent = self.actor.partition(":")[2]
         look = self.gates.before_call(job.tool, arguments, run=self.run, agent=agent)
@@ -440,7 +448,7 @@ class ToolSet:
         return look
 
     def _approved(self, job: Job, arguments: dict[str, Any], look: Look) -> dict[str, Any]:
-        """The arguments that may be run: of a call that a person approved, the very ones that they saw."""
+        """Return the arguments to run; for an approved call, exactly those that the user saw."""
         pending = self.engine.write_path.state.pending.get(job.call_id)
         waits = pending is not None and pending.awaits_approval
         if not waits and not look.ask and job.tool not in self.engine.config.tools.approve:
@@ -468,7 +476,7 @@ class ToolSet:
 
 @functools.cache
 def _arguments(name: str, declared: Callable[..., Any]) -> type[BaseModel]:
-    """The arguments of a tool as a model of pydantic's: what checks them, and where their JSON schema comes from."""
+    """Return a tool's arguments as a pydantic model, which validates them and yields their JSON schema."""
     hints = get_type_hints(declared, include_extras=True)
     fields: dict[str, Any] = {
         parameter.name: (
@@ -490,7 +498,7 @@ def _schema(name: str, declared: Callable[..., Any]) -> ToolSchema:
 
 
 def _parse(name: str, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
-    """A model's arguments, which may be no JSON at all; the error becomes the tool's result."""
+    """Parse a model's arguments, which may not be JSON at all; the error becomes the tool's result."""
     if not isinstance(arguments, str):
         return dict(arguments)
     try:
@@ -517,7 +525,7 @@ def _explain(name: str, error: ValidationError) -> str:
 
 
 def _bounded(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Arguments as they are recorded: long values cut, and all of them shorter where they are many."""
+    """Return the arguments as recorded: long values truncated, all of them further if there are many."""
     kept: dict[str, Any] = {}
     for characters in _SHORTER:
         first = list(arguments.items())[:20]
@@ -532,18 +540,18 @@ def _cut(value: Any, characters: int) -> Any:
         return value
     try:
         text = value if isinstance(value, str) else json.dumps(value, default=str)
-    except (ValueError, RecursionError):  # it holds itself, or is nested without end
+    except (ValueError, RecursionError):  # it contains itself, or is nested too deeply
         return f"a {type(value).__name__} that is no JSON"
     if len(text) <= characters:
         return value
-    text = clean(text)  # before it is cut: half a secret is no longer known for one
+    text = clean(text)  # before truncation: half a secret is no longer recognised
     return f"{text[:characters]}… ({len(text):,} characters)"
 
 
 def _extract(output: str) -> str:
-    """What the record keeps of an answer that can be made again (a file's lines, a listing, hits)."""
+    """Return what the record keeps of an answer that can be reproduced (a file's lines, a listing, hits)."""
     limit = 1_500
-    output = clean(output)  # before it is cut: half a secret is no longer known for one
+    output = clean(output)  # before truncation: half a secret is no longer recognised
     return (
         output if len(output) <= limit else f"{output[:limit]}\n[… {len(output) - limit:,} characters more]"
     )

@@ -1,4 +1,4 @@
-"""``agentx cognition``: how a cognitive agent remembers, fetches and spends."""
+"""``agentx cognition``: how a cognitive agent remembers, retrieves and spends."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``agentx direct``: what the next run is told, why, and the run itself."""
+"""``agentx direct``: the prompt of the next run, the reasons for it, and the run itself."""
 
 from typing import Annotated
 
@@ -23,13 +23,13 @@ from agentx.workspace import Workspace
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """The directive that serves, and whether it does so in the next run.
+    """The active directive, and whether it serves in the next run.
 
     Attributes:
-        decision: What the policy says, over the history as it is.
+        decision: Decision of the policy, over the current history.
         directive: Seq of the directive; 0 for none.
-        runs: How many runs it has served.
-        rules: How many things that the user demands or ruled out stand behind its prompt at each run.
+        runs: Number of runs that it has served.
+        rules: Number of the user's demands and rejections that follow its prompt at each run.
     """
 
     decision: Decision
@@ -87,7 +87,7 @@ def direct(
 
 
 def standing(ws: Workspace, director: Director) -> Standing:
-    """The directive that serves in a workspace."""
+    """Return the active directive of a workspace."""
     serving, decision = ws.state.directive, director.decide()
     event = event_at(ws.engine, serving.seq) if serving else None
     if serving is None or event is None or not isinstance(event.data, DirectiveIssued):
@@ -147,7 +147,7 @@ def _run(terminal: Terminal, ws: Workspace) -> None:
             files=section.files,
             time_limit_s=section.time_limit_s,
         )
-    assert made is not None  # it was due by no schedule
+    assert made is not None  # None only for a due time that was already run
     if terminal.json:
         terminal.document(made)
     else:

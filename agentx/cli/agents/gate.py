@@ -1,6 +1,6 @@
-"""``agentx gate`` and ``agentx capability``: look before an action, grade after a task, and see which tools work.
+"""``agentx gate`` and ``agentx capability``: check before an action, grade a task, check tools.
 
-``gate pre`` ends with a status that a hook of any other agent can act upon.
+A hook of any other agent can act on the exit status of ``gate pre``.
 """
 
 import json
@@ -24,7 +24,7 @@ from agentx.synthesis.memory.items import CapabilityDetail, FlowDetail, MemoryIt
 from agentx.synthesis.state.flows import told
 
 EXIT: dict[Decision, int] = {"allow": 0, "allow_with_context": 0, "ask": 3, "deny": 4}
-"""What ``agentx gate pre`` ends with; 1 and 2 are failures, as of every command."""
+"""Exit status of ``agentx gate pre``; 1 and 2 are failures, as for every command."""
 
 _COLOURS: dict[Decision, str] = {
     "allow": "green",
@@ -42,7 +42,7 @@ _MARKS = {
 Domain = Annotated[str, typer.Option(metavar="NAME", help="What it belongs to, like payments.")]
 
 
-# --- before ----------------------------------------------------------------------------------------------------------
+# --- before an action ---------------------------------------------------------------------------------------
 
 
 def look_before(
@@ -90,7 +90,7 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 def _shown(verdict: Verdict, width: int) -> Iterator[RenderableType]:
-    """The verdict in a frame, with what is to be read first below it."""
+    """Yield the verdict in a frame, and its size below it."""
     colour = _COLOURS[verdict.verdict]
     title = Text(verdict.verdict.replace("_", " "), f"bold {colour}")
     parts: list[RenderableType] = [Text(plain(verdict.reason))]
@@ -112,10 +112,10 @@ def _row(part: Part, line: Line) -> tuple[str, Text]:
     return plain(line.id), Text.assemble((f"{mark} ", colour), plain(line.text), (why, "dim"))
 
 
-# --- after -----------------------------------------------------------------------------------------------------------
+# --- after a task -------------------------------------------------------------------------------------------
 
 
-def grade_after(  # noqa: PLR0913 - each is a part of the fact that is recorded
+def grade_after(  # noqa: PLR0913 - each is a part of the recorded fact
     ctx: typer.Context,
     task: Annotated[
         str, typer.Argument(metavar="TEXT", show_default=False, help="What was done, in one sentence.")
@@ -182,7 +182,7 @@ def grade_after(  # noqa: PLR0913 - each is a part of the fact that is recorded
 
 
 def _grader(terminal: Terminal, agent: str) -> str:
-    """Who grades, the person where it is empty: where nobody sits at the terminal, it is an agent that does not say so."""
+    """Return the actor who grades; empty for the user. Without a terminal it is an agent, even if unnamed."""
     return f"agent:{agent or 'shell'}" if agent or not terminal.interactive else ""
 
 
@@ -204,7 +204,7 @@ def _told(graded: Graded) -> Iterator[tuple[str, str | Text]]:
             yield "type", Text(plain(graded.proposal.command), "bold")
 
 
-# --- what is only words ----------------------------------------------------------------------------------------------
+# --- lessons without an automated check ---------------------------------------------------------------------
 
 
 def list_lessons(ctx: typer.Context) -> None:
@@ -229,7 +229,7 @@ def list_lessons(ctx: typer.Context) -> None:
     terminal.show(table("ID", "Make it a", "Learned, and what to type", rows=rows))
 
 
-# --- capabilities ----------------------------------------------------------------------------------------------------
+# --- capabilities -------------------------------------------------------------------------------------------
 
 
 def list_capabilities(ctx: typer.Context) -> None:

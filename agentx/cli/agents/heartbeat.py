@@ -1,4 +1,4 @@
-"""``agentx heartbeat``: a pulse into the run that goes on."""
+"""``agentx heartbeat``: resume an interrupted run, if any."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""``agentx mission`` and ``agentx dispatch``: what each agent is there for, and who can do what."""
+"""``agentx mission`` and ``agentx dispatch``: what each agent is for, and which agent can do what."""
 
 from collections.abc import Iterator
 from typing import Annotated

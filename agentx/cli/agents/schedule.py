@@ -1,4 +1,4 @@
-"""``agentx schedule`` and ``agentx daemon``: what runs again and again, when it is due next, one pass over what is due now, and many."""
+"""``agentx schedule`` and ``agentx daemon``: list and change recurring tasks, and run those that are due."""
 
 import signal
 from datetime import UTC, datetime
@@ -62,7 +62,7 @@ def _row(one: Standing) -> tuple[str | Text, ...]:
 
 
 def _minute(at: str) -> str:
-    """A moment as a person reads it, in UTC."""
+    """Return a UTC timestamp in readable form, to the minute."""
     return at[:16].replace("T", " ")
 
 
@@ -70,7 +70,7 @@ def _now() -> datetime:
     return datetime.now(tz=UTC)
 
 
-def add_schedule(  # noqa: PLR0913 - each is a part of the schedule
+def add_schedule(  # noqa: PLR0913 - each is a part of a schedule
     ctx: typer.Context,
     cron: Annotated[
         str,
@@ -208,7 +208,7 @@ def run_due(
 
 
 def told(carried: Carried, workspace: str = "") -> Text:
-    """A line that says what came of a due time."""
+    """Return one line that describes the run for a due time."""
     where = f"{workspace} " if workspace else ""
     said = shorten(one_line(carried.reason or carried.summary), _REASON_WORDS)
     return Text.assemble(

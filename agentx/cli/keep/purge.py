@@ -1,4 +1,4 @@
-"""``agentx purge``: what should never have been kept goes, with every copy of it, once a person has agreed to the list."""
+"""``agentx purge``: remove content with every local copy of it, once the user has agreed to the list."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,12 +13,15 @@ from agentx.integrity.purge.purge import PurgePlan, PurgeReport
 from agentx.storage.text import encodable, one_line
 
 SHOWN = 40
-"""Rows of one kind; of more their number is said."""
+"""Maximum number of rows of one kind; for more, only their number is shown."""
 
 WORD = "purge"
-"""What a person types to agree."""
+"""What the user types to agree."""
 
-_EVERYWHERE = "Clones, forks, backups, what was pushed, and what a model was sent have it still; nothing here can reach them."
+_EVERYWHERE = (
+    "Clones, forks, backups, what was pushed, and what a model was sent have it still; "
+    "nothing here can reach them."
+)
 
 
 def purge(
@@ -70,7 +73,8 @@ def purge(
 def _agrees(terminal: Terminal) -> bool:
     if terminal.json or not terminal.interactive:
         raise PurgeRefused(
-            "There is no terminal to ask at. Look at what would go with --dry-run, and agree with --yes; nothing was purged."
+            "There is no terminal to ask at. Look at what would go with --dry-run, "
+            "and agree with --yes; nothing was purged."
         )
     terminal.err.print(Text(f"Type {WORD} to go on: ", "bold red"), end="")
     try:
@@ -89,7 +93,8 @@ def _show(terminal: Terminal, plan: PurgePlan) -> None:
         (
             "history",
             plan.commits
-            and f"make {plan.commits:,} commit{'s' * (plan.commits != 1)} anew, from {plan.first_commit[:12]} on",
+            and f"make {plan.commits:,} commit{'s' * (plan.commits != 1)} anew, "
+            f"from {plan.first_commit[:12]} on",
         ),
         ("remotes", plan.remotes and f"forget {', '.join(plan.remotes)}"),
         ("refs", plan.refs and f"remove {', '.join(plan.refs)}"),
@@ -116,16 +121,16 @@ def _warnings(plan: PurgePlan) -> list[str]:
     found = [_EVERYWHERE]
     if plan.remotes:
         found.append(
-            f"{', '.join(plan.remotes)} has it still. Delete the branch there, then `agentx push --url URL`; whoever looks at it "
-            "before that (push, pull, fetch) brings everything back."
+            f"{', '.join(plan.remotes)} has it still. Delete the branch there, then `agentx push --url URL`; "
+            "whoever looks at it before that (push, pull, fetch) brings everything back."
         )
     if plan.files:
         found.append(f"Look yourself that it is not in what stands now in {', '.join(plan.files[:SHOWN])}.")
     if plan.conclusions:
         names = ", ".join(map(str, plan.conclusions))
         found.append(
-            f"Event {names} also told of items that do not rest on it: look at `agentx memory list` afterwards, and "
-            "`agentx rebuild --resynthesize` concludes them again."
+            f"Event {names} also told of items that do not rest on it: look at `agentx memory list` "
+            "afterwards, and `agentx rebuild --resynthesize` concludes them again."
         )
     if plan.purged:
         found.append(f"Purged already: event {', '.join(map(str, plan.purged))}.")

@@ -1,4 +1,4 @@
-"""``agentx fork``, ``push`` and ``pull``: a history that goes its own way, and one that two places share."""
+"""``agentx fork``, ``push`` and ``pull``: branch a history off, or share one between two places."""
 
 from pathlib import Path
 from typing import Annotated
@@ -81,7 +81,7 @@ def pull(ctx: typer.Context, remote: _Remote = "", url: _Url = "") -> None:
 
 
 def _seen_from_here(url: str) -> str:
-    """A directory as seen from here, whole; anything else as it is."""
+    """Return an existing directory as an absolute path; anything else unchanged."""
     return str(Path(url).absolute()) if url and Path(url).exists() else url
 
 
@@ -92,12 +92,16 @@ def _show(terminal: Terminal, done: Exchanged, what: str) -> None:
     where = plain(f"{done.remote}  {done.url}")
     if done.restored:
         terminal.note(
-            f"The remote lacked {done.restored:,} objects of what it had been sent before; they were sent again."
+            f"The remote lacked {done.restored:,} objects of what it had been sent before; "
+            "they were sent again."
         )
     if not done.events and not done.commits:
         terminal.show(facts([("nothing new", where), ("history", f"{done.to_seq:,} events")]))
         return
-    count = f"{done.events:,} event{'s' * (done.events != 1)} in {done.commits:,} commit{'s' * (done.commits != 1)}"
+    count = (
+        f"{done.events:,} event{'s' * (done.events != 1)} "
+        f"in {done.commits:,} commit{'s' * (done.commits != 1)}"
+    )
     rows = [(what, where), ("brought", count), ("history", f"{done.from_seq:,} → {done.to_seq:,}")]
     terminal.show(facts([*rows, ("commit", done.commit)]))
 

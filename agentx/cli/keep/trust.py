@@ -1,4 +1,4 @@
-"""``agentx trust``: what a workspace would run, call and read outside, and a person's word that it may."""
+"""``agentx trust``: show what a workspace would run, call and read outside, and trust it or not."""
 
 import json
 from typing import Annotated
@@ -22,7 +22,7 @@ from agentx.trust.trust import trusted_workspaces
 from agentx.workspace import Workspace
 
 WORD = "trust"
-"""What a person types to agree."""
+"""What the user types to agree."""
 
 _VALUE_CHARACTERS = 500
 _TOLD = {
@@ -39,11 +39,11 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that a workspace would do.
 
     Attributes:
-        name: The setting; or the schedule or capability.
-        effect: What it does.
-        value: What it says; empty for the default.
-        before: What it said when the workspace was last trusted.
-        change: ``new``, ``changed``, ``removed``, or empty where it is as it was.
+        name: The setting, schedule or capability.
+        effect: Its effect.
+        value: Its value; empty for the default.
+        before: Its value when the workspace was last trusted.
+        change: ``new``, ``changed`` or ``removed``; empty if unchanged.
     """
 
     name: str
@@ -91,7 +91,7 @@ def allow(
 
 
 def _claims(ws: Workspace, items: list[Item]) -> list[Claim]:
-    """What the workspace would do, with what changed since it was last trusted."""
+    """Return what the workspace would do, with the changes since it was last trusted."""
     trust, marks = ws.engine.trust, effects()
     before = trust.last_trusted()
     then = before.fields if before else {}
@@ -125,7 +125,7 @@ def _change(before: str | None, now: str | None) -> str:
 
 
 def _text(value: str | None) -> str:
-    """A setting as it is shown; ``value`` is JSON."""
+    """Format a setting for display; ``value`` is JSON."""
     said = json.loads(value) if value else ""
     text = said if isinstance(said, str) else value or ""
     return (

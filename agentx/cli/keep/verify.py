@@ -1,4 +1,4 @@
-"""``agentx verify`` and ``repair``: whether everything that is kept is what it should be, and making it so again."""
+"""``agentx verify`` and ``repair``: check integrity, and restore what is damaged."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""``agentx audit``: what agents did while nobody looked, what it cost, and what to do now."""
+"""``agentx audit``: what agents did while nobody watched, what it cost, and what to do now."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -19,7 +19,7 @@ from agentx.synthesis.learning.maintenance_plan import Done
 from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem, shorten
 
 _MOST = 6
-"""So many lines of a section are shown; JSON has them all."""
+"""Maximum number of lines shown for a section; JSON has all of them."""
 
 _WORDS = 22
 _COLOURS = {"COMPLETED": "green", "FAILED": "red", "LIMIT_REACHED": "red", "INTERRUPTED": "yellow"}
@@ -92,7 +92,10 @@ def _sections(one: Audit) -> Iterator[RenderableType]:
         (
             "passed over",
             [
-                f"{passed.times} due time{'s' * (passed.times != 1)} of {passed.schedule}: {one_line(passed.reason)}"
+                (
+                    f"{passed.times} due time{'s' * (passed.times != 1)} of {passed.schedule}: "
+                    f"{one_line(passed.reason)}"
+                )
                 for passed in one.passed
             ],
         ),
@@ -173,7 +176,7 @@ def _cost(cost: Cost, name: str) -> tuple[str, ...]:
 
 
 def _local(at: str) -> str:
-    """A time of the record in the zone of the machine."""
+    """Format a recorded time in the machine's time zone."""
     return datetime.fromisoformat(at).astimezone().strftime("%a %d %b %H:%M")
 
 

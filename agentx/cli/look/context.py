@@ -1,4 +1,4 @@
-"""``agentx context``, ``agentx boot``, ``agentx search``: what an agent would be shown, and what can be found."""
+"""``agentx context``, ``agentx boot``, ``agentx search``: an agent's context, and search."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, get_args
@@ -48,8 +48,8 @@ def context(
         typer.Option(
             min=0,
             max=3,
-            help="How much of the conversation: 0 none, 1 the last 30 messages, 2 a recap of the day too, 3 the whole log "
-            "(before an agent has answered that day, or with --max-tokens).",
+            help="How much of the conversation: 0 none, 1 the last 30 messages, 2 a recap of the day too, "
+            "3 the whole log (before an agent has answered that day, or with --max-tokens).",
         ),
     ] = 1,
     as_of: AsOf = "",
@@ -114,15 +114,16 @@ def boot(
 def _with_room(
     terminal: Terminal, ask: Callable[[int | None], Context], max_tokens: int | None, default: int
 ) -> Context:
-    """What is asked for; where no budget is given, one that holds at least what must not be forgotten."""
+    """Return the context; without an explicit budget, raise the budget to fit what must not be left out."""
     try:
         return ask(max_tokens)
     except BudgetTooSmall as error:
         if max_tokens is not None:
             raise
         terminal.note(
-            f"What must not be forgotten needs {error.needed:,} tokens, {error.needed - default:,} more than the {default:,} "
-            "there are, so it was given them. `agentx memory retire` ends what no longer holds."
+            f"What must not be forgotten needs {error.needed:,} tokens, {error.needed - default:,} more than "
+            f"the {default:,} there are, so it was given them. `agentx memory retire` ends what no longer "
+            "holds."
         )
         return ask(error.needed)
 
@@ -136,15 +137,15 @@ def _show_made(
     empty: str = "",
     lexical: str = "",
 ) -> None:
-    """Print what an agent is given, or each item of it with the reason.
+    """Print an agent's context, or each of its items with the reason.
 
     Args:
-        terminal: Where to.
-        made: It.
-        titles: Its sections, in order.
-        explain: Whether to tell the reasons.
-        empty: What is said where nothing stands in it; its text by default.
-        lexical: Why what is recalled was found by words alone.
+        terminal: Where to print.
+        made: The context.
+        titles: Titles of its sections, in order.
+        explain: Whether to print the reasons.
+        empty: What to print for an empty context; its text by default.
+        lexical: Why the search used words alone.
     """
     if terminal.json:
         terminal.document(made)
@@ -158,7 +159,8 @@ def _show_made(
         terminal.note(f"As an agent was shown it in event {made.replays}, {same}.", "·")
     left_out = f", {len(made.omitted)} left out" if made.omitted else ""
     terminal.note(
-        f"{made.tokens:,} of {made.max_tokens:,} tokens, {len(made.items)} items{left_out}, after event {made.seq}.",
+        f"{made.tokens:,} of {made.max_tokens:,} tokens, {len(made.items)} items{left_out}, "
+        f"after event {made.seq}.",
         "·",
     )
     if lexical:
@@ -183,14 +185,14 @@ def _explain(terminal: Terminal, made: Context, titles: Mapping[Section, str]) -
 
 
 def _entry(terminal: Terminal, name: str, text: str, why: str) -> None:
-    """What it says, and below it why it is there or not."""
+    """Print an item, and below it why it was included or left out."""
     head = Text.assemble("  ", (one_line(name), "cyan"), "  ", _said(text))
     head.truncate(terminal.out.width, overflow="ellipsis")
     terminal.show(head, Padding(Text(one_line(why), "dim"), (0, 0, 0, 6)))
 
 
 def _said(text: str) -> str:
-    """What an item says, on one line: without its own id and without the fence around a passage."""
+    """Return an item's text on one line, without its own ID and without the fence around a passage."""
     lines = [line for line in text.splitlines() if not line.startswith(("### ", "```", "~~~"))]
     shown = one_line(" ".join(lines)).removeprefix("- ")
     return shown.partition("] ")[2] if shown.startswith("[") else shown
@@ -284,7 +286,7 @@ def _show(terminal: Terminal, number: int, hit: SearchHit) -> None:
 
 
 def _why_lexical(ws: Workspace) -> str:
-    """Why the last search went by words alone; empty where it did not."""
+    """Return why the last search used words alone; empty if it did not."""
     if ws.engine.indexer.behind:
         return (
             "Many passages have no vector yet, so this went by words alone; `agentx rebuild` embeds them all."

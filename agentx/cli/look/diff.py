@@ -1,4 +1,4 @@
-"""``agentx diff`` and ``agentx bisect``: what changed between two moments, and which event made something what it is."""
+"""``agentx diff`` and ``agentx bisect``: what changed between two moments, and which event caused it."""
 
 from collections.abc import Callable, Iterator
 from typing import Annotated
@@ -17,7 +17,7 @@ from agentx.storage.text import encodable, one_line, plain
 from agentx.synthesis.memory.items import shorten
 
 BAR = 24
-"""Columns of the bar beside a file's lines."""
+"""Width of the bar beside a file's line counts."""
 
 _QUOTE_WORDS = 30
 _FILE_MARKS = {
@@ -104,7 +104,7 @@ def _bar(file: FileDiff, most: int) -> Iterator[tuple[str, str]]:
 
 
 def _beside(file: FileDiff) -> str:
-    """What lines do not tell."""
+    """Return what line counts do not show: a missing content, binary sizes, a new mode."""
     if file.missing:
         return "a content of it is no longer kept"
     sizes = f"binary, {file.old_bytes:,} → {file.new_bytes:,} bytes" if file.binary else ""

@@ -1,4 +1,4 @@
-"""``agentx status`` and ``agentx log``: how it stands, and how it came to that."""
+"""``agentx status`` and ``agentx log``: the state of the workspace, and its history."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -62,7 +62,7 @@ def status(ctx: typer.Context) -> None:
 
 
 def _pipeline(ws: Workspace) -> str:
-    """The pipeline that was started last, and how it ended; empty where there was none."""
+    """Return the pipeline that was started last and its status; empty if there was none."""
     if PipelineStarted.__name__ not in ws.state.counts:
         return ""
     latest = max(pipelines(ws.engine).known.values(), key=lambda one: one.started_at)
@@ -107,7 +107,7 @@ def _facts(
 
 
 def _active(stands: WorkspaceStatus) -> str:
-    """How much there is of each kind, what binds most first."""
+    """Return the number of active items of each kind, the most binding kinds first."""
     return " · ".join(_count(kind, stands.active[kind]) for kind in get_args(Kind) if kind in stands.active)
 
 

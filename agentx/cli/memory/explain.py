@@ -1,4 +1,4 @@
-"""``agentx memory explain``: what a message is read as, part by part, and why; nothing is recorded."""
+"""``agentx memory explain``: how a message is read, part by part, and why; nothing is recorded."""
 
 import sys
 from typing import Annotated
@@ -54,12 +54,12 @@ def explain_message(
         terminal.document(parts)
         return
     whole = Text(plain(message).rstrip())
-    if len(whole) == len(message.rstrip()):  # nothing had to be made printable, so the places are the same
+    if len(whole) == len(message.rstrip()):  # nothing was stripped, so the offsets still match
         for part in parts:
             whole.stylize(_COLOURS[part.verdict], part.start, part.end)
     title = Text(f"event {event}" if event else "the message", "dim")
     terminal.show(panel(whole, title=title, width=terminal.out.width))
-    room = min(_EXCERPT, terminal.out.width // 3)  # the reason needs its place as well
+    room = min(_EXCERPT, terminal.out.width // 3)  # leave room for the reason
     rows = [_row(part, message, room) for part in parts]
     terminal.show(table("what", "becomes", "", "why", rows=rows) if rows else "There is nothing to read.")
 

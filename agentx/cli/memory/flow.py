@@ -1,4 +1,4 @@
-"""``agentx flow`` and ``agentx backtest``: procedures, how well each works, and those that past runs suggest."""
+"""``agentx flow`` and ``agentx backtest``: procedures, their success rates, and those past runs suggest."""
 
 import sys
 from pathlib import Path
@@ -19,7 +19,7 @@ from agentx.synthesis.state.flows import FlowMatch, advice, effectiveness, match
 from agentx.workspace import Workspace
 
 IN_FULL = 3
-"""More proposals of a backtest than so many are a table; `agentx memory review` shows each in full."""
+"""More proposals of a backtest than this become a table; `agentx memory review` shows each in full."""
 
 _ORDER = ("proven", "unproven", "unused", "broken")
 
@@ -81,7 +81,7 @@ def _row(item: MemoryItem, *, everything: bool) -> tuple[Text | str, ...]:
 
 
 def _document(item: MemoryItem) -> dict[str, Any]:
-    """A flow as programs read it: the item, and what its record says."""
+    """Return a flow for programs: the item, and its success rate."""
     detail = _detail(item)
     return {"item": item, "standing": standing(detail), "effectiveness": effectiveness(detail)}
 
@@ -134,7 +134,7 @@ def add_flow(
 
 
 def _steps(given: list[str] | None, source: str) -> list[str] | None:
-    """The steps of a command line or of a file; ``None`` where there are none of either."""
+    """Return the steps from the command line or from a file; ``None`` if neither is given."""
     if given and source:
         raise UsageError("Give the steps by `--step`, or by `--from FILE`, not by both.")
     if not source:
@@ -271,7 +271,7 @@ def backtest(
 
 
 def _proposal(item: MemoryItem) -> tuple[Text | str, ...]:
-    """What is proposed in a row of a table: a flow with its steps, or a lesson."""
+    """Return a proposal as a row of a table: a flow with its steps, or a lesson."""
     if item.kind != "flow":
         return Text(item.id, "cyan"), "", one_line(item.text)
     steps = one_line(" → ".join(_detail(item).steps))

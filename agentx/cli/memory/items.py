@@ -1,4 +1,4 @@
-"""Memory items as a person sees them: a frame for each, with the words that it rests on."""
+"""Memory items for display: a frame for each, with the words that it is based on."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ def tell(terminal: Terminal, items: list[MemoryItem]) -> None:
 
 
 def marks(item: MemoryItem) -> str:
-    """What is special about an item, in a few words."""
+    """Return the special marks of an item, in a few words."""
     detail = item.detail
     checked = is_checked(item)
     passing = isinstance(detail, ConstraintDetail) and detail.duration == "for_now"
@@ -40,7 +40,7 @@ def marks(item: MemoryItem) -> str:
 
 
 def show_item(terminal: Terminal, item: MemoryItem, also: Sequence[tuple[str, str | Text]] = ()) -> None:
-    """Show one item in a frame, with rows that are not its own behind its text."""
+    """Show one item in a frame, with additional rows after its text."""
     title = Text.assemble((item.id, "bold cyan"), (f" {item.kind.replace('_', ' ')} · {item.status}", "dim"))
     terminal.show(panel(facts(_facts(item, also)), title=title, width=terminal.out.width))
 
@@ -49,7 +49,7 @@ STANDING_COLOURS = {"proven": "green", "broken": "red", "unproven": "yellow", "u
 
 
 def flow_rows(detail: FlowDetail) -> list[tuple[str, str | Text]]:
-    """A flow's record and steps, for the margin and beside it."""
+    """Return a flow's record and steps as rows: name and value."""
     how = standing(detail)
     record = told(detail) if how == "unused" else f"in {told(detail)}: {how}"
     rows: list[tuple[str, str | Text]] = [("works", Text(record, STANDING_COLOURS[how]))]
@@ -95,7 +95,7 @@ def _facts(item: MemoryItem, also: Sequence[tuple[str, str | Text]]) -> list[tup
 
 
 def _score(item: MemoryItem) -> str:
-    """How much a rule counts for, and how often it was broken."""
+    """Return how much a rule counts, and how often it was broken."""
     if item.kind != "rule":
         return ""
     broken = item.detail.violations if isinstance(item.detail, RuleDetail) else 0
@@ -104,7 +104,7 @@ def _score(item: MemoryItem) -> str:
 
 
 def moment_of(at: str) -> str:
-    """When something was recorded, in UTC, to stand before something else; empty where nothing says so.
+    """Format the time of a record, in UTC, as a prefix; empty if the time is unknown.
 
     >>> moment_of("2026-11-20T09:31:05.123456Z")
     '2026-11-20 09:31, '
@@ -113,7 +113,7 @@ def moment_of(at: str) -> str:
 
 
 def _check(check: Check) -> str:
-    """A compiled check in words."""
+    """Describe a compiled check in words."""
     settings = {name: getattr(check, name) for name in check.__struct_fields__}
     words = [
         f"{name} {', '.join(map(str, value)) if isinstance(value, tuple) else value}"

@@ -1,4 +1,4 @@
-"""``agentx maintain``: what the nights do to memory, told so that a person sees what became of each rule and why."""
+"""``agentx maintain``: run nightly memory maintenance, and show what happened to each rule and why."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -26,10 +26,10 @@ _TOLD: dict[What, tuple[str, str]] = {
     "archived": ("laid aside", "dim"),
     "used": ("recalled", "dim"),
 }
-"""What became of an item, in a word and its colour; in the order in which it is told."""
+"""Word and colour for each kind of change, in the order of the output."""
 
 _MOST = 12
-"""So many items of which the same became are listed; JSON has them all."""
+"""Maximum number of items listed for each kind of change; JSON has all of them."""
 
 
 def maintain(

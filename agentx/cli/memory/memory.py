@@ -1,4 +1,4 @@
-"""``agentx memory``: what is remembered, and the way to add, correct, end and settle it."""
+"""``agentx memory``: list, add, correct, end and settle what is remembered."""
 
 from collections.abc import Sequence
 from typing import Annotated, cast, get_args
@@ -25,13 +25,13 @@ _STATUS_COLOURS = {"active": "green", "proposed": "yellow"}
 _TAKEN_BACK = ("retired", "superseded")
 
 LONG = 40
-"""A memory of more items is told kind by kind, what binds most first."""
+"""A memory with more items is listed kind by kind, the most binding kinds first."""
 
 MOST = 8
-"""So many of each kind then: the rules that count for most, the latest of the others."""
+"""Items shown of each kind then: the rules with the highest scores, the latest of the other kinds."""
 
 ONE_CALL = "one call"
-"""Marks a refusal that was about one call, and rules nothing out beyond it."""
+"""Marks a rejection that concerned one call and rules out nothing else."""
 
 Name = Annotated[
     str, typer.Argument(metavar="ID", show_default=False, help="As `agentx memory list` shows it.")
@@ -74,7 +74,7 @@ def list_items(
     if terminal.json:
         terminal.document(items)
         return
-    if refusals:  # what stands comes first
+    if refusals:  # active ones first
         items = sorted(items, key=lambda item: item.status != "active")
     whole = bool(wanted_kind or when) or wanted_status != "active" or len(items) <= LONG
     rows = [_row(item) for item in items] if whole else _overview(items)
@@ -100,7 +100,7 @@ def _row(item: MemoryItem) -> tuple[str | Text, ...]:
 
 
 def _overview(items: Sequence[MemoryItem]) -> list[tuple[str | Text, ...]]:
-    """The first of each kind, and how to see the others."""
+    """Return the first items of each kind, and how to see the others."""
     rows: list[tuple[str | Text, ...]] = []
     for kind in get_args(Kind):
         of_it = [item for item in reversed(items) if item.kind == kind]

@@ -1,4 +1,4 @@
-"""``agentx memory review``: settle what is only proposed, by one key each, by name, or by a model."""
+"""``agentx memory review``: settle proposals, by one key each, by name, or by a model."""
 
 import contextlib
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from agentx.synthesis.memory.items import Evidence, FlowDetail, MemoryItem
 from agentx.workspace import Workspace
 
 _AROUND = 160
-"""Characters of a message that are shown on either side of the words in question."""
+"""Characters of a message shown on either side of the words in question."""
 
 _KEYS = "y yes · n no · e in other words · s later · q stop"
 _COLOURS = {"active": "green", "proposed": "yellow"}
@@ -57,7 +57,8 @@ def review(
         elif not terminal.interactive:
             names = ", ".join(item.id for item in waiting)
             raise UsageError(
-                f"There is no terminal to ask at; settle {names} with `--accept ID` and `--reject ID`, or with `--model`."
+                f"There is no terminal to ask at; settle {names} with `--accept ID` and `--reject ID`, "
+                "or with `--model`."
             )
         else:
             _walk(terminal, ws, waiting)
@@ -70,7 +71,7 @@ def _settle(terminal: Terminal, ws: Workspace, chosen: dict[str, bool]) -> None:
     tell(terminal, [ws.review(name, accept=good) for name, good in chosen.items()])
 
 
-# --- by a model ------------------------------------------------------------------------------------------------------
+# --- by a model ---------------------------------------------------------------------------------------------
 
 
 def _ask_model(terminal: Terminal, ws: Workspace) -> None:
@@ -89,7 +90,7 @@ def _ask_model(terminal: Terminal, ws: Workspace) -> None:
 
 
 def show_judged(terminal: Terminal, judged: Judged) -> None:
-    """Show what a model decided and why, and say how much of it was not believed."""
+    """Show what a model decided and why, and how many of its claims were rejected."""
     rows = [
         (
             Text(item.id, "cyan"),
@@ -106,11 +107,11 @@ def show_judged(terminal: Terminal, judged: Judged) -> None:
         terminal.note(f"Not believed: {judged.refusals} of what the model said{example}")
 
 
-# --- by one key ------------------------------------------------------------------------------------------------------
+# --- by the user --------------------------------------------------------------------------------------------
 
 
 def _walk(terminal: Terminal, ws: Workspace, waiting: list[MemoryItem]) -> None:
-    """Go through the proposals; each key is recorded at once, so that nothing is lost wherever it ends."""
+    """Ask about each proposal. Each key is recorded at once, so that nothing is lost on interruption."""
     settled = 0
     try:
         for number, item in enumerate(waiting, start=1):
@@ -124,7 +125,7 @@ def _walk(terminal: Terminal, ws: Workspace, waiting: list[MemoryItem]) -> None:
                 if key == "e":
                     ws.edit_memory(item.id, words)
                 done = ws.review(item.id, accept=key != "n")
-            except UsageError as error:  # settled elsewhere meanwhile
+            except UsageError as error:  # it was settled elsewhere meanwhile
                 terminal.note(str(error))
                 continue
             settled += 1
@@ -157,7 +158,7 @@ def _show_proposal(terminal: Terminal, ws: Workspace, item: MemoryItem, place: s
 
 
 def _message(ws: Workspace, evidence: Evidence) -> str | None:
-    """The message that an item rests on; ``None`` where it cannot be read any more."""
+    """Return the message that an item is based on; ``None`` if it is no longer readable."""
     event = next(iter(ws.events(evidence.seq - 1)), None)
     if event is None or event.seq != evidence.seq or not isinstance(event.data, UserMessageSent):
         return None
@@ -167,7 +168,7 @@ def _message(ws: Workspace, evidence: Evidence) -> str | None:
 
 
 def _excerpt(message: str, evidence: Evidence) -> Text:
-    """The words in question, and some of what was said around them."""
+    """Return the words in question with some of their context."""
     before = one_line(message[max(0, evidence.start - _AROUND) : evidence.start])
     behind = one_line(message[evidence.end : evidence.end + _AROUND])
     return Text.assemble(
@@ -178,7 +179,7 @@ def _excerpt(message: str, evidence: Evidence) -> Text:
 
 
 def _why(message: str, evidence: Evidence) -> str:
-    """Why the words are only a proposal."""
+    """Return why the words are only a proposal."""
     parts = (part for part in explain(message) if part.verdict == "proposed")
     return next((part.why for part in parts if part.start == evidence.start), "")
 
@@ -191,7 +192,7 @@ def _lapses(ws: Workspace, item: MemoryItem) -> str:
 
 
 def _key(terminal: Terminal, question: str) -> str:
-    """One key that is among the answers; Escape and the end of the input stop."""
+    """Read one key that is a valid answer; Escape and the end of the input stop."""
     terminal.out.print(Text(question, "bold"), end="")
     while True:
         try:
@@ -199,14 +200,14 @@ def _key(terminal: Terminal, question: str) -> str:
         except EOFError:
             typed = "q"
         letters = "q" if typed == "\x1b" else "" if typed.startswith("\x1b") else typed
-        for letter in letters:  # several, where they were typed faster than they are read
+        for letter in letters:  # several, if typed faster than they are read
             if letter in ("y", "n", "e", "s", "q"):
                 terminal.show(letter)
                 return letter
 
 
 def _in_other_words(terminal: Terminal, item: MemoryItem) -> str:
-    """What the person makes of an item's text; empty where they think better of it."""
+    """Let the user edit an item's text; empty if they abandon it."""
     with _typed_already(one_line(item.text)):
         try:
             return encodable(input("In your words: ")).strip()
@@ -217,8 +218,9 @@ def _in_other_words(terminal: Terminal, item: MemoryItem) -> str:
 
 @contextlib.contextmanager
 def _typed_already(text: str) -> Iterator[None]:
-    """The next line that is read begins with this text, to be changed."""
-    import readline  # noqa: PLC0415 - optional: not everywhere, and some write to the terminal when they are loaded
+    """Prefill the next input line with a text to edit."""
+    # Optional: readline is not available everywhere, and some versions write to the terminal on import.
+    import readline  # noqa: PLC0415
 
     readline.set_startup_hook(lambda: readline.insert_text(text))
     try:

@@ -1,4 +1,4 @@
-"""``agentx scribe``: how far the notes lag behind, and a run that makes up for it."""
+"""``agentx scribe``: process pending notes, and show the backlog."""
 
 import time
 from contextlib import suppress

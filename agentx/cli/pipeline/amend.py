@@ -1,4 +1,4 @@
-"""``agentx pipeline amend`` and ``redo``: a person's word on a file of a class, and on a stage that is to be done again."""
+"""``agentx pipeline amend`` and ``redo``: accept a changed file, and repeat a stage."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -62,4 +62,4 @@ def redo_stage(
 
 
 _TOLD = 6
-"""So many steps are named."""
+"""Maximum number of steps named."""

@@ -1,4 +1,4 @@
-"""How a pipeline stands, in a terminal: stages by items while there is room for each, and counts where there is not."""
+"""The state of a pipeline in a terminal: a grid of stages by items if it fits, otherwise counts."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -26,22 +26,22 @@ _MOVING: tuple[Mark, ...] = ("running", "again", "asks", "failed")
 _STATUS = {"COMPLETED": "green", "RUNNING": "cyan", "FAILED": "red"}
 
 _CELL_COLUMNS = 5
-"""What a cell takes: a mark, with its seconds or its round."""
+"""Width of a cell: a mark, with its seconds or its round."""
 
 _NAME_COLUMNS, _BAR_COLUMNS = 24, 24
 _TOLD = 6
-"""So many agents at work, and so many failures, are named."""
+"""Maximum number of working agents, and of failures, to name."""
 
 _REASON_WORDS = 40
 
 
 def shown(board: Board, width: int, now: datetime) -> Group:
-    """A pipeline as it stands.
+    """Return the current state of a pipeline.
 
     Args:
         board: The pipeline.
-        width: Columns that there are.
-        now: In UTC; seconds are counted up to it.
+        width: Available columns.
+        now: Current time in UTC, for elapsed seconds.
     """
     names = min(max(len(said) for row in board.rows for said in (row.stage, row.for_each)), _NAME_COLUMNS) + 1
     parts: list[RenderableType] = [*_heading(board, width, now), Text()]
@@ -90,7 +90,7 @@ def _lasted(board: Board, now: datetime) -> str:
 
 
 def _seconds(seconds: float) -> str:
-    """A time, short enough for a cell.
+    """Format a duration, short enough for a cell.
 
     >>> _seconds(12.7), _seconds(95), _seconds(7300)
     ('12s', '1m', '2h')
@@ -117,7 +117,7 @@ def _table(names: int) -> Table:
 def _grid(
     rows: list[Row], for_each: str, items: tuple[str, ...], names: int, wide: int, now: datetime
 ) -> Table:
-    """Stages by items, a mark for each."""
+    """Return stages by items, with a mark for each."""
     made = _table(names)
     for _ in items:
         made.add_column(no_wrap=True, width=wide)
@@ -143,7 +143,7 @@ def _since(cell: Cell, now: datetime) -> str:
 
 
 def _counts(rows: list[Row], for_each: str, items: int, names: int) -> Table:
-    """Of each stage, how many items are how far."""
+    """Return, for each stage, the number of items in each state."""
     made = _table(names)
     made.add_column(width=_BAR_COLUMNS + 2)
     made.add_column(justify="right", no_wrap=True)

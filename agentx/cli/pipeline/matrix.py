@@ -1,4 +1,4 @@
-"""``agentx pipeline matrix``: who reads and writes what, file by file and role by role."""
+"""``agentx pipeline matrix``: which role reads and writes which file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -21,19 +21,19 @@ _CELLS: dict[Access, tuple[str, str, str]] = {
     "appends": ("a", "bold yellow", "is added to when it is done"),
     "does_not_read": ("×", "red", "does not read"),
 }
-"""How an access is shown in the matrix, and in words."""
+"""Letter, colour and wording of each kind of access in the matrix."""
 
 _PATH_COLUMNS = 24
-"""What paths need at least to be shown beside the matrix."""
+"""Minimum width of paths beside the matrix."""
 
 File = Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="The pipeline, a YAML file.")]
 
 
 def planned(path: Path) -> Plan:
-    """A pipeline's file, read and resolved.
+    """Read and resolve a pipeline's file.
 
     Raises:
-        PipelineInvalid: It is none; all of its faults are told, by line.
+        PipelineInvalid: The file is not a valid pipeline; the error lists all faults by line.
     """
     return resolve(*read(path))
 
@@ -57,7 +57,7 @@ def _heading(matrix: Matrix) -> Text:
 
 
 def _grids(matrix: Matrix, width: int) -> list[RenderableType]:
-    """The matrix, files by roles; where there is not room for all roles, in parts."""
+    """Return the matrix, files by roles; in parts if not all roles fit."""
     names = max(len(row.file) for row in matrix.files) + 3
     wide = [max(2, *map(len, role.files.values())) + 1 for role in matrix.roles]
     count = -(-sum(wide) // max(width - names, 1))  # parts
@@ -94,7 +94,7 @@ def _cell(found: tuple[Access, ...]) -> Text:
 
 
 def by_role(matrix: Matrix) -> Table:
-    """Each role with the files that it reads and writes."""
+    """Return a table of the roles with the files that each reads and writes."""
     rows = []
     for number, role in enumerate(matrix.roles, start=1):
         writes = [*role.named("writes"), *(f"{file} (added to)" for file in role.named("appends"))]

@@ -1,4 +1,4 @@
-"""``agentx pipeline``: what a pipeline's file says, seen before anything runs: who touches what, in which order, at what price."""
+"""``agentx pipeline``: its subcommands, and those that draw a pipeline, print its schema or create one."""
 
 import shlex
 from importlib.resources import files
@@ -23,7 +23,7 @@ from agentx.synthesis.pipelines.definition.schema import schema
 if TYPE_CHECKING:
     from agentx.cli.terminal import Terminal
 
-# --- graph -----------------------------------------------------------------------------------------------------------
+# --- graph --------------------------------------------------------------------------------------------------
 
 
 def draw(
@@ -70,7 +70,7 @@ def _write(path: Path, text: str, *, new: bool = False) -> None:
         raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
 
 
-# --- schema and new --------------------------------------------------------------------------------------------------
+# --- schema and new -----------------------------------------------------------------------------------------
 
 
 def show_schema(ctx: typer.Context) -> None:
@@ -89,7 +89,7 @@ def write_new(
     terminal: Terminal = ctx.obj
     path = name if name.suffix in (".yaml", ".yml") else name.with_name(f"{name.name}.yaml")
     text = (files("agentx.pipelines") / "starter.yaml").read_text("utf-8").replace("NAME", path.stem, 1)
-    parse(text, str(path))  # a name that no pipeline can have is refused
+    parse(text, str(path))  # refuses a name that is invalid for a pipeline
     _write(path, text, new=True)
     if terminal.json:
         terminal.document({"pipeline": str(path)})

@@ -1,4 +1,4 @@
-"""``agentx pipeline plan``: who touches what, what each dispatch takes of its window, and what it all costs, before anything runs."""
+"""``agentx pipeline plan``: a dry run that shows file access, token budgets and costs."""
 
 import contextlib
 import tempfile
@@ -32,11 +32,11 @@ from agentx.synthesis.pipelines.running.schedule import Schedule
 
 _NAME_COLUMNS, _BAR_COLUMNS = 24, 10
 _WIDE = 80
-"""In a terminal of fewer columns there is no bar beside a share."""
+"""In a narrower terminal there is no bar beside a share."""
 
 _TOLD = 6
 _FULL = 0.8
-"""A window that is fuller than this is shown in yellow."""
+"""A context window filled beyond this share is shown in yellow."""
 
 
 def show_plan(
@@ -75,7 +75,7 @@ def show_plan(
 
 @contextlib.contextmanager
 def _looked_up(terminal: Terminal, plan: Plan, folder: Path) -> Iterator[tuple[Files, set[str] | None, str]]:
-    """The files that there are, the steps that are proved (``None`` without a workspace), and the model that is configured."""
+    """Yield the existing files, the proved steps (``None`` without a workspace), and the configured model."""
     try:
         find_root(terminal.directory)
     except NotAWorkspace:
@@ -90,7 +90,7 @@ def _looked_up(terminal: Terminal, plan: Plan, folder: Path) -> Iterator[tuple[F
         yield files, done, models.model_name(ws.engine)
 
 
-# --- all of it -------------------------------------------------------------------------------------------------------
+# --- all of it ----------------------------------------------------------------------------------------------
 
 
 def _parts(plan: Plan, outlook: Outlook, width: int) -> Iterator[RenderableType]:
@@ -118,7 +118,7 @@ def _headed(title: str, body: RenderableType) -> Iterator[RenderableType]:
 
 
 def _largest(outlook: Outlook) -> Iterator[tuple[Planned, int]]:
-    """Of each stage its largest dispatch, and how many it has, in the order of the first ones."""
+    """Return the largest dispatch of each stage, and the number of its dispatches, in order of stages."""
     stages: dict[str, list[Planned]] = {}
     for one in outlook.planned:
         stages.setdefault(one.stage, []).append(one)
@@ -137,7 +137,7 @@ def _budgets(outlook: Outlook, *, bar: bool) -> Table:
     return table("stage", "×>", "reads>", "prompt>", "system>", "answer>", "of its window", rows=rows)
 
 
-def _about(tokens: int, estimated: bool) -> str:  # noqa: FBT001 - what it is about
+def _about(tokens: int, estimated: bool) -> str:  # noqa: FBT001 - the two parts of one number
     return f"~{tokens:,}" if estimated else f"{tokens:,}"
 
 
@@ -150,7 +150,7 @@ def _fill(budget: Budget, *, bar: bool) -> Text:
 
 
 def _told(outlook: Outlook) -> Iterator[tuple[str, Text]]:
-    """What cannot be sent, and what is cut, once for each stage."""
+    """Yield what cannot be sent and what is cut, once for each stage."""
     if any(one.budget.is_estimated for one in outlook.planned):
         yield (
             "~",
@@ -198,7 +198,7 @@ def _between(least: str, most: str) -> str:
 
 
 def _rounded(tokens: int) -> str:
-    """A number as people say it.
+    """Round a number for people.
 
     >>> _rounded(1_234_567), _rounded(45_678), _rounded(321)
     ('1.2 million', '46,000', '320')
@@ -230,7 +230,7 @@ def _dollars(amount: float) -> str:
     return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.2g}"
 
 
-# --- one dispatch ----------------------------------------------------------------------------------------------------
+# --- one dispatch -------------------------------------------------------------------------------------------
 
 
 def _show_one(terminal: Terminal, outlook: Outlook, key: str) -> None:
@@ -257,7 +257,7 @@ def _show_one(terminal: Terminal, outlook: Outlook, key: str) -> None:
 
 
 def _ledger(budget: Budget) -> Table:
-    """A budget as a sum, file by file."""
+    """Return a budget as a sum, file by file."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     made.add_column(overflow="fold")
     made.add_column(justify="right", no_wrap=True)

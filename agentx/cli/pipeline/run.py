@@ -1,4 +1,4 @@
-"""``agentx pipeline run`` and ``status``: a pipeline at work, and how it stands."""
+"""``agentx pipeline run`` and ``status``: run a pipeline, and show its state."""
 
 import contextlib
 import functools
@@ -35,13 +35,13 @@ from agentx.workspace import Workspace
 _CUT_OFF = "Its process is gone; `agentx pipeline run FILE` goes on where it was."
 
 _TOLD = 6
-"""So many doubts are told."""
+"""Maximum number of doubts to print."""
 
 _LOOKS_PER_SECOND = 2
-"""How often what is shown is brought up to date; the seconds of who is at work go on with it."""
+"""How often the display is refreshed, including the elapsed seconds."""
 
 
-# --- run -------------------------------------------------------------------------------------------------------------
+# --- run ----------------------------------------------------------------------------------------------------
 
 
 def run_pipeline(
@@ -90,7 +90,7 @@ def run_pipeline(
 
 
 def _say_doubts(terminal: Terminal, ws: Workspace, begun: int) -> None:
-    """What was proved behind an event and is worth a person's look."""
+    """Note what was proved after an event but deserves the user's attention."""
     proofs = (event.data for event in ws.events(begun) if isinstance(event.data, StageProved))
     doubts = [one for proof in proofs for one in proof.checks if one.startswith(LOOK_AT)]
     for one in doubts[:_TOLD]:
@@ -108,7 +108,7 @@ def _show(terminal: Terminal, board: Board, document: object) -> None:
 
 @contextlib.contextmanager
 def _watched(terminal: Terminal, look: Callable[[], Board]) -> Iterator[None]:
-    """Show on a terminal how a pipeline stands, as long as the body of a ``with`` lasts."""
+    """Show the state of a pipeline on a terminal during the body of a ``with``."""
     if terminal.json or not terminal.out.is_terminal:
         yield
         return
@@ -126,7 +126,7 @@ def _watched(terminal: Terminal, look: Callable[[], Board]) -> Iterator[None]:
         yield
 
 
-# --- status ----------------------------------------------------------------------------------------------------------
+# --- status -------------------------------------------------------------------------------------------------
 
 
 def show_status(
@@ -172,7 +172,7 @@ def _goes_on(ws: Workspace, tracker: Tracker) -> bool:
 
 
 def started_plan(ws: Workspace, name: str = "") -> Plan:
-    """A pipeline as its file was when it was last started; without a name, the one that was started last.
+    """Return a pipeline as its file was when it was last started; by default the one started last.
 
     Raises:
         UsageError: It was never started here.

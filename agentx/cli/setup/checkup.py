@@ -1,6 +1,6 @@
-"""What ``agentx doctor`` looks at: the machine, a workspace at rest, and the same workspace opened.
+"""The checks of ``agentx doctor``: the machine, a closed workspace, and the same workspace opened.
 
-A workspace is looked at before it is opened, for opening one heals what a crash left.
+A workspace is checked before it is opened, because opening repairs what a crash left behind.
 """
 
 import os
@@ -36,26 +36,26 @@ from agentx.workspace import Workspace
 Mark = Literal["ok", "warning", "failure"]
 
 PYTHON = (3, 11)
-"""The least version that is supported."""
+"""Minimum supported version."""
 
 GIT_TIMEOUT_S = 60.0
 MIN_FREE_BYTES = 200_000_000
 FULL_BYTES = 1_000_000
-"""With less there is no room for a write."""
+"""Below this, there is no room for a write."""
 _MANY = 1_000
 
 _KEYED = ("openai", "anthropic", "gemini", "groq", "mistral", "deepseek", "openrouter", "xai", "cohere")
-"""Providers whose key stands in ``<PROVIDER>_API_KEY``; of others nothing is assumed."""
+"""Providers whose key is in ``<PROVIDER>_API_KEY``; nothing is assumed about others."""
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that was checked.
+    """The result of one check.
 
     Attributes:
-        name: What was checked, in a word.
-        mark: How it is.
-        what: One sentence on what was found.
-        todo: What to do; empty where nothing need be done.
+        name: What was checked, in one word.
+        mark: The verdict.
+        what: One sentence on the result.
+        todo: What to do; empty if nothing is needed.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def machine(settings: Settings) -> Iterator[Finding]:
-    """What no workspace is needed for: Python, Git, isolation, the embedding model."""
+    """Check what needs no workspace: Python, Git, isolation, the embedding model."""
     found = platform.python_version()
     if sys.version_info >= PYTHON:
         yield Finding("python", "ok", f"{found} at {sys.executable}")
@@ -88,7 +88,10 @@ def machine(settings: Settings) -> Iterator[Finding]:
 
 def _isolation(settings: Settings) -> Finding:
     kind, notes = isolation_for(SandboxPolicy(environ=settings.environ))
-    todo = "Install bubblewrap, where it is allowed to work, before you let agents run code that you have not read."
+    todo = (
+        "Install bubblewrap, where it is allowed to work, "
+        "before you let agents run code that you have not read."
+    )
     match kind:
         case "bubblewrap":
             what = "bubblewrap works: commands run without network and see only their copy and the system"
@@ -123,11 +126,11 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str] | None:
         return None
 
 
-# --- a workspace at rest ------------------------------------------------------------------------------------
+# --- a closed workspace -------------------------------------------------------------------------------------
 
 
 def at_rest(root: Path, settings: Settings) -> Iterator[Finding]:
-    """What can be seen of a workspace without opening it."""
+    """Check a workspace without opening it."""
     yield Finding("workspace", "ok", str(root))
     yield _rights(root)
     yield _space(root)
@@ -234,14 +237,14 @@ def _links(root: Path, config: Config) -> Iterator[Finding]:
 
 
 def _kept(root: Path) -> Iterator[Finding]:
-    """What `agentx verify` looks at; a file that differs may be a person's edit."""
+    """Run the checks of `agentx verify`. A file that differs may be the user's edit."""
     looked = verify(root)
     for check in looked.checks:
         found = [finding for finding in looked.findings if finding.check == check.name]
         mark: Mark = "warning" if check.name in {"artifacts", "index"} else "failure"
         for finding in found:
             yield Finding(check.name, mark, f"{finding.where} {finding.what}", finding.todo)
-        if not found and check.name != "index":  # looked at once more, opened
+        if not found and check.name != "index":  # checked again once the workspace is open
             yield Finding(check.name, "ok", check.what)
 
 
@@ -280,11 +283,11 @@ def _history(root: Path) -> Iterator[Finding]:
         )
 
 
-# --- the same, opened ---------------------------------------------------------------------------------------
+# --- an opened workspace ------------------------------------------------------------------------------------
 
 
 def at_work(root: Path, settings: Settings) -> Iterator[Finding]:
-    """What shows when a workspace is opened: recovery, the digest, the index."""
+    """Check what shows only in an open workspace: recovery, the digest, the index."""
     try:
         with Workspace.open(root, settings=settings) as ws:
             for note in ws.engine.write_path.notes:

@@ -1,4 +1,4 @@
-"""``agentx config``: the settings of a workspace, as they stand in ``agentx.toml`` or by default."""
+"""``agentx config``: the settings of a workspace, from ``agentx.toml`` or by default."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -71,7 +71,7 @@ def set_one(
         raise UsageError(f"There is no setting {name!r}.{_near(name, values)}")
     set_value(root, terminal.settings, name, encodable(value))
     with opened(terminal):
-        pass  # closing puts the file on record
+        pass  # closing records the changed file
     _, values = _settings(terminal)
     if terminal.json:
         terminal.document({name: values[name]})
@@ -85,7 +85,7 @@ def _settings(terminal: Terminal) -> tuple[Path, dict[str, Any]]:
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Nested settings by their full names.
+    """Yield nested settings by their full names.
 
     >>> dict(flat({"model": {"name": "openai/gpt-4o-mini"}}))
     {'model.name': 'openai/gpt-4o-mini'}

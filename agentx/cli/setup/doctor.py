@@ -1,4 +1,4 @@
-"""``agentx doctor``: one line for each thing that must be well, and what to do where it is not."""
+"""``agentx doctor``: one line for each check, and what to do if it fails."""
 
 from collections.abc import Iterable
 from typing import Literal

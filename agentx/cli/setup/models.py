@@ -1,4 +1,4 @@
-"""``agentx models``: which models answer and embed, and the one that can be installed."""
+"""``agentx models``: the models in use for answers and embeddings, and the one that can be installed."""
 
 from typing import Annotated
 

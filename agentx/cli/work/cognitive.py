@@ -1,4 +1,4 @@
-"""``agentx run --agent cognitive``: an answer from a buffer of memories, and what it took."""
+"""``agentx run --agent cognitive``: answer from a buffer of memories, and report what was used."""
 
 from rich.text import Text
 
@@ -13,15 +13,15 @@ from agentx.storage.text import plain
 from agentx.workspace import Workspace
 
 COGNITIVE = ROLE
-"""``--agent`` of this name is no role of the loop, but another way to answer."""
+"""As a value of ``--agent``, this name selects another way to answer, not a role of the agent loop."""
 
 
 def think(terminal: Terminal, message: str, name: str) -> RunResult:
-    """Answer a message from memory; without a model that is named, by code alone.
+    """Answer a message from memory; without a named model, by code alone.
 
     Raises:
-        UsageError: There is no message.
-        ModelError: The model that is named cannot be used.
+        UsageError: The message is empty.
+        ModelError: The named model cannot be used.
     """
     if not message.strip():
         raise UsageError('A cognitive agent answers a message: `agentx run --agent cognitive "…"`.')
@@ -38,7 +38,10 @@ def think(terminal: Terminal, message: str, name: str) -> RunResult:
 
 
 def _took(ws: Workspace) -> str:
-    """What the interaction did, in a line."""
+    """Summarise the interaction in one line."""
     mind = ws.state.minds[SESSION]
     used, held = len(mind.recent[-1].used), len(mind.buffer)
-    return f"interaction {mind.interactions} · {used} of {held} memories at hand were used · {mind.evicted} faded away so far"
+    return (
+        f"interaction {mind.interactions} · {used} of {held} memories at hand were used · "
+        f"{mind.evicted} faded away so far"
+    )

@@ -1,4 +1,4 @@
-"""``agentx init`` and ``agentx add``: a place to work in, and what to work on."""
+"""``agentx init`` and ``agentx add``: create a workspace, and add files to it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,7 @@ from agentx.storage.text import one_line, plain
 from agentx.workspace import Workspace
 
 SHOWN = 10
-"""How many of many files, or of the reasons why files were left out, are listed."""
+"""Maximum number of files, or of reasons for files left out, to list."""
 
 
 def init(

@@ -1,8 +1,9 @@
-"""The live view of a run: what the agent says and does, what is recorded, and what memory gains and loses.
+"""The live view of a run: what the agent says and does, what is recorded, and how memory changes.
 
-Everything goes into one log that scrolls, with a gutter that says who speaks. On a terminal the words of the model
-appear as they come; elsewhere (a pipe, a file, a recording) each block is printed once it is whole. What models, tools
-and files say is printed as plain text: no markup and no control characters of theirs reach the terminal.
+Everything goes into one scrolling log, with a gutter that names the speaker. On a terminal the words of the
+model appear as they arrive. Elsewhere (a pipe, a file, a recording) each block is printed once it is
+complete. Output of models, tools and files is printed as plain text: none of its markup or control characters
+reach the terminal.
 """
 
 import time
@@ -38,13 +39,13 @@ if TYPE_CHECKING:
 
 GUTTER = 8
 TAIL_LINES = 12
-"""How many lines of a growing answer are shown while it grows."""
+"""Number of lines shown of an answer while it grows."""
 
 ARGUMENT = 50
-"""Characters that are shown of one argument of a tool."""
+"""Characters shown of one argument of a tool."""
 
 ANSWER_WORDS = 40
-"""Words that are shown of an answer that is not delivered."""
+"""Words shown of an answer that is not delivered."""
 
 _KINDS = {
     "constraint": "rule",
@@ -56,7 +57,7 @@ _KINDS = {
     "learning": "lesson",
     "knowledge": "known",
 }
-"""What stands in the gutter for a kind; six letters have room."""
+"""Gutter label of a kind; there is room for six letters."""
 _ENDINGS: dict[RunStatus, tuple[str, str]] = {
     "COMPLETED": ("✓ done", "green"),
     "WAITING": ("… waiting for you", "yellow"),
@@ -73,8 +74,8 @@ class LiveView(Observer):
     """Shows a run on a console.
 
     Args:
-        console: Where to; its recording, if it has one, can be exported as a picture.
-        canned: Whether to say of a scripted model that its words are; a story has said so already.
+        console: Where to print; its recording, if it has one, can be exported as a picture.
+        canned: Whether to mention that a scripted model's words are canned; a story has done so already.
 
     >>> view = LiveView(Console(width=60, no_color=True))
     >>> view.run_started("r-1", "script:demo.jsonl", "Hello", resumed=False)
@@ -93,7 +94,8 @@ class LiveView(Observer):
         self._live: Live | None = None
         self._words = ""
         self._answer = ""
-        self._holding = True  # until the run has its heading, and while a tool runs: its line comes first
+        # Hold rows back until the run has its heading, and while a tool runs: the tool's line comes first.
+        self._holding = True
         self._held: list[RenderableType] = []
         self._commit: Callable[[], tuple[str, str]] | None = None
         self._lock = RLock()
@@ -104,7 +106,7 @@ class LiveView(Observer):
 
     @contextmanager
     def watching(self, ws: "Workspace") -> Iterator["LiveView"]:
-        """Show, for the body of a ``with``, what the workspace's bus carries: commits, rules, issues."""
+        """Show events of the workspace's bus during the body of a ``with``: commits, rules, issues."""
         repo, write_path = ws.engine.write_path.repo, ws.engine.write_path
         self._commit = lambda: (write_path.head[:7], repo.info(write_path.head).subject)
         ends: list[Callable[[], None]] = [
@@ -119,10 +121,10 @@ class LiveView(Observer):
             self._stop_moving()
             self._release()
 
-    # --- the run -----------------------------------------------------------------------------------------------------
+    # --- the run --------------------------------------------------------------------------------------------
 
     def run_started(self, run: str, model: str, message: str, *, resumed: bool) -> None:
-        """Say who works on what."""
+        """Print the run, its model and the message."""
         self._began = time.monotonic()
         self.console.rule(Text(self._plain(plain(f"{run} · {model}")), "dim"), align="left", style="dim")
         if self._canned and model.startswith("script:"):
@@ -136,18 +138,18 @@ class LiveView(Observer):
         self._release()
 
     def step_started(self, number: int, context: "Context") -> None:
-        """Show that the model is being asked."""
+        """Show that the model is being called."""
         self._words = ""
         self._move(Spinner("dots", Text(f" step {number}, {context.tokens:,} tokens of context", "dim")))
 
     def text_arrived(self, text: str) -> None:
-        """Let the model's words grow."""
+        """Append the arriving text of the model."""
         self._words += plain(text)
         tail = self._words[-TAIL_LINES * self.console.width :].splitlines()[-TAIL_LINES:]
         self._move(Text("\n".join(tail), "italic"))
 
     def reply_ended(self, reply: Reply) -> None:
-        """Print a thought for good; an answer waits until it is delivered."""
+        """Print a thought permanently; an answer waits until it is delivered."""
         self._stop_moving()
         self._answer = reply.text.strip()
         if reply.tool_calls and reply.text.strip():
@@ -155,12 +157,12 @@ class LiveView(Observer):
             self._row("agent", Text(plain(reply.text.strip()), "italic"), "magenta")
 
     def tool_started(self, call: ToolCall) -> None:
-        """Show that a tool runs; what the bus says meanwhile is printed below its line."""
+        """Show that a tool runs; bus events that arrive meanwhile are printed below its line."""
         self._holding = True
         self._move(Spinner("dots", _tool_line(call)))
 
     def tool_ended(self, call: ToolCall, result: "ToolResult") -> None:
-        """Print the tool's line with its outcome, and what came of it."""
+        """Print the tool's line with its outcome, then the events held back."""
         self._stop_moving()
         mark, style = {"SUCCEEDED": ("✓", "green"), "FAILED": ("✗", "red"), "DENIED": ("⊘", "yellow")}[
             result.status
@@ -194,7 +196,7 @@ class LiveView(Observer):
             self._row(Text.assemble(("⊘", "yellow"), " ", ("answer", "dim")), text)
 
     def run_ended(self, result: RunResult) -> None:
-        """Print the answer, how the run ended and what it took."""
+        """Print the answer, how the run ended and its usage."""
         self._stop_moving()
         title, color = _ENDINGS[result.status]
         parts: list[RenderableType] = []
@@ -216,7 +218,7 @@ class LiveView(Observer):
         )
 
     def ask(self, waiting: PendingCall) -> Approval:
-        """Ask the person at the terminal whether a call may run, and why not; no answer is a no."""
+        """Ask the user at the terminal to approve or deny a call, and for a reason. No answer means deny."""
         self._stop_moving()
         asked = Text.assemble(("May it run ", "bold yellow"), _waiting_line(waiting), ("?", "bold yellow"))
         self._row("asks", asked, "yellow")
@@ -227,16 +229,16 @@ class LiveView(Observer):
         return Approval(approved=False, reason=reason)
 
     def _typed(self, prompt: str) -> str:
-        """A line that the person types; none where they end the input."""
+        """Return a line that the user types; empty at the end of the input."""
         try:
             return encodable(self.console.input(" " * (GUTTER + 1) + prompt, markup=False)).strip()
         except EOFError:
             return ""
 
-    # --- the bus -----------------------------------------------------------------------------------------------------
+    # --- the bus --------------------------------------------------------------------------------------------
 
     def event_recorded(self, event: Event) -> None:
-        """Show the commit that a write became, and edits from outside."""
+        """Show the commit of a write, and edits from outside."""
         if changes_of(event):
             self._commits += 1
             head, subject = self._commit() if self._commit else ("", compose([event])[0].partition("\n")[0])
@@ -258,7 +260,7 @@ class LiveView(Observer):
         label = Text.assemble((mark, style), " ", (_KINDS.get(item.kind, item.kind)[: GUTTER - 2], style))
         self._hold(label, _item_line(item, came=came))
 
-    # --- how it looks ------------------------------------------------------------------------------------------------
+    # --- layout ---------------------------------------------------------------------------------------------
 
     def _summary(self, result: RunResult) -> str:
         used = result.usage
@@ -300,7 +302,7 @@ class LiveView(Observer):
         return text if self._unicode else text.translate(_ASCII)
 
     def _move(self, body: RenderableType) -> None:
-        """Show something that will still change, on the last lines of a terminal."""
+        """Show changing content on the last lines of a terminal."""
         if not self._moving:
             return
         with self._lock:
@@ -319,7 +321,7 @@ class LiveView(Observer):
 
 
 class _Row:
-    """Something to show, with a label in the gutter beside its first line; no line ends in blanks."""
+    """Content with a label in the gutter beside its first line, without trailing blanks."""
 
     def __init__(self, label: Text, body: RenderableType) -> None:
         self.label = label
@@ -337,7 +339,7 @@ class _Row:
 
 
 def _tool_line(call: ToolCall) -> Text:
-    """A call in one line: its name, and its arguments as far as they fit."""
+    """Return a call on one line: its name, and its arguments as far as they fit."""
     line = Text.assemble((plain(call.name)[:60], "bold"))
     try:
         arguments = msgspec.json.decode(

@@ -1,4 +1,4 @@
-"""A run as a picture: what the terminal showed, as an SVG that stands alone."""
+"""A run as a picture: the terminal output as a self-contained SVG."""
 
 import re
 from pathlib import Path
@@ -9,11 +9,11 @@ from rich.terminal_theme import MONOKAI
 from agentx.storage.errors import UsageError
 
 _FONT_FACE = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
-"""rich asks a server for its font; a picture that stands alone uses the reader's own."""
+"""Rich loads its font from a server; a self-contained picture uses the reader's font instead."""
 
 
 def start(console: Console) -> None:
-    """Remember from now on what a console shows."""
+    """Start recording what a console shows."""
     console.record = True
 
 

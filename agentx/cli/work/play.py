@@ -1,8 +1,8 @@
-"""``agentx run --sample``: a story, told by the command line itself on a fresh copy, step by step.
+"""``agentx run --sample``: play a story step by step on a fresh copy, with the real commands.
 
-Each step is the real command, in this process, and opens the workspace anew: no conversation and nothing else is carried
-over but what is on disk. What runs a story changes nothing in it; only a person's word is never asked for at the terminal,
-for the story brings it.
+Each step runs the real command in this process and opens the workspace again, so only what is on disk carries
+over, not a conversation. Playing changes nothing in the commands, except that nobody is asked for approval at
+the terminal: the story provides the answer.
 """
 
 import shlex
@@ -28,7 +28,10 @@ from agentx.synthesis.state.flows import told
 from agentx.trust.trust import set_value
 from agentx.workspace import Workspace
 
-_CANNED = "The words of the model are canned: they come from a file. Everything else is real: tools, checks, commits, memory."
+_CANNED = (
+    "The words of the model are canned: they come from a file. "
+    "Everything else is real: tools, checks, commits, memory."
+)
 
 _NO_MODEL = (
     "No model takes part. All is real: the program that carries out the prompts, its tools, commits, memory."
@@ -39,23 +42,23 @@ _NO_MODEL_TALKS = (
 )
 
 _COMMITS = 40
-"""So many commits are shown at most, the latest."""
+"""Maximum number of commits shown, the latest ones."""
 
 _WHOLE_LOG = 10_000_000
-"""A budget in tokens that any log fits in."""
+"""A token budget that fits any log."""
 
 
 def play(terminal: Terminal, name: str, into: Path | None) -> None:
-    """Play a sample, and tell what came of it.
+    """Play a sample, and show the result.
 
     Args:
-        terminal: The screen.
+        terminal: The terminal.
         name: The sample.
         into: A directory that is new or empty; a temporary one by default.
 
     Raises:
         SampleInvalid: There is no such sample, or it is not well-formed.
-        typer.Exit: A step ended in another way than the story expects.
+        typer.Exit: A step ended with another status than the story expects.
     """
     sample = find_sample(name)
     root = _made(terminal, sample, into)
@@ -64,7 +67,8 @@ def play(terminal: Terminal, name: str, into: Path | None) -> None:
         status = _played(terminal, sample, step, root, number)
         if status != step.ends:
             terminal.fail(
-                f"Step {number} of {name} ended with {status}, and not with {step.ends}: the story stops here."
+                f"Step {number} of {name} ended with {status}, and not with {step.ends}: "
+                "the story stops here."
             )
             raise typer.Exit(status or 1)
     with Workspace.open(root, settings=terminal.settings) as ws:
@@ -72,7 +76,7 @@ def play(terminal: Terminal, name: str, into: Path | None) -> None:
 
 
 def _made(terminal: Terminal, sample: Sample, into: Path | None) -> Path:
-    """A fresh workspace of a sample, and what it is said on the screen."""
+    """Create a fresh workspace for a sample, and introduce it on the screen."""
     place = into or Path(tempfile.mkdtemp(prefix=f"agentx-{Path(sample.folder).name}-"))
     start = Path(sample.folder) / sample.start if sample.start else None
     with Workspace.create(place, title=sample.title, from_dir=start, settings=terminal.settings) as made:
@@ -90,11 +94,11 @@ def _made(terminal: Terminal, sample: Sample, into: Path | None) -> Path:
     return root
 
 
-# --- the steps -------------------------------------------------------------------------------------------------------
+# --- the steps ----------------------------------------------------------------------------------------------
 
 
 def _played(terminal: Terminal, sample: Sample, step: Step, root: Path, number: int) -> int:
-    """Play a step; its exit status."""
+    """Play a step and return its exit status."""
     if terminal.json:
         terminal.line({"type": "SampleStep", "data": {"number": number} | msgspec.to_builtins(step)})
     else:
@@ -116,7 +120,7 @@ def _played(terminal: Terminal, sample: Sample, step: Step, root: Path, number: 
 
 
 def _words(terminal: Terminal, sample: Sample, step: Step, root: Path) -> list[str]:
-    """The command line of a step, on the copy."""
+    """Return the command line of a step, on the copy."""
     shared = ["-C", str(root), *["--json"] * terminal.json]
     if step.run:
         return [*shared, *step.command[1:]]
@@ -134,7 +138,7 @@ def _words(terminal: Terminal, sample: Sample, step: Step, root: Path) -> list[s
 
 
 def _record_past(terminal: Terminal, sample: Sample, step: Step, root: Path) -> None:
-    """Put what was said meanwhile on record, message by message, as it would have come."""
+    """Record the messages of a past step one by one, as if they had just arrived."""
     count = 0
     with Workspace.open(root, settings=terminal.settings) as ws, terminal.busy("Time goes by"):
         with ws.bulk():
@@ -163,16 +167,16 @@ def _record_past(terminal: Terminal, sample: Sample, step: Step, root: Path) -> 
 
 
 def _log_tokens(ws: Workspace) -> int:
-    """What an agent would read that is given the whole log, and nothing else."""
+    """Return the tokens an agent would read if it were given the whole log and nothing else."""
     whole = ws.get_relevant_context("", tier=3, max_tokens=_WHOLE_LOG)
     return sum(item.tokens for item in whole.items if item.section == "log")
 
 
-# --- what came of it -------------------------------------------------------------------------------------------------
+# --- the result ---------------------------------------------------------------------------------------------
 
 
 def _show_story(terminal: Terminal, ws: Workspace, sample: Sample) -> None:
-    """The commits from the first to the last, what stands, how much of the log an agent needed, and where to look."""
+    """Show the commits, the active items, how much of the log an agent needed, and where to look."""
     ws.flush()
     repo = ws.engine.write_path.repo
     commits = [(info.id[:7], one_line(info.subject)) for info in repo.log()][::-1]
@@ -222,7 +226,7 @@ def _contexts(ws: Workspace) -> Iterator[ContextProvided]:
 
 
 def _standing(ws: Workspace) -> Iterator[tuple[str, Text]]:
-    """What binds the next agent, and what it is shown."""
+    """Yield the items that bind the next agent, and the others that it sees."""
     for rule in ws.memory("constraint"):
         checked = Text("  checked", "green") if is_checked(rule) else Text()
         yield f"  rule {rule.id}", Text(one_line(rule.text), "yellow") + checked

@@ -1,4 +1,7 @@
-"""Directed runs of a sample: the clock starts them, the sample brings the executor, its tools and the world that they act on."""
+"""Directed runs of a sample: the clock starts them; the sample provides the executor and its tools.
+
+The sample also provides the outside world that the tools act on.
+"""
 
 import sys
 from pathlib import Path
@@ -18,15 +21,15 @@ Row = dict[str, str | int]
 
 
 def play_runs(terminal: Terminal, sample: Sample, step: Step, root: Path) -> int:
-    """Have the runs of a step directed and carried out, until one does not complete.
+    """Direct and carry out the runs of a step, until one does not complete.
 
     Returns:
-        Exit status: whether the last one completed.
+        Exit status: 0 if all runs completed, otherwise 1.
 
     Raises:
-        SampleInvalid: The tools cannot be imported, or are none.
+        SampleInvalid: The tools cannot be imported, or there are none.
     """
-    assert sample.directed is not None  # a sample with such a step has it
+    assert sample.directed is not None  # validated: a sample with such a step has it
     folder, world = Path(sample.folder).resolve(), _world(root)
     program = Command((sys.executable, "-I", str(folder / sample.directed.executor)), "jsonl")
     code = load_code(folder / sample.directed.tools, "tools")
@@ -34,7 +37,7 @@ def play_runs(terminal: Terminal, sample: Sample, step: Step, root: Path) -> int
         with Workspace.open(root, settings=terminal.settings) as ws:
             number = ws.state.counts.get("RunStarted", 0) + 1
             made = run_directed(ws.engine, program, code.tools(world, number))
-        assert made is not None  # it was due by no schedule
+        assert made is not None  # None only for a due time that was already run
         _show_run(terminal, number, made)
         if made.outcome.status != "COMPLETED":
             return 1
@@ -42,10 +45,10 @@ def play_runs(terminal: Terminal, sample: Sample, step: Step, root: Path) -> int
 
 
 def compared(directed: Directed, folder: Path, ws: Workspace) -> list[Row]:
-    """The rows of the table that ends the story; none where the sample brings no such table.
+    """Return the rows of the table that ends the story; none if the sample has no such table.
 
     Raises:
-        SampleInvalid: The code cannot be imported, or gives something else.
+        SampleInvalid: The code cannot be imported, or returns something else.
     """
     if not directed.compare:
         return []
@@ -57,11 +60,11 @@ def compared(directed: Directed, folder: Path, ws: Workspace) -> list[Row]:
 
 
 def show_rows(terminal: Terminal, rows: list[Row]) -> None:
-    """Show them as a table; numbers are set to the right."""
+    """Show the rows as a table; numbers are right-aligned."""
     headings = [name + ">" * isinstance(cell, int) for name, cell in rows[0].items()]
     cells = [[_cell(row.get(name, "")) for name in rows[0]] for row in rows]
     made = table(*headings, rows=cells, title="What it comes to")
-    for column in made.columns:  # a number that is cut off is none, so words give way
+    for column in made.columns:  # a truncated number would be wrong, so words wrap instead
         column.no_wrap = False
     terminal.show("", made)
 
@@ -71,7 +74,10 @@ def _cell(value: str | int) -> str:
 
 
 def _world(root: Path) -> Path:
-    """Where what lies outside of the workspace is kept: it goes when the copy goes, and no agent is shown it."""
+    """Return the directory that represents the world outside the workspace.
+
+    It is deleted with the copy, and no agent sees it.
+    """
     world = root / ".agentx" / "world"
     world.mkdir(parents=True, exist_ok=True)
     return world

@@ -1,4 +1,4 @@
-"""A talk of a sample: a long conversation with a cognitive agent that asks no model, and what it still knows of it."""
+"""A talk of a sample: a long conversation with a cognitive agent without a model, and what it remembers."""
 
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -13,20 +13,20 @@ from agentx.storage.text import one_line
 from agentx.workspace import Workspace
 
 _WIDTH = 150
-"""Characters of an answer that are shown."""
+"""Characters shown of an answer."""
 
 
 class TalkTold(msgspec.Struct, kw_only=True):
-    """What came of a talk.
+    """The result of a talk.
 
     Attributes:
-        asked: Questions of which the sample says what the answer is to hold.
-        held: Of them, so many answers held it.
-        memories: Made of what was said, topics among them.
+        asked: Number of questions for which the sample states the expected content.
+        held: Number of those whose answers held it.
+        memories: Number of memories made from the messages, including topics.
         left: How often a memory left the buffer.
-        came_back: How often one that had left came back with a question.
-        in_buffer: At the end.
-        missed: The questions that were answered without it.
+        came_back: How often a memory that had left came back with a question.
+        in_buffer: Number of memories in the buffer at the end.
+        missed: The questions answered without the expected content.
     """
 
     messages: int = 0
@@ -40,10 +40,10 @@ class TalkTold(msgspec.Struct, kw_only=True):
 
 
 def play_talk(terminal: Terminal, sample: Sample, step: Step, root: Path) -> TalkTold:
-    """Say each message of a talk to a cognitive agent, and show its questions with their answers.
+    """Say each message of a talk to a cognitive agent, and show the questions with their answers.
 
     Raises:
-        SampleInvalid: A line of it is no message.
+        SampleInvalid: A line of the talk is not a message.
     """
     talk, told = read_talk(sample, step), TalkTold()
     gone = set[str]()
@@ -77,7 +77,7 @@ def _count(told: TalkTold, said: TalkMessage, answered: Answer, back: AbstractSe
 
 
 def _show(terminal: Terminal, said: TalkMessage, answered: Answer, back: int) -> None:
-    """A question with its answer; what is only told passes unseen."""
+    """Show a question with its answer. Other messages are shown only as JSON."""
     if terminal.json:
         row = {
             "interaction": answered.interaction,

@@ -1,4 +1,4 @@
-"""``agentx run``, ``say`` and ``approve``: people and agents at work."""
+"""``agentx run``, ``say`` and ``approve``: run agents, talk to them, and approve their calls."""
 
 import contextlib
 import sys
@@ -82,7 +82,8 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
         str,
         typer.Option(
             metavar="ROLE",
-            help="The agent's role; main, or that of the run that goes on. `cognitive` answers from a buffer of memories.",
+            help="The agent's role; main, or that of the run that goes on. "
+            "`cognitive` answers from a buffer of memories.",
         ),
     ] = "",
     *,
@@ -116,10 +117,10 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
 
 
 def _is_played(terminal: Terminal, sample: str, other: str, into: Path | None) -> bool:
-    """Play a sample where one is named; whether it is.
+    """Play a sample if one is named. Return whether it was.
 
     Raises:
-        UsageError: What is given does not go together.
+        UsageError: The options do not go together.
     """
     if sample and other:
         raise UsageError("A sample brings its own messages and model: use --sample alone, or with --into.")
@@ -133,7 +134,7 @@ def _is_played(terminal: Terminal, sample: str, other: str, into: Path | None) -
 def _limits(
     ws: Workspace, steps: int | None, tokens: int | None, cost_usd: float | None, time_s: float | None
 ) -> Limits:
-    """The limits of ``agentx.toml``, with those that are given in their place."""
+    """Return the limits of ``agentx.toml``, overridden by those that are given."""
     given = {"max_steps": steps, "max_tokens": tokens, "max_cost_usd": cost_usd, "max_time_s": time_s}
     return msgspec.structs.replace(
         Limits.of(ws.config), **{name: value for name, value in given.items() if value is not None}
@@ -141,7 +142,7 @@ def _limits(
 
 
 def _judge(terminal: Terminal, ws: Workspace, model: ModelClient) -> None:
-    """Have the model of a run read what the user said in it; where that fails, the next run makes up for it."""
+    """Have the model of a run read what the user said in it. On failure, the next run catches up."""
     try:
         with terminal.busy("Looking for what you want to last …"):
             judged = judge(ws, model)
@@ -166,7 +167,7 @@ def work(
     yes: bool = False,
     agent: str = "",
 ) -> RunResult:
-    """Run a task and show it: alive on a terminal, as a log in a pipe, as a line of JSON for each event."""
+    """Run a task and show it: live on a terminal, as a log in a pipe, or as one line of JSON per event."""
     if terminal.pictures:
         picture.start(terminal.out)
     last = ws.state.last_run
@@ -212,7 +213,7 @@ def _text(message: str) -> str:
     return encodable(sys.stdin.read() if message == "-" else message)
 
 
-# --- a person's word -------------------------------------------------------------------------------------------------
+# --- the user's word ----------------------------------------------------------------------------------------
 
 
 def say(
@@ -235,7 +236,7 @@ def say(
 
 
 def _noted(ws: Workspace, event: Event) -> list[MemoryItem]:
-    """What memory gained or changed by an event."""
+    """Return what an event added to or changed in memory."""
     return [item for item in ws.memory(status=None) if item.changed_seq > event.seq]
 
 

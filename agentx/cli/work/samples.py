@@ -1,34 +1,34 @@
 """Samples: stories that play offline, in a fresh copy, with a model whose words are read from a file.
 
-A sample is a directory ``sample_workspaces/NAME`` with a ``sample.toml``; each step is one of five things::
+A sample is a directory ``sample_workspaces/NAME`` with a ``sample.toml``. Each step is one of five things::
 
     title = "Add a report endpoint"
-    start = "start"                                     # becomes the artifacts; left out, the workspace is empty
+    start = "start"                               # becomes the artifacts; without it, the workspace is empty
     [config]
-    checks.tests.command = "python -m pytest -q"        # settings of agentx.toml
+    checks.tests.command = "python -m pytest -q"  # settings of agentx.toml
 
-    [[steps]]                                           # somebody says something, and an agent works on it
-    title = "A rule is broken"                          # what to watch; may be left out
-    say = "Add fetch_orders to services.py."            # the user's words; none: the agent goes on with what is unfinished
-    script = "turns-1.jsonl"                            # the model's words
-    yes = true                                          # a person's word on every call that asks: yes
-    ends = 1                                            # the exit status that the story expects, 0 by default
+    [[steps]]                                     # the user says something, and an agent works on it
+    title = "A rule is broken"                    # what to watch; optional
+    say = "Add fetch_orders to services.py."      # the user's words; if empty, the agent resumes its work
+    script = "turns-1.jsonl"                      # the model's words
+    yes = true                                    # approve every call that asks
+    ends = 1                                      # the exit status that the story expects, 0 by default
 
-    [[steps]]                                           # a person types a command; {sample} is the sample's directory
+    [[steps]]                                     # the user types a command; {sample}: the sample's directory
     run = "agentx memory list"
 
-    [[steps]]                                           # time goes by, and others talk
-    past = "weeks.jsonl"                                # a message in each line, recorded at once
+    [[steps]]                                     # time goes by, and others talk
+    past = "weeks.jsonl"                          # one message per line, recorded at once
 
-    [[steps]]                                           # the user talks with a cognitive agent that has no model
-    talk = "conversation.jsonl"                         # a message in each line, with what its answer is to hold
+    [[steps]]                                     # the user talks with a cognitive agent without a model
+    talk = "conversation.jsonl"                   # one message per line, with the expected content of answers
 
-    [directed]                                          # who carries out directed runs
-    executor = "reader.py"                              # a program that speaks JSON Lines
-    tools = "newsroom.py"                               # in it `tools(world, run)`: functions by name
-    compare = "compare.py"                              # in it `compare(ws, world)`: rows of a table that ends the story
+    [directed]                                    # who carries out directed runs
+    executor = "reader.py"                        # a program that speaks JSON Lines
+    tools = "newsroom.py"                         # defines `tools(world, run)`: functions by name
+    compare = "compare.py"                        # defines `compare(ws, world)`: rows of the final table
 
-    [[steps]]                                           # the clock starts runs, one after the other
+    [[steps]]                                     # the clock starts runs, one after the other
     direct = 29
 """
 
@@ -51,7 +51,7 @@ FILE = "sample.toml"
 
 
 class SampleInvalid(UsageError):
-    """There is no such sample, or its ``sample.toml`` says something else than a sample."""
+    """There is no such sample, or its ``sample.toml`` is invalid."""
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,14 +59,14 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         title: What to watch, in one line.
-        say: What the user says; empty to go on with what is unfinished.
-        script: File with what the model does about it.
-        run: A command line, as a person types it; a backslash at the end of a line goes on in the next, and ``{sample}`` is the
-            sample's directory.
+        say: What the user says; empty to resume what is unfinished.
+        script: File with the model's replies.
+        run: A command line, as the user types it; a backslash at the end of a line continues it, and
+            ``{sample}`` is the sample's directory.
         past: File with messages that were said meanwhile.
         talk: File with messages that a cognitive agent answers, one after the other.
-        direct: So many directed runs.
-        yes: Whether a person said yes beforehand to every call that asks.
+        direct: Number of directed runs.
+        yes: Whether the user approved every call in advance.
         ends: Exit status that the story expects of a run or a command.
     """
 
@@ -81,15 +81,16 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ends: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse a step that is several things, or none.
+        """Reject a step that is several things, or none.
 
         Raises:
-            ValueError: It is; the sentence names what it has.
+            ValueError: The step is invalid; the message names the reason.
         """
         kinds = (self.script, self.run, self.past, self.talk, self.direct)
         if sum(map(bool, kinds)) != 1 or self.direct < 0:
             raise ValueError(
-                "a step is one of `script` (with what the user does `say`), `run`, `past`, `talk` and `direct`"
+                "a step is one of `script` (with what the user does `say`), `run`, `past`, `talk` "
+                "and `direct`"
             )
         if (self.say or self.yes) and not self.script:
             raise ValueError("`say` and `yes` go with a `script`")
@@ -98,25 +99,26 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The words of ``run``; none where a quotation in it has no end."""
+        """The words of ``run``; empty if a quotation in it is not closed."""
         with contextlib.suppress(ValueError):
             return tuple(shlex.split(self.run.replace("\\\n", " ")))
         return ()
 
     @property
     def file(self) -> str:
-        """The file that it is read from; empty for a command."""
+        """The file that the step is read from; empty for a command."""
         return self.script or self.past or self.talk
 
 
 class Directed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who carries out directed runs: files of Python, relative to the sample.
+    """Who carries out directed runs: Python files, relative to the sample.
 
     Attributes:
         executor: A program that speaks JSON Lines.
-        tools: Its function ``tools(world, run)`` gives the tools of a run: functions by name. ``world`` is a directory that is
-            kept from run to run, ``run`` the number of the run.
-        compare: Its function ``compare(ws, world)`` gives the rows of a table that ends the story; empty for none.
+        tools: Its function ``tools(world, run)`` returns the tools of a run: functions by name. ``world`` is
+            a directory that persists between runs, ``run`` the number of the run.
+        compare: Its function ``compare(ws, world)`` returns the rows of a table that ends the story; empty
+            for none.
     """
 
     executor: str
@@ -130,9 +132,9 @@ class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         steps: In order.
         start: Directory that becomes the artifacts, relative to the sample; empty for none.
-        config: Settings, nested as TOML nests them.
+        config: Settings, nested as in TOML.
         directed: Who carries out the runs of ``direct``.
-        folder: Where it lies.
+        folder: Directory of the sample.
     """
 
     title: str
@@ -143,23 +145,23 @@ class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     folder: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse runs that nobody carries out.
+        """Reject directed runs without an executor.
 
         Raises:
-            ValueError: There are such.
+            ValueError: A step has ``direct``, but ``directed`` is missing.
         """
         if self.directed is None and any(step.direct for step in self.steps):
             raise ValueError("`direct` needs a [directed] that says who carries out the runs")
 
     @property
     def files(self) -> list[str]:
-        """The files and directories that it names."""
+        """The files and directories that the sample names."""
         directed = msgspec.structs.astuple(self.directed) if self.directed else ()
         return [name for name in (self.start, *directed, *(step.file for step in self.steps)) if name]
 
 
 class PastMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A line of a ``past``: who said what, and a file of the sample that was pasted below it."""
+    """A line of a ``past``: who said what, and a file of the sample pasted below it."""
 
     by: Literal["user", "agent"]
     text: str
@@ -167,7 +169,7 @@ class PastMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TalkMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A line of a ``talk``: what the user says, and the words that its answer is to hold."""
+    """A line of a ``talk``: what the user says, and words expected in the answer."""
 
     say: str
     holds: tuple[str, ...] = ()
@@ -180,7 +182,7 @@ def find_sample(name: str) -> Sample:
     """Return the sample of a name, from ``sample_workspaces`` at or above the current directory or from the package.
 
     Raises:
-        SampleInvalid: There is none, or it is not well-formed.
+        SampleInvalid: There is no such sample, or it is not well-formed.
     """
     here = Path.cwd()
     package, checkout = Path(__file__).resolve().parents[2:4]
@@ -206,17 +208,17 @@ def _read(folder: Path) -> Sample:
 
 
 def near(path: Path) -> str:
-    """A path as a person would type it from here: relative where it lies below."""
+    """Return a path as the user would type it here: relative if it lies below the current directory."""
     here = Path.cwd()
     return os.path.relpath(path, here) if path.is_relative_to(here) else str(path)
 
 
 def load_code(path: Path, *functions: str) -> ModuleType:
-    """A module of a sample.
+    """Load a Python module of a sample.
 
     Args:
-        path: Where it lies.
-        functions: What it is to have.
+        path: Path of the file.
+        functions: Names of functions that it must define.
 
     Raises:
         SampleInvalid: It cannot be imported, or lacks one of them.
@@ -236,10 +238,10 @@ def load_code(path: Path, *functions: str) -> ModuleType:
 
 
 def read_past(sample: Sample, step: Step) -> Iterator[tuple[str, str]]:
-    """Who said what, message by message, with what was pasted.
+    """Yield the messages of a past step: who said it, and the text with what was pasted.
 
     Raises:
-        SampleInvalid: A line is no message, or names a file that cannot be read; the sentence says which.
+        SampleInvalid: A line is not a message, or names a file that cannot be read.
     """
     folder = Path(sample.folder)
     for number, said in enumerate(_lines(folder / step.past, PastMessage), start=1):
@@ -251,10 +253,10 @@ def read_past(sample: Sample, step: Step) -> Iterator[tuple[str, str]]:
 
 
 def read_talk(sample: Sample, step: Step) -> list[TalkMessage]:
-    """The messages of a conversation, all of them read before the first is said.
+    """Return the messages of a conversation. All are read before the first is said.
 
     Raises:
-        SampleInvalid: A line is no message; the sentence says which.
+        SampleInvalid: A line is not a message.
     """
     return list(_lines(Path(sample.folder) / step.talk, TalkMessage))
 

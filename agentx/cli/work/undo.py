@@ -1,4 +1,4 @@
-"""``agentx undo``, ``restore`` and ``rebuild``: earlier contents back again, and everything computed anew."""
+"""``agentx undo``, ``restore`` and ``rebuild``: restore earlier contents, and recompute cached data."""
 
 from itertools import takewhile
 from typing import Annotated
@@ -15,7 +15,7 @@ from agentx.storage.text import encodable, one_line, plain
 from agentx.workspace import Workspace
 
 EMBED_S = 3_600.0
-"""How long a rebuild embeds, at most; what is left is embedded by the searches that follow."""
+"""Maximum time that a rebuild spends on embedding; later searches embed the rest."""
 
 
 def undo(ctx: typer.Context) -> None:
@@ -53,7 +53,7 @@ def restore(
 
 
 def _parts(ws: Workspace, first: Event) -> list[Event]:
-    """All events of one change: several where one could not hold it all."""
+    """Return all events of one change: several if it did not fit into one."""
     name = first.data.call_id if isinstance(first.data, ToolCallExecuted) else ""
     later = ws.events(after=first.seq)
     rest = takewhile(lambda e: isinstance(e.data, ToolCallExecuted) and e.data.call_id == name, later)
