@@ -1,6 +1,7 @@
-"""Who is to do something: from what is asked to the flow that fits, what that needs, and the agent that has it and whether it works.
+"""Route a task to an agent: find the matching flow, the capabilities it needs, and the agent that has them.
 
-Nothing is guessed: an agent is named because a flow, a capability or a mission of its role shares the words of what is asked.
+Nothing is guessed: an agent is named only if a flow, a capability or a mission of its role shares words with
+the task.
 """
 
 import shlex
@@ -13,10 +14,10 @@ from agentx.synthesis.state.flows import FlowMatch, terms
 from agentx.synthesis.state.state import State
 
 ENOUGH = 0.5
-"""From this share of a capability's words on, it is needed."""
+"""Share of a capability's words from which it is needed."""
 
 MISSION_WORDS = 2
-"""So many words of a mission make what is asked its agent's, where nothing else does."""
+"""Number of words shared with a mission from which a task goes to its agent, if nothing else matches."""
 
 ANYBODY = "main"
 
@@ -25,8 +26,8 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     """A capability that is needed.
 
     Attributes:
-        item: It, with what its last check said.
-        has: Whether the agent that is named has it.
+        item: The capability, with the result of its last check.
+        has: Whether the chosen agent has it.
     """
 
     item: MemoryItem
@@ -34,20 +35,20 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def works(self) -> bool | None:
-        """What its last check said; ``None`` where it was never checked."""
+        """Result of its last check; ``None`` if it was never checked."""
         return self.item.detail.works if isinstance(self.item.detail, CapabilityDetail) else None
 
 
 class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is to do what is asked.
+    """The agent chosen for a task.
 
     Attributes:
         flow: The flow that fits best; ``None`` for none.
-        agent: The role; empty where nothing fits.
-        why: Why this one, in a sentence; or that nothing fits, and what to do.
-        needs: The capabilities that it takes.
+        agent: The role; empty if nothing fits.
+        why: The reason in one sentence; or that nothing fits, and what to do.
+        needs: The required capabilities.
         ready: Whether the agent has all of them and none is known not to work.
-        command: What starts it; empty where nothing fits.
+        command: The command that starts the task; empty if nothing fits.
     """
 
     flow: FlowMatch | None
@@ -59,12 +60,12 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def dispatch(state: State, asked: str, flows: Sequence[FlowMatch]) -> Dispatch:
-    """Find who is to do something.
+    """Choose an agent for a task.
 
     Args:
         state: What is remembered.
-        asked: What is to be done, in any words.
-        flows: The flows that it calls for, the best first.
+        asked: The task, in any words.
+        flows: The flows that match it, best first.
     """
     flow = flows[0] if flows else None
     wanted = {*terms(asked), *_words_of(flow)}
@@ -91,13 +92,13 @@ def dispatch(state: State, asked: str, flows: Sequence[FlowMatch]) -> Dispatch:
 
 
 def _agent(state: State, asked: str, flow: FlowMatch | None, needed: Sequence[MemoryItem]) -> tuple[str, str]:
-    """The role, and why it is that."""
+    """Return the role, and the reason for choosing it."""
     if flow is not None and flow.item.agent:
         return flow.item.agent, f"the flow {flow.item.id} is its own"
     own = [item for item in needed if item.agent]
     if own:
         roles = list(dict.fromkeys(item.agent for item in own))
-        # The one that has most of what works; of these, the one that was named first.
+        # The role with the most working capabilities; of equal ones, the first named.
         role = max(roles, key=lambda one: (_count(own, one, works=True), _count(own, one), -roles.index(one)))
         return role, f"it has {', '.join(item.text for item in own if item.agent == role)}"
     words = set(terms(asked))
@@ -110,7 +111,8 @@ def _agent(state: State, asked: str, flow: FlowMatch | None, needed: Sequence[Me
     if flow is not None or needed:
         return ANYBODY, "it is nobody's alone: any agent can do it"
     return "", (
-        "Nothing here fits: no flow, capability or mission shares its words. Write down how it is done (`agentx flow add`), name what it "
+        "Nothing here fits: no flow, capability or mission shares its words. Write down how it is done "
+        "(`agentx flow add`), name what it "
         "takes (`agentx capability add`), or ask an agent as it is (`agentx run`)."
     )
 

@@ -1,7 +1,7 @@
-"""When schedules are due: pure code over what the history says of them, so that every process comes to the same.
+"""When schedules are due: pure code over the history, so that every process comes to the same result.
 
-A due time is settled by the run that carries it out, or by a ``DuePassed`` where the policy for catching up says so. What is
-settled is never due again.
+A due time is settled by the run that carries it out, or by a ``DuePassed`` event if the catch-up policy skips
+it. A settled due time is never due again.
 """
 
 from collections.abc import Iterator
@@ -18,25 +18,27 @@ from agentx.storage.events.schedule_events import DuePassed, ScheduleSet
 from agentx.synthesis.state.state import ScheduleRecord
 
 PUNCTUAL_S = 60.0
-"""A due time that is no older was not missed: whoever looks every few seconds was there for it."""
+"""Maximum delay in seconds at which a due time does not count as missed: a scheduler that polls every few
+seconds saw it.
+"""
 
 MOST_COUNTED = 1_000
-"""So many missed due times are counted one by one."""
+"""Maximum number of missed due times that are counted one by one."""
 
 _FIELDS = 5
 
 
 class ScheduleInvalid(UsageError):
-    """A schedule cannot be read: its five fields, or its zone."""
+    """A schedule cannot be parsed: its five fields, or its time zone."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be done about a schedule now.
+    """What to do about a schedule now.
 
     Attributes:
-        passed: Due times that nobody was there for and that get no run of their own; recorded before the run.
-        due: The due time that is to be run; empty for none.
-        begins: When its run begins, which is later by the jitter; it may be to come.
+        passed: Missed due times that get no separate run; recorded before the run.
+        due: The due time to run; empty for none.
+        begins: When its run begins: ``due`` plus the jitter. It may lie in the future.
     """
 
     passed: DuePassed | None = None
@@ -45,28 +47,30 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check(rule: ScheduleSet) -> None:
-    """See whether a schedule can be read, and is ever due.
+    """Check that a schedule can be parsed and is ever due.
 
     Raises:
-        ScheduleInvalid: It cannot; the sentence says what is wrong with it.
+        ScheduleInvalid: It cannot, or never is; the message says what is wrong.
     """
     next(times(rule, datetime.now(tz=UTC)), None)
 
 
 def times(rule: ScheduleSet, after: datetime) -> Iterator[datetime]:
-    """The due times of a schedule behind a moment, in UTC, in order.
+    """Yield the due times of a schedule after a moment, in UTC, in order.
 
-    As Debian's cron has it (by ``cronsim``): what is due at an hour that is left out when clocks are set forward is due right after it, and
-    what is due at an hour that comes twice is due once; what is due every so often goes on every so often.
+    Follows Debian's cron (through ``cronsim``). A time that is skipped when clocks are set forward is due
+    right after the gap. A time that occurs twice when clocks are set back is due once. Intervals continue at
+    the same rate.
 
     Raises:
-        ScheduleInvalid: It cannot be read.
+        ScheduleInvalid: The schedule cannot be parsed.
     """
     try:
         due = CronSim(rule.cron if len(rule.cron.split()) == _FIELDS else "", after.astimezone(_zone(rule)))
     except CronSimError as error:
         raise ScheduleInvalid(
-            f"The schedule {rule.id} cannot be read: {rule.cron!r} ({error}). Write five fields, minute hour day month weekday, "
+            f"The schedule {rule.id} cannot be read: {rule.cron!r} ({error}). Write five fields, minute "
+            f"hour day month weekday, "
             "like '0 */6 * * *'."
         ) from error
     for one in due:
@@ -85,19 +89,22 @@ def _zone(rule: ScheduleSet) -> ZoneInfo:
 
 
 def upcoming(record: ScheduleRecord, now: datetime, most: int) -> list[str]:
-    """The next due times, from now on."""
+    """Return the next due times, from now on."""
     after = max(now, _read(record.settled) or now)
     return [_write(moment) for moment in islice(times(record.rule, after), most)]
 
 
 def pulse(record: ScheduleRecord, now: datetime) -> str:
-    """The time at which a heartbeat beats now; empty where it does not. What passed while nobody was there is no pulse any more."""
+    """Return the due time of a heartbeat that fires now; empty if none.
+
+    Missed heartbeats are not made up for.
+    """
     beat = next(times(record.rule, now - timedelta(seconds=PUNCTUAL_S)), None)
     return _write(beat) if beat is not None and beat <= now else ""
 
 
 def plan(record: ScheduleRecord, now: datetime) -> Plan:
-    """What is to be done about a schedule.
+    """Return what to do about a schedule.
 
     Args:
         record: The schedule, and how far its due times are settled.
@@ -114,7 +121,7 @@ def plan(record: ScheduleRecord, now: datetime) -> Plan:
             break
         missed, latest = latest, moment
         count += 1
-        if count == MOST_COUNTED:  # the last ones are all that counts
+        if count == MOST_COUNTED:  # only the last two matter
             latest = _latest(rule, now)
             missed = _latest(rule, latest - timedelta(seconds=1))
             break
@@ -128,7 +135,7 @@ def plan(record: ScheduleRecord, now: datetime) -> Plan:
 
 
 def _latest(rule: ScheduleSet, now: datetime) -> datetime:
-    """The last due time up to a moment."""
+    """Return the last due time up to a moment."""
     behind = CronSim(rule.cron, (now + timedelta(seconds=1)).astimezone(_zone(rule)), reverse=True)
     return next(behind).astimezone(UTC)
 
@@ -145,7 +152,10 @@ def _pass(rule: ScheduleSet, last: datetime, count: int) -> DuePassed:
 
 
 def _jitter(rule: ScheduleSet, due: datetime) -> float:
-    """Seconds by which a run begins later: the same for the same due time, spread evenly over the schedules of a time."""
+    """Return the delay of a run in seconds.
+
+    It is the same for the same due time, and spread evenly over schedules that are due at the same time.
+    """
     share = int.from_bytes(blake2b(f"{rule.id}\0{rule.task}\0{_write(due)}".encode(), digest_size=8).digest())
     return rule.jitter_s * share / 2**64
 
@@ -155,5 +165,5 @@ def _read(at: str) -> datetime | None:
 
 
 def _write(moment: datetime) -> str:
-    """As :attr:`agentx.storage.events.types.RunStarted.due` has it."""
+    """Format a time like :attr:`agentx.storage.events.types.RunStarted.due`."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""Items that say the same in other words.
+"""Near-duplicate memory items: the same statement in different words.
 
 May import: synthesis.language, synthesis.memory.
 """

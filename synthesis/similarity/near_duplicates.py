@@ -1,8 +1,8 @@
-"""Items that say the same in other words: by their content words, and never where they differ in what turns a sentence round.
+"""Find near-duplicate items by their content words, unless they differ in a word that reverses the meaning.
 
-Two texts are near-duplicates where they share most stems of what they are about (Jaccard), synonyms counted as one. "Always"
-and "never", "before" and "after", another number or another name make another sentence, however many words they share; and so
-do words that changed places: "tabs, not spaces", "spaces, not tabs".
+Two texts are near-duplicates if they share most stems of their content words (Jaccard), with synonyms counted
+as one. "Always" and "never", "before" and "after", another number or another name make a different sentence,
+however many words are shared. So do words that changed places: "tabs, not spaces", "spaces, not tabs".
 """
 
 import re
@@ -18,39 +18,45 @@ from agentx.synthesis.language.words import content_words, subject_words, vocabu
 from agentx.synthesis.memory.items import MemoryItem
 
 SAME = 0.74
-"""Share of common content words from which two texts say the same, as of two demands."""
+"""Jaccard share of content words from which two texts (such as two demands) say the same."""
 
 SWAPPED = 0.85
-"""The same where each has a word that the other has not: it may be the one thing in which two rules differ."""
+"""The same share if each text has a word that the other lacks: it may be the only difference between two
+rules.
+"""
 
 _NEGATIONS = vocabulary(
-    "never no not none nothing without avoid don don't doesn't didn't isn't aren't won't can't cannot shouldn't mustn't "
+    "never no not none nothing without avoid don don't doesn't didn't isn't aren't won't can't cannot "
+    "shouldn't mustn't "
     "stop forbid forbidden refuse except unless"
 )
 _TURNS = vocabulary(
-    "before after above below over under until since more less fewer most least only first last both either old new "
-    "enable disable off out down start open close add remove allow deny increase decrease manually automatically "
+    "before after above below over under until since more less fewer most least only first last both either "
+    "old new "
+    "enable disable off out down start open close add remove allow deny increase decrease manually "
+    "automatically "
     "optional required some"
 )
 _BINDING = vocabulary(
-    "not over from to into onto in instead rather than before after if when unless until then by with without for on at as of"
+    "not over from to into onto in instead rather than before after if when unless until then by with "
+    "without for on at as of"
 )
 _PAUSE = re.compile(r"[,;:!?()]|\.(?!\w)")
 _BOUND = 2
-"""So many words behind one that binds them are told from others."""
+"""Number of words compared after a binding word."""
 
 _NAME = re.compile(r"[^\s,;:!?\"'`()\[\]{}]*[\d_/\\.@#-][^\s,;:!?\"'`()\[\]{}]*\w")
 
 
 class Meaning(msgspec.Struct, frozen=True):
-    """What a text says, as far as two texts are compared.
+    """What a text says, as far as it is compared.
 
     Attributes:
-        words: Stems of what it is about.
-        denies: Whether it says that something is not to be.
-        turns: The small words in it that would turn it round.
+        words: Stems of its content words.
+        denies: Whether it negates something.
+        turns: The small words in it that would reverse its meaning.
         names: Numbers, paths and identifiers.
-        bound: What follows each word that binds what follows it: what is "not", and what another is "over".
+        bound: The words that follow each binding word: what is "not", and what another is "over".
     """
 
     words: frozenset[str]
@@ -61,13 +67,13 @@ class Meaning(msgspec.Struct, frozen=True):
 
     @property
     def must_agree(self) -> tuple[bool, frozenset[str], frozenset[str]]:
-        """What no two wordings of one thing differ in."""
+        """What must be equal in all wordings of one statement."""
         return self.denies, self.turns, self.names
 
 
 @lru_cache(maxsize=16_384)
 def meaning(text: str) -> Meaning:
-    """What a text says.
+    """Parse what a text says.
 
     >>> meaning("Never deploy before the tests pass").denies
     True
@@ -96,7 +102,7 @@ def _bound(text: str) -> dict[str, list[tuple[str, ...]]]:
 
 
 def _same_order(first: Meaning, second: Meaning) -> bool:
-    """Whether each word that binds in both binds the same, as far as both say."""
+    """Return whether each binding word in both texts binds the same words, as far as both go."""
     return all(
         all(map(eq, one, other))
         for binding in first.bound.keys() & second.bound.keys()
@@ -105,7 +111,7 @@ def _same_order(first: Meaning, second: Meaning) -> bool:
 
 
 def likeness(one: str, other: str) -> float:
-    """How alike two texts are that say the same, from 0.74 to 1; 0 where they do not.
+    """Return how similar two near-duplicate texts are, from 0.74 to 1; 0 if they are not near-duplicates.
 
     >>> likeness("Run the unit tests before each deploy.", "Before every deploy, run the tests")
     1.0
@@ -125,15 +131,15 @@ def _alike(one: Meaning, other: Meaning) -> float:
 
 
 Likenesses = dict[str, dict[str, float]]
-"""By the id of an item, the ids of those that say the same, and how alike they are."""
+"""By the id of an item, the ids of its near-duplicates and their similarity."""
 
 
 def near_duplicates(items: Iterable[MemoryItem], fresh: Collection[str]) -> Likenesses:
-    """Find the items that say the same and apply to the same: in one domain, for one agent, in one scope.
+    """Find items that say the same and apply to the same domain, agent and scope.
 
     Args:
-        items: What is compared.
-        fresh: Ids; only pairs with one of these are looked for, for the others were compared before.
+        items: The items to compare.
+        fresh: Ids. Only pairs with one of these are checked; the others were compared before.
 
     Returns:
         The pairs, each from both sides.
@@ -149,7 +155,10 @@ def near_duplicates(items: Iterable[MemoryItem], fresh: Collection[str]) -> Like
 
 
 def _compare(group: list[MemoryItem], fresh: Collection[str], found: Likenesses) -> None:
-    """Two sets of words that are alike share one of the rarest words of each (prefix filter, Chaudhuri et al. 2006)."""
+    """Compare the items of one group.
+
+    Two similar sets of words share one of the rarest words of each (prefix filter, Chaudhuri et al. 2006).
+    """
     meanings = {item.id: meaning(item.text) for item in group}
     often = Counter(word for said in meanings.values() for word in said.words)
     places: defaultdict[str, list[str]] = defaultdict(list)
@@ -165,6 +174,6 @@ def _compare(group: list[MemoryItem], fresh: Collection[str], found: Likenesses)
 
 
 def _rarest(words: frozenset[str], often: Mapping[str, int]) -> list[str]:
-    """As many of the rarest words as must hold one that a set that is alike shares."""
+    """Return as many of the rarest words as must include one that any similar set shares."""
     ordered = sorted(words, key=lambda word: (often[word], word))
     return ordered[: len(ordered) - ceil(SAME * len(ordered)) + 1]

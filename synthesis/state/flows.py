@@ -1,8 +1,9 @@
-"""Flows: which procedure a message calls for, how far its record can be trusted, and which flows need a person.
+"""Flows: match a message to a procedure, rate its track record, and list the flows that need attention.
 
-Words decide first: a flow is found where a sentence says what one of its phrases (its name and triggers) says, whatever
-the order and inflection, with the words that few flows share weighing most. Meaning, where a model's vectors are given,
-finds what is said in other words. Nothing near enough is nothing: no flow is better than the wrong one.
+Words are checked first: a flow matches if one sentence contains the words of one of its phrases (its name and
+triggers), in any order and inflection. Words that few flows share weigh most. If embeddings are given,
+meaning finds paraphrases. If nothing is near enough, nothing is returned: no flow is better than the wrong
+one.
 """
 
 import math
@@ -34,34 +35,40 @@ CONFIDENCE_Z = 1.959964
 """Quantile of the normal distribution for 95%."""
 
 RELIABLE = 0.7
-"""A share of successes that one can rely on. Proven is what is surely above it, broken what is surely below."""
+"""Success rate above which a flow is reliable. ``proven`` is confidently above it, ``broken`` confidently
+below.
+"""
 
 UNUSED_DAYS = 30
-"""A flow that nobody followed for so long since it was made is not needed, or its triggers do not fit."""
+"""Days without use, counted from its creation, after which a flow is not needed or its triggers do not fit.
+"""
 
 WORDS_ENOUGH = 0.75
-"""From this share of a phrase's weight on, its words are enough."""
+"""Share of a phrase's weight from which its words alone are enough for a match."""
 
 MEANING_ENOUGH = 0.55
-"""From this cosine of a sentence and what a flow is called on, meaning is enough (MiniLM)."""
+"""Cosine between a sentence and a flow's :func:`called` text from which meaning is enough (measured with
+MiniLM).
+"""
 
 MEANING_NEAR = 0.4
-"""From this cosine on a person may be told of a flow that is not near enough to be followed unasked."""
+"""Cosine from which a flow may be suggested to the user, though it is not near enough to be followed unasked.
+"""
 
 MAX_SENTENCES = 40
-"""Sentences of a message that are read."""
+"""Maximum number of sentences of a message that are read."""
 
 Standing = Literal["proven", "unproven", "broken", "unused"]
 
 
 class Effectiveness(msgspec.Struct, frozen=True):
-    """How often a flow works, and how sure that is.
+    """Success rate of a flow, with its confidence interval.
 
     Attributes:
-        low: Lower bound of the share of successes, from 0 to 1, at 95% confidence.
-        mean: The share that was seen; 0 where there is none.
-        high: Its upper bound.
-        tries: On how many tasks it rests.
+        low: Lower bound of the success rate, from 0 to 1, at 95% confidence.
+        mean: The observed success rate; 0 if there are no tries.
+        high: Upper bound of the success rate.
+        tries: Number of tasks it is based on.
     """
 
     low: float
@@ -71,13 +78,13 @@ class Effectiveness(msgspec.Struct, frozen=True):
 
 
 class FlowMatch(msgspec.Struct, frozen=True):
-    """A flow that a message calls for.
+    """A flow that matches a message.
 
     Attributes:
         item: The flow.
         score: From 0 to 1, of words and meaning together.
-        why: One sentence: which phrase was found, and how.
-        by: Whether its words decided, or its meaning.
+        why: One sentence: which phrase matched, and how.
+        by: Whether words or meaning decided.
     """
 
     item: MemoryItem
@@ -87,11 +94,11 @@ class FlowMatch(msgspec.Struct, frozen=True):
 
 
 class Advice(msgspec.Struct, frozen=True):
-    """What a person should do about a flow.
+    """A recommendation to the user about a flow.
 
     Attributes:
         item: Id of the flow.
-        action: ``rewrite`` where it sometimes works, ``retire`` where it never did or nobody follows it.
+        action: ``rewrite`` if it works only sometimes, ``retire`` if it never worked or nobody uses it.
         why: One sentence.
     """
 
@@ -100,15 +107,15 @@ class Advice(msgspec.Struct, frozen=True):
     why: str
 
 
-# --- how well it works -----------------------------------------------------------------------------------------------
+# --- how well it works --------------------------------------------------------------------------------------
 
 
 def effectiveness(detail: FlowDetail) -> Effectiveness:
-    """The share of tasks that passed, with the Wilson score interval at 95%.
+    """Return the share of tasks that passed, with the Wilson score interval at 95%.
 
-    E. B. Wilson, "Probable inference, the law of succession, and statistical inference", Journal of the American
-    Statistical Association 22 (1927), 209-212; recommended for few tries by Brown, Cai and DasGupta, Statistical Science
-    16 (2001), 101-133.
+    E. B. Wilson, "Probable inference, the law of succession, and statistical inference", Journal of the
+    American Statistical Association 22 (1927), 209-212; recommended for few tries by Brown, Cai and DasGupta,
+    Statistical Science 16 (2001), 101-133.
 
     >>> few = effectiveness(FlowDetail(steps=(), succeeded=2))
     >>> round(few.low, 2), few.mean, few.high
@@ -129,7 +136,7 @@ def effectiveness(detail: FlowDetail) -> Effectiveness:
 
 
 def standing(detail: FlowDetail) -> Standing:
-    """Whether a flow's record proves it, proves it broken, or proves nothing yet.
+    """Return whether a flow's record proves it reliable, proves it broken, or proves nothing yet.
 
     >>> standing(FlowDetail(steps=(), succeeded=2)), standing(FlowDetail(steps=(), succeeded=32, failed=2))
     ('unproven', 'proven')
@@ -143,7 +150,7 @@ def standing(detail: FlowDetail) -> Standing:
 
 
 def told(detail: FlowDetail) -> str:
-    """A flow's record in a few words.
+    """Return a short description of a flow's record.
 
     >>> told(FlowDetail(steps=(), succeeded=32, failed=2)), told(FlowDetail(steps=()))
     ('94% (32 of 34; 81–98%)', 'never used')
@@ -156,15 +163,16 @@ def told(detail: FlowDetail) -> str:
 
 
 def graded(item: MemoryItem, *, passed: bool, at: str = "") -> Patch:
-    """A flow's counters after one more task that followed it.
+    """Return a flow's counters after one more task that followed it.
 
     Args:
         item: The flow.
         passed: Whether the task succeeded.
-        at: When, as :attr:`agentx.storage.events.types.Event.at` has it; empty leaves it as it was.
+        at: Time of use, formatted like :attr:`agentx.storage.events.types.Event.at`; empty leaves it
+            unchanged.
 
     Raises:
-        TypeError: The item is no flow.
+        TypeError: The item is not a flow.
     """
     detail = item.detail
     if not isinstance(detail, FlowDetail):
@@ -176,7 +184,7 @@ def graded(item: MemoryItem, *, passed: bool, at: str = "") -> Patch:
 
 
 def advice(state: State) -> list[Advice]:
-    """Which flows should be rewritten or retired, oldest first; the others need nobody."""
+    """Return the flows that should be rewritten or retired, oldest first. The others need no attention."""
     found: list[Advice] = []
     for item, detail in _flows(state, "active"):
         how = standing(detail)
@@ -197,7 +205,7 @@ def _flows(state: State, status: str) -> Iterator[tuple[MemoryItem, FlowDetail]]
             yield item, item.detail
 
 
-# --- which one is called for -----------------------------------------------------------------------------------------
+# --- which one is called for --------------------------------------------------------------------------------
 
 _PHRASES: Phrases = (
     (re.compile(r"\b(?:pull|merge)[ -]requests?\b", re.IGNORECASE), "pr"),
@@ -209,7 +217,7 @@ _PHRASES: Phrases = (
     (re.compile(r"\bclean(?:ed|ing|s)?[ -]((?:\w+ ){0,3})up\b", re.IGNORECASE), r"cleanup \1"),
     (re.compile(r"\b(?:take|taking|taken|took)[ -]down\b", re.IGNORECASE), "unpublish"),
 )
-"""Words that only together name one thing; what stands between them is about which."""
+"""Phrases whose words name one thing only together; the words between them say which."""
 
 _SYNONYMS = f"""{SYNONYMS}
 production prod
@@ -239,7 +247,8 @@ authentication auth
 environment env
 administrator admin
 """
-"""One row of words that mean the same in a task; the first stands for all. The rows of demands come with them."""
+"""One row of words that mean the same in a task; the first represents all. Includes the synonyms of demands.
+"""
 
 _KEPT = vocabulary("new down up off out over live")
 _STOP = (STOP_WORDS | vocabulary("please hey hello today ready")) - _KEPT
@@ -247,7 +256,9 @@ _STOP = (STOP_WORDS | vocabulary("please hey hello today ready")) - _KEPT
 
 @lru_cache(maxsize=16_384)
 def terms(text: str) -> tuple[str, ...]:
-    """The words that say what a task is, in order, each once: stems, with words that mean the same as one.
+    """Return the words that describe a task, in order, each once.
+
+    They are stems, with synonyms mapped to one word.
 
     >>> terms("Can you ship this to prod?") == terms("deploy to production")
     True
@@ -256,7 +267,10 @@ def terms(text: str) -> tuple[str, ...]:
 
 
 def terms_as_said(text: str) -> Iterator[tuple[str, str]]:
-    """The words of :func:`terms` as often as they stand there, each with its own stem: ``invoic`` and ``bill`` for "billing"."""
+    """Yield the words of :func:`terms` with duplicates, each with its own stem.
+
+    For example, "billing" gives ``invoic`` and ``bill``.
+    """
     same = meanings(_SYNONYMS)
     for word in words_of(named(text, _PHRASES)):
         if word.casefold().replace("’", "'") not in _STOP:
@@ -265,13 +279,13 @@ def terms_as_said(text: str) -> Iterator[tuple[str, str]]:
 
 
 def phrases(item: MemoryItem) -> tuple[str, ...]:
-    """What calls for a flow: its name and its triggers."""
+    """Return the phrases that trigger a flow: its name and its triggers."""
     detail = item.detail
     return (item.text, *detail.triggers) if isinstance(detail, FlowDetail) else (item.text,)
 
 
 def called(item: MemoryItem) -> str:
-    """All that calls for a flow in one text, whose vector stands for its meaning."""
+    """Return all phrases of a flow as one text, to be embedded as its meaning."""
     return ". ".join(phrases(item))
 
 
@@ -279,7 +293,10 @@ _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a message, the first 40 of them: a flow is called for in one of them, not in bits of many."""
+    """Return the first 40 sentences of a message.
+
+    A flow must match within one sentence, not in fragments of several.
+    """
     return [part.strip() for part in _SENTENCE.split(text) if part.strip()][:MAX_SENTENCES]
 
 
@@ -291,15 +308,15 @@ def match(
     status: Literal["active", "proposed"] = "active",
     meaning_enough: float = MEANING_ENOUGH,
 ) -> list[FlowMatch]:
-    """The flows that a message calls for, the best first; empty where none is near enough.
+    """Return the flows that match a message, best first; empty if none is near enough.
 
     Args:
         state: What is remembered.
-        text: What somebody is about to do, in any words.
-        vectors: Of unit length, by sentence of the text and by what each flow is :func:`called`; those that are missing
-            are passed over.
-        status: Which flows.
-        meaning_enough: From this cosine on, meaning is enough.
+        text: A description of the task at hand, in any words.
+        vectors: Unit vectors, by sentence of the text and by :func:`called` text of each flow. Missing ones
+            are ignored.
+        status: Status of the flows to search.
+        meaning_enough: Cosine from which meaning is enough.
     """
     flows = [item for item, _ in _flows(state, status)]
     said = sentences(text)
@@ -321,11 +338,11 @@ def match(
 
 
 _ALL = 0.999
-"""Sums of weights differ in their last digits by the order of the words."""
+"""Threshold for "all words": sums of weights differ in their last digits with the order of the words."""
 
 
 class _Near(msgspec.Struct, frozen=True):
-    """How near a flow's nearest phrase is to a message: a share of its words' weight, and that weight."""
+    """Match of a flow's nearest phrase with a message: share of its words' weight, and that weight."""
 
     share: float = 0.0
     phrase: str = ""
@@ -336,7 +353,7 @@ _NOWHERE = _Near()
 
 
 def _order(found: tuple[float, FlowMatch]) -> tuple[bool, float, float, float, str]:
-    """Words before meaning, then the phrase that says more, the nearer one, and the flow with the better record."""
+    """Sort words before meaning, then by the phrase's weight, by score, and by the flow's record."""
     weight, one = found
     detail = one.item.detail
     reliable = effectiveness(detail).low if isinstance(detail, FlowDetail) else 0.0
@@ -344,11 +361,11 @@ def _order(found: tuple[float, FlowMatch]) -> tuple[bool, float, float, float, s
 
 
 class _Lexicon(msgspec.Struct, frozen=True):
-    """The phrases of some flows, by their words.
+    """An index of the phrases of some flows by their words.
 
     Attributes:
-        holding: By word, the flows and phrases that have it.
-        weight: By word, how much it tells: the more, the fewer flows have it.
+        holding: By word, the flows and phrases that contain it.
+        weight: By word, how distinctive it is: the fewer flows have it, the more.
         whole: By phrase, the weight of all its words.
     """
 
@@ -372,7 +389,7 @@ def _lexicon(flows: tuple[tuple[str, tuple[str, ...]], ...]) -> _Lexicon:
 
 
 def _by_words(flows: Sequence[MemoryItem], said: Sequence[str]) -> dict[str, _Near]:
-    """By flow, its phrase of which most weight stands in one sentence."""
+    """Return, by flow, its phrase that shares the most weight with one sentence."""
     known = _lexicon(tuple((item.id, phrases(item)) for item in flows))
     best: dict[str, _Near] = {}
     for sentence in said:
@@ -391,7 +408,7 @@ def _by_words(flows: Sequence[MemoryItem], said: Sequence[str]) -> dict[str, _Ne
 def _by_meaning(
     flows: Sequence[MemoryItem], said: Sequence[str], vectors: Mapping[str, Vector]
 ) -> dict[str, float]:
-    """By flow, the cosine of all that it is called and the nearest sentence."""
+    """Return, by flow, the cosine between its :func:`called` text and the nearest sentence."""
     asked = [vectors[sentence] for sentence in said if sentence in vectors]
     known = {item.id: vector for item in flows if (vector := vectors.get(called(item))) is not None}
     if not asked or not known:

@@ -1,7 +1,7 @@
-"""The mind of a cognitive agent: its buffer, folded from history, so that scores, links and purges replay the same.
+"""The mind of a cognitive agent: its memory buffer, folded from history, so that replays agree.
 
-The decay of a memory is Ebbinghaus' curve over interactions: ``R = exp(-t / (S T))``, with t since it was last used, S
-its strength, which grows each time that an answer uses it, and T the temperature of the agent.
+A memory decays along Ebbinghaus' curve over interactions: ``R = exp(-t / (S T))``. Here t is the time since
+it was last used, S its strength, which grows each time an answer uses it, and T the temperature of the agent.
 """
 
 import math
@@ -12,24 +12,27 @@ import msgspec
 from agentx.storage.events.cognition_events import InputType, Interacted, Recognized
 
 FIRST_UTILITY = 0.5
-"""Of a memory that nothing is known of yet."""
+"""Utility of a memory about which nothing is known yet."""
 
 MOST_HELD = 120
-"""So many memories a buffer holds at most, however short they are: what enters and leaves it stands in one event."""
+"""Maximum number of memories in a buffer, however short: all that enter and leave it are recorded in one
+event.
+"""
 
 MOST_RECENT = 50
-"""So many interactions are kept, whatever is configured."""
+"""Maximum number of interactions kept, whatever is configured."""
 
 
 class Slot(msgspec.Struct, frozen=True, omit_defaults=True):
     """A memory in the buffer.
 
     Attributes:
-        entered: The interaction in which it came.
-        accessed: The interaction in which an answer last used it and made it stronger, or it came: where its time begins.
+        entered: The interaction in which it entered.
+        accessed: The interaction in which an answer last used and strengthened it, or in which it entered.
+            Its decay starts here.
         strength: S; 1 for a new one.
         utility: How useful it is, from 0 to 1.
-        reward: What feedback said of the answers that used it, from -1 to 1.
+        reward: Feedback on the answers that used it, from -1 to 1.
     """
 
     entered: int
@@ -40,7 +43,7 @@ class Slot(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A K-entry: one interaction, as the agent has it at hand."""
+    """A K-entry: one interaction, as kept in the agent's mind."""
 
     interaction: int
     message: int
@@ -54,11 +57,11 @@ class Mind(msgspec.Struct, frozen=True, omit_defaults=True):
     """One session of a cognitive agent.
 
     Attributes:
-        interactions: How many there were.
-        buffer: What it holds at hand, by id of the memory item.
+        interactions: Number of interactions so far.
+        buffer: The memories held, by id of the memory item.
         recent: The latest interactions, oldest first.
-        input_type: Of the message that is being worked on.
-        evicted: How many memories have left the buffer.
+        input_type: Type of the message being worked on.
+        evicted: Number of memories that have left the buffer.
     """
 
     interactions: int = 0
@@ -68,7 +71,7 @@ class Mind(msgspec.Struct, frozen=True, omit_defaults=True):
     evicted: int = 0
 
     def recognized(self, read: Recognized) -> "Mind":
-        """The mind after a message was read: utilities and rewards are new."""
+        """Return the mind after a message was read, with new utilities and rewards."""
         buffer = dict(self.buffer)
         for name, utility in read.utilities.items():
             if name in buffer:
@@ -83,7 +86,7 @@ class Mind(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
     def interacted(self, done: Interacted) -> "Mind":
-        """The mind after an interaction: what came, what was used, what left."""
+        """Return the mind after an interaction: memories entered, used and evicted."""
         now = done.interaction
         buffer = dict(self.buffer)
         for name in done.entered:
@@ -91,7 +94,7 @@ class Mind(msgspec.Struct, frozen=True, omit_defaults=True):
         for name in done.reinforced:
             if (
                 name in buffer and done.boost
-            ):  # that it stood in the prompt, used or not, keeps no memory alive
+            ):  # only use in an answer strengthens a memory, not its presence in the prompt
                 slot = buffer[name]
                 buffer[name] = msgspec.structs.replace(
                     slot, accessed=now, strength=slot.strength + done.boost
@@ -109,11 +112,11 @@ class Mind(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def retention(slot: Slot, now: int, temperature: float) -> float:
-    """The decay score of a memory, from 0 to 1.
+    """Return the retention of a memory, from 0 to 1.
 
     Args:
         slot: The memory.
-        now: The interaction.
+        now: The current interaction.
         temperature: T.
 
     >>> round(retention(Slot(entered=1, accessed=1), 11, 10.0), 3)
@@ -126,7 +129,7 @@ def retention(slot: Slot, now: int, temperature: float) -> float:
 def purged(
     mind: Mind, now: int, temperature: float, decay_below: float, utility_below: float
 ) -> tuple[str, ...]:
-    """The memories that leave the buffer: faded, and of little use."""
+    """Return the memories to purge from the buffer: those that have faded and are of little use."""
     return tuple(
         name
         for name, slot in mind.buffer.items()
@@ -137,14 +140,16 @@ def purged(
 def crowded_out(
     mind: Mind, now: int, temperature: float, sizes: Mapping[str, int], room: int
 ) -> tuple[str, ...]:
-    """The memories for which there is no room in the buffer: what has the least utility times decay leaves first.
+    """Return the memories that do not fit in the buffer.
+
+    Those with the least utility times retention leave first.
 
     Args:
-        mind: Its buffer.
-        now: The interaction.
+        mind: The mind that holds the buffer.
+        now: The current interaction.
         temperature: T.
-        sizes: Tokens by id; one that is not among them is no memory any more, and leaves too.
-        room: Tokens of all together.
+        sizes: Tokens by id. A memory that is not listed no longer exists, and leaves too.
+        room: Token budget of the whole buffer.
     """
     worth = {
         name: slot.utility * retention(slot, now, temperature)

@@ -1,4 +1,4 @@
-"""North stars: the standing mission of an agent, or of all of them."""
+"""North stars: the permanent mission of one agent, or of all agents."""
 
 import msgspec
 
@@ -7,12 +7,12 @@ from agentx.synthesis.state.state import State
 
 
 def missions(state: State, agent: str) -> list[MemoryItem]:
-    """What stands as the mission of a role: its own and those of everybody, oldest first."""
+    """Return the missions of a role, its own and those that apply to all agents, oldest first."""
     return [item for item in state.active("north_star") if item.agent in ("", agent)]
 
 
 def seen_by(state: State, agent: str) -> State:
-    """A state without the missions of other roles."""
+    """Return the state without the missions of other roles."""
     own = {item.id for item in missions(state, agent)}
     items = {name: item for name, item in state.items.items() if item.kind != "north_star" or name in own}
     return msgspec.structs.replace(state, items=items)

@@ -1,11 +1,11 @@
-"""Folding the whole log: on all processors where it is long.
+"""Fold the whole log, on several processors if it is long.
 
-Sealed segments never change, and the last line of each holds the hash that the next one goes on from. So processes of
-their own follow the chain through stretches of segments, and hand back of each the little that a state needs of it.
-This process passes over them in order, as long as each goes on from the one before.
+Sealed segments never change, and the last line of each holds the hash that the next one continues from. So
+worker processes follow the chain through stretches of segments, and return the few parts of each stretch that
+a state needs. This process folds the stretches in order, as long as each continues the one before.
 
-What is not simply whole (damage, a lost segment, a process that was ended) is judged in one place: from there on the log
-is read here, line by line, as a short one is from its beginning.
+Damage, a lost segment or a killed worker are handled in one place: from there on, this process reads the log
+line by line, as it reads a short log from its beginning.
 """
 
 import contextlib
@@ -26,14 +26,14 @@ from agentx.synthesis.memory.conclusions import CONCLUSIONS
 from agentx.synthesis.state.state import State, Stretch, gather
 
 STRETCH_SEGMENTS = 32
-"""So many segments (2 MB) are one stretch."""
+"""Number of segments (2 MB) in one stretch."""
 
 SHORT_SEGMENTS = 100
-"""A log of fewer segments is folded before other processes would have started."""
+"""A log with fewer segments is folded before worker processes would have started."""
 
 MOST_WORKERS = 4
 _AHEAD_BYTES = 1 << 20
-"""What processes have said and nobody has read yet, so that none waits for another."""
+"""Pipe buffer for output not read yet, so that no worker waits for another."""
 
 _RUN = """
 import sys
@@ -46,13 +46,13 @@ work(*sys.argv[2:])
 def fold(
     root: Path, codec: Codec, on_damage: OnDamage | None = None, told: Callable[[int], None] | None = None
 ) -> State:
-    """The state that the whole log of a workspace gives. Takes no lock; memory does not grow with the log.
+    """Return the state of a workspace's whole log. Takes no lock; memory use does not grow with the log.
 
     Args:
         root: The workspace's directory.
         codec: Knows the event types.
-        on_damage: Called with each line that is not the event it should be.
-        told: Told now and then which event was folded.
+        on_damage: Called with each line that is not the expected event.
+        told: Called now and then with the number of the last folded event.
 
     Raises:
         HistoryDamaged: A line is damaged and ``on_damage`` was not given.
@@ -79,7 +79,7 @@ def _untold(_seq: int) -> None:
 
 
 def _stretches(root: Path, codec: Codec) -> Generator[tuple[Stretch, int], None, None]:
-    """The stretches of a long log, each with the segment behind it, up to the first that is not whole."""
+    """Yield the stretches of a long log up to the first damaged one, each with the next segment's number."""
     segments, count = count_segments(root), min(_processors(), MOST_WORKERS)
     if segments < SHORT_SEGMENTS or count == 1:
         return
@@ -95,7 +95,7 @@ def _stretches(root: Path, codec: Codec) -> Generator[tuple[Stretch, int], None,
 
 @contextlib.contextmanager
 def _worker(root: Path, codec: Codec, segments: int, number: int, count: int) -> Iterator[IO[bytes]]:
-    """A process that goes through every ``count``-th stretch; what it says of them can be read."""
+    """Start a worker that reads every ``count``-th stretch, and yield the pipe with its results."""
     here, words = str(Path(__file__).parents[3]), (segments, number, count)
     command = [sys.executable, "-I", "-c", _RUN, here, str(root), codec.fingerprint, *map(str, words)]
     null = subprocess.DEVNULL
@@ -109,7 +109,7 @@ def _worker(root: Path, codec: Codec, segments: int, number: int, count: int) ->
 
 
 def work(root: str, fingerprint: str, segments: str, number: str, count: str) -> None:
-    """Go through stretches and tell of each on the standard output, up to the first that is not whole."""
+    """Read stretches and write each one to the standard output, up to the first damaged one."""
     codec = Codec(FACTS | CONCLUSIONS)
     if codec.fingerprint != fingerprint:
         return
@@ -123,5 +123,5 @@ def work(root: str, fingerprint: str, segments: str, number: str, count: str) ->
 
 
 def _processors() -> int:
-    """How many this process may use."""
+    """Return the number of processors available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

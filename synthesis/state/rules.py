@@ -1,7 +1,7 @@
-"""The life of a rule: how its score fades at night, what strengthens it, what wakes it, and which rules every agent is given.
+"""The life of a rule: nightly decay, what reinforces or wakes it, and the rules given to every agent.
 
-A score belongs to the band of its whole part, so 8.7 is an 8. What code does to a score keeps it below 9: only a person
-makes a rule critical, as only a person ends one that is.
+A score belongs to the band of its integer part, so 8.7 is an 8. Code never raises a score to 9 or more: only
+the user makes a rule critical, and only the user can end a critical one.
 """
 
 from datetime import datetime, timedelta
@@ -14,25 +14,27 @@ from agentx.synthesis.memory.policies import POLICIES
 from agentx.synthesis.state.state import State
 
 CRITICAL = 9.0
-"""From here on a rule never fades, and only a person ends it."""
+"""Score from which a rule never fades; only the user can end it."""
 
 ACTIVE = 5.0
-"""Below this a rule is dormant: kept, found by a search, and not loaded. A lesson enters here, and what wakes is here."""
+"""Score below which a rule is dormant: kept and searchable, but not loaded. New lessons and rules that wake
+start here.
+"""
 
 ENDED = 3.0
-"""Below this a rule has faded away: it is retired, and its own words can bring it back."""
+"""Score below which a rule has faded: it is retired. If its words are stated again, it comes back."""
 
 HIGHEST = 8.9
-"""As far as code raises a score."""
+"""Highest score that code can give."""
 
 KEPT = 0.25
-"""What a rule gains each time that a task kept it."""
+"""Gain of a rule each time a task followed it."""
 
 BROKEN = 0.5
-"""What it gains each time that one broke it: a rule that is broken needs more weight, not less."""
+"""Gain each time a task broke it: a rule that is broken needs more weight, not less."""
 
 AGAIN = 0.5
-"""What it gains where it is said again, or takes in a rule that says the same."""
+"""Gain when a rule is stated again, or merged with a rule that says the same."""
 
 
 class Band(msgspec.Struct, frozen=True):
@@ -40,8 +42,8 @@ class Band(msgspec.Struct, frozen=True):
 
     Attributes:
         least: The lowest score of the band.
-        rest_days: So long after it was last reinforced a rule loses nothing.
-        loss: What it loses in each night after that.
+        rest_days: Days after its last reinforcement during which a rule loses nothing.
+        loss: What it loses each night after that.
     """
 
     least: float
@@ -50,11 +52,11 @@ class Band(msgspec.Struct, frozen=True):
 
 
 BANDS = (Band(7.0, 30, 0.5), Band(ACTIVE, 7, 0.5), Band(0.0, 7, 1.0))
-"""From the strongest to the weakest; what is critical has none."""
+"""From strongest to weakest. Critical rules have no band."""
 
 
 def band(score: float) -> Band:
-    """The band of a score below :data:`CRITICAL`.
+    """Return the band of a score below :data:`CRITICAL`.
 
     >>> band(8.7).rest_days, band(6.5).loss, band(4.5).loss
     (30, 0.5, 1.0)
@@ -63,23 +65,26 @@ def band(score: float) -> Band:
 
 
 def is_critical(item: MemoryItem) -> bool:
-    """Whether an item is a rule that only a person ends."""
+    """Return whether an item is a rule that only the user can end."""
     return item.kind == "rule" and item.score >= CRITICAL
 
 
 def fades(item: MemoryItem) -> bool:
-    """Whether nights can lower a rule's score."""
+    """Return whether nightly decay can lower a rule's score."""
     standing = item.status in ("active", "dormant")
     return item.kind == "rule" and standing and not item.pinned and item.score < CRITICAL
 
 
 def has_faded(item: MemoryItem) -> bool:
-    """Whether nights ended a rule. One that a person ended has kept its score, and nothing but a person brings it back."""
+    """Return whether decay retired a rule.
+
+    A rule the user ended keeps its score, and only the user can bring it back.
+    """
     return item.kind == "rule" and item.status == "retired" and item.score < ENDED
 
 
 def standing_as(score: float) -> Status:
-    """The status of a rule of a score.
+    """Return the status of a rule with this score.
 
     >>> standing_as(5.0), standing_as(4.5), standing_as(2.5)
     ('active', 'dormant', 'retired')
@@ -88,7 +93,7 @@ def standing_as(score: float) -> Status:
 
 
 def faded(item: MemoryItem, night: datetime) -> MemoryItem:
-    """A rule after a night; the very item where it lost nothing.
+    """Return a rule after one night; the same object if it lost nothing.
 
     Args:
         item: Any item.
@@ -98,7 +103,7 @@ def faded(item: MemoryItem, night: datetime) -> MemoryItem:
         return item
     try:
         rested = night - datetime.fromisoformat(item.used_at or item.created_at)
-    except (ValueError, TypeError):  # a damaged time
+    except (ValueError, TypeError):  # a damaged timestamp
         return item
     here = band(item.score)
     if rested < timedelta(days=here.rest_days):
@@ -110,25 +115,27 @@ def faded(item: MemoryItem, night: datetime) -> MemoryItem:
     return msgspec.structs.replace(item, score=score, status=standing_as(score), reason=reason)
 
 
-# --- what strengthens a rule -----------------------------------------------------------------------------------------
+# --- what reinforces a rule ---------------------------------------------------------------------------------
 
 
 def reinforced(item: MemoryItem, at: str) -> Patch:
-    """A rule that a task kept: :data:`KEPT` more, and its rest begins anew. What slept or had faded away wakes.
+    """Reinforce a rule that a task followed.
+
+    Adds :data:`KEPT` and restarts its rest. Wakes it if dormant or faded.
 
     Args:
-        item: The rule; of what a person ended, or what is no rule, only the time of use changes.
-        at: When, as :attr:`agentx.storage.events.types.Event.at` has it.
+        item: The rule. If it is not a rule, or the user ended it, only the time of use changes.
+        at: Time, formatted like :attr:`agentx.storage.events.types.Event.at`.
     """
     return strengthened(item, at, KEPT, "a task kept it")
 
 
 def violated(item: MemoryItem, at: str) -> Patch:
-    """A rule that a task broke: one violation and :data:`BROKEN` more. What slept or had faded away wakes.
+    """Count a violation of a rule and add :data:`BROKEN` to its score. Wakes it if dormant or faded.
 
     Args:
-        item: As of :func:`reinforced`.
-        at: When.
+        item: As for :func:`reinforced`.
+        at: Time.
     """
     patch = strengthened(item, at, BROKEN, "a task broke it")
     if not _in_play(item):
@@ -140,23 +147,23 @@ def violated(item: MemoryItem, at: str) -> Patch:
 
 
 def triggered(item: MemoryItem, at: str) -> Patch:
-    """A rule whose situation came up, as a gate finds it: what slept or had faded away wakes, its rest begins anew.
+    """Restart the rest of a rule whose situation a gate recognised. Wakes it if dormant or faded.
 
     Args:
-        item: As of :func:`reinforced`.
-        at: When.
+        item: As for :func:`reinforced`.
+        at: Time.
     """
     return strengthened(item, at, 0.0, "its situation came up")
 
 
 def strengthened(item: MemoryItem, at: str, gain: float, why: str) -> Patch:
-    """A rule that counts for more.
+    """Raise the score of a rule.
 
     Args:
-        item: As of :func:`reinforced`.
-        at: When.
-        gain: How much more, up to :data:`HIGHEST`.
-        why: The cause, for the reason.
+        item: As for :func:`reinforced`.
+        at: Time.
+        gain: Amount to add, up to :data:`HIGHEST`.
+        why: The cause, for the recorded reason.
     """
     at = max(at, item.used_at)
     if not _in_play(item):
@@ -171,7 +178,7 @@ def strengthened(item: MemoryItem, at: str, gain: float, why: str) -> Patch:
 
 
 def risen(score: float, gain: float) -> float:
-    """A score and what it gains by code, which makes nothing critical.
+    """Return a score plus a gain. Code cannot raise it to critical.
 
     >>> risen(8.75, 0.5), risen(9.5, 0.5)
     (8.9, 9.5)
@@ -183,17 +190,19 @@ def _in_play(item: MemoryItem) -> bool:
     return item.kind == "rule" and (item.status in ("active", "dormant") or has_faded(item))
 
 
-# --- what every agent is given ---------------------------------------------------------------------------------------
+# --- what every agent is given ------------------------------------------------------------------------------
 
 
 def boot_rules(state: State) -> list[MemoryItem]:
-    """The rules that every agent is given at its start: all that are critical or pinned, then the strongest up to 20.
+    """Return the rules given to every agent at its start.
+
+    These are all critical or pinned ones, then the strongest, up to 20.
 
     Args:
         state: What is concluded.
 
     Returns:
-        The strongest first; the older one of two that are as strong.
+        The strongest first; of equal ones, the older first.
     """
     rules = sorted(
         state.active("rule"), key=lambda item: (not item.pinned, -item.score, item.created_seq, item.id)

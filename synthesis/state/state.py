@@ -1,7 +1,7 @@
-"""State is a fold over history: the same events give the same state, to the byte.
+"""State is a fold over history: the same events give the same state, byte for byte.
 
-Nothing here reads a clock, a file or a model. Only a ``Concluded`` event changes memory; every other event moves the
-bookkeeping that an agent and a person are shown (recent messages, open runs, calls that wait).
+Nothing here reads a clock, a file or a model. Only a ``Concluded`` event changes memory. Every other event
+updates the bookkeeping shown to agents and the user: recent messages, open runs, pending calls.
 """
 
 from collections import defaultdict, deque
@@ -34,26 +34,29 @@ from agentx.synthesis.memory.items import Kind, MemoryItem, Status
 from agentx.synthesis.state.mind import Mind
 
 FOLD_VERSION = 7
-"""Raised whenever the same history would fold to a different state; snapshots of another version are not read."""
+"""Raised whenever the same history would fold to a different state. Snapshots of another version are ignored.
+"""
 
 RECENT_MESSAGES = 30
-"""How many messages the state keeps at hand (tier 1 of the context)."""
+"""Number of recent messages in the state (tier 1 of the context)."""
 
 RECENT_TEXT = 2_000
-"""Characters kept of each of them; the event has the rest."""
+"""Characters kept of each message; the event has the rest."""
 
 RECENT_RUNS = 50
-"""How many runs the state keeps at hand: what a director reads."""
+"""Number of recent runs in the state, for the director."""
 
 RECENT_INSTRUCTIONS, RECENT_DIRECTIVES = 20, 5
-"""How many of the user's messages, and of the director's directives and failures, are named: what a director reads."""
+"""Number of sequence numbers kept for the director: the user's messages, and directives including failed
+ones.
+"""
 
 RUN_TEXT = 500
-"""Characters kept of what a run was asked, and of what came of it."""
+"""Characters kept of a run's task and of its result."""
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A message of the conversation, as the context shows it."""
+    """A message of the conversation, as shown in the context."""
 
     seq: int
     at: str
@@ -63,7 +66,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PendingCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A tool call that was announced and has no result: it waits for a person, or its outcome is unknown."""
+    """A tool call without a result: it awaits approval, or its outcome is unknown."""
 
     seq: int
     call_id: str
@@ -77,13 +80,13 @@ class PendingCall(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A run: what it was asked, and how it ended where it has.
+    """A run: its task, and how it ended, if it has.
 
     Attributes:
-        at: When it started; ``ended_at`` when it ended, empty while it goes on.
-        directive: Seq of the directive that it carries out; 0 for none.
-        schedule: Id of the schedule that it was due by, and ``due`` when; empty for none.
-        resumed: How often it was gone on with under its own id, after it was cut off.
+        at: When it started. ``ended_at`` is when it ended; empty while it is running.
+        directive: Sequence number of the directive that it carries out; 0 for none.
+        schedule: Id of the schedule that started it, and ``due`` its due time; empty for none.
+        resumed: How often it was resumed under the same id after an interruption.
     """
 
     run: str
@@ -105,7 +108,7 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class DirectiveRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The directive that serves: how far its director read, how long it is valid, and how many runs it has served."""
+    """The current directive: how far its director read, how long it is valid, and how many runs used it."""
 
     seq: int
     at: str
@@ -118,9 +121,9 @@ class ScheduleRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """A schedule, and how far its due times are settled.
 
     Attributes:
-        rule: As it was set.
-        since: When that was; earlier times are not due.
-        settled: The latest due time that was run or passed over; empty for none.
+        rule: The schedule as it was set.
+        since: When it was set; earlier times are not due.
+        settled: The latest due time that was run or skipped; empty for none.
     """
 
     rule: ScheduleSet
@@ -129,11 +132,11 @@ class ScheduleRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Lease(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file that one run alone may write to.
+    """An exclusive write lock of one run on a file.
 
     Attributes:
-        run: The run; its end ends the lease.
-        role: Who has it, and for which stage and item.
+        run: The run; the lease ends with it.
+        role: Role of the holder; ``stage`` and ``item`` say what it works on.
         until: When it expires, as UTC time in ISO 8601.
     """
 
@@ -145,18 +148,18 @@ class Lease(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Stretch(msgspec.Struct, array_like=True):
-    """Events in a row, as far as a state needs them to pass over all of them in one step.
+    """A sequence of consecutive events, reduced to what a state needs to fold all of them in one step.
 
     Attributes:
         after: Hash of the event before them.
-        seq: The last one.
-        hash: Its hash.
-        at: When it was recorded; empty where there are none.
-        counts: How many there are, by type.
-        lines: The lines of those that may change a state, in order.
-        messages: The lines of the latest messages.
-        results: By tool, the call ids of the results whose call is not among them.
-        said: Seqs of the latest messages of the user.
+        seq: Number of the last event.
+        hash: Hash of the last event.
+        at: When the last event was recorded; empty if there are none.
+        counts: Number of events, by type.
+        lines: Lines of the events that may change a state, in order.
+        messages: Lines of the latest messages.
+        results: By tool, the call ids of results whose call is not among these events.
+        said: Sequence numbers of the user's latest messages.
     """
 
     after: str
@@ -171,29 +174,30 @@ class Stretch(msgspec.Struct, array_like=True):
 
 
 class State(msgspec.Struct, kw_only=True):
-    """Everything that is concluded and everything that is open, after the event ``seq``.
+    """All conclusions and all open work after the event ``seq``.
 
     Attributes:
-        seq: The last event that was folded; 0 for none.
-        hash: Its hash.
-        at: When it was recorded: the present of whoever reads this state, so that a replay reads the same.
+        seq: Number of the last folded event; 0 for none.
+        hash: Hash of the last folded event.
+        at: When that event was recorded. Readers use it as the present, so that a replay gives the same
+            result.
         watermark: How far the deterministic extractors have read, from 0.
         judged: How far a model has read.
         maintained: The last event before the latest maintenance.
-        maintained_at: When that was recorded; empty where there was none.
-        items: All memory items, by id, in the order of their creation.
+        maintained_at: When the latest maintenance was recorded; empty if there was none.
+        items: All memory items, by id, in order of creation.
         messages: The latest messages, oldest first.
-        said: Seqs of the user's latest messages.
+        said: Sequence numbers of the user's latest messages.
         pending: Tool calls without a result, by call id.
-        runs: The latest runs, oldest first; those that a pipeline sends out aside.
-        directive: The directive that serves; none where nobody directs.
-        directed: Seqs of the latest directives, those that failed too.
-        schedules: What runs again and again, by id.
-        files: Files whose class is enforced, by the pipeline that says so.
-        leases: Files that one run alone may write to, by path.
-        minds: What cognitive agents hold at hand, by session.
-        counts: Events folded, by type.
-        unknown: Events of a type that this version does not know.
+        runs: The latest runs, oldest first, except those dispatched by a pipeline.
+        directive: The current directive; ``None`` without a director.
+        directed: Sequence numbers of the latest directives, including failed ones.
+        schedules: Recurring tasks, by id.
+        files: Files whose class is enforced, by the pipeline that declares it.
+        leases: Exclusive write locks, by path.
+        minds: Memory buffers of cognitive agents, by session.
+        counts: Number of events folded, by type.
+        unknown: Number of events of a type unknown to this version.
     """
 
     title: str = ""
@@ -221,7 +225,7 @@ class State(msgspec.Struct, kw_only=True):
     unknown: int = 0
 
     def apply(self, event: Event) -> None:
-        """Fold one event in; events come in order, each once."""
+        """Fold one event in. Events must come in order, each once."""
         self.seq, self.hash, self.at = event.seq, event.hash, event.at
         self.counts[event.type] = self.counts.get(event.type, 0) + 1
         fold = _FOLDS.get(type(event.data))
@@ -229,17 +233,17 @@ class State(msgspec.Struct, kw_only=True):
             fold(self, event, event.data)
 
     def apply_all(self, events: Iterable[Event]) -> "State":
-        """Fold many events in and return the state itself."""
+        """Fold many events in and return this state."""
         for event in events:
             self.apply(event)
         return self
 
     def pass_over(self, stretch: Stretch, decode: Callable[[bytes], Event]) -> None:
-        """Fold in a stretch of events that :func:`gather` went through; the state is as if each had been folded.
+        """Fold in a stretch of events prepared by :func:`gather`, with the same result as folding each event.
 
         Args:
-            stretch: It begins behind the last event of this state.
-            decode: Turns a line into its event.
+            stretch: Must begin right after the last event of this state.
+            decode: Parses a line into its event.
         """
         for call in list(self.pending.values()):
             if call.call_id in stretch.results.get(call.tool, ()):
@@ -255,15 +259,15 @@ class State(msgspec.Struct, kw_only=True):
 
     @property
     def last_run(self) -> RunRecord | None:
-        """The latest run; none where nothing ran."""
+        """The latest run; ``None`` if nothing ran."""
         return self.runs[-1] if self.runs else None
 
     def active(self, *kinds: Kind, status: Status = "active") -> Iterator[MemoryItem]:
-        """The items of some kinds (of all where none is named) that have a status, oldest first."""
+        """Return the items of some kinds (all kinds if none is given) that have a status, oldest first."""
         return (i for i in self.items.values() if i.status == status and (not kinds or i.kind in kinds))
 
     def copy(self) -> "State":
-        """The same state, apart from this one: its values are immutable, its collections are copied."""
+        """Return an independent copy: values are immutable, collections are copied."""
         return msgspec.structs.replace(
             self,
             items=dict(self.items),
@@ -280,42 +284,42 @@ class State(msgspec.Struct, kw_only=True):
         )
 
     def encode(self) -> bytes:
-        """The state as canonical JSON: keys sorted, no white space."""
+        """Return the state as canonical JSON: keys sorted, no white space."""
         return msgspec.json.encode(self, order="sorted")
 
     def dump(self) -> bytes:
-        """The state as JSON that :meth:`decode` gives back in every respect, the order of its items too."""
+        """Return the state as JSON from which :meth:`decode` restores all, including the order of items."""
         return msgspec.json.encode(self)
 
     @classmethod
     def decode(cls, content: bytes) -> "State":
-        """The state that was dumped or encoded; its digest is the same.
+        """Parse a state that was dumped or encoded; its digest is the same.
 
         Raises:
-            ValueError: It is none.
+            ValueError: The content is not a state.
         """
         return msgspec.json.decode(content, type=cls)
 
     @property
     def digest(self) -> str:
-        """Hex blake2b-256 of :meth:`encode`; two replays of one history give the same."""
+        """Hex blake2b-256 of :meth:`encode`; two replays of one history give the same digest."""
         return blake2b(self.encode(), digest_size=32).hexdigest()
 
 
 def is_instruction(event: Event) -> bool:
-    """Whether the user said something."""
+    """Return whether an event is a message of the user."""
     return isinstance(event.data, UserMessageSent) and event.actor.partition(":")[0] == "user"
 
 
 def gather(start: Position, events: Iterable[tuple[Event, bytes]]) -> Stretch:
-    """Go through events in a row, each with its line, for a state that will pass over them.
+    """Reduce consecutive events to a stretch for :meth:`State.pass_over`.
 
-    A result settles its call wherever between them the call was announced; where it was announced before them all, only
-    the state knows of it. Either way no other event between has a say in that.
+    A result settles its call wherever the call was announced among these events. If it was announced before
+    them, only the state knows of it. In both cases no other event in between matters.
 
     Args:
-        start: Behind the event before them.
-        events: In order.
+        start: Position after the previous event.
+        events: Events in order, each with its line.
     """
     counts: dict[str, int] = {}
     lines: list[bytes] = []
@@ -340,7 +344,7 @@ def gather(start: Position, events: Iterable[tuple[Event, bytes]]) -> Stretch:
     return Stretch(start.hash, seq, own_hash, at, counts, lines, list(messages), results, list(said))
 
 
-# --- what each type of event does to the state ------------------------------------------------------------------------
+# --- what each type of event does to the state --------------------------------------------------------------
 
 
 def _create(state: State, _event: Event, created: WorkspaceCreated) -> None:
@@ -392,14 +396,14 @@ def _decide(state: State, _event: Event, decided: ApprovalDecided) -> None:
 
 
 def _settle(state: State, _event: Event, done: ToolCallExecuted) -> None:
-    """A call has its result; one of another tool under the same id settles nothing."""
+    """Settle a pending call with its result. A result of another tool under the same id is ignored."""
     waiting = state.pending.get(done.call_id)
     if waiting is not None and waiting.tool == done.tool:
         del state.pending[done.call_id]
 
 
 def began(event: Event, run: RunStarted, before: RunRecord | None = None) -> RunRecord:
-    """The record of a run that begins; of one that goes on, ``before`` it is what it was."""
+    """Return the record of a run that starts, or of ``before`` if it resumes that run."""
     if before is not None and run.resumes == event.run:
         return msgspec.structs.replace(
             before, status="RUNNING", reason="", ended_seq=0, ended_at="", resumed=before.resumed + 1
@@ -419,7 +423,7 @@ def began(event: Event, run: RunStarted, before: RunRecord | None = None) -> Run
 
 
 def ended(record: RunRecord, event: Event, end: RunEnded) -> RunRecord:
-    """The record of a run that is over."""
+    """Return the record of a run that has ended."""
     return msgspec.structs.replace(
         record,
         status=end.status,
@@ -431,7 +435,7 @@ def ended(record: RunRecord, event: Event, end: RunEnded) -> RunRecord:
 
 
 def _start_run(state: State, event: Event, run: RunStarted) -> None:
-    if run.pipeline:  # one of many at once, without memory: how far they are is the pipeline's
+    if run.pipeline:  # one of many parallel runs without memory: the pipeline tracks their progress
         return
     before = state.runs.pop() if state.runs and run.resumes == event.run == state.runs[-1].run else None
     state.runs.append(began(event, run, before))
@@ -522,4 +526,4 @@ _FOLDS: dict[type, Callable[[State, Event, Any], None]] = {
     Interacted: _interact,
     Unknown: _skip,
 }
-"""What each type of event does to the state; the others move its bookkeeping alone."""
+"""How each type of event changes the state. Other types only update its bookkeeping."""
