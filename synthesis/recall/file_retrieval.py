@@ -1,9 +1,9 @@
-"""Files for a query: which ones a change is about, told by all of their passages together.
+"""File retrieval: rank files for a query by all of their passages together.
 
-A passage is found by its own words; a file is meant when several of its passages are found, or when the query names it.
-So the passages of a file are added up, each counting less than the one before it, by words and by meaning apart, and the
-words of its name count as well. Each of the three is brought to 0..1 between the files, and they are added by fixed weights
-(measured in ``docs/search.md``).
+A passage is found by its own words. A file is relevant if several of its passages are found, or if the query
+names it. So the scores of a file's passages are added up, each counting less than the one before it,
+separately for words and meaning. The words of the file's name count as well. Each of the three scores is
+normalised to 0..1 over the files, and they are added with fixed weights (measured in ``docs/search.md``).
 """
 
 import math
@@ -16,13 +16,13 @@ from agentx.storage.index.port import Chunk, Filter, MemoryIndex, Ranked, Vector
 from agentx.synthesis.recall.retrieval import SCORE_DIGITS, SearchHit, as_hit
 
 DEPTH = 200
-"""How many passages of each ranking are added up."""
+"""Number of passages of each ranking that are added up."""
 
 WORDS, MEANING, NAME = 1.0, 0.3, 0.26
-"""What each sort of evidence counts."""
+"""Weight of each kind of evidence."""
 
 NEXT_BY_WORDS, NEXT_BY_MEANING = 0.4, 0.3
-"""What the next passage of a file counts, as a share of the one before it."""
+"""Weight of a file's next passage, as a share of the one before it."""
 
 _File = tuple[str, str]
 
@@ -30,17 +30,17 @@ _File = tuple[str, str]
 def retrieve_files(
     index: MemoryIndex, query: str, vector: Vector | None, k: int, where: Filter
 ) -> list[SearchHit]:
-    r"""Find the ``k`` files that a query is most likely about: a change that is to be made, a commit message.
+    r"""Find the ``k`` files that a query, such as a planned change or a commit message, is most likely about.
 
     Args:
-        index: Where to look.
-        query: Words, in any form. Of several lines the first counts twice: it says what the others explain.
-        vector: Its embedding, by the embedder that the index was fed from; ``None`` ranks by words alone.
-        k: How many files at most.
-        where: What to look at; what is in no file is passed over.
+        index: The index to search.
+        query: Words, in any form. If it has several lines, the first counts twice: the others explain it.
+        vector: Its embedding, by the embedder that filled the index; ``None`` ranks by words alone.
+        k: Maximum number of files.
+        where: Restricts the search. Chunks outside files are ignored.
 
     Returns:
-        One hit for each file: the passage that speaks most for it, with the score of the file.
+        One hit for each file: its best passage, with the score of the file.
 
     Raises:
         UsageError: A date or path of the filter cannot be read.
@@ -61,7 +61,8 @@ def retrieve_files(
     best: dict[_File, Chunk] = {}
     for ranked in (*lexical, *by_meaning):
         best.setdefault(_file(ranked.chunk), ranked.chunk)
-    # What the last of a list that was cut off has, every passage in it has; by meaning every chunk has a score.
+    # Floor of a truncated list: the last score in it, which every listed passage reaches. By meaning, every
+    # chunk has a score.
     cut_off = lexical[-1].score if len(lexical) == DEPTH else 0.0
     floor = by_meaning[-1].score if len(by_meaning) > 1 else 0.0
     evidence = (
@@ -90,7 +91,10 @@ def _in_files(ranking: Iterable[Ranked]) -> list[Ranked]:
 
 
 def _added_up(ranking: Sequence[Ranked], floor: float, share: float) -> dict[_File, float]:
-    """The scores of a file's passages, each counting ``share`` of the one before it; 1 for the best file."""
+    """Return the summed scores of each file's passages; the best file has 1.
+
+    Each passage of a file counts ``share`` of the one before it.
+    """
     found: dict[_File, float] = defaultdict(float)
     often: Counter[_File] = Counter()
     for ranked in ranking:
@@ -102,7 +106,10 @@ def _added_up(ranking: Sequence[Ranked], floor: float, share: float) -> dict[_Fi
 
 
 def _named(files: Iterable[_File], query: str) -> dict[_File, float]:
-    """How much of a file's name the query says, 0 to 1; a word that many paths share counts little."""
+    """Return the share of each file's name that the query contains, 0 to 1.
+
+    Words common to many paths weigh little.
+    """
     said = query_terms(query)
     names = {file: set(query_terms(PurePosixPath(file[1]).stem)) for file in files}
     holders = Counter(term for _, path in names for term in query_terms(path))

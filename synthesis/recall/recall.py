@@ -1,8 +1,8 @@
-"""What comes back by itself: of what a search found, the memories that are nearest and most alive stand first, each once.
+"""Automatic recall: rank the memories in a search result by relevance and vitality, without repetitions.
 
-A memory is an item of memory or a message; the record itself never fades, what was concluded of it does. What says no more
-than something that stands there already is left out, by its words: an item that a recalled message says, too, a message
-that a rule says above, a second item in other words.
+A memory is a memory item or a message. The record never fades, but the conclusions drawn from it do. Hits
+that say no more than something already shown are left out, compared by their words: an item repeated by a
+recalled message, a message repeated by a rule shown above, a second item in other words.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,21 +17,24 @@ from agentx.synthesis.similarity.near_duplicates import likeness
 from agentx.synthesis.state.state import State
 
 FADED_SHARE = 0.5
-"""What the score of a memory that has wholly faded counts for: where nothing else is near, it still comes back."""
+"""Weight of a completely faded memory: if nothing else is near, it still comes back."""
 
 MOST_LONGER = 2
-"""Texts of which one has more than so many times the words of the other are not compared for what they mean."""
+"""If one text has more than this many times the words of another, the two are not compared for meaning."""
 
 MOST_WORDS = 60
-"""Nor are longer ones: they say more than one thing, and a search gives none that is nearly the same as another."""
+"""Longer texts are not compared either: they say more than one thing, and a search does not return two that
+are nearly the same.
+"""
 
 
 class Recollection(msgspec.Struct, frozen=True):
-    """What a search found, in the order in which it takes its room.
+    """Search results in the order in which they are shown.
 
     Attributes:
-        hits: Memory items, then messages, as many together as were asked for; then the rest as it was found.
-        repeated: What was left out, with the id of what says the same.
+        hits: Memory items, then messages, up to the requested number together; then the other hits in their
+            order.
+        repeated: Hits that were left out, each with the id of the text that says the same.
     """
 
     hits: tuple[SearchHit, ...]
@@ -39,7 +42,7 @@ class Recollection(msgspec.Struct, frozen=True):
 
 
 class _Told(msgspec.Struct, frozen=True):
-    """Something that stands there, in the forms in which it is compared."""
+    """A text that is already shown, in the forms used for comparison."""
 
     name: str
     text: str
@@ -50,14 +53,14 @@ class _Told(msgspec.Struct, frozen=True):
 def recollect(
     hits: Sequence[SearchHit], state: State, most: int, shown: Mapping[str, str], most_tokens: int
 ) -> Recollection:
-    """Put the memories in front that matter most for a message.
+    """Move the memories that matter most for a message to the front.
 
     Args:
-        hits: What was found for it, best first.
-        state: What is remembered; each memory is as alive as it is at ``state.at``.
-        most: How many memories.
-        shown: The texts of what is shown already, by id.
-        most_tokens: Of a passage, so much will be shown.
+        hits: Search results for the message, best first.
+        state: What is remembered; vitality is computed at ``state.at``.
+        most: Maximum number of memories.
+        shown: Texts that are already shown, by id.
+        most_tokens: Number of tokens of a passage that will be shown.
 
     >>> found = [SearchHit(id="a:1", text="retry()", score=1.0, kind="artifact")]
     >>> found.append(SearchHit(id="m:2:0", text="Payments are retried twice.", score=0.4, kind="message"))
@@ -86,24 +89,24 @@ def recollect(
 
 
 def is_memory(hit: SearchHit, state: State) -> bool:
-    """Whether a hit is a message, or an item that holds or sleeps; what is only proposed is none."""
+    """Return whether a hit is a message, or an active or dormant item. A proposed item is not a memory."""
     item = state.items.get(hit.symbol) if hit.kind == "memory" else None
     return hit.kind == "message" or (item is not None and item.status in ("active", "dormant"))
 
 
 def _by_life(hits: Sequence[SearchHit], state: State) -> list[SearchHit]:
-    """The memories by their scores and how alive they are."""
+    """Return the memories, sorted by score and vitality."""
     behind = reversed(list(accumulate((hit.score for hit in reversed(hits)), max)))
     memories = [
         (level if hit.score < level else hit.score * _weight(hit, state), hit)
         for level, hit in zip(behind, hits, strict=True)
         if is_memory(hit, state)
-    ]  # of a lower score than one behind it is what a search put first for words that it holds to the letter
+    ]  # a hit that scores less than one behind it was put first for an exact match: keep its place
     return [hit for _, hit in sorted(memories, key=lambda one: -one[0])]
 
 
 def _weight(hit: SearchHit, state: State) -> float:
-    """What a memory's score counts for, from :data:`FADED_SHARE` to 1."""
+    """Return the weight of a memory's score, from :data:`FADED_SHARE` to 1."""
     if hit.kind == "message":
         return 1.0
     return FADED_SHARE + (1 - FADED_SHARE) * vitality(state.items[hit.symbol], state.at)
@@ -115,7 +118,7 @@ def _as_told(name: str, text: str) -> _Told:
 
 
 def _said_by(hit: SearchHit, told: Sequence[_Told]) -> str:
-    """The id of what says all that a hit says; empty for nothing."""
+    """Return the id of the text that says all that a hit says; empty if there is none."""
     own = _as_told(hit.id, hit.text)
     for one in told:
         shorter, longer = sorted((own.words, one.words))

@@ -1,11 +1,11 @@
-"""Retrieval: one ranked list out of what the memory index finds by words and by meaning.
+"""Retrieval: merge the index's matches by words and by meaning into one ranked list.
 
-Both rankings are fused by a convex combination of their scores, each brought to 0..1 between its best and its floor
-(Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS 2023). How
-much each counts is read from the rankings themselves (:func:`balance`): the one whose best stands out from the rest
-knows more. What the query quotes (a phrase, a hash, a line of an error) and a chunk holds to the letter comes first,
-whatever the scores say; of passages that say nearly the same, the best one stays. The order is total: equal scores go
-by id.
+Both rankings are fused by a convex combination of their scores, each normalised to 0..1 between its best and
+its floor (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS 2023). The
+weights are derived from the rankings themselves (:func:`balance`): the ranking whose best hit stands out more
+knows more. Chunks that contain exactly what the query quotes (a phrase, a hash, a line of an error) come
+first, whatever their scores. Of nearly identical passages, only the best is kept. The order is total: equal
+scores are sorted by id.
 """
 
 import re
@@ -18,10 +18,10 @@ import msgspec
 from agentx.storage.index.port import Chunk, ChunkKind, Filter, MemoryIndex, Ranked, Vector
 
 DEPTH = 50
-"""How many of each ranking are fused, at least."""
+"""Minimum number of hits of each ranking that are fused."""
 
 STANDS_OUT_AT = 20
-"""The place in a ranking that its best is compared with."""
+"""Place in a ranking that its best hit is compared with."""
 
 MEANING_GAIN: Mapping[ChunkKind, float] = {
     "message": 2.0,
@@ -30,30 +30,36 @@ MEANING_GAIN: Mapping[ChunkKind, float] = {
     "artifact": 3.0,
     "source": 3.0,
 }
-"""How much more the fall of a cosine tells than the same fall of BM25, by the kind of passage: a cosine falls by less where
-both rankings know as much, and a question shares fewer words with the code that answers it than with a talk. Measured."""
+"""Weight of a drop in cosine relative to the same drop in BM25, by kind of passage. Measured.
+
+When both rankings are equally certain, a cosine drops by less. Also, a question shares fewer words with the
+code that answers it than with a conversation.
+"""
 
 AGENT_SHARE = 0.9
-"""What the score of an agent's message counts for: it repeats the words of what it answers, and the person's own words
-are what a question about them looks for."""
+"""Weight of an agent's message: it repeats the words of what it answers, and a question about those words is
+looking for the user's message.
+"""
 
 LATER_SHARE = 0.8
-"""What the score of a later part of a long message counts for: its beginning says what it is about."""
+"""Weight of a later part of a long message: its beginning says what it is about."""
 
 QUOTED_DEPTH = 300
-"""How many matches of a quoted phrase's words are looked through for the phrase itself."""
+"""Number of matches of a quoted phrase's words that are checked for the phrase itself."""
 
 QUOTED_WORDS = 8
-"""What has more words than this is looked for no deeper than the query: few chunks hold so many of them."""
+"""Longer phrases are searched no deeper than the query: few chunks contain so many of their words."""
 
 SCORE_DIGITS = 6
-"""Fused scores are rounded to this, so that the order of near ties depends on no processor; ties go by id."""
+"""Fused scores are rounded to this many digits, so that the order of near ties does not depend on the
+processor. Ties are sorted by id.
+"""
 
 MAX_NEEDLES = 4
 MAX_QUERY_CHARS = 20_000
 MAX_NEEDLE_CHARS = 400
 NEAR_DUPLICATE = 0.9
-"""Two texts of which so much of all words is shared say the same."""
+"""Share of common words from which two texts are near-duplicates."""
 
 _QUOTED = re.compile(
     r'"([^"\n]{3,400})"|`([^`\n]{3,400})`|“([^”\n]{3,400})”|(?<!\w)\'([^\'\n]{3,400})\'(?!\w)'
@@ -68,25 +74,25 @@ _MIN_DUPLICATE_WORDS = 8
 
 
 class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
-    """A passage that was found, and where it comes from.
+    """A passage that was found, and its origin.
 
     Attributes:
         id: Id of the chunk.
         text: The passage.
-        score: Fused score, 0 to 1 unless other weights are given; compares within one answer only.
-        kind: Where it comes from.
+        score: Fused score, 0 to 1 unless other weights are given. Comparable within one result only.
+        kind: Kind of its origin.
         path: File, relative to the artifacts root or its source; empty for messages.
-        start_line: First line, from 1; 0 where there are no lines.
+        start_line: First line, from 1; 0 if there are no lines.
         end_line: Last line, inclusive.
         symbol: Definition or heading that it belongs to.
         source: Name of a read-only source; empty for the workspace itself.
-        seq: Event that brought it.
+        seq: Number of the event that added it.
         at: When, UTC ISO 8601.
-        actor: Who wrote or said it.
+        actor: Its author.
         content_id: Blob id or content hash of the whole file.
-        commit: Git commit that holds the event, where the caller knows it; empty for sources.
-        lexical_rank: Place among the matches by words, from 1; 0 where it is not among them.
-        vector_rank: Place among the matches by meaning, from 1; 0 where it is not among them.
+        commit: Git commit that holds the event, if the caller knows it; empty for sources.
+        lexical_rank: Place among the matches by words, from 1; 0 if it is not among them.
+        vector_rank: Place among the matches by meaning, from 1; 0 if it is not among them.
     """
 
     id: str
@@ -108,7 +114,7 @@ class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Weights(msgspec.Struct, frozen=True):
-    """How much each ranking counts in the fusion."""
+    """Weight of each ranking in the fusion."""
 
     lexical: float = 0.5
     vector: float = 0.5
@@ -126,12 +132,12 @@ def retrieve(
     """Find the ``k`` best passages for a query.
 
     Args:
-        index: Where to look.
+        index: The index to search.
         query: Words, in any form; never parsed as a query language.
-        vector: Its embedding, by the embedder that the index was fed from; ``None`` ranks by words alone.
-        k: How many hits at most.
-        where: What to look at.
-        weights: How much each ranking counts; ``None`` lets :func:`balance` decide.
+        vector: Its embedding, by the embedder that filled the index; ``None`` ranks by words alone.
+        k: Maximum number of hits.
+        where: Restricts the search.
+        weights: Weight of each ranking; ``None`` lets :func:`balance` decide.
 
     Raises:
         UsageError: A date or path of the filter cannot be read.
@@ -146,7 +152,7 @@ def retrieve(
     if k <= 0:
         return []
     depth = max(DEPTH, 2 * k)
-    with ThreadPoolExecutor(1) as beside:  # both wait for the index, not for Python
+    with ThreadPoolExecutor(1) as beside:  # both searches wait for the index, not for Python
         meaning = beside.submit(index.search_vector, vector, depth, where) if vector is not None else None
         lexical = index.search_text(query, depth, where)
         by_meaning = meaning.result() if meaning else []
@@ -164,11 +170,12 @@ def retrieve(
 
 
 def to_embed(chunk: Chunk) -> str:
-    r"""What an embedder is given of a chunk: who says what, and the context behind it.
+    r"""Return the text of a chunk to embed: the speaker, the text and its context.
 
-    A model reads a text from its beginning, up to a limit, and the beginning weighs most: with the context in front,
-    neighbouring turns look alike. A passage of a file has path and symbol in front: a definition seldom says what its file
-    is about. Where the file is only numbered, a passage that holds the name of its definition or section stands alone.
+    A model reads a text from its beginning, up to a limit, and the beginning weighs most. With the context
+    first, neighbouring turns of a conversation would look alike, so it comes last. A passage of a file has
+    its path and symbol first: a definition seldom says what its file is about. If the file only has a number
+    for a name, a passage that contains the name of its definition or section is embedded without context.
 
     >>> to_embed(Chunk(id="a", kind="message", text="Two weeks.", context="Ann How long?", actor="user:Ann"))
     'Ann: Two weeks.\nAnn How long?'
@@ -183,26 +190,28 @@ def to_embed(chunk: Chunk) -> str:
 
 
 def balance(lexical: Sequence[Ranked], by_meaning: Sequence[Ranked], gain: float) -> Weights:
-    """Decide how much words count and how much meaning does, by how far the best of each stands out.
+    """Derive the weights of words and meaning from how far the best hit of each ranking stands out.
 
     With ``drop = (s1 - s20) / s1`` of a ranking, where ``sN`` is its N-th score::
 
-        vector = (gain * drop of cosine)^2 / ((gain * drop of cosine)^2 + (drop of BM25)^2),   lexical = 1 - vector
+        vector = (gain * drop of cosine)^2 / ((gain * drop of cosine)^2 + (drop of BM25)^2)
+        lexical = 1 - vector
 
-    Words that twenty chunks hold alike tell nothing apart, and then meaning decides; a rare name is held by few, and
-    then words do. Both drops shrink as an index grows, so their ratio stays. The idea is that of predictors of query
-    performance by the spread of scores (Shtok et al., "Predicting Query Performance by Query-Drift Estimation", ACM
-    TOIS 2012); the formula is our own, measured in ``docs/search.md``.
+    Words that twenty chunks contain equally do not discriminate, so meaning decides. A rare name is in few
+    chunks, so words decide. Both drops shrink as an index grows, so their ratio is stable. The idea follows
+    predictors of query performance by the spread of scores (Shtok et al., "Predicting Query Performance by
+    Query-Drift Estimation", ACM TOIS 2012). The formula is our own, measured in ``docs/search.md``.
 
     Args:
-        lexical: What was found by words, best first.
-        by_meaning: What was found by meaning, best first.
-        gain: How much more the fall of a cosine tells; see :data:`MEANING_GAIN`.
+        lexical: Matches by words, best first.
+        by_meaning: Matches by meaning, best first.
+        gain: Weight of a drop in cosine; see :data:`MEANING_GAIN`.
 
     >>> balance([], [], 2.0)
     Weights(lexical=0.5, vector=0.5)
     """
-    # Of fewer matches by words the rest score 0; by meaning every chunk has a score, so the last is the least there is.
+    # If fewer chunks match by words, the rest score 0. By meaning every chunk has a score, so the last is the
+    # lowest.
     words = _drop(lexical, 0.0)
     meaning = gain * _drop(by_meaning, by_meaning[-1].score) if by_meaning else 0.0
     total = words**2 + meaning**2
@@ -210,7 +219,7 @@ def balance(lexical: Sequence[Ranked], by_meaning: Sequence[Ranked], gain: float
 
 
 def _drop(ranked: Sequence[Ranked], beyond: float) -> float:
-    """How far the score falls on the way down, as a share of the best; ``beyond`` is what stands below the last."""
+    """Return the drop of the score, as a share of the best. ``beyond`` is the score below the last hit."""
     if not ranked or ranked[0].score <= 0:
         return 0.0
     low = ranked[STANDS_OUT_AT - 1].score if len(ranked) >= STANDS_OUT_AT else beyond
@@ -218,7 +227,7 @@ def _drop(ranked: Sequence[Ranked], beyond: float) -> float:
 
 
 def exact_needles(query: str) -> list[str]:
-    """What a chunk should hold to the letter: quoted phrases, hashes, and lines long enough to be pasted ones.
+    """Return the texts to match exactly: quoted phrases, hashes, and lines long enough to have been pasted.
 
     >>> exact_needles('where does "connection reset" come from, since 3f2a91c?')
     ['connection reset', '3f2a91c', 'where does "connection reset" come from, since 3f2a91c?']
@@ -232,7 +241,7 @@ def exact_needles(query: str) -> list[str]:
 
 
 def _deep(needle: str, depth: int) -> int:
-    """How many matches of a needle's words are looked through for it."""
+    """Return how many matches of a needle's words are checked for the exact text."""
     return max(depth, QUOTED_DEPTH) if len(needle.split()) <= QUOTED_WORDS else depth
 
 
@@ -247,7 +256,10 @@ def _with_words(needle: str) -> tuple[str, list[str]]:
 
 
 def _held(text: str, needles: Sequence[tuple[str, list[str]]]) -> int:
-    """How many plain needles a text holds, each given with its words: most texts lack one, which is quickly seen."""
+    """Count the normalised needles that a text contains.
+
+    Each comes with its words: most texts lack one, a quick check.
+    """
     folded = text.casefold()
     likely = [needle for needle, words in needles if all(word in folded for word in words)]
     plain = _plain(text) if likely else ""
@@ -286,7 +298,10 @@ def _share(chunk: Chunk) -> float:
 
 
 def _levels(ranked: Sequence[Ranked], depth: int) -> dict[str, float]:
-    """Scores between the best, 1, and the floor, 0: what the first chunk that is not in the list can have at most."""
+    """Normalise scores between the best, 1, and the floor, 0.
+
+    The floor is the most that the first chunk outside the list can have.
+    """
     if not ranked:
         return {}
     top, last = ranked[0].score, ranked[-1].score
@@ -295,7 +310,7 @@ def _levels(ranked: Sequence[Ranked], depth: int) -> dict[str, float]:
 
 
 def as_hit(chunk: Chunk, score: float = 0.0, lexical_rank: int = 0, vector_rank: int = 0) -> SearchHit:
-    """A chunk as a search gives it."""
+    """Convert a chunk to a search hit."""
     return SearchHit(
         id=chunk.id,
         text=chunk.text,
@@ -316,7 +331,7 @@ def as_hit(chunk: Chunk, score: float = 0.0, lexical_rank: int = 0, vector_rank:
 
 
 def _distinct(hits: Iterable[SearchHit], k: int) -> list[SearchHit]:
-    """The first ``k`` that do not say nearly the same as one before them."""
+    """Return the first ``k`` hits that are not near-duplicates of one before them."""
     kept: list[SearchHit] = []
     texts: set[str] = set()
     bags: dict[int, list[frozenset[str]]] = {}

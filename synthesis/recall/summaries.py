@@ -1,6 +1,6 @@
-"""Virtual READMEs and the list of what stands: read from files and memory, never made up by a model.
+"""Generated READMEs and the list of current decisions, read from files and memory, never written by a model.
 
-Both are pure and deterministic: the same files and the same items give the same words.
+Both are pure and deterministic: the same files and items give the same text.
 """
 
 import re
@@ -17,19 +17,19 @@ from agentx.synthesis.memory.items import Kind, MemoryItem, shorten
 from agentx.synthesis.state.state import Message
 
 MAX_TOKENS = 700
-"""What a summary of a directory takes at most."""
+"""Token budget of a directory summary."""
 
 MAX_RULES = 20
-"""Rules that a summary of a directory shows in full; the rest are counted."""
+"""Number of rules that a directory summary shows in full; the rest are counted."""
 
 MAX_FILES = 12
-"""Files that a summary of a directory names."""
+"""Maximum number of files named in a directory summary."""
 
 MAX_SYMBOLS = 6
-"""Definitions named for one file."""
+"""Maximum number of definitions named for one file."""
 
 READ_CHARACTERS = 200_000
-"""What is read of one file to summarise it."""
+"""Maximum number of characters of a file that are read to summarise it."""
 
 _README = re.compile(r"readme(?:\.(?:md|markdown|rst|txt))?$", re.IGNORECASE)
 _ENTRY_POINTS = (
@@ -49,20 +49,21 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _QUOTES = re.compile(r"^\s*[rRuU]?(\"\"\"|''')(.*?)\1", re.DOTALL)
 _DECISION = re.compile(
     r"\b(?:we(?:'ll| will| have|'ve)? (?:decided|agreed|chosen|settled)\b|(?:i|we)(?:'ve| have)? decided\b"
-    r"|(?:let's|let us|we(?:'ll| will| should)|i(?:'ll| will)) (?:go with|stick (?:with|to)|settle on|switch to)\b"
+    r"|(?:let's|let us|we(?:'ll| will| should)|i(?:'ll| will)) "
+    r"(?:go with|stick (?:with|to)|settle on|switch to)\b"
     r"|(?:the )?decision(?: is|:)|decided (?:to|on|against)\b|going with\b)",
     re.IGNORECASE,
 )
 
 
 class DirectorySummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What a directory is for, as far as its files say it.
+    """The purpose of a directory, as far as its files state it.
 
     Attributes:
         path: The directory, relative to the artifacts root; empty for the root itself.
         text: A README in Markdown, within :data:`MAX_TOKENS` tokens.
-        files: How many files stand below it.
-        rules: Ids of the memory items that apply there, in the order in which they are shown.
+        files: Number of files below it.
+        rules: Ids of the memory items that apply there, in the order shown.
     """
 
     path: str
@@ -78,14 +79,16 @@ def directory_purpose(
     *,
     max_tokens: int = MAX_TOKENS,
 ) -> DirectorySummary:
-    r"""Summarise a directory: its purpose in its own words, what lies in it, and the rules that apply there.
+    r"""Summarise a directory: its stated purpose, its contents, and the rules that apply there.
 
     Args:
-        path: The directory, relative to the artifacts root with forward slashes; ``""`` or ``.`` for the root.
-        files: Every file below it by path from the artifacts root, with its text; ``None`` where it is binary or too
-            large to read.
-        rules: Memory items that could apply; those that are active and whose scope reaches the directory are shown.
-        max_tokens: What the text may take; what does not fit is left out from the end, never the rules.
+        path: The directory, relative to the artifacts root with forward slashes; ``""`` or ``.`` for the
+            root.
+        files: Every file below it by path from the artifacts root, with its text; ``None`` if it is binary or
+            too large to read.
+        rules: Memory items that could apply. Those that are active and whose scope includes the directory are
+            shown.
+        max_tokens: Token budget of the text. What does not fit is dropped from the end, but never the rules.
 
     >>> print(directory_purpose("app", {"app/README.md": "# Billing\n\nPays invoices when they are due."}).text)
     # app
@@ -115,16 +118,17 @@ def directory_purpose(
 def summarize_decisions(
     items: Iterable[MemoryItem], messages: Iterable[Message] = (), *, max_tokens: int = 1_500
 ) -> str:
-    """What stands now, as Markdown: demands, what was ruled out, decisions and open tasks, each with its events.
+    """Summarise the current demands, rejections, decisions and open tasks as Markdown, each with its events.
 
     Args:
-        items: Memory items; those that are active are listed, newest last.
-        messages: Recent messages; sentences in them that announce a decision are listed as said, where no item rests
-            on the same event.
-        max_tokens: What the text may take; the oldest lines of the longest section are left out first, and counted.
+        items: Memory items; the active ones are listed, newest last.
+        messages: Recent messages. Their sentences that announce a decision are listed as said, unless an item
+            is based on the same event.
+        max_tokens: Token budget of the text. The oldest lines of the longest section are dropped first, and
+            counted.
 
     Returns:
-        Markdown, or one sentence where nothing stands.
+        Markdown, or one sentence if there is nothing to list.
     """
     standing = [item for item in items if item.status == "active"]
     listed = {evidence.seq for item in standing for evidence in item.evidence}
@@ -149,11 +153,14 @@ _STANDING: dict[str, tuple[Kind, ...]] = {
 }
 
 
-# --- rules of a place ------------------------------------------------------------------------------------------------
+# --- rules of a directory -----------------------------------------------------------------------------------
 
 
 def _applies(rule: MemoryItem, directory: str, files: Mapping[str, str | None]) -> bool:
-    """Whether a rule reaches a directory: it names no path, matches a file there, or one that could be made there."""
+    """Return whether a rule applies to a directory.
+
+    It does if it names no path, or matches a file there or one that could be created there.
+    """
     if rule.status != "active" or rule.kind not in _RULES:
         return False
     patterns = rule.scope.paths
@@ -165,7 +172,7 @@ def _applies(rule: MemoryItem, directory: str, files: Mapping[str, str | None]) 
 
 
 def _reaches(pattern: str, directory: str) -> bool:
-    """Whether a glob names a place at or above the directory, or one file that could stand in it."""
+    """Return whether a glob names the directory, a parent of it, or one file that could be in it."""
     *folders, name = pattern.strip("/").split("/")
     fixed: list[str] = []
     for folder in folders:
@@ -188,11 +195,11 @@ def _rules_section(rules: Sequence[MemoryItem]) -> str:
     return "\n".join(["## Rules that apply here", *lines, *more])
 
 
-# --- what a directory says of itself ---------------------------------------------------------------------------------
+# --- what a directory says about itself ---------------------------------------------------------------------
 
 
 def _purpose(directory: str, files: Mapping[str, str | None]) -> str:
-    """The first paragraph of its README, otherwise the docstring of its package, otherwise of the best file."""
+    """Return the first paragraph of the README, else the docstring of the package, else of the best file."""
     own = {_relative(directory, name): text for name, text in files.items() if text}
     for name in sorted((n for n in own if "/" not in n and _README.match(n)), key=lambda n: (len(n), n)):
         title, paragraph = _first_words(name, own[name][:READ_CHARACTERS])
@@ -205,9 +212,10 @@ def _purpose(directory: str, files: Mapping[str, str | None]) -> str:
 
 
 def _first_words(path: str, text: str) -> tuple[str, str]:
-    """Title and first paragraph of a document."""
+    """Return the title and first paragraph of a document."""
     headings = outline(path, text)
-    title = headings[0].symbol if headings and headings[0].start_line <= 40 else ""  # noqa: PLR2004 (near the top)
+    # A heading further down is not the title.
+    title = headings[0].symbol if headings and headings[0].start_line <= 40 else ""  # noqa: PLR2004
     for block in re.split(r"\n\s*\n", text[:20_000]):
         lines = [
             line
@@ -221,7 +229,7 @@ def _first_words(path: str, text: str) -> tuple[str, str]:
 
 
 def _describe(path: str, text: str) -> str:
-    """One sentence of what a file is: its docstring, its first comment, its title."""
+    """Return one sentence about a file: its docstring, its first comment, or its title."""
     text = text[:READ_CHARACTERS]
     suffix = PurePosixPath(path).suffix.lower()
     if suffix in {".md", ".markdown", ".rst", ".txt"}:
@@ -239,7 +247,7 @@ def _after_comments(text: str) -> str:
 
 
 def _leading_comment(text: str, suffix: str) -> str:
-    """The words of the comment that a source file opens with, unless they are a licence or a directive."""
+    """Return the words of a source file's leading comment, unless it is a licence or a directive."""
     mark = (
         {"//", "/*", "*"} if suffix not in {".py", ".sh", ".rb", ".toml", ".yml", ".yaml", ".cfg"} else {"#"}
     )
@@ -258,13 +266,13 @@ def _leading_comment(text: str, suffix: str) -> str:
 
 
 def _prominence(name: str) -> tuple[int, int, str]:
-    """Sorts what a reader opens first to the front."""
+    """Sort key that puts first what a reader opens first."""
     base = PurePosixPath(name).name
     known = next((n for n, e in enumerate(_ENTRY_POINTS) if base == e or PurePosixPath(base).stem == e), 99)
     return (name.count("/"), 0 if _README.match(base) else 1 + known, name)
 
 
-# --- what lies in it -------------------------------------------------------------------------------------------------
+# --- contents -----------------------------------------------------------------------------------------------
 
 
 def _counts(directory: str, files: Mapping[str, str | None]) -> str:
@@ -277,12 +285,14 @@ def _counts(directory: str, files: Mapping[str, str | None]) -> str:
     if folders:
         names = sorted(folders.items(), key=lambda f: (-f[1], f[0]))
         listed = ", ".join(f"`{name}/` ({count})" for name, count in names[:10])
-        lines.append(f"Directories: {listed}" + (f" and {len(names) - 10} more" if len(names) > 10 else ""))  # noqa: PLR2004
+        lines.append(
+            f"Directories: {listed}" + (f" and {len(names) - 10} more" if len(names) > 10 else "")  # noqa: PLR2004
+        )
     return "\n".join(lines)
 
 
 def _file_lines(directory: str, files: Mapping[str, str | None]) -> Iterator[str]:
-    """A line for each notable file: what it is, and what it defines."""
+    """Yield a line for each notable file: what it is, and what it defines."""
     relative = {_relative(directory, name): text for name, text in files.items()}
     for name in sorted(relative, key=_prominence)[:MAX_FILES]:
         text = relative[name]
@@ -294,7 +304,7 @@ def _file_lines(directory: str, files: Mapping[str, str | None]) -> Iterator[str
 
 
 def _symbols(entries: Sequence[OutlineEntry]) -> str:
-    """The outermost definitions of a file, private ones last."""
+    """Return the top-level definitions of a file; private ones only if there are no others."""
     names = [e.symbol for e in entries if e.kind not in {"heading", "section"} and "." not in e.symbol]
     names = [n for n in dict.fromkeys(names) if not n.startswith("_")] or list(dict.fromkeys(names))
     more = f" and {len(names) - MAX_SYMBOLS} more" if len(names) > MAX_SYMBOLS else ""
@@ -304,7 +314,7 @@ def _symbols(entries: Sequence[OutlineEntry]) -> str:
 def _fit(
     head: str, purpose: str, sections: Sequence[str], entries: Sequence[str], files: int, max_tokens: int
 ) -> str:
-    """Put the parts together, with as many files as the budget holds."""
+    """Join the parts, with as many files as fit in the budget."""
     rules, counts = sections
     for kept in range(len(entries), -1, -1):
         more = f"- … {files - kept} more; see `list_directory`" if files > kept else ""
@@ -315,11 +325,11 @@ def _fit(
     raise AssertionError("the loop ends at no files")
 
 
-# --- lines -----------------------------------------------------------------------------------------------------------
+# --- lines --------------------------------------------------------------------------------------------------
 
 
 def _item_line(item: MemoryItem) -> str:
-    """An item with what it rests on; only a user's own words are quoted as such."""
+    """Return a line for an item with its evidence."""
     seqs = ", ".join(str(seq) for seq in dict.fromkeys(e.seq for e in item.evidence))
     source = f", event {seqs}" if seqs else ""
     until = f"; until {_one_line(item.until)}" if item.until else ""
@@ -328,7 +338,7 @@ def _item_line(item: MemoryItem) -> str:
 
 
 def _decisions_in(text: str) -> Iterator[str]:
-    """Sentences that announce a decision, outside fenced and quoted parts; questions are none."""
+    """Yield sentences that announce a decision, outside fenced and quoted parts. Questions do not count."""
     for line in re.sub(r"```.*?(?:```|\Z)", "\n", text, flags=re.DOTALL).split("\n"):
         if line.lstrip().startswith((">", "|", "    ")):
             continue
@@ -338,7 +348,7 @@ def _decisions_in(text: str) -> Iterator[str]:
 
 
 def _bounded(sections: Mapping[str, list[str]], max_tokens: int) -> str:
-    """Sections as Markdown; the oldest lines of the longest one give way until it fits."""
+    """Return sections as Markdown; drops the oldest lines of the longest section until the budget is met."""
     left = {title: lines for title, lines in sections.items() if lines}
     sizes = {title: [count_tokens(line) + 1 for line in lines] for title, lines in left.items()}
     dropped = dict.fromkeys(left, 0)
@@ -360,7 +370,7 @@ def _one_line(text: str) -> str:
 
 
 def _sentences(text: str, most: int) -> str:
-    """As many whole sentences as fit, at least the start of the first."""
+    """Return as many whole sentences as fit, or at least the start of the first."""
     if len(text) <= most:
         return text
     kept = ""
