@@ -1,4 +1,4 @@
-"""The scribe's deterministic form: what was decided, refused, asked, found and learned, taken from each fact as it comes.
+"""The scribe: deterministic notes of decisions, refusals, requests, findings and lessons, from each fact.
 
 May import: storage, synthesis.demands, synthesis.demands.reading, synthesis.demands.tables,
 synthesis.language, synthesis.learning, synthesis.memory, synthesis.similarity, synthesis.state.

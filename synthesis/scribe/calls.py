@@ -1,4 +1,4 @@
-"""A tool call in a few words, as a person would name it."""
+"""A short name for a tool call, as a user would describe it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ _OTHERS = ("pattern", "query", "url", "title", "name", "prompt", "description", 
 
 
 def call_name(tool: str, arguments: Mapping[str, Any], command: str = "") -> str:
-    """What a call was about to do, in one line.
+    """Return one line that describes what a call would do.
 
     >>> call_name("run_command", {"command": "git push --force"})
     'run_command `git push --force`'
@@ -35,7 +35,7 @@ def call_name(tool: str, arguments: Mapping[str, Any], command: str = "") -> str
 
 
 def call_scope(tool: str, arguments: Mapping[str, Any]) -> Scope:
-    """Where a call was about to act: its tool, and its file where it names one."""
+    """Return the scope of a call: its tool, and its file if it names one."""
     path = _text(arguments, _PATHS)
     return Scope(tools=(tool,), paths=(path,) if path else ())
 

@@ -1,8 +1,8 @@
-"""What a harness wraps around a person's word: its own sentences, told from the words that the person typed.
+"""Parse a coding harness's wrapping of the user's words: separate its own sentences from what the user typed.
 
-A coding agent that imports or records its calls has no event for "the person said no"; it hands the agent a sentence of
-its own, with the reason somewhere in it. Every harness has other sentences, so they are known by what they say (someone
-is called "the user", and refused), not by their letters.
+A coding agent that imports or records its calls has no event for "the user refused". It gives the agent a
+sentence with the reason somewhere in it. Every harness has different sentences, so they are recognised by
+what they say (someone is called "the user", and refused), not by exact strings.
 """
 
 import re
@@ -13,49 +13,55 @@ from agentx.synthesis.language.patterns import on_use
 from agentx.synthesis.language.sentences import Span
 
 MAX_TEXT = 20_000
-"""So much of an answer is looked at."""
+"""Maximum number of characters of an answer that are read."""
 
 _PERSON = r"(?:the |a )?(?:user|person|human|operator|developer)"
 _NO = (
-    r"(?:does(?:n'?t| not) want|did(?:n'?t| not) (?:want|approve|allow|accept|confirm)|(?:has |have )?(?:rejected|denied|declined|refused"
+    r"(?:does(?:n'?t| not) want|did(?:n'?t| not) (?:want|approve|allow|accept|confirm)"
+    r"|(?:has |have )?(?:rejected|denied|declined|refused"
     r"|cancell?ed|interrupted|aborted|blocked|disapproved|turned down)|chose not|said no|wants? to stop)"
 )
 _REFUSED = on_use(
-    rf"\b{_PERSON} {_NO}\b|\b(?:rejected|denied|declined|refused|cancell?ed|interrupted|aborted) by {_PERSON}\b"
+    rf"\b{_PERSON} {_NO}\b|\b(?:rejected|denied|declined|refused|cancell?ed|interrupted|aborted)"
+    rf" by {_PERSON}\b"
     r"|\btool use was rejected\b",
     re.IGNORECASE,
 )
 _INTERRUPTED = on_use(rf"\b(?:interrupted|aborted) by {_PERSON}\b", re.IGNORECASE)
 _SAID = on_use(
     rf"(?:\b{_PERSON}|\bthey)\s+(?:said|says|wrote|answered|replied|responded|explained|added|commented"
-    r"|(?:provided|gave|left|has provided) (?:the |this |some )?(?:following )?(?:reason|feedback|comment|instruction|message|explanation)s?)"
+    r"|(?:provided|gave|left|has provided) (?:the |this |some )?(?:following )?"
+    r"(?:reason|feedback|comment|instruction|message|explanation)s?)"
     r"(?: (?:for|with|to|about|as) [^:\n]{0,60})?\s*:\s*"
     r"|\b(?:reason|feedback|comment)(?: (?:given|from|by|of) (?:the )?\w+)?\s*:\s*",
     re.IGNORECASE,
 )
 _ORDER = on_use(
-    r"(?:\bstop what you are doing\b|\bwait for the user\b|\bto tell you how to proceed\b|\bdo not (?:retry|try again)\b)",
+    r"(?:\bstop what you are doing\b|\bwait for the user\b|\bto tell you how to proceed\b"
+    r"|\bdo not (?:retry|try again)\b)",
     re.IGNORECASE,
 )
 _TAGGED = on_use(r"\A\s*<(?P<tag>[a-z_]{1,30})>\s*(?P<said>.*?)\s*</(?P=tag)>", re.IGNORECASE | re.DOTALL)
 _NOTE = on_use(r"\n+\s*\(?note: (?:the|this) (?:user|person|is)\b.*\Z", re.IGNORECASE | re.DOTALL)
 _MACHINE = on_use(
-    r"\b(?:blocked|denied|rejected|refused|disallowed|forbidden) by (?:(?:a|the|your) )?\w*[ :]?(?:hook|sandbox|polic|permission|rule|setting|config)"
-    r"|\bhook\b[^.\n]{0,40}\b(?:denied|blocked|rejected|error)|\bpermissions? (?:to \w+ [^.\n]{0,200}|for [^.\n]{0,200})?(?:was|were|has been|have been|is|are)?"
+    r"\b(?:blocked|denied|rejected|refused|disallowed|forbidden) by (?:(?:a|the|your) )?\w*[ :]?"
+    r"(?:hook|sandbox|polic|permission|rule|setting|config)"
+    r"|\bhook\b[^.\n]{0,40}\b(?:denied|blocked|rejected|error)"
+    r"|\bpermissions? (?:to \w+ [^.\n]{0,200}|for [^.\n]{0,200})?(?:was|were|has been|have been|is|are)?"
     r" ?(?:denied|not granted)|\brequested permissions?\b",
     re.IGNORECASE,
 )
-"""A machine's own rule denied the call."""
+"""The call was denied by a rule, not by a person."""
 
 _SENTENCE_END = on_use(r"(?<=[.!?\])])\s+|\n+")
 
 
 class Refused(NamedTuple):
-    """A refusal as a harness tells it.
+    """A refusal as reported by a harness.
 
     Attributes:
-        reason: Where the person's own words stand; ``None`` where they said nothing.
-        by_person: Whether the text itself says that a person refused.
+        reason: Position of the user's own words; ``None`` if they said nothing.
+        by_person: Whether the text itself states that a person refused.
     """
 
     reason: Span | None
@@ -63,7 +69,7 @@ class Refused(NamedTuple):
 
 
 def refused(text: str) -> Refused | None:
-    r"""Take the answer to a denied call apart; ``None`` where no person denied it but a rule of a machine.
+    r"""Parse the answer to a denied call; ``None`` if a rule denied it, not a person.
 
     >>> text = "The user doesn't want to proceed. To tell you how to proceed, the user said:\nuse the queue"
     >>> text[refused(text).reason.start :]
@@ -78,14 +84,14 @@ def refused(text: str) -> Refused | None:
     if head is None:
         return None if _MACHINE.search(text[:300]) else Refused(_trimmed(text, 0, len(text)), by_person=False)
     if _INTERRUPTED.search(head.group()):
-        return Refused(None, by_person=True)  # what follows is what the call had printed so far
+        return Refused(None, by_person=True)  # the rest is the output of the call before the interruption
     if said := _SAID.search(text, head.start()):
         return Refused(_unwrapped(text, said.end()), by_person=True)
     return Refused(_left_over(text, head.start()), by_person=True)
 
 
 def _unwrapped(text: str, start: int) -> Span | None:
-    """What was said, without a tag or a note of the harness around it."""
+    """Return the user's words without a tag or a note of the harness around them."""
     if tagged := _TAGGED.match(text[start:]):
         return _trimmed(text, start + tagged.start("said"), start + tagged.end("said"))
     note = _NOTE.search(text, start)
@@ -93,7 +99,7 @@ def _unwrapped(text: str, start: int) -> Span | None:
 
 
 def _left_over(text: str, start: int) -> Span | None:
-    """What stands behind the harness's sentences where none of them says that the person's words follow."""
+    """Return what follows the harness's sentences if none of them introduces the user's words."""
     for begin, end in _pieces(text, start):
         piece = text[begin:end]
         if not (_REFUSED.search(piece) or _ORDER.search(piece)):
@@ -119,7 +125,7 @@ def _trimmed(text: str, start: int, end: int) -> Span | None:
     return Span(start, end) if start < end else None
 
 
-# --- questions and plans ---------------------------------------------------------------------------------------------
+# --- questions and plans ------------------------------------------------------------------------------------
 
 _ASKS = on_use(r"ask.{0,12}(?:user|question|person|human)|question", re.IGNORECASE)
 _PLANS = on_use(r"plan", re.IGNORECASE)
@@ -135,15 +141,15 @@ _PLAN_WORD = on_use(r"\A(?:implementation )?plan\s*[:–—-]\s*", re.IGNORECASE
 _RECOMMENDED = on_use(r"\s*\(recommended\)\s*\Z", re.IGNORECASE)
 
 _ASKS_BACK = on_use(r"\A[^.!?\n]*(?:\.{2,}[^.!?\n]*)*\?")
-"""The first sentence is a question."""
+"""Matches if the first sentence is a question."""
 
 
 class Answer(NamedTuple):
-    """A question that an agent asked and what the person answered.
+    """A question that an agent asked, and the user's answer.
 
     Attributes:
-        span: Where the answer stands in the harness's text.
-        asks_back: Whether it is a question itself, so that nothing is decided by it.
+        span: Position of the answer in the harness's text.
+        asks_back: Whether the answer is itself a question, so that it decides nothing.
     """
 
     question: str
@@ -153,7 +159,7 @@ class Answer(NamedTuple):
 
 
 def is_question_tool(tool: str) -> bool:
-    """Whether a tool asks a person, by its name.
+    """Return whether a tool asks the user, judged by its name.
 
     >>> is_question_tool("AskUserQuestion"), is_question_tool("ask_human"), is_question_tool("write_file")
     (True, True, False)
@@ -162,16 +168,16 @@ def is_question_tool(tool: str) -> bool:
 
 
 def is_plan_tool(tool: str) -> bool:
-    """Whether a tool shows a plan to a person, by its name."""
+    """Return whether a tool shows a plan to the user, judged by its name."""
     return bool(_PLANS.search(tool))
 
 
 def answers(text: str, asked: str = "") -> Iterator[Answer]:
-    """The questions and answers in what a question tool gave back.
+    """Yield the questions and answers in the output of a question tool.
 
     Args:
-        text: What it gave back: pairs ``"question"="answer"``, or the answer alone.
-        asked: The question, where the arguments of the call have it.
+        text: The output: pairs ``"question"="answer"``, or the answer alone.
+        asked: The question, if it is in the arguments of the call.
 
     >>> [a.answer for a in answers('The user has answered: "Which port?"="9000", "TLS?"="yes". You can now go on.')]
     ['9000', 'yes']
@@ -193,12 +199,12 @@ def _answer(question: str, text: str, span: Span) -> Answer:
 
 
 def approved(text: str) -> bool:
-    """Whether a harness says that a person approved."""
+    """Return whether a harness reports that the user approved."""
     return bool(_APPROVED.search(text[:600]))
 
 
 def title_of(plan: str) -> str:
-    r"""What a plan is called: its first heading, or its first line; empty where there is none.
+    r"""Return the title of a plan: its first heading, or its first line; empty if there is none.
 
     >>> title_of("# Plan: Move the queue\n\n## Why")
     'Move the queue'

@@ -1,4 +1,7 @@
-"""What is noted while one fact is read: the same again updates an item, its contrary takes its place, all else is new."""
+"""Collect the notes of one fact.
+
+A repetition updates an item, its opposite replaces it, anything else is new.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -28,13 +31,13 @@ from agentx.synthesis.memory.items import (
 from agentx.synthesis.state.state import State
 
 MAX_TEXT = 400
-"""Characters of what is noted of one thing."""
+"""Maximum number of characters of one note."""
 
 MAX_QUOTE = 400
-"""Characters of the words that it rests on."""
+"""Maximum number of characters quoted as evidence."""
 
 _COMPARED = 100
-"""So many of a kind are compared with something new, the latest."""
+"""Number of items of one kind, the latest, that a new note is compared with."""
 
 
 _CHOSEN = re.compile(
@@ -44,11 +47,12 @@ _CHOSEN = re.compile(
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """Something to be noted.
+    """A note to be entered.
 
     Attributes:
         evidence: Where it was said.
-        choice: Whether there is only one at a time for the same purpose, so that a contrary one takes its place.
+        choice: Whether only one such item holds at a time for the same purpose, so that an opposite one
+            replaces it.
     """
 
     kind: Kind
@@ -69,7 +73,7 @@ class Ledger:
 
     Args:
         event: The fact.
-        state: What stood before it.
+        state: The state before it.
     """
 
     def __init__(self, event: Event, state: State) -> None:
@@ -79,25 +83,25 @@ class Ledger:
 
     @cached_property
     def _items(self) -> dict[str, MemoryItem]:
-        """The items as they are with the changes; of most facts, nothing is noted."""
+        """The items with the changes applied. Copied only when needed: most facts cause no note."""
         return dict(self.state.items)
 
     def standing(self, *kinds: Kind, status: Status = "active") -> Iterator[MemoryItem]:
-        """The items of some kinds that stand, the latest first."""
+        """Return the items of some kinds that have a status, latest first."""
         return (i for i in reversed(self._items.values()) if i.kind in kinds and i.status == status)
 
     def evidence(self, text: str, start: int = 0, end: int | None = None) -> Evidence:
-        """A place in the event's text."""
+        """Return a quotation of the event's text as evidence."""
         end = len(text) if end is None else end
         end = min(end, start + MAX_QUOTE)
         return Evidence(self.event.seq, start, end, text[start:end])
 
     def enter(self, note: Note, over: str = "") -> MemoryItem | None:
-        """Note something; the item that holds it then, or ``None`` where these words are noted already.
+        """Enter a note. Return the item that holds it, or ``None`` if these words are noted already.
 
         Args:
-            note: What is noted.
-            over: Of a choice: what was chosen before; choices of that are replaced.
+            note: The note.
+            over: For a choice: the former choice. Items that chose it are replaced.
         """
         if any(self._holds(item, note) for item in self._items.values()):
             return None
@@ -111,18 +115,18 @@ class Ledger:
         return self.add(note, replaced)
 
     def again(self, item: MemoryItem, evidence: Evidence, *, status: Status | None = None) -> MemoryItem:
-        """Something is said again, or went on: more evidence."""
+        """Add evidence to an item that is repeated or continued."""
         places = joined(item.evidence, (evidence,))
         return self.patch(
             Patch(id=item.id, evidence=places, used_at=self.event.at, status=status or item.status)
         )
 
     def restate(self, item: MemoryItem, text: str, evidence: Evidence) -> MemoryItem:
-        """An item says something else from now on, by other words."""
+        """Replace an item's text, with new evidence."""
         return self.patch(Patch(id=item.id, text=text, short=shorten(text), evidence=(evidence,)))
 
     def add(self, note: Note, replaced: Sequence[MemoryItem] = ()) -> MemoryItem:
-        """Make an item, in place of others where there are any."""
+        """Add an item that replaces others, if any are given."""
         identity = free_id(note.kind, note.evidence.seq, self._items)
         for old in replaced:
             links = (*old.links, Link("superseded_by", identity))
@@ -154,7 +158,7 @@ class Ledger:
         return self._items[patch.id]
 
     def take(self, changes: Sequence[Change]) -> None:
-        """Take over what another reading of the same fact changes."""
+        """Apply changes from another reading of the same fact."""
         for change in changes:
             if isinstance(change, Patch):
                 self.patch(change)
@@ -174,16 +178,19 @@ class Ledger:
 
 
 def _chose(item: MemoryItem, over: str) -> bool:
-    """Whether what was chosen is what is given up now: its words stand in the choice, and not as what that was made over."""
+    """Return whether an item chose what is now given up.
+
+    Its words must be in the choice itself, not in the part that names the rejected alternative.
+    """
     words, text = content_words(over), item.text.partition(" instead of ")[0].partition(" rather than ")[0]
     return bool(words) and words <= content_words(text)
 
 
 def _as_choice(item: MemoryItem) -> MemoryItem:
-    """An item as something that was chosen, to be compared with another choice."""
+    """Return an item as a choice, for comparison with another choice."""
     return msgspec.structs.replace(item, text=_choice(item.text), detail=ConstraintDetail())
 
 
 def _choice(text: str) -> str:
-    """A decision in the words in which a demand would say it."""
+    """Reword a decision the way a demand would say it."""
     return _CHOSEN.sub("use", text)

@@ -37,10 +37,10 @@ _IN_RUN = NoteDetail("what a run works on")
 
 
 class NoteTaker:
-    """Concludes decisions, tasks, refusals, states, discoveries and lessons from what is said and done.
+    """Draws decisions, tasks, refusals, states, discoveries and lessons from what is said and done.
 
     Args:
-        capture_assistant: Whether what agents say is read, too.
+        capture_assistant: Whether to read the messages of agents, too.
     """
 
     name = "scribe"
@@ -50,7 +50,7 @@ class NoteTaker:
         self._capture_assistant = capture_assistant
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
-        """What is to be noted of a fact; empty for most."""
+        """Return the notes of a fact; empty for most facts."""
         ledger = Ledger(event, state)
         match event.data:
             case UserMessageSent(body=body) if from_user(event.actor):
@@ -70,11 +70,11 @@ class NoteTaker:
         return tuple(ledger.changes)
 
 
-# --- what a person says ----------------------------------------------------------------------------------------------
+# --- messages of the user -----------------------------------------------------------------------------------
 
 
 def _said(ledger: Ledger, state: State, text: str) -> None:
-    """Note what a message says besides the demands in it, which stand already."""
+    """Note what a message says besides its demands, which are recorded already."""
     demands = [
         place
         for item in state.items.values()
@@ -95,7 +95,10 @@ def _said(ledger: Ledger, state: State, text: str) -> None:
 
 
 def _left_waiting(ledger: Ledger, state: State) -> None:
-    """A request that waits while its user goes on stays open; the latest one stands in the conversation."""
+    """Keep a request open if the user wrote on before it was handled.
+
+    The latest request is still in the conversation, so it is not noted.
+    """
     before = state.messages[-2:-1]
     run = state.last_run
     if before and from_user(before[0].actor) and not (run and run.seq > before[0].seq):
@@ -103,7 +106,7 @@ def _left_waiting(ledger: Ledger, state: State) -> None:
 
 
 def _request(ledger: Ledger, message: Message, status: Status) -> None:
-    """Note what a message asks for."""
+    """Note the requests in a message."""
     for one in statements(message.text):
         if one.sort == "task":
             start, end = one.span.start, one.span.end
@@ -122,7 +125,7 @@ def _request(ledger: Ledger, message: Message, status: Status) -> None:
 
 
 def _tell(ledger: Ledger, one: Statement, evidence: Evidence) -> None:
-    """How things stand: what was said of the same before is over."""
+    """Note a context; what was noted on the same topic before is superseded."""
     before = [item for item in ledger.standing("context") if item.detail == NoteDetail(one.topic)]
     if any(item.text == one.text for item in before):
         ledger.again(before[0], evidence)
@@ -132,7 +135,7 @@ def _tell(ledger: Ledger, one: Statement, evidence: Evidence) -> None:
 
 
 def _agent_before(state: State) -> str:
-    """What an agent said last, where nobody else has spoken since."""
+    """Return the agent's last message, if the user has not written since."""
     for message in reversed(state.messages[:-1]):
         if message.actor.startswith("agent:"):
             return message.text
@@ -141,7 +144,7 @@ def _agent_before(state: State) -> str:
     return ""
 
 
-# --- what a person refuses, answers and approves ---------------------------------------------------------------------
+# --- refusals, answers and approvals of the user ------------------------------------------------------------
 
 
 def _refused_here(ledger: Ledger, state: State, decided: ApprovalDecided) -> None:
@@ -156,12 +159,12 @@ def _refused_here(ledger: Ledger, state: State, decided: ApprovalDecided) -> Non
 
 
 def _refused_elsewhere(ledger: Ledger, call: ToolCallExecuted, read: ReadBody) -> None:
-    """A call that a harness of its own kept from running; whether a person did, its answer or its actor says."""
+    """Note a call that a harness denied. Its output or the event's actor says whether a person did."""
     text = read(call.output)
     told = harness.refused(text)
     by_agent = ledger.event.actor.partition(":")[0] in ("agent", "tool")
     if told is None or (by_agent and not told.by_person) or text.startswith(f"A person refused {call.tool}"):
-        return  # the last is our own sentence: the person's word stands before it
+        return  # the last case is our own sentence: the user's decision is already in an earlier event
     reason, start = ("", 0)
     if told.reason:
         reason, start = text[told.reason.start : told.reason.end], told.reason.start
@@ -171,7 +174,7 @@ def _refused_elsewhere(ledger: Ledger, call: ToolCallExecuted, read: ReadBody) -
 
 
 def _asked(ledger: Ledger, call: ToolCallExecuted, read: ReadBody) -> None:
-    """A question that a person answered, or a plan that they approved, through a tool that asks them."""
+    """Note a question that the user answered, or a plan that they approved, through a tool that asks them."""
     if harness.is_question_tool(call.tool):
         _note_answers(ledger, call, read(call.output))
     elif harness.is_plan_tool(call.tool) and harness.approved(text := read(call.output)):
@@ -190,7 +193,7 @@ def _asked(ledger: Ledger, call: ToolCallExecuted, read: ReadBody) -> None:
 
 
 def _plan_in(text: str) -> str:
-    """The plan in a harness's answer, which begins at its first heading of the highest sort."""
+    """Return the plan in a harness's answer; it starts at the first top-level heading."""
     return next((text[place + 1 :] for place in [text.find("\n# ")] if place >= 0), "")
 
 
@@ -217,17 +220,17 @@ def _note_answers(ledger: Ledger, call: ToolCallExecuted, text: str) -> None:
 
 
 def _heard(ledger: Ledger) -> Trust:
-    """How far the words of a person that a tool brings can be trusted."""
+    """Return the trust in the words of a user as reported by a tool."""
     return "user" if from_user(ledger.event.actor) else "reported"
 
 
-# --- what is worked on -----------------------------------------------------------------------------------------------
+# --- tasks --------------------------------------------------------------------------------------------------
 
 
 def _started(ledger: Ledger, run: RunStarted) -> None:
-    """A run works on what the user asked for, or goes on with what an earlier one began."""
+    """Note that a run works on the user's request, or continues what an earlier one began."""
     text = run.task.text
-    if run.directive or run.pipeline:  # such a prompt is nobody's request
+    if run.directive or run.pipeline:  # such a prompt is not a request of the user
         return
     span = request(text)
     if span is None:
@@ -248,10 +251,13 @@ def _started(ledger: Ledger, run: RunStarted) -> None:
 
 
 def _ended(ledger: Ledger, state: State, end: RunEnded) -> None:
-    """What a run worked on is done, or stays open with the reason; what was asked before it still waits."""
+    """Resolve the tasks of a completed run; otherwise keep them open with the reason.
+
+    Earlier requests still wait.
+    """
     own = next((run for run in reversed(state.runs) if run.run == ledger.event.run), None)
     if own is None or own.directive:
-        return  # it carries out a prompt, and no request of the user's
+        return  # it carries out a prompt, not a request of the user
     for task in list(ledger.standing("task")):
         mine = any(place.seq == own.seq for place in task.evidence)
         heard = task.detail == _ASKED and any(place.seq >= own.cause for place in task.evidence)
@@ -267,7 +273,7 @@ def _ended(ledger: Ledger, state: State, end: RunEnded) -> None:
 
 
 def _answered(ledger: Ledger, state: State, text: str) -> None:
-    """An agent's answer ends its turn: what it says that it did, and what it found."""
+    """Note what an agent's answer says it did and found. The answer ends its turn."""
     if not ledger.event.run:
         for task in list(ledger.standing("task")):
             if task.detail == _ASKED and not task.by_hand:
@@ -288,7 +294,7 @@ def _answered(ledger: Ledger, state: State, text: str) -> None:
 
 
 def _note_state(ledger: Ledger, said: str, evidence: Evidence) -> None:
-    """One entry for each agent, which says what it did last."""
+    """Keep one entry per agent that says what it did last."""
     agent = ledger.event.actor.partition(":")[2]
     last = next((item for item in ledger.standing("agent_state") if item.agent == agent), None)
     if last is None:

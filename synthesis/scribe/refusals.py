@@ -1,7 +1,8 @@
-"""A refusal: a call that a person kept from running, with the reason that they gave.
+"""Refusals: calls that the user denied, with the reason they gave.
 
-It is always recorded. Mostly it is about that one call, so it rests (``dormant``: kept, found by a search, and not shown by
-itself). Where its words forbid an idea beyond the call, it stands like any other rejection until the user takes it back.
+A refusal is always recorded. Usually it concerns that one call, so it is ``dormant``: kept and searchable,
+but not shown by itself. If its words forbid an idea beyond the call, it is active like any other rejection
+until the user takes it back.
 """
 
 import re
@@ -35,22 +36,25 @@ ONE_CALL = "It was about this one call; it is kept and found by a search, not sh
 _MAX_REASON = 4_000
 _RULED_OUT = re.compile(
     r"\b(?:we|i|this (?:project|team|repo|company)) (?:(?:really|just|generally|usually|simply) )?"
-    r"(?:don't|do not|doesn't|does not|never|no longer|can't|cannot|won't) (?:ever |actually |really |want to )?"
-    r"(?P<verb>want|use|do|like|allow|write|add|ship|accept|commit|deploy|mock|hardcode|tolerate|release|merge|push|suggest|install|import|depend on|rely on|call|touch|edit)"
+    r"(?:don't|do not|doesn't|does not|never|no longer|can't|cannot|won't) "
+    r"(?:ever |actually |really |want to )?"
+    r"(?P<verb>want|use|do|like|allow|write|add|ship|accept|commit|deploy|mock|hardcode|tolerate|release"
+    r"|merge|push|suggest|install|import|depend on|rely on|call|touch|edit)"
     r"(?: to (?:see|have|use))? (?P<idea>[^,.;:!?()\n]{2,90})",
     re.IGNORECASE,
 )
-"""What is never done, as a habit of whoever speaks: "we don't use global state"."""
+"""What the speaker never does, as a habit: "we don't use global state"."""
 
 _EVERYWHERE = re.compile(
-    r"\s+(?:here|anywhere|at all|any ?more|in (?:this|our|the) (?:project|repo|repository|code ?base|team|company|house))\b.*$",
+    r"\s+(?:here|anywhere|at all|any ?more|in (?:this|our|the) "
+    r"(?:project|repo|repository|code ?base|team|company|house))\b.*$",
     re.IGNORECASE,
 )
 _REASON = re.compile(r"\s+(?:because|since|as|so|and|but)\s.*$", re.IGNORECASE)
 _CONDITION = re.compile(r"\s+(?:if|when|unless)\s.*$", re.IGNORECASE)
 _PLACE = re.compile(r"(?:on|in|at|to|from|with|for|by)\b", re.IGNORECASE)
 _AT_HAND = re.compile(r"\b(?:this|that|these|those|it|here|the|my|your|you|just)\b|\d", re.IGNORECASE)
-"""Words of an idea that point at the one thing at hand."""
+"""Words in an idea that refer to the specific case."""
 
 _FOR_NOW = re.compile(r"\b(?:for now|right now|yet|today|at the moment|this time)\b", re.IGNORECASE)
 
@@ -59,10 +63,10 @@ class Refusal(NamedTuple):
     """A refused call.
 
     Attributes:
-        call: It in a few words.
-        reason: What the person said; empty for nothing.
-        start: Where that stands in the event's text.
-        by_person: Whether it is certain that a person spoke, so that their words may make a rule.
+        call: A short description of the call.
+        reason: What the user said; empty for nothing.
+        start: Position of the reason in the event's text.
+        by_person: Whether it is certain that a person spoke, so that their words may become a rule.
     """
 
     call: str
@@ -74,9 +78,9 @@ class Refusal(NamedTuple):
 
 
 def record(ledger: Ledger, state: State, refusal: Refusal) -> None:
-    """Note a refusal, and what its reason demands beyond the call."""
+    """Record a refusal, and what its reason demands beyond the call."""
     reason = refusal.reason[:_MAX_REASON]
-    # As evidence, the reason stands where the event has it; line ends before it are no words.
+    # Evidence positions refer to the event's text. Pad with line ends, which add no words.
     text = "\n" * refusal.start + reason
     whole = ledger.evidence(text, refusal.start)
     if any(
@@ -97,7 +101,7 @@ def record(ledger: Ledger, state: State, refusal: Refusal) -> None:
 
 
 def _demanded(ledger: Ledger, state: State, text: str) -> list[Change]:
-    """What the words would do if they were a message of the user."""
+    """Return the changes that the words would cause as a message of the user."""
     book = Book(ledger.event.seq, text, state)
     for reading in readings(text):
         book.enter(reading)
@@ -105,7 +109,10 @@ def _demanded(ledger: Ledger, state: State, text: str) -> list[Change]:
 
 
 def _kept(change: Change, refusal: Refusal, whole: Evidence) -> Change | None:
-    """A change as it holds for a refusal: what must not be done from now on is ruled out; what only may be meant so is not."""
+    """Return a change as it applies to a refusal; ``None`` if it is only possibly meant.
+
+    What must not be done from now on becomes a rejection.
+    """
     if isinstance(change, Patch):
         return change
     item, detail = change.item, change.item.detail
@@ -128,19 +135,19 @@ def _kept(change: Change, refusal: Refusal, whole: Evidence) -> Change | None:
 
 
 def _ordinal(name: str) -> int:
-    """Which of several items of an event a name means, from 0."""
+    """Return the index, from 0, that an id has among the items of one event."""
     number = name.partition(".")[2]
     return int(number) - 1 if number else 0
 
 
 def _more(refusal: Refusal, text: str) -> str:
-    """The whole of what was said where a rule is only a part of it."""
+    """Return the full reason if a rule covers only a part of it."""
     whole = one_line(refusal.reason)
     return whole if len(text) + 2 < len(whole) else ""
 
 
 def _rule_out(ledger: Ledger, refusal: Refusal, text: str, whole: Evidence) -> bool:
-    """Whether the reason names an idea that is never wanted; then that stands."""
+    """Record an idea that the reason rejects in general. Return whether there was one."""
     plain, original = own_words(text), straighten(text)
     for sentence in sentences(plain):
         words = plain[sentence.start : sentence.end]
@@ -167,7 +174,7 @@ def _rule_out(ledger: Ledger, refusal: Refusal, text: str, whole: Evidence) -> b
 
 
 def general(match: re.Match[str], words: str) -> str:
-    """The idea that a sentence rules out in general; empty where it is one thing at hand.
+    """Return the idea that a sentence rejects in general; empty if it is about a specific case.
 
     >>> sentence = "We don't use global state here"
     >>> general(_RULED_OUT.search(sentence), sentence)
@@ -183,7 +190,7 @@ def general(match: re.Match[str], words: str) -> str:
 
 
 def _forbids(change: Change) -> bool:
-    """Whether a change makes a ban or a rejection of its own."""
+    """Return whether a change adds a ban or a rejection."""
     if isinstance(change, Patch):
         return False
     detail = change.item.detail
@@ -193,7 +200,7 @@ def _forbids(change: Change) -> bool:
 
 
 def _enter(ledger: Ledger, change: Change, whole: Evidence) -> bool:
-    """Take a change over; whether an idea is ruled out by it, for the first time or again."""
+    """Apply a change. Return whether it rejects an idea, for the first time or again."""
     if isinstance(change, Patch):
         return ledger.patch(change).kind == "rejection"
     if change.item.kind != "rejection":
@@ -207,7 +214,7 @@ def _enter(ledger: Ledger, change: Change, whole: Evidence) -> bool:
 
 
 def _known(ledger: Ledger, idea: str) -> MemoryItem | None:
-    """The idea where it is ruled out already."""
+    """Return the existing rejection of an idea."""
     standing = {item.id: item for item in ledger.standing("rejection")}
     ideas = [
         msgspec.structs.replace(item, text=item.detail.idea)
@@ -219,7 +226,7 @@ def _known(ledger: Ledger, idea: str) -> MemoryItem | None:
 
 
 def _rest(ledger: Ledger, refusal: Refusal, whole: Evidence) -> None:
-    """Keep a refusal of one call: the same call refused for the same reason is one item."""
+    """Record a refusal of one call. The same call refused for the same reason is one item."""
     reason = one_line(refusal.reason)
     text = f"{refusal.call}: {reason}" if reason else f"{refusal.call}: refused, and no reason was given"
     for item in ledger.standing("rejection", status="dormant"):

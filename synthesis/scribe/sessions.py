@@ -1,9 +1,10 @@
-"""The extractor ``sessions``: what a session taught, once it is over, as memories that fade unless they are used.
+"""The extractor ``sessions``: lessons of a finished session, as memories that fade unless they are used.
 
-A session is over when its run ends and is not to be gone on with, or, outside of runs, when a person comes back after
-hours of silence. It teaches where something did not go and then went: a refused call and what was accepted instead, a
-check that failed and the files that made it pass, a command that failed and the one that worked. All of it was measured or
-decided; of what a tool printed nothing goes in but the names of checks, and what holds one is material.
+A session is over when its run ends and will not be resumed or, outside of runs, when the user comes back
+after hours of silence. It teaches something where a failure was followed by a success: a refused call and
+what was accepted instead, a check that failed and the files that made it pass, a command that failed and the
+one that worked. All of it was measured or decided. Of tool output only the names of checks are used, and a
+lesson that contains one has the trust ``material``.
 """
 
 import re
@@ -37,16 +38,16 @@ from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import Message, State
 
 MOST_LESSONS = 3
-"""Of one session."""
+"""Maximum number of lessons of one session."""
 
 SILENCE_HOURS = 4
-"""Outside of runs a session is over after so long without a message."""
+"""Hours without a message after which a session outside of runs is over."""
 
 MOST_EVENTS = 5_000
-"""Of a session so many are read, its last ones."""
+"""Maximum number of events read of a session; the last ones."""
 
 Past = Callable[[int], Iterable[Event]]
-"""The history behind an event, in order."""
+"""Returns the history after an event, in order."""
 
 _OVER = ("COMPLETED", "FAILED", "LIMIT_REACHED")
 _NAMES = 3
@@ -54,17 +55,17 @@ _NAME_CHARACTERS = 80
 _REASON_CHARACTERS = 120
 _NAME = re.compile(r"\w{4,}")
 _IN_COMMON = 2
-"""Two commands of which at least so many words are the same are forms of one thing."""
+"""Number of common words from which two commands are variants of one thing."""
 
 
 class Lesson(msgspec.Struct, frozen=True):
-    """Something that a session taught.
+    """A lesson of a session.
 
     Attributes:
-        text: It, in a sentence.
-        seq: The event that it rests on.
+        text: The lesson in a sentence.
+        seq: The event that it is based on.
         words: What that event is about, in its own words.
-        trust: The least trusted of what stands in the sentence.
+        trust: The lowest trust among the parts of the sentence.
     """
 
     text: str
@@ -77,8 +78,8 @@ class _Refused(msgspec.Struct, frozen=True):
     """A call that was refused or denied.
 
     Attributes:
-        reason: What a person said; empty for nothing.
-        by: The rules that denied it; empty where it was a person.
+        reason: What the user said; empty for nothing.
+        by: The rules that denied it; empty if a person did.
     """
 
     seq: int
@@ -88,10 +89,11 @@ class _Refused(msgspec.Struct, frozen=True):
 
 
 class Sessions:
-    """Concludes lessons from sessions that are over.
+    """Draws lessons from sessions that are over.
 
     Args:
-        past: Gives the history; what came before an event never changes, so the same event gives the same lessons.
+        past: Returns the history. What came before an event never changes, so the same event gives the same
+            lessons.
     """
 
     name = "sessions"
@@ -101,7 +103,7 @@ class Sessions:
         self._past = past
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
-        """What the session that ends with an event, or ended before it, taught; nothing for most events."""
+        """Return the lessons of the session that ended with or before this event; none for most events."""
         began = _began(event, state)
         if not began:
             return ()
@@ -118,7 +120,7 @@ class Sessions:
 
 
 def _with_what_was_asked(events: list[Event], began: int, past: Past) -> list[Event]:
-    """The events of a run with those of the runs that it goes on from."""
+    """Return the events of a run together with those of the runs that it continues."""
     start = next((one for one in events if one.seq == began), None)
     if start is None or not isinstance(start.data, RunStarted) or not start.data.resumes or not start.cause:
         return events
@@ -127,7 +129,7 @@ def _with_what_was_asked(events: list[Event], began: int, past: Past) -> list[Ev
 
 
 def _began(event: Event, state: State) -> int:
-    """The first event of the session that is over now; 0 where none is."""
+    """Return the first event of the session that is over now; 0 if none is."""
     last = state.last_run
     match event.data:
         case RunEnded(status=status) if last is not None and last.run == event.run:
@@ -140,7 +142,7 @@ def _began(event: Event, state: State) -> int:
 
 
 def _talk_began(messages: Sequence[Message], event: Event) -> int:
-    """The first message of a talk that ended hours before an event; 0 where it goes on."""
+    """Return the first message of a conversation that ended hours before an event; 0 if it goes on."""
     began, later = 0, event.at
     for message in reversed(messages):
         if message.seq >= event.seq:
@@ -152,16 +154,16 @@ def _talk_began(messages: Sequence[Message], event: Event) -> int:
     return began
 
 
-# --- what it taught --------------------------------------------------------------------------------------------------
+# --- lessons ------------------------------------------------------------------------------------------------
 
 
 def lessons_of(events: Sequence[Event], state: State, read: ReadBody) -> Iterator[Lesson]:
-    """What some events taught: the first of each sort before the second of any.
+    """Yield the lessons of some events: the first of each sort before the second of any.
 
     Args:
-        events: Of one session, in order.
-        state: What was concluded from them.
-        read: Gives the whole text of a body.
+        events: The events of one session, in order.
+        state: The state with the conclusions drawn from them.
+        read: Returns the full text of a body.
     """
     kept_off = _refused(events, read)
     moves = [move for run in read_runs(_as_failed(events, kept_off), read) for move in run.moves]
@@ -178,7 +180,7 @@ def lessons_of(events: Sequence[Event], state: State, read: ReadBody) -> Iterato
 
 
 def _refused(events: Iterable[Event], read: ReadBody) -> dict[int, _Refused]:
-    """The calls that a person refused or a rule denied, by the event that says so."""
+    """Return the calls that the user refused or a rule denied, by the event that records it."""
     asked: dict[str, ToolCallRequested] = {}
     found: dict[int, _Refused] = {}
     seen: set[str] = set()
@@ -200,16 +202,17 @@ def _refused(events: Iterable[Event], read: ReadBody) -> dict[int, _Refused]:
 
 
 def _as_failed(events: Iterable[Event], kept_off: dict[int, _Refused]) -> Iterator[Event]:
-    """The events, with calls that were refused as calls that failed, so that what they were for is known."""
+    """Yield the events, with refused calls turned into failed calls, so that their purpose is recognised."""
     for event in events:
         one = kept_off.get(event.seq)
         yield msgspec.structs.replace(event, data=one.call) if one else event
 
 
 def _accepted(one: _Refused, moves: Sequence[Move], events: Sequence[Event]) -> str:
-    """The next call for the same that ran, where it was another one; empty where none is known to be.
+    """Return the next successful call with the same purpose, if it was a different one; empty if unknown.
 
-    For the same are the same program, and the same tool where a rule denied the call or the reason names what ran then.
+    The same purpose means the same program. If a rule denied the call, or the reason names what ran then, the
+    same tool is enough.
     """
     name = call_name(one.call.tool, one.call.arguments, one.call.command)
     keys = {move.key for move in moves if move.seq == one.seq and move.words}
@@ -230,7 +233,7 @@ def _names(text: str) -> set[str]:
 
 
 def _reason(output: str) -> str:
-    """What a person said, in the words of a harness that was refused a call."""
+    """Return the user's words in the output of a harness for a refused call."""
     found = refused(output)
     return output[found.reason.start : found.reason.end] if found and found.reason else ""
 
@@ -243,10 +246,10 @@ def _of_refusal(one: _Refused, instead: str) -> Lesson:
 
 
 def _of_checks(events: Sequence[Event], state: State) -> Iterator[Lesson]:
-    """The checks that failed and pass, by the files that changed between; what failed most often first.
+    """Yield the checks that failed and now pass, by the files changed in between; the most failures first.
 
-    What a linter or a compiler says of a line is put right in that line, and teaches nothing. Nor does a check that passed
-    once its own file changed, or once so many had that nobody can tell which of them it was.
+    A finding of a linter or compiler about one line is fixed in that line, and teaches nothing. Nor does a
+    check that passed once its own file changed, or after so many files changed that the cause is unknown.
     """
     began = events[0].seq if events else 0
     fixed: dict[tuple[str, ...], list[HotIssueDetail]] = {}
@@ -274,18 +277,18 @@ def _passed_since(item: MemoryItem, detail: HotIssueDetail, began: int) -> bool:
 
 
 def _of_commands(moves: Sequence[Move]) -> Iterator[Lesson]:
-    """The commands that failed, and worked in another form or once something else had run."""
+    """Yield the commands that failed, then worked in another form or after something else had run."""
     for turn in turns_of(Run(0, "", list(moves))):
         failing, working = set(turn.failing.words), set(turn.working.words)
         is_form = (
             failing <= working or len(failing & working) >= _IN_COMMON
-        )  # not two things that one program does
+        )  # not two different uses of one program
         if turn.between is not None or is_form:
             yield Lesson(told([turn]), turn.working.seq, " ".join(turn.working.words))
 
 
 def _learn(ledger: Ledger, lesson: Lesson, reason: str) -> None:
-    """Note a lesson; what says the same and is as trusted rests on one more place."""
+    """Note a lesson. An item that says the same with the same trust gets more evidence instead."""
     words = one_line(lesson.words)[:MAX_QUOTE]
     place = Evidence(lesson.seq, 0, len(words), words)
     for item in ledger.standing("learning"):
@@ -298,7 +301,7 @@ def _learn(ledger: Ledger, lesson: Lesson, reason: str) -> None:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Names in a sentence, the first few of many.
+    """Join names for a sentence; of many, only the first few.
 
     >>> _listed(["a", "b"]), _listed(list("abcde"))
     ('a and b', 'a, b, c and 2 more')

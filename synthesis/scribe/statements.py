@@ -1,7 +1,8 @@
-"""What the user says besides demands: decisions, requests, how things stand, what was found and what was learned.
+"""Parse the user's statements besides demands: decisions, requests, context, findings and lessons.
 
-One row of :data:`SHAPES` is one way of saying it. It takes a clause by how it begins or by the words that make it what it
-is, and precision comes before recall: what is not clearly one of these stays in the conversation, where it can be found.
+One row of :data:`SHAPES` is one way of saying it. It matches a clause by its beginning or by its
+characteristic words. Precision comes before recall: what is not clearly one of these stays in the
+conversation, where it can be found.
 """
 
 import re
@@ -16,7 +17,7 @@ from agentx.synthesis.language.sentences import Span, clauses, sentences
 from agentx.synthesis.language.words import content_words
 
 MAX_STATEMENTS = 3
-"""So much of one message is noted."""
+"""Maximum number of statements noted of one message."""
 
 MAX_QUOTE = 400
 _MIN_WORDS = 2
@@ -25,13 +26,13 @@ Sort = Literal["decision", "task", "context", "discovery", "learning", "knowledg
 
 
 class Statement(NamedTuple):
-    """Something that was said.
+    """A statement in a message.
 
     Attributes:
-        text: It, in the user's words.
-        span: Where it stands in the message.
-        topic: Of a context: what it tells of, of which there is one at a time.
-        over: Of a decision: what was chosen before, and is not any more.
+        text: The statement, in the user's words.
+        span: Its position in the message.
+        topic: For a context: what it is about. There is one context per topic at a time.
+        over: For a decision: the former choice.
     """
 
     sort: Sort
@@ -55,78 +56,263 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 _LOOKING = (
-    "see|check|look|discuss|talk|pause|wait|think|find|investigate|verify|test|review|ask|understand|debug|figure|explore|go over|take|hope"
-    "|say|assume|continue|move on|run|commit|push|merge|rebase|read|recap|summari[sz]e|try again|start over|chat|brainstorm|walk|do (?:a|an|some|the) "
-    "|keep (?:going|on)|respond|reply|play|consider|compare|know|hear|get (?:back|going)|imagine|suppose|pretend|make sure|not|me\\b|give|be|have a|proceed|reflect|practice|dive|analy[sz]e"
+    "see|check|look|discuss|talk|pause|wait|think|find|investigate|verify|test|review|ask|understand|debug"
+    "|figure|explore|go over|take|hope"
+    "|say|assume|continue|move on|run|commit|push|merge|rebase|read|recap|summari[sz]e|try again|start over"
+    "|chat|brainstorm|walk|do (?:a|an|some|the) "
+    "|keep (?:going|on)|respond|reply|play|consider|compare|know|hear|get (?:back|going)|imagine|suppose"
+    "|pretend|make sure|not|me\\b|give|be|have a|proceed|reflect|practice|dive|analy[sz]e"
 )
-"""What is done to find out, and what only goes on: no choice is made by it."""
+"""Verbs of exploring or continuing, which do not make a choice."""
 
-_CHOOSE = r"(?:go(?:ing)? (?:with|for|back to)|opt(?:ing)? for|stick(?:ing)? (?:with|to)|settl(?:e|ing) (?:on|for)|choos(?:e|ing)|pick(?:ing)?)"
-_NUMBERED = r"(?:(?:option|approach|variant|choice|proposal|solution|alternative|suggestion|number|no\.?|#)\s*#?[A-H0-9]\b|[A-H1-9]\)|#\d)"
+_CHOOSE = (
+    r"(?:go(?:ing)? (?:with|for|back to)|opt(?:ing)? for|stick(?:ing)? (?:with|to)"
+    r"|settl(?:e|ing) (?:on|for)|choos(?:e|ing)|pick(?:ing)?)"
+)
+_NUMBERED = (
+    r"(?:(?:option|approach|variant|choice|proposal|solution|alternative|suggestion|number|no\.?"
+    r"|#)\s*#?[A-H0-9]\b|[A-H1-9]\)|#\d)"
+)
 
 SHAPES: tuple[_Shape, ...] = (
-    _Shape("knowledge", _compiled(r"(?:please )?(?:remember|keep in mind|bear in mind|don'?t forget|do not forget|note|for the record|fyi|just so you know|for your information)(?: (?:that|this)\b[:,]?|\s*[:,–—-])\s*(?!(?:to|you (?:should|must|have)|always|never)\b)(?=\w)"), behind=True),
-    _Shape("decision", _compiled(r"(?:(?:wait|actually|scratch that|on second thoughts?|i changed my mind)\b[\s,.:–—-]*)?(?:let'?s |we'?ll |i'?ll |please |make (?:it|that) )?(?:use |go with |take )?(?!(?:of|what|why|how|who|when|where|that|this|it|do|doing|is|are|was)\b)[\w.+/-]+(?: [\w.+/-]+){0,2} (?:instead of|rather than) [\w.+/-]+(?: [\w.+/-]+){0,2}[.!]*$")),
-    _Shape("decision", _compiled(rf"let'?s (?:just |only |simply |completely |first |then |now |all |really )*(?!{_LOOKING})\w+")),
-    _Shape("decision", _compiled(rf"(?:i'?d|i would|i'?ll|i will|we'?ll|we will|we|i|i'?m|we'?re)(?: (?:just|rather|now|then|probably|definitely))* (?:am |are )?{_CHOOSE}\b")),
+    _Shape(
+        "knowledge",
+        _compiled(
+            r"(?:please )?(?:remember|keep in mind|bear in mind|don'?t forget|do not forget|note"
+            r"|for the record"
+            r"|fyi|just so you know|for your information)(?: (?:that|this)\b[:,]?|\s*[:,–—-])\s*"
+            r"(?!(?:to|you (?:should|must|have)|always|never)\b)(?=\w)"
+        ),
+        behind=True,
+    ),
+    _Shape(
+        "decision",
+        _compiled(
+            r"(?:(?:wait|actually|scratch that|on second thoughts?|i changed my mind)\b[\s,.:–—-]*)?"
+            r"(?:let'?s |we'?ll |i'?ll |please |make (?:it|that) )?(?:use |go with |take )?"
+            r"(?!(?:of|what|why|how|who|when|where|that|this|it|do|doing|is|are|was)\b)[\w.+/-]+"
+            r"(?: [\w.+/-]+){0,2} (?:instead of|rather than) [\w.+/-]+(?: [\w.+/-]+){0,2}[.!]*$"
+        ),
+    ),
+    _Shape(
+        "decision",
+        _compiled(
+            rf"let'?s (?:just |only |simply |completely |first |then |now |all |really )*(?!{_LOOKING})\w+"
+        ),
+    ),
+    _Shape(
+        "decision",
+        _compiled(
+            rf"(?:i'?d|i would|i'?ll|i will|we'?ll|we will|we|i|i'?m|we'?re)"
+            rf"(?: (?:just|rather|now|then|probably|definitely))* (?:am |are )?{_CHOOSE}\b"
+        ),
+    ),
     _Shape("decision", _compiled(rf"(?:(?:just|then|please|yes|yeah) )*{_CHOOSE}\b(?! through| over)")),
-    _Shape("decision", _compiled(rf"(?:i think |i guess |i like |i prefer |i'd prefer |i'd say |use |do |take |implement |yes to )?{_NUMBERED}")),
-    _Shape("decision", _compiled(r"(?:[A-H]\)?|#?\d\)?) (?:is|seems|looks|sounds) (?:the )?(?:right|fine|correct|best|good|better)\b|#?\d(?: and \d)?(?:,| please) (?:but|please|i|we|and)\b")),
-    _Shape("decision", _compiled(r"i (?:think|guess|believe|feel) (?:that )?(?:option |approach )?(?:[A-H]\)?|\d\)?|the \w+(?: \w+)?)(?: one| option| approach)? (?:is|seems|looks|sounds) (?:the )?(?:right|fine|correct|best|good|better|most)\b")),
-    _Shape("decision", _compiled(r"(?:so )?(?:we|i)(?:'ve| have)? (?:(?:finally|now|just|already) )?(?:decided|agreed|settled|concluded|chose|picked|opted)\b")),
-    _Shape("decision", _compiled(r"(?:the |my |our |final )*decision(?: is| was)?\s*[:–—-]|(?:it'?s|it is|that'?s) decided\b|final answer\b")),
-    _Shape("decision", _compiled(r"(?:please )?(?:use|keep|retain) (?!in mind|going|track|up|it up|me\b|an eye)[^?]{2,}? (?:instead(?: of)?|rather than|and not|for now)\b")),
-    _Shape("decision", _compiled(r"(?:instead )?(?:we'?ll|we will|i'?ll|i will) (?:use|keep|drop|do it|skip|leave|remove|make|implement|ship|do)\b")),
-    _Shape("learning", _compiled(r"(?:the |a |one )?lessons?(?: learn(?:ed|t))?(?: here| is| was)?\s*[:–—-]|lesson learn|(?:we|i)(?:'ve| have)? learn(?:ed|t) (?:that|the hard|from|not|to)\b|note to self\b")),
-    _Shape("learning", _compiled(r"(?:no,? )?(?:(?:that|this|it)(?:'s| is| was)|you(?:'re| are)|the (?:first|second|last) (?:part|point|one) is) (?:(?:not|n't) (?:correct|right|true|how|what)|wrong|incorrect)\b(?=\W*\w)"), whole=True),
+    _Shape(
+        "decision",
+        _compiled(
+            rf"(?:i think |i guess |i like |i prefer |i'd prefer |i'd say |use |do |take |implement "
+            rf"|yes to )?{_NUMBERED}"
+        ),
+    ),
+    _Shape(
+        "decision",
+        _compiled(
+            r"(?:[A-H]\)?|#?\d\)?) (?:is|seems|looks|sounds) (?:the )?"
+            r"(?:right|fine|correct|best|good|better)\b"
+            r"|#?\d(?: and \d)?(?:,| please) (?:but|please|i|we|and)\b"
+        ),
+    ),
+    _Shape(
+        "decision",
+        _compiled(
+            r"i (?:think|guess|believe|feel) (?:that )?(?:option |approach )?"
+            r"(?:[A-H]\)?|\d\)?|the \w+(?: \w+)?)"
+            r"(?: one| option| approach)? (?:is|seems|looks|sounds) (?:the )?"
+            r"(?:right|fine|correct|best|good|better|most)\b"
+        ),
+    ),
+    _Shape(
+        "decision",
+        _compiled(
+            r"(?:so )?(?:we|i)(?:'ve| have)? (?:(?:finally|now|just|already) )?"
+            r"(?:decided|agreed|settled|concluded|chose|picked|opted)\b"
+        ),
+    ),
+    _Shape(
+        "decision",
+        _compiled(
+            r"(?:the |my |our |final )*decision(?: is| was)?\s*[:–—-]|(?:it'?s|it is|that'?s) decided\b"
+            r"|final answer\b"
+        ),
+    ),
+    _Shape(
+        "decision",
+        _compiled(
+            r"(?:please )?(?:use|keep|retain) (?!in mind|going|track|up|it up|me\b|an eye)[^?]{2,}? "
+            r"(?:instead(?: of)?|rather than|and not|for now)\b"
+        ),
+    ),
+    _Shape(
+        "decision",
+        _compiled(
+            r"(?:instead )?(?:we'?ll|we will|i'?ll|i will) "
+            r"(?:use|keep|drop|do it|skip|leave|remove|make|implement|ship|do)\b"
+        ),
+    ),
+    _Shape(
+        "learning",
+        _compiled(
+            r"(?:the |a |one )?lessons?(?: learn(?:ed|t))?(?: here| is| was)?\s*[:–—-]|lesson learn"
+            r"|(?:we|i)(?:'ve| have)? learn(?:ed|t) (?:that|the hard|from|not|to)\b|note to self\b"
+        ),
+    ),
+    _Shape(
+        "learning",
+        _compiled(
+            r"(?:no,? )?(?:(?:that|this|it)(?:'s| is| was)|you(?:'re| are)"
+            r"|the (?:first|second|last) (?:part|point|one) is) "
+            r"(?:(?:not|n't) (?:correct|right|true|how|what)|wrong|incorrect)\b(?=\W*\w)"
+        ),
+        whole=True,
+    ),
     _Shape("discovery", _compiled(r"(?:it |as it )?turn(?:s|ed) out\b")),
-    _Shape("discovery", _compiled(r"(?:i|we)(?:'ve| have)? (?:just |also |only |now |recently )*(?:found (?:out|that|a|an|the|two|several|some)|noticed|discovered|realiz?sed|realized|figured out|tracked (?:it|this) down)\b(?! time)")),
-    _Shape("discovery", _compiled(r"(?:the|a|our|another|one) (?:actual |real |root |main |underlying |other |big |only )*(?:cause|problem|issue|bug|reason|culprit|catch|gap|gotcha)(?: with [^,.;]{2,60}| here| there)? (?:is|was|seems to be|turned out)\b")),
-    _Shape("discovery", _compiled(r"(?:i think |it seems |so |looks like )*(?:we(?:'ve| have)?(?: got)?|there(?:'s| is| are)) (?:an? |another |some )?(?:bugs?|race|regression|leak|deadlock|memory leak|security hole)\b")),
-    _Shape("discovery", _compiled(r"[^?]{0,120}?\b(?:never (?:actually|really) worked|(?:just )?happened again|keeps? (?:failing|crashing|happening)|always fails|only (?:fails|happens|crashes) (?:when|if|on|with|in))\b")),
-    _Shape("context", _compiled(r"[^?]{0,60}?\b(?:in a (?:big |bit of a )?(?:hurry|rush)|short on time|out of time|no (?:rush|hurry)|take your time|time is (?:short|tight|running out)|pressed for time|under (?:a lot of )?(?:time )?pressure)\b"), topic="time", whole=True),
-    _Shape("context", _compiled(r"[^?]{0,40}?\b(?:the |our |my |a )(?:hard )?(?:deadline|demo|release|launch|presentation|exam|code freeze|deploy|go-live|submission) (?:is|'s) (?:due |set |planned |scheduled )?(?:on |in |at |for |by )?(?:today|tomorrow|tonight|this|next|monday|tuesday|wednesday|thursday|friday|saturday|sunday|the|\d)"), topic="time", whole=True),
-    _Shape("context", _compiled(r"(?:the |our |my )?(?:(?:top|main|first|highest|current|number one|biggest|new) )*priorit(?:y|ies)(?: (?:now|today|this week|right now))? (?:is|are|now)\b|(?:the )?most important (?:thing|part)(?: (?:now|today|right now|for us|for me))? is\b"), topic="priority", whole=True),
-    _Shape("context", _compiled(r"(?:we|i)(?:'re| are|'m| am)? (?:need to |should |want to |will |have to )?focus(?:ing|ed)? (?:only |mainly |first )?on\b[^?]{2,80}\b(?:now|today|this week|this month|this sprint|first|for now)\b"), topic="priority", whole=True),
-    _Shape("context", _compiled(r"(?:i'?m|i am|i feel|i'?ve been|i have been)(?: feeling)?(?: (?:a bit|really|so|very|pretty|quite|just|too|kind of|kinda|completely|totally|feeling))* (?:tired|exhausted|frustrated|annoyed|stressed|overwhelmed|burn(?:ed|t) out|sick|in a (?:good|bad) mood|fed up|worn out|low on energy|full of energy)\b"), topic="mood", whole=True),
-)  # fmt: skip
+    _Shape(
+        "discovery",
+        _compiled(
+            r"(?:i|we)(?:'ve| have)? (?:just |also |only |now |recently )*"
+            r"(?:found (?:out|that|a|an|the|two|several|some)|noticed|discovered|realiz?sed|realized"
+            r"|figured out"
+            r"|tracked (?:it|this) down)\b(?! time)"
+        ),
+    ),
+    _Shape(
+        "discovery",
+        _compiled(
+            r"(?:the|a|our|another|one) (?:actual |real |root |main |underlying |other |big |only )*"
+            r"(?:cause|problem|issue|bug|reason|culprit|catch|gap|gotcha)"
+            r"(?: with [^,.;]{2,60}| here| there)? "
+            r"(?:is|was|seems to be|turned out)\b"
+        ),
+    ),
+    _Shape(
+        "discovery",
+        _compiled(
+            r"(?:i think |it seems |so |looks like )*(?:we(?:'ve| have)?(?: got)?|there(?:'s| is| are)) "
+            r"(?:an? |another |some )?(?:bugs?|race|regression|leak|deadlock|memory leak|security hole)\b"
+        ),
+    ),
+    _Shape(
+        "discovery",
+        _compiled(
+            r"[^?]{0,120}?\b(?:never (?:actually|really) worked|(?:just )?happened again"
+            r"|keeps? (?:failing|crashing|happening)|always fails"
+            r"|only (?:fails|happens|crashes) (?:when|if|on|with|in))\b"
+        ),
+    ),
+    _Shape(
+        "context",
+        _compiled(
+            r"[^?]{0,60}?\b(?:in a (?:big |bit of a )?(?:hurry|rush)|short on time|out of time"
+            r"|no (?:rush|hurry)"
+            r"|take your time|time is (?:short|tight|running out)|pressed for time"
+            r"|under (?:a lot of )?(?:time )?pressure)\b"
+        ),
+        topic="time",
+        whole=True,
+    ),
+    _Shape(
+        "context",
+        _compiled(
+            r"[^?]{0,40}?\b(?:the |our |my |a )(?:hard )?(?:deadline|demo|release|launch|presentation|exam"
+            r"|code freeze|deploy|go-live|submission) (?:is|'s) (?:due |set |planned |scheduled )?"
+            r"(?:on |in |at |for |by )?(?:today|tomorrow|tonight|this|next|monday|tuesday|wednesday|thursday"
+            r"|friday|saturday|sunday|the|\d)"
+        ),
+        topic="time",
+        whole=True,
+    ),
+    _Shape(
+        "context",
+        _compiled(
+            r"(?:the |our |my )?(?:(?:top|main|first|highest|current|number one|biggest|new) )*priorit"
+            r"(?:y|ies)"
+            r"(?: (?:now|today|this week|right now))? (?:is|are|now)\b"
+            r"|(?:the )?most important (?:thing|part)(?: (?:now|today|right now|for us|for me))? is\b"
+        ),
+        topic="priority",
+        whole=True,
+    ),
+    _Shape(
+        "context",
+        _compiled(
+            r"(?:we|i)(?:'re| are|'m| am)? (?:need to |should |want to |will |have to )?focus(?:ing|ed)? "
+            r"(?:only |mainly |first )?on\b[^?]{2,80}\b(?:now|today|this week|this month|this sprint|first"
+            r"|for now)\b"
+        ),
+        topic="priority",
+        whole=True,
+    ),
+    _Shape(
+        "context",
+        _compiled(
+            r"(?:i'?m|i am|i feel|i'?ve been|i have been)(?: feeling)?"
+            r"(?: (?:a bit|really|so|very|pretty|quite|just|too|kind of|kinda|completely|totally|feeling))* "
+            r"(?:tired|exhausted|frustrated|annoyed|stressed|overwhelmed|burn(?:ed|t) out|sick"
+            r"|in a (?:good|bad) mood|fed up|worn out|low on energy|full of energy)\b"
+        ),
+        topic="mood",
+        whole=True,
+    ),
+)
 
 _YES = _compiled(
-    r"(?:yes|yep|yeah|yup|sure|ok(?:ay)?|sounds (?:good|great|right|fine)|perfect|agreed|go ahead|go for it|do it|please do|works for me|lgtm|looks good"
-    r"|approved?|make it so|ship it|that works|absolutely|exactly|definitely|let'?s do (?:it|that|this)|great idea|good idea|i agree)\b"
+    r"(?:yes|yep|yeah|yup|sure|ok(?:ay)?|sounds (?:good|great|right|fine)|perfect|agreed|go ahead|go for it"
+    r"|do it|please do|works for me|lgtm|looks good"
+    r"|approved?|make it so|ship it|that works|absolutely|exactly|definitely|let'?s do (?:it|that|this)"
+    r"|great idea|good idea|i agree)\b"
 )
 _PROPOSES = _compiled(
-    r"\?|\b(?:i (?:suggest|recommend|propose|would|could|can)|i'd|should (?:i|we)|shall (?:i|we)|want me to|would you like|option|my (?:proposal|recommendation|suggestion|plan))\b"
+    r"\?|\b(?:i (?:suggest|recommend|propose|would|could|can)|i'd|should (?:i|we)|shall (?:i|we)|want me to"
+    r"|would you like|option|my (?:proposal|recommendation|suggestion|plan))\b"
 )
 _OVER = _compiled(r".*?\b(?:instead of|rather than) (?P<over>.+?)[.!]*$")
 _LEAD = _compiled(
-    r"(?:(?:yes|yep|yeah|yup|no|nah|wait|ok|okay|sure|right|so|and|but|hmm+|ah+|oh|well|great|cool|nice|perfect|good|actually|alright|lol|then|uh|um|hm|fine|thanks|awesome|in that case|i think|maybe|for now|now)\b[\s,.!:;–—-]*|[^\w\s#`(]+\s*|\d[.)]\s+(?=[a-z]))+"
+    r"(?:(?:yes|yep|yeah|yup|no|nah|wait|ok|okay|sure|right|so|and|but|hmm+|ah+|oh|well|great|cool|nice"
+    r"|perfect|good|actually|alright|lol|then|uh|um|hm|fine|thanks|awesome|in that case|i think|maybe"
+    r"|for now|now)\b[\s,.!:;–—-]*|[^\w\s#`(]+\s*|\d[.)]\s+(?=[a-z]))+"
 )
 _ASKS = re.compile(r"\?\s*$")
 _TENTATIVE = _compiled(
     r"\b(?:maybe|perhaps|not sure|i wonder|what if|could we|should we|how about|or)\b.{0,40}\?"
 )
 _VERBS = (
-    "add|implement|fix|write|create|build|update|refactor|remove|delete|rename|change|make|move|replace|set up|install|upgrade|configure|draft|translate"
-    "|summari[sz]e|convert|migrate|extract|split|merge|rebase|deploy|release|publish|document|design|generate|prepare|clean up|investigate|debug"
-    "|improve|optimi[sz]e|extend|wire|integrate|test|review|revert|port|sort|organi[sz]e|plan|research|compare|analy[sz]e|simplify|rewrite|finish|schedule"
+    "add|implement|fix|write|create|build|update|refactor|remove|delete|rename|change|make|move|replace"
+    "|set up|install|upgrade|configure|draft|translate"
+    "|summari[sz]e|convert|migrate|extract|split|merge|rebase|deploy|release|publish|document|design"
+    "|generate|prepare|clean up|investigate|debug"
+    "|improve|optimi[sz]e|extend|wire|integrate|test|review|revert|port|sort|organi[sz]e|plan|research"
+    "|compare|analy[sz]e|simplify|rewrite|finish|schedule"
 )
 _REQUEST = _compiled(
-    rf"(?:please |now |then |also |next,? |first,? )*(?:(?:can|could|would|will) you (?:please |also |now |just |first )*|i(?:'d like| want| need) you to |we need to |i want to |help me (?:to )?)?(?:please )?(?P<verb>{_VERBS})\b(?!\s*(?:is|was|are|were|has|:|\?))"
+    rf"(?:please |now |then |also |next,? |first,? )*"
+    rf"(?:(?:can|could|would|will) you (?:please |also |now |just |first )*|i(?:'d like| want| need) you to "
+    rf"|we need to |i want to |help me (?:to )?)?(?:please )?(?P<verb>{_VERBS})\b"
+    rf"(?!\s*(?:is|was|are|were|has|:|\?))"
 )
 
 
 _REQUEST_CHARACTERS = 200
 _PARAGRAPH = 2
-"""Line breaks between two sentences that belong together; what is pasted between them is many."""
+"""Line breaks between two sentences that belong together. Pasted material between them has more."""
 
 
 def statements(text: str, before: str = "") -> tuple[Statement, ...]:
-    """What a user's message says besides demands, in its order.
+    """Return what a user's message says besides demands, in order.
 
     Args:
-        text: The whole message, quotes and pasted material included.
-        before: What the agent said last, for a "yes" that answers it.
+        text: The full message, including quotes and pasted material.
+        before: The agent's last message, for a "yes" that answers it.
 
     >>> [(s.sort, s.text) for s in statements("ok, let's go with the second layout. The demo is on Friday")]
     [('decision', "Let's go with the second layout."), ('context', 'The demo is on Friday')]
@@ -161,14 +347,14 @@ def _of_sentence(plain: str, original: str, sentence: Span) -> Statement | None:
 
 
 def _span_of(shape: _Shape, match: re.Match[str], start: int, clause: Span, sentence: Span) -> Span:
-    """The words of a shape: from where it begins, from behind what opens it, or the whole sentence."""
+    """Return the words of a shape: from its beginning, from after its opening, or the full sentence."""
     if shape.whole:
         return sentence
     return Span(start + match.end(), sentence.end) if shape.behind else Span(start, clause.end)
 
 
 def _agreed(plain: str, original: str, sentence: Span, before: str) -> Statement | None:
-    """A "yes" to what the agent proposed last: decided is what it proposed."""
+    """Parse a "yes" to the agent's last proposal: the decision is what was proposed."""
     words = plain[sentence.start : sentence.end]
     if not before or not _YES.match(words) or _ASKS.search(words):
         return None
@@ -181,7 +367,7 @@ def _agreed(plain: str, original: str, sentence: Span, before: str) -> Statement
 
 
 def last_proposal(said: str) -> str:
-    """The last sentence in which an agent proposed or asked something; empty where it ended otherwise.
+    """Return the last sentence in which an agent proposed or asked something; empty if it ended otherwise.
 
     >>> last_proposal("I looked at both. Should I move the cache to disk?")
     'Should I move the cache to disk?'
@@ -192,7 +378,7 @@ def last_proposal(said: str) -> str:
 
 
 def first_sentence(text: str) -> Span | None:
-    """The first sentence of an agent's answer that says something; ``None`` where there is none."""
+    """Return the first sentence of an agent's answer with content; ``None`` if there is none."""
     plain = own_words(text)
     for one in sentences(plain):
         if len(content_words(plain[one.start : one.end].replace(NAME, "x"))) >= _MIN_WORDS:
@@ -201,7 +387,7 @@ def first_sentence(text: str) -> Span | None:
 
 
 def request(text: str) -> Span | None:
-    """What a message asks for, said with what it says before: its first sentences, as many as make a short text.
+    """Return what a message asks for, with its context: its first sentences, as many as make a short text.
 
     >>> said = "The prices are in prices.html. Deploy them to production."
     >>> request(said) == Span(0, len(said))
@@ -220,12 +406,14 @@ def request(text: str) -> Span | None:
 
 
 _GOES_ON = _compiled(
-    r"(?:(?:please|now|ok(?:ay)?|yes|good|so)[,.]? )*(?:go on|go ahead|continue|carry on|keep going|proceed|resume)(?: (?:please|now|with (?:it|that|this|the (?:task|work))))*[.!… ]*$"
+    r"(?:(?:please|now|ok(?:ay)?|yes|good|so)[,.]? )*"
+    r"(?:go on|go ahead|continue|carry on|keep going|proceed|resume)"
+    r"(?: (?:please|now|with (?:it|that|this|the (?:task|work))))*[.!… ]*$"
 )
 
 
 def goes_on(message: str) -> bool:
-    """Whether a message asks for nothing of its own, but to go on with what was begun.
+    """Return whether a message asks only to continue what was begun.
 
     >>> goes_on("OK, go on please."), goes_on("Go on with the second chapter.")
     (True, False)
@@ -234,12 +422,14 @@ def goes_on(message: str) -> bool:
 
 
 _FOUND = _compiled(
-    r"\b(?:root cause (?:is|was)|i (?:found|discovered|noticed)(?: out)? (?:that|the|a|an)\b|(?:it )?turns out|the (?:actual |real |underlying )*(?:bug|cause|problem|culprit|failure) (?:is|was)\b)"
+    r"\b(?:root cause (?:is|was)|i (?:found|discovered|noticed)(?: out)? (?:that|the|a|an)\b"
+    r"|(?:it )?turns out|the (?:actual |real |underlying )*(?:bug|cause|problem|culprit|failure) "
+    r"(?:is|was)\b)"
 )
 
 
 def findings_of_agent(text: str) -> Iterator[Span]:
-    """Where an agent's answer says what it found out."""
+    """Yield the places where an agent's answer says what it found."""
     plain = own_words(text)
     for one in sentences(plain):
         if _FOUND.search(plain, one.start, one.end) and not _ASKS.search(plain, one.start, one.end):
@@ -247,7 +437,7 @@ def findings_of_agent(text: str) -> Iterator[Span]:
 
 
 def _bare(plain: str, clause: Span) -> tuple[int, str]:
-    """A clause without what opens it, and where that begins."""
+    """Return a clause without its opening words, and where it starts."""
     words = plain[clause.start : clause.end]
     lead = _LEAD.match(words)
     start = clause.start + (lead.end() if lead else 0)
